@@ -1,0 +1,57 @@
+"""One tree of errors, one class per boundary crossed.
+
+    LlmAsJudgeError
+    ├── UserError            what a person can mend: exit 2, one line, no traceback
+    │   ├── ConfigError      unknown key, wrong type, missing file
+    │   ├── DataError        a row or file that cannot be read (file:line)
+    │   ├── ModelError       weights or endpoint missing, checksum wrong
+    │   ├── OutputError      the output folder cannot be written
+    │   └── AuditError       the judge has no fresh passing audit
+    ├── EndpointError        an executor or judge gave no usable reply
+    ├── SandboxError         the sandbox itself is broken (never: the program misbehaved)
+    └── TrainingError        the run must stop: log-probs drifted, loss not finite
+
+A message says where, what was found, what was wanted and what to do.
+"""
+
+from __future__ import annotations
+
+
+class LlmAsJudgeError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class UserError(LlmAsJudgeError):
+    """What a person can mend. The command line prints it as one line and exits with 2."""
+
+
+class ConfigError(UserError):
+    """Configuration: unknown key, wrong type, contradiction, missing file."""
+
+
+class DataError(UserError):
+    """A data file or row that cannot be read; the message starts with ``file:line``."""
+
+
+class ModelError(UserError):
+    """Weights that cannot be found or verified, an endpoint that does not answer at start."""
+
+
+class OutputError(UserError):
+    """An output folder that cannot be written (permission, full disk)."""
+
+
+class AuditError(UserError):
+    """The judge has no fresh passing audit report."""
+
+
+class EndpointError(LlmAsJudgeError):
+    """An endpoint gave no usable reply within its retries and deadline."""
+
+
+class SandboxError(LlmAsJudgeError):
+    """The sandbox itself is broken; what a program does inside never raises this."""
+
+
+class TrainingError(LlmAsJudgeError):
+    """The run must stop rather than learn from numbers that are wrong."""

@@ -1,0 +1,45 @@
+"""What a child gives up before it runs a line of untrusted code.
+
+Resource limits always; a system-call filter and a file-system rule set where the host sent them.
+Nothing here is trusted to have worked: the host probes the behaviour at start.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from typing import Any
+
+__all__ = ["close_other_files", "limit_resources"]
+
+OPEN_FILES = 32
+
+
+def limit_resources(limits: dict[str, Any]) -> None:
+    """Address space, CPU time, open files; no file growth, no core dump, no new process.
+
+    The process limit holds for a normal user only: the kernel exempts root from it.
+    """
+    cpu_s = max(1, int(limits["cpu_s"] + 0.999))
+    bounds = (
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_FSIZE, 0, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES),
+        (resource.RLIMIT_NPROC, 0, 0),
+        (resource.RLIMIT_CPU, cpu_s, cpu_s + 1),
+        (resource.RLIMIT_AS, int(limits["memory_bytes"]), int(limits["memory_bytes"])),
+    )
+    for kind, soft, hard in bounds:
+        ceiling = resource.getrlimit(kind)[1]
+        if ceiling != resource.RLIM_INFINITY:
+            soft, hard = min(soft, ceiling), min(hard, ceiling)
+        resource.setrlimit(kind, (soft, hard))
+
+
+def close_other_files(keep: int) -> None:
+    """Closes every descriptor but ``keep``; 0, 1 and 2 become /dev/null."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    os.closerange(3, keep)
+    os.closerange(keep + 1, 65536)

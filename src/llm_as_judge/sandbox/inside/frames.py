@@ -1,0 +1,139 @@
+"""Messages between host and child: a four-byte length, then one JSON object.
+
+JSON and nothing else: a hostile peer can send a wrong value, never an object that runs code.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from typing import Any
+
+__all__ = ["MAX_FRAME", "Channel", "FrameBuffer", "FrameError", "pack", "unpack"]
+
+MAX_FRAME = 4 * 2**20
+"""Bytes of one message; a longer one is refused by both sides."""
+
+_HEADER = struct.Struct(">I")
+
+
+class FrameError(ValueError):
+    """A message that is too long, not JSON, nested too deeply or not an object."""
+
+
+def pack(message: dict[str, Any]) -> bytes:
+    """The bytes of one message.
+
+    Raises:
+        FrameError: longer than ``MAX_FRAME``, or holds what JSON cannot hold.
+    """
+    try:
+        body = json.dumps(message, separators=(",", ":")).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FrameError(f"not a JSON value: {error}") from None
+    if len(body) > MAX_FRAME:
+        raise FrameError(f"message of {len(body)} bytes, at most {MAX_FRAME} can be sent")
+    return _HEADER.pack(len(body)) + body
+
+
+def unpack(body: bytes) -> dict[str, Any]:
+    """The inverse of :func:`pack` without the length.
+
+    Lone surrogates, which would fail later in a file or a request, are replaced.
+
+    Raises:
+        FrameError: not JSON, nested too deeply, or not an object.
+    """
+    try:
+        text = body.decode("utf-8")
+        message: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FrameError(f"message is not JSON: {type(error).__name__}") from None
+    if type(message) is not dict:
+        raise FrameError(f"message is {type(message).__name__}, not an object")
+    plain: dict[str, Any] = _without_surrogates(message) if "\\u" in text else message
+    return plain
+
+
+def _without_surrogates(value: Any) -> Any:
+    if type(value) is str:
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if type(value) is list:
+        return [_without_surrogates(item) for item in value]
+    if type(value) is dict:
+        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+    return value
+
+
+class FrameBuffer:
+    """Cuts a stream of bytes into messages."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def feed(self, chunk: bytes) -> None:
+        self._bytes += chunk
+
+    def take(self) -> dict[str, Any] | None:
+        """The next whole message, or None.
+
+        Raises:
+            FrameError: the announced length is over the limit, or the message cannot be read.
+        """
+        if len(self._bytes) < _HEADER.size:
+            return None
+        (length,) = _HEADER.unpack_from(self._bytes)
+        if length > MAX_FRAME:
+            raise FrameError(f"message of {length} bytes announced, at most {MAX_FRAME} allowed")
+        end = _HEADER.size + length
+        if len(self._bytes) < end:
+            return None
+        body = bytes(self._bytes[_HEADER.size : end])
+        del self._bytes[:end]
+        return unpack(body)
+
+
+class Channel:
+    """The child's end: sends and receives whole messages on a blocking socket."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._buffer = FrameBuffer()
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    def send(self, message: dict[str, Any]) -> None:
+        self._sock.sendall(pack(message))
+
+    def receive(self) -> dict[str, Any]:
+        """Waits for a message.
+
+        Raises:
+            EOFError: the host has closed the channel.
+        """
+        while (message := self._buffer.take()) is None:
+            self._read(0)
+        return message
+
+    def receive_ready(self) -> list[dict[str, Any]]:
+        """The messages that have arrived, without waiting for more.
+
+        Raises:
+            EOFError: the host has closed the channel.
+        """
+        try:
+            self._read(socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return []
+        messages = []
+        while (message := self._buffer.take()) is not None:
+            messages.append(message)
+        return messages
+
+    def _read(self, flags: int) -> None:
+        chunk = self._sock.recv(65536, flags)
+        if not chunk:
+            raise EOFError
+        self._buffer.feed(chunk)

@@ -1,0 +1,112 @@
+"""Runs a workflow program.
+
+A workflow sees two names that it did not write: ``operator``, whose attributes are operator
+classes, and ``create_llm_instance``. Neither does any work here: a call travels to the host, and
+the host's reply is what the awaited call returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from .frames import Channel, FrameError
+from .functions import answer, defined, execute
+
+__all__ = ["run_workflow"]
+
+PLAIN = (str, int, float, bool, type(None))
+
+
+def run_workflow(channel: Channel, task: dict[str, Any], seal: Callable[[], None]) -> None:
+    """Creates ``Workflow`` and awaits its call with the arguments its signature has."""
+    # The loop opens its descriptors here: behind the seal it could not.
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    caller = _OperatorCaller(channel, loop)
+    seal()
+    loop.add_reader(channel.fileno(), caller.on_readable)
+    namespace = {
+        "__name__": "workflow",
+        "operator": _operator_namespace(task["operators"], caller),
+        "create_llm_instance": _Llm,
+    }
+    execute(task["source"], namespace)
+    workflow_class = defined(namespace, "Workflow")
+    arguments = dict(task["arguments"])
+    parts = {"name": "workflow", "llm_config": _Llm(), "dataset": arguments.pop("dataset", "")}
+    workflow = workflow_class(**_accepted(workflow_class, parts))
+    value = loop.run_until_complete(_awaited(workflow(**_accepted(workflow, arguments))))
+    if isinstance(value, tuple) and value:
+        value = value[0]
+    answer(channel, value if type(value) in PLAIN else str(value))
+
+
+async def _awaited(value: Any) -> Any:
+    if not inspect.isawaitable(value):
+        raise TypeError("Workflow.__call__ is not async: write `async def __call__`")
+    return await value
+
+
+def _accepted(target: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    parameters = inspect.signature(target).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return arguments
+    names = {p.name for p in parameters}
+    return {name: value for name, value in arguments.items() if name in names}
+
+
+class _Llm:
+    """Stands for the executor model; calls are made by operators, in the host."""
+
+    def __init__(self, config: Any = None) -> None:
+        self.config = config
+
+
+class _OperatorCaller:
+    """Sends operator calls and hands each reply to the call that waits for it."""
+
+    def __init__(self, channel: Channel, loop: asyncio.AbstractEventLoop) -> None:
+        self._channel = channel
+        self._loop = loop
+        self._ids = itertools.count()
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+
+    def on_readable(self) -> None:
+        for message in self._channel.receive_ready():
+            future = self._waiting.pop(message["id"], None)
+            if future is None or future.done():
+                continue
+            if "error" in message:
+                future.set_exception(RuntimeError(message["error"]))
+            else:
+                future.set_result(message["value"])
+
+    def call(self, name: str, args: Any, kwargs: Any) -> asyncio.Future[Any]:
+        number = next(self._ids)
+        request = {"t": "call", "id": number, "op": name, "args": list(args), "kwargs": kwargs}
+        try:
+            self._channel.send(request)
+        except FrameError as error:
+            raise TypeError(f"{name}: arguments must be text, numbers or lists: {error}") from None
+        future = self._loop.create_future()
+        self._waiting[number] = future
+        return future
+
+
+def _operator_namespace(names: list[str], caller: _OperatorCaller) -> Any:
+    classes = {name: _operator_class(name, caller) for name in names}
+    return type("operator", (), classes)()
+
+
+def _operator_class(name: str, caller: _OperatorCaller) -> type:
+    def init(self: Any, llm: Any = None, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return await caller.call(name, args, kwargs)
+
+    return type(name, (), {"__init__": init, "__call__": call})

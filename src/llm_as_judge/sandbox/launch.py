@@ -1,0 +1,136 @@
+"""How a child comes to life: a fresh interpreter for each run.
+
+The weaker of the two mechanisms. The child has its own process group, resource limits, an empty
+environment and no inherited descriptor; it still sees the host's files and network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from llm_as_judge.errors import SandboxError
+
+__all__ = ["Child", "Exit", "Launcher", "SubprocessLauncher", "host_interpreter"]
+
+_BOOT = (
+    "import sys; sys.path[0] = sys.argv[1]; from inside import child; del sys.path[0];"
+    "child.main(int(sys.argv[2]))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a child ended: one of exit code and signal, and its processor time."""
+
+    code: int | None
+    signal: int | None
+    cpu_s: float
+
+    def describe(self) -> str:
+        if self.signal is None:
+            return f"exit code {self.code}"
+        try:
+            return signal.Signals(self.signal).name
+        except ValueError:
+            return f"signal {self.signal}"
+
+
+class Child(Protocol):
+    """A running child with the host's end of its channel."""
+
+    @property
+    def sock(self) -> socket.socket: ...
+
+    async def end(self) -> Exit:
+        """Kills the child with all its descendants and frees what it held."""
+        ...
+
+
+class Launcher(Protocol):
+    """Starts children. ``mechanism`` is the name in the isolation report."""
+
+    @property
+    def mechanism(self) -> str: ...
+
+    async def start(self) -> Child:
+        """
+        Raises:
+            SandboxError: no child can be started.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+def host_interpreter() -> str:
+    """The real interpreter behind a virtual environment's link."""
+    return str(Path(getattr(sys, "_base_executable", None) or sys.executable).resolve())
+
+
+class SubprocessLauncher:
+    """A bare interpreter (no site packages, no environment) for each run."""
+
+    mechanism = "subprocess"
+
+    def __init__(self, python: str | None = None) -> None:
+        self._python = python or host_interpreter()
+
+    async def start(self) -> Child:
+        host, child = socket.socketpair()
+        folder = tempfile.TemporaryDirectory(prefix="llmaj-run-")
+        host.setblocking(False)
+        inside = str(Path(__file__).parent)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(self._python, "-B", "-s", "-S", "-c", _BOOT, inside, str(child.fileno())),
+                pass_fds=[child.fileno()],
+                env={"PYTHONHASHSEED": "0"},
+                cwd=folder.name,
+                start_new_session=True,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+        except OSError as error:
+            host.close()
+            folder.cleanup()
+            raise SandboxError(f"cannot start {self._python}: {error}") from error
+        finally:
+            child.close()
+        return _SubprocessChild(host, process, folder)
+
+    async def aclose(self) -> None:
+        """Nothing outlives a run."""
+
+
+class _SubprocessChild:
+    def __init__(
+        self,
+        sock: socket.socket,
+        process: asyncio.subprocess.Process,
+        folder: tempfile.TemporaryDirectory[str],
+    ) -> None:
+        self.sock = sock
+        self._process = process
+        self._folder = folder
+        self._started = time.monotonic()
+
+    async def end(self) -> Exit:
+        self.sock.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        code = await self._process.wait()
+        self._folder.cleanup()
+        # asyncio reaps without the usage record: the elapsed time bounds the processor time.
+        elapsed = time.monotonic() - self._started
+        return Exit(code if code >= 0 else None, -code if code < 0 else None, elapsed)

@@ -1,0 +1,259 @@
+"""The sandbox as the rest of the system sees it, over any way of starting children."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
+
+from llm_as_judge.errors import SandboxError
+from llm_as_judge.sandbox.channel import ChannelClosedError, HostChannel, ProtocolError
+from llm_as_judge.sandbox.grading import SplitGrading
+from llm_as_judge.sandbox.inside.frames import FrameError
+from llm_as_judge.sandbox.launch import Child, Exit, Launcher
+from llm_as_judge.sandbox.served import OperatorCalls
+from llm_as_judge.types import (
+    IsolationReport,
+    Json,
+    Limits,
+    SandboxResult,
+    ServeOperator,
+    TestReport,
+)
+
+__all__ = ["ProcessSandbox"]
+
+MAX_BYTES_FROM_CHILD = 64 * 2**20
+ERROR_CHARACTERS = 2000
+
+
+class _OverLimitError(Exception):
+    """The program broke a bound that the host counts."""
+
+
+class ProcessSandbox:
+    """Implements :class:`llm_as_judge.types.Sandbox` with one child for each run.
+
+    Args:
+        launcher: starts children; closed by :meth:`aclose`.
+        isolation: what was observed to hold for this launcher.
+        operator_names: attributes that ``operator`` has inside a workflow.
+        max_children: runs at the same time; the time a run waits for its turn does not count.
+    """
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        isolation: IsolationReport,
+        operator_names: Iterable[str] = (),
+        max_children: int = 8,
+    ) -> None:
+        if max_children < 1:
+            raise ValueError(f"max_children is {max_children}, wanted at least 1")
+        self._launcher = launcher
+        self._isolation = isolation
+        self._operators = tuple(operator_names)
+        self._turns = asyncio.Semaphore(max_children)
+        # The two halves of a split grader count once: they never run at the same moment.
+        self._closed = False
+
+    @property
+    def isolation(self) -> IsolationReport:
+        return self._isolation
+
+    async def run_workflow(
+        self,
+        source: str,
+        arguments: Mapping[str, Json],
+        serve: ServeOperator,
+        limits: Limits,
+    ) -> SandboxResult:
+        """See :meth:`llm_as_judge.types.Sandbox.run_workflow`.
+
+        A ``TypeError`` or ``ValueError`` of ``serve`` is raised at the call in the program (its
+        arguments were wrong); any other exception of ``serve`` is raised from here, after the
+        child has been killed.
+        """
+        task = {
+            "kind": "workflow",
+            "source": source,
+            "arguments": dict(arguments),
+            "operators": list(self._operators),
+        }
+        return await self._run(task, limits, OperatorCalls(serve, self._operators, limits))
+
+    async def run_function(
+        self, source: str, function: str, arguments: list[Json], limits: Limits
+    ) -> SandboxResult:
+        """See :meth:`llm_as_judge.types.Sandbox.run_function`."""
+        task = {
+            "kind": "function",
+            "source": source,
+            "function": function,
+            "arguments": arguments,
+        }
+        return await self._run(task, limits, None)
+
+    async def run_tests(
+        self,
+        solution: str,
+        entry_point: str,
+        tests: tuple[str, ...],
+        limits: Limits,
+        setup_code: str = "",
+    ) -> TestReport:
+        """See :meth:`llm_as_judge.types.Sandbox.run_tests`. No test at all is not a pass."""
+        grading = SplitGrading(solution, entry_point, tests, setup_code)
+        async with self._turn(), self._child() as first, self._child() as second:
+            return await grading.run(_task_limits(limits), limits.wall_s, first, second)
+
+    async def aclose(self) -> None:
+        self._closed = True
+        await self._launcher.aclose()
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        if self._closed:
+            raise SandboxError("the sandbox is closed")
+        async with self._turns:
+            yield
+
+    @contextlib.asynccontextmanager
+    async def _child(self) -> AsyncIterator[Child]:
+        child = await self._launcher.start()
+        try:
+            yield child
+        finally:
+            await asyncio.shield(child.end())
+
+    async def _run(
+        self, task: dict[str, Any], limits: Limits, calls: OperatorCalls | None
+    ) -> SandboxResult:
+        async with self._turn():
+            started = time.monotonic()
+            run = _Run(task, limits, calls)
+            child = await self._launcher.start()
+            try:
+                result = await run.until_done(child)
+            finally:
+                ended = await asyncio.shield(child.end())
+            seconds = time.monotonic() - started
+            if result is None:
+                result = _premature_end(ended, limits)
+            return SandboxResult(
+                result.status, result.value, run.output, result.error[:ERROR_CHARACTERS], seconds
+            )
+
+
+def _task_limits(limits: Limits) -> dict[str, Any]:
+    return {"cpu_s": limits.cpu_s, "memory_bytes": limits.memory_bytes}
+
+
+def _premature_end(ended: Exit, limits: Limits) -> SandboxResult:
+    how = ended.describe()
+    if how == "SIGXCPU" or (how == "SIGKILL" and ended.cpu_s >= limits.cpu_s):
+        return SandboxResult("timeout", error=f"used more than {limits.cpu_s:g} s of processor")
+    return SandboxResult("died", error=f"ended without a result: {how}")
+
+
+class _Run:
+    """One conversation with one child."""
+
+    def __init__(self, task: dict[str, Any], limits: Limits, calls: OperatorCalls | None) -> None:
+        self._task = {**task, "limits": _task_limits(limits)}
+        self._limits = limits
+        self._calls = calls
+        self._parts: list[str] = []
+        self._output_left = limits.output_bytes
+
+    @property
+    def output(self) -> str:
+        return "".join(self._parts)
+
+    async def until_done(self, child: Child) -> SandboxResult | None:
+        """The result, or None if the child ended without one."""
+        limits = self._limits
+        frames = limits.operator_calls + limits.output_bytes // 1024 + 16
+        channel = HostChannel(child.sock, MAX_BYTES_FROM_CHILD, frames)
+        conversation = asyncio.ensure_future(self._converse(channel))
+        try:
+            done, _ = await asyncio.wait({conversation}, timeout=limits.wall_s)
+            if not done:
+                return SandboxResult("timeout", error=f"ran longer than {limits.wall_s:g} s")
+            return conversation.result()
+        finally:
+            await _cancelled(conversation)
+            if self._calls is not None:
+                await self._calls.cancel()
+
+    async def _converse(self, channel: HostChannel) -> SandboxResult | None:
+        try:
+            await channel.send(self._task)
+        except FrameError as error:
+            return SandboxResult("limit", error=f"the task cannot be sent: {error}")
+        except ChannelClosedError:
+            return None
+        try:
+            return await self._listen(channel)
+        except ChannelClosedError:
+            return None
+        except ProtocolError as error:
+            return SandboxResult("died", error=f"broke the protocol: {error}")
+        except _OverLimitError as error:
+            return SandboxResult("limit", error=str(error))
+
+    async def _listen(self, channel: HostChannel) -> SandboxResult:
+        while True:
+            if self._calls is None:
+                message = await channel.receive()
+            else:
+                message = await self._calls.while_serving(channel.receive())
+            kind = message.get("t")
+            if kind == "result":
+                return self._result(message)
+            if kind == "out":
+                self._keep_output(message.get("text"))
+            elif kind == "call" and self._calls is not None:
+                if refusal := self._calls.begin(message, channel):
+                    raise _OverLimitError(refusal)
+            else:
+                raise ProtocolError(f"unexpected message {str(kind)[:40]!r}")
+
+    def _keep_output(self, text: object) -> None:
+        if not isinstance(text, str):
+            raise ProtocolError("output is not text")
+        size = len(text.encode())
+        if size > self._output_left:
+            self._parts.append(text[: self._output_left])
+            self._output_left = 0
+            raise _OverLimitError(f"printed more than {self._limits.output_bytes} bytes")
+        self._output_left -= size
+        self._parts.append(text)
+
+    def _result(self, message: dict[str, Any]) -> SandboxResult:
+        status, error = message.get("status"), message.get("error", "")
+        if status == "ok":
+            return self._value(message.get("value"))
+        if status not in ("error", "limit") or not isinstance(error, str):
+            raise ProtocolError("result has an unknown status")
+        return SandboxResult("limit" if status == "limit" else "error", error=error)
+
+    def _value(self, value: object) -> SandboxResult:
+        if not (value is None or isinstance(value, (str, int, float, bool))):
+            raise ProtocolError(f"value is {type(value).__name__}")
+        text = str(value)
+        if len(text.encode()) > self._limits.answer_bytes:
+            size = self._limits.answer_bytes
+            return SandboxResult("limit", error=f"the answer is longer than {size} bytes")
+        if isinstance(value, float) and value - value != 0:
+            value = text
+        return SandboxResult("ok", value=value)
+
+
+async def _cancelled(task: asyncio.Future[Any]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()  # seen: the result has been taken, or nobody waits for it

@@ -1,0 +1,99 @@
+"""Operator calls of one workflow run: checked, counted, answered while the program waits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+from llm_as_judge.sandbox.channel import ChannelClosedError, HostChannel, ProtocolError
+from llm_as_judge.sandbox.inside.frames import FrameError
+from llm_as_judge.types import Json, Limits, ServeOperator
+
+__all__ = ["OperatorCalls"]
+
+
+class OperatorCalls:
+    """Serves the calls of one run concurrently.
+
+    Args:
+        serve: answers one call; a ``TypeError`` or ``ValueError`` goes to the program, every other
+            exception ends the run and is raised by :meth:`while_serving`.
+        names: the operators there are; another name is answered with an error.
+        limits: ``operator_calls`` bounds the calls of the run.
+    """
+
+    def __init__(self, serve: ServeOperator, names: Iterable[str], limits: Limits) -> None:
+        self._serve = serve
+        self._names = frozenset(names)
+        self._left = self._most = limits.operator_calls
+        self._tasks: set[asyncio.Future[None]] = set()
+
+    def begin(self, message: dict[str, Any], channel: HostChannel) -> str:
+        """Starts answering a call; the reason if it exceeds the limit.
+
+        Raises:
+            ProtocolError: the message has not the shape of a call.
+        """
+        number, name = message.get("id"), message.get("op")
+        args, kwargs = message.get("args"), message.get("kwargs")
+        if type(number) is not int or not isinstance(name, str):
+            raise ProtocolError("a call without id or operator")
+        if not isinstance(args, list) or not isinstance(kwargs, dict):
+            raise ProtocolError("a call without arguments")
+        self._left -= 1
+        if self._left < 0:
+            return f"made more than {self._most} operator calls"
+        answer = self._answer(channel, number, name, args, kwargs)
+        self._tasks.add(asyncio.ensure_future(answer))
+        return ""
+
+    async def while_serving(self, waiting: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+        """Awaits ``waiting`` and raises at once what a call in flight raises."""
+        reading = asyncio.ensure_future(waiting)
+        try:
+            while not reading.done():
+                watched: set[asyncio.Future[Any]] = {reading, *self._tasks}
+                done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+                for task in self._tasks & done:
+                    self._tasks.discard(task)
+                    task.result()
+            return reading.result()
+        finally:
+            await _stop([reading])
+
+    async def cancel(self) -> None:
+        """Ends the calls that nobody waits for any more."""
+        await _stop(self._tasks)
+
+    async def _answer(
+        self,
+        channel: HostChannel,
+        number: int,
+        name: str,
+        args: list[Json],
+        kwargs: dict[str, Json],
+    ) -> None:
+        reply: dict[str, Any] = {"id": number}
+        if name not in self._names:
+            reply["error"] = f"there is no operator {name[:80]!r}"
+        else:
+            try:
+                reply["value"] = await self._serve(name, args, kwargs)
+            except (TypeError, ValueError) as error:
+                reply["error"] = f"{type(error).__name__}: {error}"[:2000]
+        try:
+            await channel.send(reply)
+        except FrameError as error:
+            await channel.send({"id": number, "error": f"{name}: reply cannot be sent: {error}"})
+        except ChannelClosedError:
+            pass
+
+
+async def _stop(tasks: Any) -> None:
+    for task in list(tasks):
+        task.cancel()
+    for task in list(tasks):
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await task

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from llm_as_judge.sandbox import open_sandbox
+from llm_as_judge.types import Sandbox
+
+OPERATORS = ("Custom", "AnswerGenerate", "ScEnsemble")
+
+
+@pytest.fixture(params=["subprocess"])
+async def sandbox(request: pytest.FixtureRequest) -> AsyncIterator[Sandbox]:
+    opened = await open_sandbox(request.param, OPERATORS, max_children=4)
+    yield opened
+    await opened.aclose()

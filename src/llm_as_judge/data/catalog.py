@@ -1,0 +1,227 @@
+"""The data sets: where their files are, what they are called on the hub, under which licence.
+
+Only the part that the 5:1 rule splits is listed: the official train split where a set has one,
+the single file where it has none. An official test split is never read for training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from llm_as_judge.data import code, sources
+from llm_as_judge.data.rows import RawRow, read_rows
+from llm_as_judge.errors import DataError
+from llm_as_judge.types import Domain, Problem
+
+__all__ = ["CATALOG", "DEFAULT_SETS", "Dataset", "HubRecord", "custom_dataset", "dataset_named"]
+
+
+@dataclass(frozen=True, slots=True)
+class HubRecord:
+    """A data set on the Hugging Face hub."""
+
+    repo: str
+    configs: tuple[str, ...]
+    """Configurations read one after the other."""
+    splits: tuple[str, ...]
+    """Splits read one after the other; the first is the official train split, or all there is."""
+
+
+def _unchanged(rows: Iterable[RawRow]) -> Iterator[RawRow]:
+    yield from rows
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One data set of the catalogue."""
+
+    name: str
+    domain: Domain
+    folder: str
+    """Folder under the upstream or raw folder."""
+    files: tuple[str, ...]
+    """Patterns tried in order; the first that matches is read (all its matches)."""
+    split: str
+    """Middle part of problem ids: the upstream split the rows come from."""
+    licence: str
+    convert: Callable[[RawRow, str], Problem]
+    hub: tuple[HubRecord, ...] = ()
+    """Tried in order."""
+    flatten: Callable[[Iterable[RawRow]], Iterator[RawRow]] = _unchanged
+
+    def find(self, root: Path) -> tuple[Path, ...]:
+        """The files of this set under ``root``, in a fixed order; empty if there are none."""
+        for pattern in self.files:
+            if found := sorted((root / self.folder).glob(pattern)):
+                return tuple(found)
+        return ()
+
+    def rows(self, files: Sequence[Path]) -> Iterator[RawRow]:
+        """Records of the files, numbered through.
+
+        Raises:
+            DataError: a file cannot be read.
+        """
+        number = 0
+        for file in files:
+            for row in self.flatten(read_rows(file)):
+                yield RawRow(row.where, number, row.record, row.member, row.fault)
+                number += 1
+
+
+_HUB_NAMES = ("train.jsonl", "train*.parquet", "*/train*.parquet")
+
+CATALOG: dict[str, Dataset] = {
+    dataset.name: dataset
+    for dataset in (
+        Dataset(
+            "gsm8k",
+            "math",
+            "gsm8k",
+            ("train.jsonl", "train.jsonl.gz", *_HUB_NAMES[1:]),
+            "train",
+            "MIT",
+            sources.gsm8k,
+            (HubRecord("openai/gsm8k", ("main",), ("train",)),),
+        ),
+        Dataset(
+            "math",
+            "math",
+            "math",
+            (
+                "train.jsonl",
+                "train.jsonl.gz",
+                *_HUB_NAMES[1:],
+                "train/*/*.json",
+                "MATH/train/*/*.json",
+            ),
+            "train",
+            "MIT",
+            sources.math,
+            (
+                HubRecord("hendrycks/competition_math", ("default",), ("train",)),
+                HubRecord(
+                    "EleutherAI/hendrycks_math",
+                    (
+                        "algebra",
+                        "counting_and_probability",
+                        "geometry",
+                        "intermediate_algebra",
+                        "number_theory",
+                        "prealgebra",
+                        "precalculus",
+                    ),
+                    ("train",),
+                ),
+            ),
+        ),
+        Dataset(
+            "squad2",
+            "qa",
+            "squad_v2",
+            ("train-v2.0.json", "train-v2.0.json.gz", *_HUB_NAMES),
+            "train",
+            "CC BY-SA 4.0",
+            sources.squad2,
+            (HubRecord("rajpurkar/squad_v2", ("squad_v2",), ("train",)),),
+            flatten=sources.flatten_squad,
+        ),
+        Dataset(
+            "hotpotqa",
+            "qa",
+            "hotpotqa",
+            ("hotpot_train_v1.1.json", "hotpot_train_v1.1.json.gz", *_HUB_NAMES),
+            "train",
+            "CC BY-SA 4.0",
+            sources.hotpotqa,
+            (HubRecord("hotpotqa/hotpot_qa", ("distractor",), ("train",)),),
+        ),
+        Dataset(
+            "humaneval",
+            "code",
+            "humaneval",
+            ("HumanEval.jsonl.gz", "HumanEval.jsonl", "test*.parquet", "*/test*.parquet"),
+            "all",
+            "MIT",
+            code.humaneval,
+            (HubRecord("openai/openai_humaneval", ("openai_humaneval",), ("test",)),),
+        ),
+        Dataset(
+            "mbpp",
+            "code",
+            "mbpp",
+            ("sanitized-mbpp.json", "sanitized-mbpp.jsonl", "sanitized/*.parquet"),
+            "sanitized",
+            "CC BY 4.0",
+            code.mbpp,
+            (
+                HubRecord(
+                    "google-research-datasets/mbpp",
+                    ("sanitized",),
+                    ("prompt", "test", "validation", "train"),
+                ),
+            ),
+        ),
+        Dataset(
+            "mbpp_full",
+            "code",
+            "mbpp",
+            ("mbpp.jsonl", "full/*.parquet"),
+            "full",
+            "CC BY 4.0",
+            code.mbpp,
+            (
+                HubRecord(
+                    "google-research-datasets/mbpp",
+                    ("full",),
+                    ("prompt", "test", "validation", "train"),
+                ),
+            ),
+        ),
+        Dataset(
+            "commonsenseqa",
+            "qa",
+            "commonsense_qa",
+            ("train_rand_split.jsonl", *_HUB_NAMES),
+            "train",
+            "MIT",
+            sources.commonsenseqa,
+            (HubRecord("tau/commonsense_qa", ("default",), ("train",)),),
+        ),
+        Dataset(
+            "mmlu",
+            "qa",
+            "mmlu",
+            ("mmlu.zip", "all.jsonl", "data/*/*.csv", "all/*.parquet"),
+            "all",
+            "MIT",
+            sources.mmlu,
+            (HubRecord("cais/mmlu", ("all",), ("dev", "validation", "test")),),
+        ),
+    )
+}
+
+DEFAULT_SETS = ("gsm8k", "math", "squad2", "hotpotqa", "humaneval", "mbpp")
+
+
+def dataset_named(name: str) -> Dataset:
+    """One set of the catalogue.
+
+    Raises:
+        DataError: no such set.
+    """
+    if name not in CATALOG:
+        raise DataError(f"no data set {name!r} (known: {', '.join(CATALOG)})")
+    return CATALOG[name]
+
+
+def custom_dataset(path: Path, domain: Domain = "qa") -> Dataset:
+    """One's own JSONL file as a data set named like the file."""
+    name = path.name.split(".")[0]
+    if name in CATALOG:
+        raise DataError(f"{path}: {name!r} is the name of a known data set; rename the file")
+    convert = partial(sources.custom, dataset=name)
+    return Dataset(name, domain, "", (path.name,), "custom", "unknown", convert)

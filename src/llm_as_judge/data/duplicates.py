@@ -1,0 +1,185 @@
+"""Groups of rows that must stay on one side of a split: same passage, or nearly the same question.
+
+Passages are compared by a digest of their words. Questions are compared by the words too (exact),
+then by MinHash over three-word shingles: candidates share a band, and count as near-duplicates
+when their shingle sets have a Jaccard similarity of at least 0.8 (computed, not estimated).
+Source: A. Broder, "On the resemblance and containment of documents" (1997).
+
+Memory is about 100 bytes a row; time grows as n log n.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from llm_as_judge.types import Problem
+
+__all__ = ["SIMILARITY", "Grouping", "passages", "question_text", "words"]
+
+SIMILARITY = 0.8
+"""Least Jaccard similarity of the shingle sets of near-duplicate questions."""
+_SHINGLE = 3
+_BANDS, _BAND_ROWS = 8, 3  # at similarity 0.8, 99.7 % of the pairs meet in some band
+_WORD = re.compile(r"\w+|[^\w\s]")
+_REPRESENTATIVES = 16
+
+
+def words(text: str) -> list[str]:
+    """Words and single symbols, lower case: what two texts are compared by."""
+    return _WORD.findall(text.casefold())
+
+
+def question_text(problem: Problem) -> str:
+    """The part of the question that is the task's own (MBPP: without signature and example)."""
+    return problem.question.partition("\n\nSignature:\n")[0]
+
+
+def passages(problem: Problem) -> list[str]:
+    """The passages that answer the question: the supporting paragraphs of HotpotQA, the whole
+    context of other sets."""
+    facts = problem.meta.get("supporting_facts")
+    if facts is None or problem.dataset != "hotpotqa":
+        return [problem.context] if problem.context else []
+    import json
+
+    titles = {title for title, _ in json.loads(facts)}
+    return [p for p in problem.context.split("\n\n") if p.partition(": ")[0] in titles]
+
+
+def _digest(text: str) -> int:
+    joined = " ".join(_WORD.findall(text.casefold())).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest(), "big")
+
+
+class Grouping:
+    """Collects rows one after the other and says which belong together."""
+
+    def __init__(self) -> None:
+        self._parent = array("q")
+        self._first_with: dict[int, int] = {}
+        self._words = array("I")
+        """Hashes of the words of every question seen for the first time, end to end."""
+        self._ends = array("Q")
+        self._owners = array("Q")
+
+    def add(self, problem: Problem) -> None:
+        """The next row."""
+        self.add_texts(question_text(problem), passages(problem))
+
+    def add_texts(self, question: str, shared: Iterable[str]) -> None:
+        row = len(self._parent)
+        self._parent.append(row)
+        for passage in shared:
+            self._join(row, self._first_with.setdefault(_digest("passage " + passage), row))
+        tokens = words(question)
+        key = _digest(question)
+        first = self._first_with.setdefault(key, row)
+        self._join(row, first)
+        if first == row:
+            self._words.extend(zlib.crc32(w.encode("utf-8", "surrogatepass")) for w in tokens)
+            self._ends.append(len(self._words))
+            self._owners.append(row)
+
+    def groups(self) -> array[int]:
+        """The group of each row: the number of its first row."""
+        for left, right in _near_duplicates(self._words, self._ends):
+            self._join(self._owners[left], self._owners[right])
+        return array("q", [self._root(row) for row in range(len(self._parent))])
+
+    def _root(self, row: int) -> int:
+        parent = self._parent
+        while parent[row] != row:
+            parent[row] = parent[parent[row]]
+            row = parent[row]
+        return row
+
+    def _join(self, row: int, other: int) -> None:
+        low, high = sorted((self._root(row), self._root(other)))
+        self._parent[high] = low
+
+
+def _near_duplicates(tokens: array[int], ends: array[int]) -> Iterator[tuple[int, int]]:
+    """Pairs of texts with a shingle similarity of at least ``SIMILARITY``."""
+    if len(ends) < 2:
+        return
+    import numpy as np
+
+    starts = np.concatenate(([0], np.asarray(ends, np.uint64)[:-1])).astype(np.int64)
+    shingles, offsets = _shingles(np.asarray(tokens, np.uint64), starts, np.asarray(ends, np.int64))
+    bands = _bands(shingles, offsets)
+    sets: dict[int, frozenset[int]] = {}
+
+    def shingle_set(text: int) -> frozenset[int]:
+        if text not in sets:
+            sets[text] = frozenset(shingles[offsets[text] : offsets[text + 1]].tolist())
+        return sets[text]
+
+    for keys in bands:
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        edges = np.flatnonzero(np.diff(ordered)) + 1
+        for bucket in np.split(order, edges) if len(edges) < len(ordered) - 1 else ():
+            if len(bucket) > 1:
+                yield from _similar(bucket.tolist(), shingle_set)
+
+
+def _similar(bucket: list[int], shingle_set: Any) -> Iterator[tuple[int, int]]:
+    representatives: list[int] = []
+    for text in bucket:
+        mine = shingle_set(text)
+        for other in representatives:
+            theirs = shingle_set(other)
+            common = len(mine & theirs)
+            if common >= SIMILARITY * (len(mine) + len(theirs) - common):
+                yield other, text
+                break
+        else:
+            if len(representatives) < _REPRESENTATIVES:
+                representatives.append(text)
+
+
+def _shingles(tokens: Any, starts: Any, ends: Any) -> tuple[Any, Any]:
+    """(hashes of all shingles end to end, offset of each text's first; one more at the end).
+
+    A text shorter than a shingle is padded with zeros to exactly one.
+    """
+    import numpy as np
+
+    counts = np.maximum(ends - starts - _SHINGLE + 1, 1)
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    owner = np.repeat(np.arange(len(counts)), counts)
+    place = starts[owner] + np.arange(offsets[-1]) - offsets[owner]
+    padded = np.concatenate((tokens, np.zeros(_SHINGLE, np.uint64)))
+    hashes = np.zeros(len(place), np.uint64)
+    for step in range(_SHINGLE):
+        inside = place + step < ends[owner]
+        word = np.where(inside, padded[np.minimum(place + step, len(padded) - 1)], 0)
+        hashes = _mixed(hashes * np.uint64(0x9E3779B97F4A7C15) + word.astype(np.uint64))
+    return hashes, offsets
+
+
+def _mixed(values: Any) -> Any:
+    """The finaliser of splitmix64: every input bit reaches every output bit."""
+    import numpy as np
+
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def _bands(shingles: Any, offsets: Any) -> Iterator[Any]:
+    """One key a text and band: texts with equal keys in some band are candidates."""
+    import numpy as np
+
+    for band in range(_BANDS):
+        key = np.zeros(len(offsets) - 1, np.uint64)
+        for row in range(_BAND_ROWS):
+            salt = np.uint64((band * _BAND_ROWS + row + 1) * 0x9E3779B97F4A7C15 % 2**64)
+            least = np.minimum.reduceat(_mixed(shingles ^ salt), offsets[:-1])
+            key = _mixed(key * np.uint64(31) + least)
+        yield key

@@ -1,0 +1,131 @@
+"""Shares, exactly: which stratum the next row comes from, so that every prefix is balanced.
+
+Pure. ``schedule`` is the chairman assignment: after any number of steps each stratum has had
+its share to within less than one row. Source: R. Tijdeman, "The chairman assignment problem",
+Discrete Mathematics 32 (1980).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+
+from llm_as_judge.types import Domain
+
+__all__ = ["DOMAIN_SHARES", "Draws", "named_rng", "prefix_until_used_up", "resampled", "schedule"]
+
+DOMAIN_SHARES: dict[Domain, int] = {"math": 4, "qa": 3, "code": 3}
+
+
+def named_rng(seed: int, *names: object) -> random.Random:
+    """A generator of its own for one purpose: what others draw never changes what it draws."""
+    key = "/".join(str(part) for part in (seed, *names))
+    return random.Random(int.from_bytes(hashlib.sha256(key.encode()).digest()[:16], "big"))
+
+
+def schedule(shares: Mapping[str, int]) -> Iterator[str]:
+    """Endless sequence of strata; every prefix of n rows has n * share rows of each, within < 1.
+
+    Args:
+        shares: whole-number weights, at least one above 0; strata of weight 0 never come.
+    Raises:
+        ValueError: no positive weight, or a negative one.
+    """
+    weights = {name: weight for name, weight in shares.items() if weight}
+    if not weights or min(weights.values()) < 0:
+        raise ValueError(f"shares must be whole numbers >= 0 and not all 0: {dict(shares)}")
+    if len(weights) == 1:
+        while True:
+            yield next(iter(weights))
+    # In whole numbers, scaled by 2(k-1) * total: a stratum may come once it is owed 1/(2(k-1)) of
+    # a row, and of those the one whose next row is due first does.
+    total, k2 = sum(weights.values()), 2 * (len(weights) - 1)
+    inverse = {name: math.lcm(*weights.values()) // weight for name, weight in weights.items()}
+    owed = dict.fromkeys(weights, 0)
+    while True:
+        for name, weight in weights.items():
+            owed[name] += weight * k2
+        ready = [name for name in weights if owed[name] >= total]
+        chosen = min(ready, key=lambda n: (total * (k2 - 1) - owed[n]) * inverse[n])
+        owed[chosen] -= total * k2
+        yield chosen
+
+
+class Draws:
+    """Rows of one set in a random order; every row once before any comes again.
+
+    The generator is named by the seed, the set and the round, so that a position can be reached
+    without replaying what came before it.
+    """
+
+    def __init__(self, rows: Sequence[int], seed: int, name: str) -> None:
+        if not rows:
+            raise ValueError(f"{name}: no rows to draw from")
+        self._rows, self._seed, self._name = rows, seed, name
+        self._round, self._order = -1, list[int]()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, position: int) -> int:
+        """The row at ``position`` (0, 1, ...) of the endless sequence."""
+        turn, offset = divmod(position, len(self._rows))
+        if turn != self._round:
+            self._order = list(self._rows)
+            named_rng(self._seed, self._name, "round", turn).shuffle(self._order)
+            self._round = turn
+        return self._order[offset]
+
+
+def _two_levels(
+    domains: Mapping[str, Domain], shares: Mapping[Domain, int]
+) -> Iterator[tuple[Domain, str]]:
+    """Endless (domain, set): domains by their shares, the sets of a domain in equal parts."""
+    members: dict[Domain, list[str]] = {}
+    for name, domain in domains.items():
+        members.setdefault(domain, []).append(name)
+    inner = {d: schedule(dict.fromkeys(names, 1)) for d, names in members.items()}
+    for chosen in schedule({d: shares[d] for d in members}):
+        domain = next(d for d in members if d == chosen)
+        yield domain, next(inner[domain])
+
+
+def resampled(
+    rows: Mapping[str, Draws],
+    domains: Mapping[str, Domain],
+    size: int,
+    shares: Mapping[Domain, int] = DOMAIN_SHARES,
+) -> Iterator[tuple[str, int]]:
+    """(set, row) of a training mix: small sets come again, in a new order each round.
+
+    Every prefix keeps the shares of the domains and equal parts of the sets inside a domain; every
+    row of a set is used before any of its rows repeats.
+    """
+    used = dict.fromkeys(rows, 0)
+    choices = _two_levels({name: domains[name] for name in rows}, shares)
+    for _ in range(size):
+        _, name = next(choices)
+        yield name, rows[name][used[name]]
+        used[name] += 1
+
+
+def prefix_until_used_up(
+    rows: Mapping[str, Draws],
+    domains: Mapping[str, Domain],
+    shares: Mapping[Domain, int] = DOMAIN_SHARES,
+) -> Iterator[tuple[str, int]]:
+    """(set, row) of a validation or test mix: no row twice, every prefix keeps the domains' shares.
+
+    It ends when a domain has no row left. Inside a domain the sets come in equal parts as long as
+    they last; then the larger set goes on alone.
+    """
+    used = dict.fromkeys(rows, 0)
+    for domain, name in _two_levels({name: domains[name] for name in rows}, shares):
+        left = [n for n in rows if domains[n] == domain and used[n] < len(rows[n])]
+        if not left:
+            return
+        chosen = name if name in left else max(left, key=lambda n: len(rows[n]) - used[n])
+        yield chosen, rows[chosen][used[chosen]]
+        used[chosen] += 1

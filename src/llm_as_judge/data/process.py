@@ -1,0 +1,288 @@
+"""Upstream files -> unified problems -> 5:1 split -> mixes, in the documented places.
+
+    data/processed/SET_{train,val}.jsonl      unified rows, upstream order
+    data/mixed/{train,val,test}_mixed.jsonl   4:3:3 by domain, and info.json
+    data/test/SET_test.jsonl                  and test_index.json
+
+Two passes over one set at a time: rows are unified into a temporary file while only offsets and
+group keys stay in memory; then lines are copied to where the split and the mix want them. Files
+appear when everything has succeeded. The same seed gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from multiprocessing import get_context
+from pathlib import Path
+
+from llm_as_judge.data.catalog import DEFAULT_SETS, Dataset, custom_dataset, dataset_named
+from llm_as_judge.data.mix import DOMAIN_SHARES, Draws, prefix_until_used_up, resampled
+from llm_as_judge.data.unify import (
+    Progress,
+    Refusal,
+    SetPlan,
+    SetReport,
+    mapped,
+    process_set,
+    silent,
+)
+from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.types import Domain, Json, to_json
+
+__all__ = ["MixReport", "ProcessReport", "Progress", "Refusal", "SetReport", "process"]
+
+
+@dataclass(frozen=True, slots=True)
+class MixReport:
+    """One mixed file."""
+
+    file: str
+    rows: int
+    unique: int
+    by_domain: Mapping[str, int]
+    by_set: Mapping[str, int]
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessReport:
+    """All of it; ``info.json`` is this value."""
+
+    seed: int
+    val_fraction: float
+    mix_size: int
+    shares: Mapping[Domain, int]
+    sets: tuple[SetReport, ...]
+    mixes: tuple[MixReport, ...]
+    files: tuple[str, ...]
+    """Every file written, relative to the data folder."""
+
+    @property
+    def refused(self) -> int:
+        return sum(report.refused for report in self.sets)
+
+
+def process(
+    raw_dir: Path,
+    data_dir: Path,
+    *,
+    sets: Sequence[str] = DEFAULT_SETS,
+    custom: Sequence[Path] = (),
+    seed: int = 0,
+    val_fraction: float = 0.02,
+    mix_size: int | None = None,
+    limit_per_set: int | None = None,
+    skip_bad: bool = False,
+    workers: int = 1,
+    progress: Progress = silent,
+) -> ProcessReport:
+    """Unify, split and mix the upstream files under ``raw_dir`` into ``data_dir``.
+
+    Args:
+        raw_dir: what ``download`` wrote, or any folder of upstream files in the same layout.
+        sets: names of the catalogue; ``custom``: one's own JSONL files beside them.
+        mix_size: rows of train_mixed.jsonl; default the number of unique train rows.
+        limit_per_set: at most so many rows of each set, drawn at random before the split.
+        skip_bad: leave bad rows out and count them, instead of stopping at the first.
+        workers: processes that unify sets at the same time.
+    Raises:
+        DataError: a set has no file or no row, or a row is bad (``file:line``).
+        OutputError: ``data_dir`` cannot be written.
+    """
+    datasets = [(dataset_named(name), raw_dir) for name in dict.fromkeys(sets)]
+    datasets += [(custom_dataset(path), path.parent) for path in custom]
+    if not datasets:
+        raise DataError("no data sets chosen; name at least one")
+    work = _work_folder(data_dir)
+    try:
+        plans = [
+            SetPlan(
+                dataset, _files(dataset, root), work, seed, val_fraction, limit_per_set, skip_bad
+            )
+            for dataset, root in datasets
+        ]
+        reports = list(_process_sets(plans, workers, progress))
+        size = mix_size or sum(report.train for report in reports)
+        mixes = _write_mixes(work, reports, seed, size, progress)
+        report = ProcessReport(
+            seed, val_fraction, size, dict(DOMAIN_SHARES), tuple(reports), mixes, _file_list(work)
+        )
+        _write_indexes(work, report)
+        _publish(work, data_dir, _file_list(work))
+    except OSError as error:
+        raise OutputError(f"{data_dir}: cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return report
+
+
+def _work_folder(data_dir: Path) -> Path:
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=".process-", dir=data_dir))
+        for name in ("processed", "mixed", "test", "unsplit"):
+            (work / name).mkdir()
+    except OSError as error:
+        raise OutputError(f"{data_dir}: cannot be written: {error.strerror or error}") from error
+    return work
+
+
+def _files(dataset: Dataset, root: Path) -> tuple[Path, ...]:
+    files = dataset.find(root)
+    if not files:
+        raise DataError(
+            f"{root / dataset.folder}: no file of {dataset.name} (wanted {dataset.files[0]}). "
+            "Run: llm-as-judge download"
+        )
+    return files
+
+
+def _process_sets(
+    plans: Sequence[SetPlan], workers: int, progress: Progress
+) -> Iterator[SetReport]:
+    if workers < 2 or len(plans) < 2:
+        for plan in plans:
+            yield process_set(plan, progress)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for done, report in enumerate(pool.map(partial(process_set, progress=silent), plans), 1):
+            progress("sets", done, len(plans))
+            yield report
+
+
+# ------------------------------------------------------------------------------------------- mixes
+def _line_offsets(path: Path) -> array[int]:
+    offsets = array("Q", [0])
+    with path.open("rb") as stream:
+        for line in stream:
+            offsets.append(offsets[-1] + len(line))
+    return offsets
+
+
+def _write_mixes(
+    work: Path, reports: Sequence[SetReport], seed: int, size: int, progress: Progress
+) -> tuple[MixReport, ...]:
+    domains = {report.dataset: report.domain for report in reports}
+    mixes = []
+    for side, folder in (("train", "processed"), ("val", "processed"), ("test", "test")):
+        files = {name: work / folder / f"{name}_{side}.jsonl" for name in domains}
+        offsets = {name: _line_offsets(file) for name, file in files.items()}
+        draws = {
+            name: Draws(range(len(found) - 1), seed, f"{name}/{side}")
+            for name, found in offsets.items()
+            if len(found) > 1
+        }
+        if side == "train":
+            order = resampled(draws, domains, size)
+        else:
+            order = prefix_until_used_up(draws, domains) if draws else iter(())
+        target = work / "mixed" / f"{side}_mixed.jsonl"
+        mixes.append(_write_mix(target, order, files, offsets, domains, progress))
+    return tuple(mixes)
+
+
+def _write_mix(
+    target: Path,
+    order: Iterable[tuple[str, int]],
+    files: Mapping[str, Path],
+    offsets: Mapping[str, array[int]],
+    domains: Mapping[str, Domain],
+    progress: Progress,
+) -> MixReport:
+    by_set: Counter[str] = Counter()
+    digest = hashlib.sha256()
+    unique = {name: bytearray(len(found)) for name, found in offsets.items()}
+    maps = {name: mapped(file) for name, file in files.items()}
+    lines = {name: opened.__enter__() for name, opened in maps.items()}
+    try:
+        with target.open("wb", buffering=1 << 20) as stream:
+            for done, (name, row) in enumerate(order, start=1):
+                line = lines[name][offsets[name][row] : offsets[name][row + 1]]
+                stream.write(line)
+                digest.update(line)
+                by_set[name] += 1
+                unique[name][row] = 1
+                if done % 8192 == 0:
+                    progress(target.name, done, None)
+    finally:
+        for opened in maps.values():
+            opened.__exit__()
+    rows = sum(by_set.values())
+    progress(target.name, rows, rows)
+    by_domain: Counter[str] = Counter()
+    for name, count in by_set.items():
+        by_domain[domains[name]] += count
+    return MixReport(
+        file=f"mixed/{target.name}",
+        rows=rows,
+        unique=sum(sum(flags) for flags in unique.values()),
+        by_domain=dict(by_domain),
+        by_set=dict(by_set),
+        sha256=digest.hexdigest(),
+    )
+
+
+# ----------------------------------------------------------------------------------------- indexes
+def _file_list(work: Path) -> tuple[str, ...]:
+    names = {"mixed/info.json", "test/test_index.json"}
+    names |= {str(f.relative_to(work)) for f in work.glob("*/*.json*")}
+    return tuple(sorted(names))
+
+
+def _write_indexes(work: Path, report: ProcessReport) -> None:
+    index: dict[str, Json] = {}
+    for part in report.sets:
+        path = work / "test" / f"{part.dataset}_test.jsonl"
+        index[part.dataset] = {
+            "file": path.name,
+            "domain": part.domain,
+            "rows": part.test,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        }
+    _write_json(work / "test" / "test_index.json", index)
+    slim = replace(report, sets=tuple(replace(s, files=_names(s.files)) for s in report.sets))
+    _write_json(work / "mixed" / "info.json", to_json(slim))
+
+
+def _names(files: Sequence[str]) -> tuple[str, ...]:
+    """Folder and file name only: the same data give the same bytes wherever they lie."""
+    return tuple("/".join(Path(file).parts[-2:]) for file in files)
+
+
+def _write_json(path: Path, value: Json) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def _publish(work: Path, data_dir: Path, files: Sequence[str]) -> None:
+    """Move the finished files into place; remove what an earlier run wrote and this one did not."""
+    info = data_dir / "mixed" / "info.json"
+    earlier = _earlier_files(info)
+    for folder, members in groupby(files, key=lambda name: name.partition("/")[0]):
+        (data_dir / folder).mkdir(exist_ok=True)
+        for name in members:
+            (work / name).replace(data_dir / name)
+    for name in earlier - set(files):
+        (data_dir / name).unlink(missing_ok=True)
+
+
+def _earlier_files(info: Path) -> set[str]:
+    try:
+        listed = json.loads(info.read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    known = ("processed/", "mixed/", "test/")
+    return {
+        name
+        for name in listed
+        if isinstance(name, str) and name.startswith(known) and ".." not in Path(name).parts
+    }

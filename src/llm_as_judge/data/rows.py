@@ -1,0 +1,306 @@
+"""Upstream files -> raw records, streamed, each with the place it was read from.
+
+Covered: ``.jsonl``, ``.json`` (an array of records, an object with a ``data`` array, one object),
+``.csv``, each also as ``.gz`` or inside ``.zip``, and ``.parquet``. Memory is that of one record:
+arrays are never loaded whole. A record that cannot be read is yielded with its ``fault`` and
+reading goes on; a *file* that cannot be read on (truncated, a web page) raises ``DataError``.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from llm_as_judge.errors import DataError
+
+__all__ = ["MAX_ROW_BYTES", "RawRow", "RowError", "read_rows"]
+
+MAX_ROW_BYTES = 8 * 2**20
+"""A record longer than this is refused: no upstream set has one, and one line could fill memory."""
+_CHUNK = 2**20
+_SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
+
+
+class RowError(ValueError):
+    """One record is not what its set promises; the caller adds the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawRow:
+    """One upstream record, not yet trusted."""
+
+    where: str
+    """``file:line``, with the position inside the line where that says more."""
+    number: int
+    """0-based position in its file."""
+    record: Any
+    member: str = ""
+    """Name of the file inside an archive, or the file's own name."""
+    fault: str = ""
+    """Why the record cannot be read; ``record`` is then None."""
+
+
+def read_rows(path: Path) -> Iterator[RawRow]:
+    """All records of one upstream file.
+
+    Raises:
+        DataError: the file is missing, cut off, of an unknown kind, or not data at all.
+    """
+    inner, packing = (path.stem, path.suffix) if path.suffix == ".gz" else (path.name, "")
+    try:
+        if path.suffix == ".zip":
+            yield from _read_zip(path)
+        elif path.suffix == ".parquet":
+            yield from _read_parquet(path)
+        elif not inner.endswith(_SUFFIXES):
+            raise DataError(
+                f"{path}: unknown kind of file (wanted {', '.join(_SUFFIXES)}, .gz, .zip)"
+            )
+        else:
+            with gzip.open(path) if packing else path.open("rb") as stream:
+                yield from _read_stream(cast(BinaryIO, stream), str(path), inner)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file. Run: llm-as-judge download") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error}") from None
+
+
+def _read_zip(path: Path) -> Iterator[RawRow]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in sorted(archive.namelist()):
+                if name.endswith(_SUFFIXES[:3]) and "__MACOSX" not in name:
+                    with archive.open(name) as stream:
+                        yield from _read_stream(cast(BinaryIO, stream), f"{path}!{name}", name)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise DataError(f"{path}:1: not a readable zip archive: {error}") from None
+
+
+def _read_parquet(path: Path) -> Iterator[RawRow]:
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    try:
+        with pq.ParquetFile(path) as table:
+            number = 0
+            for batch in table.iter_batches(batch_size=256):
+                for record in batch.to_pylist():
+                    yield RawRow(f"{path}:{number + 1}", number, record, path.name)
+                    number += 1
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path}:1: not a readable parquet file: {error}") from None
+
+
+def _read_stream(stream: BinaryIO, place: str, name: str) -> Iterator[RawRow]:
+    """Records of one decompressed stream; ``place`` is how messages call it."""
+    counter = _Position()
+    try:
+        reader = io.BufferedReader(cast(io.RawIOBase, stream), _CHUNK)
+        head = reader.peek(4096)[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+        if head[:1] == b"<":
+            raise DataError(
+                f"{place}:1: an HTML or XML page, not data (an error page of the server?). "
+                "Download the file again"
+            )
+        kind = name.removesuffix(".gz").rpartition(".")[2]
+        if kind == "csv":
+            yield from _csv_rows(reader, place, name, counter)
+        elif kind == "json":
+            yield from _json_rows(reader, place, name, counter)
+        else:
+            yield from _jsonl_rows(reader, place, name, counter)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(
+            f"{place}:{counter.line}: the compressed file is cut off or damaged after "
+            f"{counter.rows} records ({error}). Download the file again"
+        ) from None
+
+
+@dataclass(slots=True)
+class _Position:
+    """How far a reader has come, so that a broken stream can be reported with its line."""
+
+    line: int = 1
+    rows: int = 0
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise RowError("JSON nested too deep") from None
+    except ValueError as error:
+        raise RowError(f"not JSON: {error}") from None
+
+
+def _jsonl_rows(stream: BinaryIO, place: str, name: str, at: _Position) -> Iterator[RawRow]:
+    at.line = 0
+    while line := stream.readline(MAX_ROW_BYTES + 1):
+        at.line += 1
+        where = f"{place}:{at.line}"
+        if len(line) > MAX_ROW_BYTES:
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(MAX_ROW_BYTES)
+            yield RawRow(where, at.rows, None, name, _too_long())
+        elif line.isspace():
+            continue
+        else:
+            yield _jsonl_row(line, where, name, at)
+        at.rows += 1
+
+
+def _jsonl_row(line: bytes, where: str, name: str, at: _Position) -> RawRow:
+    try:
+        text = line.decode("utf-8-sig" if at.line == 1 else "utf-8")
+        return RawRow(where, at.rows, _parse(text), name)
+    except UnicodeDecodeError as error:
+        return RawRow(where, at.rows, None, name, f"invalid UTF-8 at byte {error.start}")
+    except RowError as error:
+        return RawRow(where, at.rows, None, name, str(error))
+
+
+def _too_long() -> str:
+    return f"longer than {MAX_ROW_BYTES} bytes"
+
+
+def _csv_rows(stream: BinaryIO, place: str, name: str, at: _Position) -> Iterator[RawRow]:
+    # Undecodable bytes become lone surrogates, which no row may hold: the row is refused later.
+    text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+    reader = csv.reader(text, strict=True)
+    while True:
+        start = reader.line_num + 1
+        try:
+            record = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(f"{place}:{start}: not CSV: {error}") from None
+        at.line = start
+        if record:
+            yield RawRow(f"{place}:{start}", at.rows, record, name)
+            at.rows += 1
+
+
+# ------------------------------------------------------------------------- JSON arrays, streamed
+def _json_rows(stream: BinaryIO, place: str, name: str, at: _Position) -> Iterator[RawRow]:
+    """Items of a top-level array; of the ``data`` array of a top-level object; or the objects."""
+    text = _JsonText(stream, place, at)
+    while first := text.peek():
+        if first == "[":
+            yield from _array_items(text, place, name, at)
+        elif first == "{":
+            yield from _object_items(text, place, name, at)
+        else:
+            raise DataError(f"{place}:{at.line}: found {first!r}, wanted a JSON array or object")
+
+
+def _array_items(text: _JsonText, place: str, name: str, at: _Position) -> Iterator[RawRow]:
+    text.take("[")
+    if text.peek() == "]":
+        text.take("]")
+        return
+    while True:
+        text.peek()
+        where = f"{place}:{at.line} (record {at.rows})"
+        yield RawRow(where, at.rows, text.value(), name)
+        at.rows += 1
+        if text.take(",]") == "]":
+            return
+
+
+def _object_items(text: _JsonText, place: str, name: str, at: _Position) -> Iterator[RawRow]:
+    text.take("{")
+    text.peek()
+    where, record, streamed = f"{place}:{at.line}", dict[str, Any](), False
+    separator = "," if text.peek() != "}" else text.take("}")
+    while separator == ",":
+        text.peek()
+        key = text.value()
+        text.take(":")
+        if key == "data" and text.peek() == "[":
+            streamed = True
+            yield from _array_items(text, place, name, at)
+        else:
+            text.peek()
+            record[str(key)] = text.value()
+        separator = text.take(",}")
+    if not streamed:
+        yield RawRow(where, at.rows, record, name)
+        at.rows += 1
+
+
+class _JsonText:
+    """A cursor over JSON text that holds one value and one chunk at a time."""
+
+    def __init__(self, stream: BinaryIO, place: str, at: _Position) -> None:
+        # Lone surrogates stand for undecodable bytes; a row that holds one is refused when written.
+        self._stream = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape")
+        self._place, self._at = place, at
+        self._buffer, self._next = "", 0
+        self._decoder = json.JSONDecoder()
+
+    def _more(self) -> bool:
+        chunk = self._stream.read(_CHUNK)
+        self._buffer = self._buffer[self._next :] + chunk
+        self._next = 0
+        return bool(chunk)
+
+    def _advance(self, end: int) -> None:
+        self._at.line += self._buffer.count("\n", self._next, end)
+        self._next = end
+
+    def peek(self) -> str:
+        """The next character that is not a blank; '' at the end."""
+        while True:
+            end = self._next
+            while end < len(self._buffer) and self._buffer[end] in " \t\r\n":
+                end += 1
+            self._advance(end)
+            if self._next < len(self._buffer):
+                return self._buffer[self._next]
+            if not self._more():
+                return ""
+
+    def take(self, wanted: str) -> str:
+        found = self.peek()
+        if not found or found not in wanted:
+            shown = repr(found) if found else "the end of the file"
+            raise DataError(
+                f"{self._place}:{self._at.line}: after {self._at.rows} records: found {shown}, "
+                f"wanted one of {wanted!r}. Download the file again"
+            )
+        self._next += 1
+        return found
+
+    def value(self) -> Any:
+        """The value that starts at the cursor (after :meth:`peek`)."""
+        while True:
+            fault = ""
+            try:
+                value, end = self._decoder.raw_decode(self._buffer, self._next)
+            except RecursionError:
+                fault = "JSON nested too deep"
+            except ValueError as error:
+                fault = f"not JSON: {error}"
+            else:
+                # A number that ends with the buffer may go on in the next chunk.
+                if end < len(self._buffer) or not self._more():
+                    self._advance(min(end, len(self._buffer)))
+                    return value
+                continue
+            if len(self._buffer) - self._next > MAX_ROW_BYTES:
+                fault = _too_long() if "deep" not in fault else fault
+            elif "deep" not in fault and self._more():
+                continue
+            raise DataError(
+                f"{self._place}:{self._at.line}: record {self._at.rows}: {fault}. "
+                "Download the file again"
+            )

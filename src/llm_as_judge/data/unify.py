@@ -1,0 +1,215 @@
+"""One data set: upstream files -> unified lines -> train, validation and test files.
+
+Rows are unified into a temporary file while only offsets and group keys stay in memory; then each
+line is copied to its side of the split.
+"""
+
+from __future__ import annotations
+
+import mmap
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_as_judge.data.catalog import Dataset
+from llm_as_judge.data.duplicates import Grouping
+from llm_as_judge.data.files import encode_problem
+from llm_as_judge.data.mix import named_rng
+from llm_as_judge.data.rows import RawRow, RowError
+from llm_as_judge.data.split import split_rows, test_size
+from llm_as_judge.errors import DataError
+from llm_as_judge.types import Domain, Problem
+
+__all__ = ["Progress", "Refusal", "SetPlan", "SetReport", "mapped", "process_set", "silent"]
+
+Progress = Callable[[str, int, int | None], None]
+"""``progress(what, done, total)``; ``total`` is None while it is unknown."""
+_REFUSALS_KEPT = 1000
+
+
+def silent(what: str, done: int, total: int | None) -> None:
+    """No progress display."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One upstream row that was left out."""
+
+    where: str
+    """``file:line``"""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetReport:
+    """What became of one data set."""
+
+    dataset: str
+    domain: Domain
+    files: tuple[str, ...]
+    """Upstream files that were read."""
+    rows: int
+    """Unified rows (after a limit)."""
+    train: int
+    val: int
+    test: int
+    test_wanted: int
+    """What the 5:1 rule asks for; differs from ``test`` only when no whole group fits the rest."""
+    groups: int
+    """Groups of rows with a common passage or nearly the same question."""
+    largest_group: int
+    moved: int
+    """Rows that the groups put on another side than a row-by-row split."""
+    refused: int = 0
+    refusals: tuple[Refusal, ...] = ()
+    """The first 1,000 of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetPlan:
+    """What a worker needs to process one set."""
+
+    dataset: Dataset
+    files: tuple[Path, ...]
+    work: Path
+    seed: int
+    val_fraction: float
+    limit: int | None
+    skip_bad: bool
+
+
+class mapped:  # noqa: N801 - reads as a function in a with statement
+    """The bytes of a file, as a context; an empty file has none."""
+
+    def __init__(self, path: Path) -> None:
+        self._stream = path.open("rb")
+        self._map: mmap.mmap | bytes = b""
+        if path.stat().st_size:
+            self._map = mmap.mmap(self._stream.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __enter__(self) -> mmap.mmap | bytes:
+        return self._map
+
+    def __exit__(self, *_: object) -> None:
+        if isinstance(self._map, mmap.mmap):
+            self._map.close()
+        self._stream.close()
+
+
+def process_set(plan: SetPlan, progress: Progress) -> SetReport:
+    """Unify and split one set inside the work folder."""
+    unsplit = plan.work / "unsplit" / f"{plan.dataset.name}.jsonl"
+    unified = _unify(plan, unsplit, progress)
+    kept, groups = _limited(unified.grouping.groups(), plan)
+    split = split_rows(groups, plan.val_fraction, named_rng(plan.seed, plan.dataset.name, "split"))
+    name = plan.dataset.name
+    sides = {
+        f"processed/{name}_train.jsonl": split.train,
+        f"processed/{name}_val.jsonl": split.val,
+        f"test/{name}_test.jsonl": split.test,
+    }
+    with mapped(unsplit) as lines:
+        for file, rows in sides.items():
+            with (plan.work / file).open("wb", buffering=1 << 20) as stream:
+                for row in rows:
+                    stream.write(lines[unified.offsets[kept[row]] : unified.offsets[kept[row] + 1]])
+    unsplit.unlink()
+    sizes = Counter(groups)
+    return SetReport(
+        dataset=name,
+        domain=unified.domain,
+        files=tuple(str(file) for file in plan.files),
+        rows=len(groups),
+        train=len(split.train),
+        val=len(split.val),
+        test=len(split.test),
+        test_wanted=test_size(len(groups)),
+        groups=len(sizes),
+        largest_group=max(sizes.values()),
+        moved=split.moved,
+        refused=unified.refused,
+        refusals=tuple(unified.refusals),
+    )
+
+
+@dataclass(slots=True)
+class _Unified:
+    domain: Domain
+    offsets: array[int]
+    grouping: Grouping
+    refusals: list[Refusal]
+    refused: int = 0
+
+
+def _unify(plan: SetPlan, target: Path, progress: Progress) -> _Unified:
+    """Upstream rows -> one unified line each; only offsets and group keys stay in memory."""
+    found = _Unified(plan.dataset.domain, array("Q", [0]), Grouping(), [])
+    with target.open("wb", buffering=1 << 20) as stream:
+        for line in _unified_lines(plan, found, progress):
+            stream.write(line)
+            found.offsets.append(found.offsets[-1] + len(line))
+    if len(found.offsets) == 1:
+        raise DataError(f"{plan.files[0]}: no usable row of {plan.dataset.name} in it")
+    return found
+
+
+def _unified_lines(plan: SetPlan, found: _Unified, progress: Progress) -> Iterator[bytes]:
+    seen: set[str] = set()
+    name = plan.dataset.name
+    rows = plan.dataset.rows(plan.files)
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            break
+        except DataError as error:
+            if not plan.skip_bad:
+                raise
+            _refuse(found, *_place_and_reason(error))
+            break
+        try:
+            problem = _converted(plan.dataset, row, seen)
+            line = encode_problem(problem)
+        except RowError as error:
+            if not plan.skip_bad:
+                raise DataError(f"{row.where}: {error}. Mend it or pass --skip-bad") from None
+            _refuse(found, row.where, str(error))
+            continue
+        seen.add(problem.id)
+        found.grouping.add(problem)
+        found.domain = problem.domain
+        if len(seen) % 2048 == 0:
+            progress(f"{name}: rows", len(seen), None)
+        yield line
+    progress(f"{name}: rows", len(seen), len(seen))
+
+
+def _converted(dataset: Dataset, row: RawRow, seen: set[str]) -> Problem:
+    if row.fault:
+        raise RowError(row.fault)
+    problem = dataset.convert(row, dataset.split)
+    if problem.id in seen:
+        raise RowError(f"duplicated id {problem.id!r}")
+    return problem
+
+
+def _refuse(found: _Unified, where: str, reason: str) -> None:
+    found.refused += 1
+    if len(found.refusals) < _REFUSALS_KEPT:
+        found.refusals.append(Refusal(where, reason))
+
+
+def _place_and_reason(error: DataError) -> tuple[str, str]:
+    place, _, reason = str(error).partition(": ")
+    return place, reason
+
+
+def _limited(groups: array[int], plan: SetPlan) -> tuple[Sequence[int], Sequence[int]]:
+    """(rows kept, their groups): all, or ``limit`` rows drawn at random."""
+    if plan.limit is None or plan.limit >= len(groups):
+        return range(len(groups)), groups
+    rng = named_rng(plan.seed, plan.dataset.name, "limit")
+    kept = sorted(rng.sample(range(len(groups)), plan.limit))
+    return kept, [groups[row] for row in kept]

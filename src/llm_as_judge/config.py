@@ -57,12 +57,13 @@ class PolicyConfig(Section):
 
     name: str = Field("qwen25-7b", description="Entry of models.yaml: the policy's base model.")
     device: str = Field("auto", description="`cpu`, `cuda:0` ...; `auto` takes CUDA if present.")
-    dtype: Literal["bfloat16", "float32"] = Field("bfloat16", description="Type of base weights.")
+    dtype: Literal["auto", "bfloat16", "float32"] = Field(
+        "auto",
+        description="Type of base weights; `auto`: bfloat16 where the hardware multiplies in it "
+        "(CUDA, AVX512-BF16, AMX), else float32, which is then several times faster.",
+    )
     lora_rank: int = Field(64, ge=1, description="Rank of the LoRA matrices.")
     lora_alpha: int = Field(64, ge=1, description="LoRA scale; the factor is alpha / rank.")
-    lora_dropout: Number = Field(
-        0.0, ge=0, lt=1, description="Must stay 0 for the first-pass policy ratio to be 1."
-    )
     lora_targets: tuple[str, ...] = Field(
         ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
         description="Linear layers that get an adapter.",
@@ -199,8 +200,11 @@ class TrainingConfig(Section):
     kl_weight: Number = Field(0.0, ge=0, description="Weight of k3 KL to the adapter-free model.")
     max_logprob_gap: Number | None = Field(
         None,
-        description="Mean |log-prob at sampling - at update| before the first update of a batch "
-        "above which the run stops; default 1e-4 in float32, 1e-2 in bfloat16.",
+        description="|log-prob at sampling - at update| before the first update of a batch above "
+        "which the run stops: the greatest in float32 (default 1e-4), the mean in bfloat16 (1e-2).",
+    )
+    row_tokens: int = Field(
+        32768, ge=64, description="Tokens of one packed row at most; a step is split over rows."
     )
     save_every: int = Field(50, ge=1, description="Steps between checkpoints.")
     keep_checkpoints: int = Field(3, ge=1, description="Newest checkpoints kept.")

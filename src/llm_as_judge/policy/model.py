@@ -1,0 +1,227 @@
+"""The policy: a frozen base model with one LoRA adapter, and its tokenizer.
+
+Weights come as a safetensors folder or as one GGUF file. GGUF weights are de-quantised once into a
+safetensors folder beside the file, which then loads in a second.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from llm_as_judge.errors import ModelError
+
+transformers_logging.set_verbosity_error()
+transformers_logging.disable_progress_bar()
+# peft asks transformers by the attribute's old name; nothing a user could mend
+warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated")
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSpec:
+    """Shape of the LoRA adapter (LoRA: arXiv:2106.09685)."""
+
+    rank: int = 64
+    alpha: int = 64
+    targets: tuple[str, ...] = (
+        "q_proj",
+        "k_proj",
+        "v_proj",
+        "o_proj",
+        "gate_proj",
+        "up_proj",
+        "down_proj",
+    )
+
+
+@dataclass(slots=True)
+class Policy:
+    """Base model + adapter + tokenizer on one device."""
+
+    model: Any
+    """A ``peft.PeftModel`` around a causal language model."""
+    tokenizer: Any
+    device: torch.device
+    dtype: torch.dtype
+    version: int = 0
+    """Number of updates the adapter has had."""
+
+    @property
+    def base(self) -> Any:
+        """The transformers model inside (adapter layers included)."""
+        return self.model.get_base_model()
+
+    @property
+    def stop_ids(self) -> frozenset[int]:
+        """Token ids that end a turn."""
+        eos = self.base.generation_config.eos_token_id
+        ids = eos if isinstance(eos, list) else [eos]
+        return frozenset(i for i in [*ids, self.tokenizer.eos_token_id] if i is not None)
+
+    def adapter_parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
+        return [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
+
+    def adapter_state(self) -> dict[str, torch.Tensor]:
+        """A copy of the adapter's weights, on the CPU."""
+        return {n: p.detach().cpu().clone() for n, p in self.adapter_parameters()}
+
+    def load_adapter_state(self, state: dict[str, torch.Tensor]) -> None:
+        with torch.no_grad():
+            for name, parameter in self.adapter_parameters():
+                parameter.copy_(state[name])
+
+    @contextmanager
+    def updating(self) -> Iterator[None]:
+        """Recomputation of activations, where asked for, is on inside and off outside.
+
+        It works in train mode only, and together with a KV cache it is silently wrong, so sampling
+        must never see it. There is no dropout: both modes compute the same numbers.
+        """
+        self.model.train()
+        try:
+            yield
+        finally:
+            self.model.eval()
+
+    def save_adapter(self, folder: Path) -> None:
+        """Write the adapter in PEFT's format (adapter_config.json, adapter_model.safetensors)."""
+        self.model.save_pretrained(folder, save_embedding_layers=False)
+
+
+def pick_device(name: str) -> torch.device:
+    """``auto`` takes the first CUDA device if there is one.
+
+    Raises:
+        ModelError: a CUDA device is named and none answers.
+    """
+    if name == "auto":
+        return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ModelError(
+            f"device {name!r}: this torch ({torch.__version__}) sees no CUDA device; "
+            "use --device cpu, or install a CUDA build of torch"
+        )
+    try:
+        return torch.device(name)
+    except RuntimeError:
+        raise ModelError(f"device {name!r}: wanted cpu, cuda:0, ... or auto") from None
+
+
+def pick_dtype(name: Literal["auto", "bfloat16", "float32"], device: torch.device) -> torch.dtype:
+    """bfloat16 only where the hardware multiplies in it.
+
+    On a CPU without such instructions a bfloat16 product of 256 rows was measured 7 times slower
+    than the float32 one (benchmarks/dtype.py).
+    """
+    if name != "auto":
+        return torch.bfloat16 if name == "bfloat16" else torch.float32
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    able = torch.cpu.get_capabilities()
+    return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
+
+
+def load_policy(
+    weights: Path,
+    *,
+    adapter: AdapterSpec | Path,
+    device: str = "auto",
+    dtype: Literal["auto", "bfloat16", "float32"] = "auto",
+    gradient_checkpointing: bool = False,
+    seed: int = 0,
+) -> Policy:
+    """Base weights with a fresh adapter (B = 0: equal to the base) or a saved one.
+
+    Args:
+        weights: safetensors folder, or a .gguf file.
+        adapter: shape of a new adapter, or the folder of a saved one.
+    Raises:
+        ModelError: weights or adapter cannot be loaded, or do not fit each other.
+    """
+    where = pick_device(device)
+    torch_dtype = pick_dtype(dtype, where)
+    folder = unpack_gguf(weights) if weights.suffix == ".gguf" else weights
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder}: no config.json; run: llm-as-judge models pull NAME")
+    base = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch_dtype, attn_implementation="sdpa", local_files_only=True
+    )
+    _refuse_sliding_window(base.config, folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    base.to(where)
+    torch.manual_seed(seed)
+    model = _with_adapter(base, adapter, folder)
+    if gradient_checkpointing:
+        base.activation_checkpointing_enable({"use_reentrant": False})
+        base.enable_input_require_grads()
+    model.eval()
+    return Policy(model=model, tokenizer=tokenizer, device=where, dtype=torch_dtype)
+
+
+def _with_adapter(base: Any, adapter: AdapterSpec | Path, folder: Path) -> Any:
+    if isinstance(adapter, Path):
+        if not (adapter / "adapter_config.json").is_file():
+            raise ModelError(f"{adapter}: no adapter_config.json; wanted a checkpoint folder")
+        try:
+            return PeftModel.from_pretrained(base, adapter, is_trainable=True)
+        except (RuntimeError, ValueError) as error:
+            first = str(error).strip().splitlines()[0]
+            raise ModelError(
+                f"{adapter}: the adapter does not fit the base model {folder.name}: {first}"
+            ) from None
+    spec = LoraConfig(
+        r=adapter.rank,
+        lora_alpha=adapter.alpha,
+        lora_dropout=0.0,  # dropout would part the update's distribution from the sampled one
+        target_modules=list(adapter.targets),
+        task_type="CAUSAL_LM",
+    )
+    try:
+        return get_peft_model(base, spec)
+    except ValueError as error:
+        raise ModelError(f"policy.lora_targets: {error}") from None
+
+
+def _refuse_sliding_window(config: Any, folder: Path) -> None:
+    # Packed rows give every token its full path as keys: wrong for windowed layers.
+    kinds: Sequence[str] = getattr(config, "layer_types", None) or ()
+    if any(kind != "full_attention" for kind in kinds):
+        raise ModelError(f"{folder}: sliding-window attention layers are not supported as policy")
+
+
+def unpack_gguf(path: Path) -> Path:
+    """De-quantise ``path`` once into ``path`` without suffix + ``-safetensors``; return the folder."""
+    folder = path.with_name(path.stem + "-safetensors")
+    if (folder / "config.json").is_file():
+        return folder
+    if not path.is_file():
+        raise ModelError(f"{path}: no such file; run: llm-as-judge models pull NAME")
+    partial = Path(tempfile.mkdtemp(prefix=folder.name + ".", dir=path.parent))
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            path.parent, gguf_file=path.name, dtype=torch.bfloat16
+        )
+        # Plain weights from here on: without this, saving asks for the quantiser again.
+        model.hf_quantizer = None
+        if hasattr(model.config, "quantization_config"):
+            del model.config.quantization_config
+        model.save_pretrained(partial)
+        AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name).save_pretrained(partial)
+        AutoConfig.from_pretrained(partial)  # readable again, or this raises
+        partial.replace(folder)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be unpacked to {folder}: {error}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return folder

@@ -1,0 +1,204 @@
+"""Sampling with transformers: one prefill for what prompts share, K rows from each prompt.
+
+The part common to all prompts of a call runs once, each prompt's own rest once, and the K rows of
+a prompt share its cache until they part. A row's randomness comes from a stream of its own
+(seed, prompt, index), so a draw does not depend on which rows it is batched with. Rows leave the
+batch when they end.
+
+Log-probs are those of the distribution a token was drawn from: softmax(logits / temperature) in
+float32, full vocabulary (top_p 1, no top_k).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from llm_as_judge.policy.model import Policy
+from llm_as_judge.types import Completion, Message, StopReason
+
+REPLY_PREFIX = "```python\n"
+"""The assistant turn starts with this text: the policy writes a program from its first token."""
+FENCE = "```"
+
+
+@dataclass(slots=True)
+class _Row:
+    """One completion being written."""
+
+    stream: random.Random
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    stop: StopReason = "length"
+
+
+class HFSampler:
+    """A ``PolicySampler`` over the policy's own weights."""
+
+    def __init__(self, policy: Policy, *, rows_at_once: int = 64) -> None:
+        """
+        Args:
+            rows_at_once: greatest number of rows decoded together (memory of the KV cache).
+        """
+        self._policy = policy
+        self._rows_at_once = rows_at_once
+
+    def sample(
+        self,
+        prompts_P: list[list[Message]],
+        samples_per_prompt: int,
+        *,
+        temperature: float,
+        max_new_tokens: int,
+        seed: int,
+    ) -> list[list[Completion]]:
+        """(P, K) completions; see ``types.PolicySampler``."""
+        ids_P = [self.prompt_ids(messages) for messages in prompts_P]
+        per_chunk = max(1, self._rows_at_once // samples_per_prompt)
+        completions: list[list[Completion]] = []
+        for start in range(0, len(ids_P), per_chunk):
+            chunk = ids_P[start : start + per_chunk]
+            rows = [
+                _Row(random.Random(f"{seed}/{start + p}/{k}"))
+                for p in range(len(chunk))
+                for k in range(samples_per_prompt)
+            ]
+            self._decode(chunk, rows, samples_per_prompt, temperature, max_new_tokens)
+            for p, prompt in enumerate(chunk):
+                of_prompt = rows[p * samples_per_prompt : (p + 1) * samples_per_prompt]
+                completions.append([self._completion(prompt, row) for row in of_prompt])
+        return completions
+
+    def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
+        """Token ids of the chat template with the start of the assistant's turn."""
+        tokenizer = self._policy.tokenizer
+        text = tokenizer.apply_chat_template(
+            [{"role": m.role, "content": m.content} for m in messages],
+            tokenize=False,
+            add_generation_prompt=True,
+        )
+        ids: list[int] = tokenizer(text + REPLY_PREFIX, add_special_tokens=False)["input_ids"]
+        return ids
+
+    def _completion(self, prompt: list[int], row: _Row) -> Completion:
+        text = self._policy.tokenizer.decode(row.ids, skip_special_tokens=True)
+        return Completion(
+            prompt_ids=tuple(prompt),
+            token_ids=tuple(row.ids),
+            logprobs=tuple(row.logprobs),
+            text=REPLY_PREFIX + text,
+            stop=row.stop,
+            policy_version=self._policy.version,
+        )
+
+    @torch.inference_mode()
+    def _decode(
+        self, ids_P: list[list[int]], rows: list[_Row], k: int, temperature: float, limit: int
+    ) -> None:
+        cache, mask, logits_B = self._prefill(ids_P, k)
+        device = self._policy.device
+        lengths_B = torch.tensor([len(ids) for ids in ids_P], device=device).repeat_interleave(k)
+        alive = list(range(len(rows)))
+        for step in range(limit):
+            tokens = self._draw(logits_B, [rows[i] for i in alive], temperature)
+            keep = [
+                j
+                for j, i in enumerate(alive)
+                if not self._finished(rows[i], last=step + 1 == limit)
+            ]
+            if not keep:
+                return
+            if len(keep) < len(alive):
+                chosen = torch.tensor(keep, device=device)
+                cache.batch_select_indices(chosen)
+                mask, lengths_B, tokens = mask[chosen], lengths_B[chosen], tokens[chosen]
+                alive = [alive[j] for j in keep]
+            mask = torch.cat([mask, mask.new_ones(len(alive), 1)], dim=1)
+            out = self._policy.model(
+                input_ids=tokens[:, None],
+                attention_mask=mask,
+                position_ids=(lengths_B + step)[:, None],
+                past_key_values=cache,
+                use_cache=True,
+            )
+            logits_B = out.logits[:, -1]
+
+    def _prefill(self, ids_P: list[list[int]], k: int) -> tuple[Any, torch.Tensor, torch.Tensor]:
+        """Cache, attention mask and next-token logits for P * k rows.
+
+        The cache holds [common | left padding | rest of the prompt] for every row.
+        """
+        device, model = self._policy.device, self._policy.model
+        shared = common_prefix(ids_P)
+        cache = DynamicCache()
+        if shared:
+            # Only the cache is wanted: the inner model spares the vocabulary-wide head.
+            self._policy.base.model(
+                input_ids=torch.tensor([ids_P[0][:shared]], device=device),
+                past_key_values=cache,
+                use_cache=True,
+            )
+            cache.batch_repeat_interleave(len(ids_P))
+        rests = [ids[shared:] for ids in ids_P]
+        longest = max(len(rest) for rest in rests)
+        padded = torch.zeros(len(rests), longest, dtype=torch.long, device=device)
+        mask = torch.ones(len(rests), shared + longest, dtype=torch.long, device=device)
+        positions = torch.zeros_like(padded)
+        for p, rest in enumerate(rests):
+            pad = longest - len(rest)
+            padded[p, pad:] = torch.tensor(rest, device=device)
+            mask[p, shared : shared + pad] = 0
+            positions[p, pad:] = torch.arange(shared, shared + len(rest), device=device)
+        out = model(
+            input_ids=padded,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        cache.batch_repeat_interleave(k)
+        return cache, mask.repeat_interleave(k, 0), out.logits[:, -1].repeat_interleave(k, 0)
+
+    @staticmethod
+    def _draw(logits_B: torch.Tensor, rows: list[_Row], temperature: float) -> torch.Tensor:
+        """Next token of every row, (B,); its log-prob is appended to the row."""
+        scaled = logits_B.float() / temperature if temperature > 0 else logits_B.float()
+        logprobs_BV = torch.log_softmax(scaled, dim=-1)
+        if temperature > 0:
+            # Inverse CDF with one number per row: the stream of a row is its own.
+            cdf_BV = logprobs_BV.double().exp().cumsum(-1)
+            u = torch.tensor([row.stream.random() for row in rows], device=logits_B.device)
+            target = u.double()[:, None] * cdf_BV[:, -1:]
+            tokens = torch.searchsorted(cdf_BV, target, right=True)[:, 0]
+            tokens = tokens.clamp_(max=logits_B.shape[-1] - 1)
+        else:
+            tokens = logprobs_BV.argmax(-1)
+        chosen = logprobs_BV.gather(-1, tokens[:, None])[:, 0].tolist()
+        for row, token, logprob in zip(rows, tokens.tolist(), chosen, strict=True):
+            row.ids.append(token)
+            row.logprobs.append(logprob)
+        return tokens
+
+    def _finished(self, row: _Row, *, last: bool) -> bool:
+        """Ends at the end-of-turn token or once the program's fence is closed."""
+        closing = self._policy.tokenizer.decode(row.ids[-4:])
+        if row.ids[-1] in self._policy.stop_ids or FENCE in closing:
+            row.stop = "stop"
+            return True
+        return last
+
+
+def common_prefix(ids_P: Sequence[Sequence[int]]) -> int:
+    """Length of the prefix shared by all sequences, leaving each at least one token of its own."""
+    longest = min(len(ids) for ids in ids_P) - 1
+    first = ids_P[0]
+    for i in range(longest):
+        if any(ids[i] != first[i] for ids in ids_P):
+            return i
+    return longest

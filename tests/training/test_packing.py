@@ -16,7 +16,7 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from llm_as_judge.training.packing import pack_tree, packed_logprobs
+from llm_as_judge.training.packing import pack_tree, packed_attention, packed_logprobs
 
 CPU = torch.device("cpu")
 SIZES: dict[str, Any] = {
@@ -82,8 +82,9 @@ def test_packed_logprobs_and_gradients_equal_the_naive_ones(
         base.enable_input_require_grads()
         model.train()
     tree = pack_tree(PROMPTS, COMPLETIONS, CPU)
-    found, _ = packed_logprobs(base, tree, temperature=0.7, chunk=4)
-    (found * weights).sum().backward()
+    with packed_attention(base):
+        found, _ = packed_logprobs(base, tree, temperature=0.7, chunk=4)
+        (found * weights).sum().backward()
     found_gradients = gradients(model)
 
     assert torch.allclose(found, wanted, atol=2e-6, rtol=0)
@@ -107,7 +108,8 @@ def test_edges_of_the_tree_equal_the_naive_computation(
 ) -> None:
     base = tiny("qwen2").get_base_model()
     with torch.no_grad():
-        found, entropy = packed_logprobs(base, pack_tree(prompts, completions, CPU))
+        with packed_attention(base):
+            found, entropy = packed_logprobs(base, pack_tree(prompts, completions, CPU))
         flat = [(p, c) for p, group in zip(prompts, completions, strict=True) for c in group]
         wanted = torch.cat([naive_logprobs(base, p, c, 1.0) for p, c in flat])
     assert torch.allclose(found, wanted, atol=2e-6, rtol=0)
@@ -126,7 +128,8 @@ def test_model_computes_as_before_after_a_packed_pass() -> None:
     ids = torch.tensor([PROMPTS[0]])
     with torch.no_grad():
         before = base(input_ids=ids).logits
-        packed_logprobs(base, pack_tree(PROMPTS, COMPLETIONS, CPU))
+        with packed_attention(base):
+            packed_logprobs(base, pack_tree(PROMPTS, COMPLETIONS, CPU))
         assert torch.equal(base(input_ids=ids).logits, before)
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.grpo import LossOptions, policy_loss, step_advantages
-from llm_as_judge.training.packing import PackedTree, pack_tree, packed_logprobs
+from llm_as_judge.training.packing import PackedTree, pack_tree, packed_attention, packed_logprobs
 from llm_as_judge.types import Completion, Group
 
 
@@ -97,7 +97,7 @@ class Learner:
         }
         if teaching:
             rows = self._rows(teaching)
-            with self.policy.updating():
+            with self.policy.updating(), packed_attention(self.policy.base):
                 for epoch in range(self._options.epochs):
                     metrics.update(self._epoch(rows, temperature, first=epoch == 0))
             self._scheduler.step()

@@ -174,8 +174,12 @@ AttentionInterface.register(ATTENTION_NAME, shared_prefix_attention)
 
 
 @contextmanager
-def _attention(base: Any) -> Iterator[None]:
-    """The base model computes packed rows inside, and is as before outside."""
+def packed_attention(base: Any) -> Iterator[None]:
+    """The base model computes packed rows inside, and is as before outside.
+
+    Hold it over the backward pass too: recomputed activations go through the attention that is set
+    at that time.
+    """
     before = base.config._attn_implementation  # noqa: SLF001 (the one place transformers reads)
     base.config._attn_implementation = ATTENTION_NAME  # noqa: SLF001
     try:
@@ -196,14 +200,15 @@ def packed_logprobs(
     Returns:
         (L,) log-probs in nats, float32, with gradient; (L,) entropies in nats, without.
     """
-    with _attention(base):
-        hidden = base.model(
-            input_ids=tree.input_ids_1N,
-            position_ids=tree.position_ids_1N,
-            attention_mask=None,
-            use_cache=False,
-            nodes=tree.nodes,
-        ).last_hidden_state[0, tree.label_at_L]
+    if base.config._attn_implementation != ATTENTION_NAME:  # noqa: SLF001
+        raise RuntimeError("packed_logprobs works inside `with packed_attention(base)` only")
+    hidden = base.model(
+        input_ids=tree.input_ids_1N,
+        position_ids=tree.position_ids_1N,
+        attention_mask=None,
+        use_cache=False,
+        nodes=tree.nodes,
+    ).last_hidden_state[0, tree.label_at_L]
     logprobs, entropies = [], []
     for part, labels in zip(
         torch.split(hidden, chunk), torch.split(tree.labels_L, chunk), strict=True

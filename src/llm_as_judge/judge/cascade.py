@@ -1,0 +1,133 @@
+"""The judge: rules first, a language model only where they cannot decide.
+
+    guard -> one declared answer -> exact form -> domain grader -> LLM judge -> abstain
+
+A rule's word is final. ``correct is None`` means *not graded*: such a verdict is kept out of
+reward and accuracy, and counted. Code never reaches the language model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+from dataclasses import replace
+from pathlib import Path
+
+from llm_as_judge.judge.choice import grade_choice
+from llm_as_judge.judge.code import grade_code
+from llm_as_judge.judge.extract import clean, guard
+from llm_as_judge.judge.math import grade_math
+from llm_as_judge.judge.pool import KillablePool
+from llm_as_judge.judge.qa import grade_qa
+from llm_as_judge.judge.symbolic import limit_worker
+from llm_as_judge.types import ChatModel, Limits, Problem, Sandbox, Verdict
+
+__all__ = ["RULE_MODULES", "Judge", "rules_fingerprint"]
+
+RULE_MODULES = [
+    "cascade",
+    "choice",
+    "code",
+    "extract",
+    "latex",
+    "math",
+    "number",
+    "pool",
+    "qa",
+    "squad",
+    "symbolic",
+]
+_ALGEBRA = ("math-verify", "latex2sympy2-extended", "sympy")
+_CLOSED_SETS = frozenset({"squad2", "squad_v2", "hotpotqa"})
+
+
+def rules_fingerprint() -> str:
+    """Hash of the grading code and of the algebra packages it stands on."""
+    digest = hashlib.sha256()
+    for name in RULE_MODULES:
+        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    for package in _ALGEBRA:
+        digest.update(f"{package}=={importlib.metadata.version(package)}".encode())
+    return digest.hexdigest()
+
+
+class Judge:
+    """Grades answers against the gold of their problems.
+
+    Args:
+        sandbox: runs hidden tests; None where no code is graded.
+        llm: judge model for what the rules leave open; None = rules only.
+        f1_threshold: rules only, QA: official F1 from which a partial answer counts as correct.
+            None (default): on SQuAD2, HotpotQA and problems with a context a partial answer is
+            incorrect, on open questions it is not graded. docs/grading.md says why.
+        workers: processes for symbolic algebra.
+        math_deadline_s: seconds after which a comparison is killed.
+        test_limits: bounds of one run of hidden tests.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox | None = None,
+        llm: ChatModel | None = None,
+        *,
+        f1_threshold: float | None = None,
+        workers: int = 2,
+        math_deadline_s: float = 2.0,
+        test_limits: Limits = Limits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
+    ) -> None:
+        self._sandbox = sandbox
+        self._llm = llm
+        self._f1_threshold = f1_threshold
+        self._limits = test_limits
+        self._pool = KillablePool(
+            workers, math_deadline_s, limit_worker, "llm_as_judge.judge.symbolic"
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever a verdict may change: code, algebra, prompts, model, sampling."""
+        digest = hashlib.sha256(rules_fingerprint().encode())
+        digest.update(f"f1>={self._f1_threshold};rules-only".encode())
+        return digest.hexdigest()[:16]
+
+    async def grade(self, problem: Problem, answer: str) -> Verdict:
+        """Verdict on ``answer``.
+
+        Raises:
+            SandboxError: the sandbox is broken (code).
+        """
+        text = answer if problem.domain == "code" else clean(answer)
+        broken = guard(clean(answer), problem.answers, problem.question)
+        if broken is not None and (problem.domain != "code" or broken == "guard.empty"):
+            return Verdict(False, "guard", broken, "this is no answer", score=0.0)
+        verdict = await self._by_rules(problem, text)
+        if verdict.correct is not None or problem.domain == "code":
+            return verdict
+        return self._without_model(problem, verdict)
+
+    async def _by_rules(self, problem: Problem, answer: str) -> Verdict:
+        if problem.domain == "code":
+            if self._sandbox is None:
+                return Verdict(None, "code", "code.no_sandbox", "no sandbox to run the tests in")
+            return await grade_code(problem, answer, self._sandbox, self._limits)
+        if problem.options:
+            return grade_choice(problem, answer)
+        if problem.domain == "qa":
+            return await grade_qa(problem, answer)
+        if not problem.answers:
+            return Verdict(None, "math", "math.no_gold", "the problem has no gold answer")
+        return await grade_math(problem, answer, self._pool)
+
+    def _without_model(self, problem: Problem, verdict: Verdict) -> Verdict:
+        if verdict.stage != "qa" or verdict.score is None:
+            return verdict
+        if self._f1_threshold is not None:
+            correct = verdict.score >= self._f1_threshold
+            return replace(verdict, correct=correct, rule="qa.f1_threshold")
+        if problem.context or problem.dataset in _CLOSED_SETS:
+            return replace(verdict, correct=False, rule="qa.partial_rejected")
+        return verdict
+
+    async def aclose(self) -> None:
+        """Ends the worker processes."""
+        await self._pool.aclose()

@@ -1,0 +1,57 @@
+"""Grader of multiple choice: exactly one option, by its letter or by its text."""
+
+from __future__ import annotations
+
+import re
+
+from llm_as_judge.judge.extract import declared_answer
+from llm_as_judge.judge.squad import normalise_answer
+from llm_as_judge.types import Problem, Verdict
+
+__all__ = ["choose", "grade_choice"]
+
+_LETTER = re.compile(
+    r"^(?:option\s+|choice\s+|answer\s+)?[(\[]?([A-Z])(?:[)\].:]|\s*[-–:.]|$)\s*(.*)$",
+    re.DOTALL,
+)
+
+
+def choose(text: str, options: tuple[str, ...]) -> int | None:
+    """Index of the one option that ``text`` names; None if it names none or several.
+
+    A letter with the text of another option beside it names two.
+    """
+    text = text.strip().strip("*_`\"'").strip()
+    by_text = [
+        index
+        for index, option in enumerate(options)
+        if normalise_answer(option) and normalise_answer(option) == normalise_answer(text)
+    ]
+    if len(by_text) == 1:
+        return by_text[0]
+    match = _LETTER.match(text if len(text) > 1 else text.upper())
+    if match is None:
+        return None
+    index = ord(match.group(1)) - ord("A")
+    if index >= len(options):
+        return None
+    rest = normalise_answer(match.group(2))
+    if not rest or rest == normalise_answer(options[index]):
+        return index
+    return None
+
+
+def grade_choice(problem: Problem, answer: str) -> Verdict:
+    """Verdict on a clean, guarded ``answer``; the gold is a letter."""
+    declared = declared_answer(answer, one_sentence=True)
+    if declared.fault == "several":
+        return Verdict(False, "extract", "extract.several", declared.shown, score=0.0)
+    index = choose(declared.text, problem.options)
+    if index is None and not declared.marked:
+        index = choose(declared.text.strip().splitlines()[-1], problem.options)
+    if index is None:
+        explanation = "the answer names no option, or several"
+        return Verdict(False, "choice", "choice.unclear", explanation, score=0.0)
+    letter = chr(ord("A") + index)
+    correct = letter in {gold.strip().upper() for gold in problem.answers}
+    return Verdict(correct, "choice", "choice.letter", f"chose {letter}", score=float(correct))

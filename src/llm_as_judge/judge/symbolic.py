@@ -1,0 +1,271 @@
+"""The part of mathematical grading that can hang: it runs only in the killable pool.
+
+Everything here takes and returns plain values. Two expressions are *equal* if they agree to 25
+digits at every test point (identity testing: what differs anywhere differs at a random rational
+point); only where they cannot be evaluated does math-verify's symbolic comparison decide, and
+then the gold must survive its own round trip. *Different* needs evaluated values, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+import re
+import resource
+from typing import Any, Literal
+
+from llm_as_judge.judge.latex import Scalar, Shape
+
+__all__ = ["Relation", "compare", "limit_worker"]
+
+Relation = Literal["equal", "different", "unknown"]
+
+_DIGITS = 40
+_TOLERANCE_DIGITS = 25
+_POINTS = ("13/11", "29/17", "7/19")
+_MEMORY_BYTES = 3 * 2**30
+
+
+def _algebra() -> Any:
+    return importlib.import_module("sympy")
+
+
+def limit_worker() -> None:
+    """Bounds this worker's memory and loads the algebra, so that no pair pays for it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = _MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(hard, _MEMORY_BYTES)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    logging.disable(logging.CRITICAL)
+    _parse(r"\frac{1}{2}")
+
+
+def compare(gold: Shape | Scalar, candidate: Shape | Scalar, decimals: int | None) -> Relation:
+    """Relation of two shapes that are not spelled the same.
+
+    Args:
+        decimals: digits behind the point of a rounded gold; a closed form within one unit of the
+            last digit then equals it. None: exact.
+    """
+    if isinstance(gold, Scalar) and isinstance(candidate, Scalar):
+        return _compare_scalars(gold.latex, candidate.latex, decimals)
+    if isinstance(gold, Scalar) or isinstance(candidate, Scalar):
+        return _expanded(gold, candidate)
+    kinds = {gold.kind, candidate.kind}
+    if kinds <= {"list", "set"} or gold.kind == candidate.kind == "union":
+        return _any_order(gold.items, candidate.items)
+    if gold.kind != candidate.kind or gold.brackets != candidate.brackets:
+        return "unknown" if "text" in kinds or "union" in kinds else "different"
+    if gold.kind == "text" or len(gold.items) != len(candidate.items):
+        return "unknown" if gold.kind == "text" else "different"
+    return _all([_item(one, other) for one, other in zip(gold.items, candidate.items, strict=True)])
+
+
+def _item(gold: Shape | Scalar, candidate: Shape | Scalar) -> Relation:
+    return "equal" if gold == candidate else compare(gold, candidate, None)
+
+
+def _all(relations: list[Relation]) -> Relation:
+    if "different" in relations:
+        return "different"
+    return "unknown" if "unknown" in relations else "equal"
+
+
+def _any_order(gold: tuple[Shape | Scalar, ...], candidate: tuple[Shape | Scalar, ...]) -> Relation:
+    gold, candidate = _spread(gold), _spread(candidate)
+    if len(gold) != len(candidate):
+        return "different"
+    left = list(candidate)
+    unsure = False
+    for item in gold:
+        relations = [_item(item, other) for other in left]
+        if "equal" in relations:
+            del left[relations.index("equal")]
+        elif "unknown" in relations:
+            unsure = True
+        else:
+            return "different"
+    return "unknown" if unsure or left else "equal"
+
+
+def _spread(items: tuple[Shape | Scalar, ...]) -> tuple[Shape | Scalar, ...]:
+    """``a \\pm b`` as two items."""
+    spread: list[Shape | Scalar] = []
+    for item in items:
+        if isinstance(item, Scalar) and item.latex.count(r"\pm") == 1:
+            for sign in "+-":
+                latex = item.latex.replace(r"\pm", sign).strip()
+                spread.append(Scalar(latex.removeprefix("+").strip(), item.name))
+        else:
+            spread.append(item)
+    return tuple(spread)
+
+
+def _expanded(gold: Shape | Scalar, candidate: Shape | Scalar) -> Relation:
+    """A scalar against a shape: only ``a \\pm b`` can be a list."""
+    one = gold if isinstance(gold, Shape) else Shape("list", _spread((gold,)))
+    other = candidate if isinstance(candidate, Shape) else Shape("list", _spread((candidate,)))
+    kinds = {one.kind, other.kind}
+    if kinds <= {"list", "set"}:
+        return _any_order(one.items, other.items)
+    return "unknown" if "text" in kinds or "union" in kinds else "different"
+
+
+def _compare_scalars(gold: str, candidate: str, decimals: int | None) -> Relation:
+    one, other = _parse(gold), _parse(candidate)
+    if one is None or other is None:
+        return "unknown"
+    relation = _identity(one, other, decimals)
+    if relation == "unknown" and decimals is None:
+        relation = _verified(one, other)
+    return relation
+
+
+@functools.lru_cache(maxsize=4096)
+def _parse(latex: str) -> Any:
+    """A sympy expression, or None."""
+    from latex2sympy2_extended import latex2sympy
+
+    latex = re.sub(r"\^\s*\\circ", r" \\cdot \\frac{\\pi}{180}", latex)
+    latex = re.sub(r"\\(?:text|mathrm)\s*\{\s*([a-zA-Z])\s*\}", r"\1", latex)
+    latex = re.sub(r"(?<![\\\w{^.])(\d+)\s+(?=\d)", r"\1\\cdot ", latex)
+    try:
+        parsed = latex2sympy(latex)
+    except MemoryError:
+        return None
+    # The parser raises bare Exception for what it cannot read, and sympy many kinds.
+    except Exception:  # noqa: BLE001
+        return None
+    return parsed if isinstance(parsed, _algebra().Basic) else None
+
+
+def _identity(one: Any, other: Any, decimals: int | None) -> Relation:
+    sympy = _algebra()
+
+    if isinstance(one, sympy.Equality) and isinstance(other, sympy.Equality):
+        return _same_equation(one, other)
+    if not (isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr)):
+        return "unknown"
+    one, other = _exact(one), _exact(other)
+    if one in _infinities() or other in _infinities():
+        return "equal" if one == other else "different"
+    symbols = sorted(one.free_symbols | other.free_symbols, key=str)
+    if not symbols:
+        return _agree(one, other, {}, decimals) or "unknown"
+    if bool(one.free_symbols) != bool(other.free_symbols):
+        return "different"
+    if one.free_symbols != other.free_symbols and not (one.free_symbols & other.free_symbols):
+        return "unknown"
+    found = [_agree(one, other, point, None) for point in _test_points(symbols)]
+    seen = [relation for relation in found if relation is not None]
+    if len(seen) >= 2 and set(seen) == {"equal"}:
+        return "equal"
+    if len(seen) >= 2 and set(seen) == {"different"}:
+        return "unknown" if _needs_integers(one, other) else "different"
+    return "unknown"
+
+
+def _infinities() -> tuple[Any, ...]:
+    sympy = _algebra()
+
+    return (sympy.oo, -sympy.oo, sympy.zoo, sympy.nan)
+
+
+def _exact(expression: Any) -> Any:
+    """Decimals as the fractions they are written as."""
+    sympy = _algebra()
+
+    floats = expression.atoms(sympy.Float)
+    return expression.xreplace({number: sympy.Rational(str(number)) for number in floats})
+
+
+def _needs_integers(one: Any, other: Any) -> bool:
+    sympy = _algebra()
+
+    kinds = (sympy.factorial, sympy.binomial, sympy.floor, sympy.ceiling, sympy.Mod)
+    if one.has(*kinds) or other.has(*kinds):
+        return True
+    powers = (one.atoms(sympy.Pow) | other.atoms(sympy.Pow)) if one.free_symbols else set()
+    return any(power.exp.free_symbols and power.base.is_negative for power in powers)
+
+
+def _test_points(symbols: list[Any]) -> list[dict[Any, Any]]:
+    sympy = _algebra()
+
+    points = []
+    for shift, start in enumerate(_POINTS):
+        base = sympy.Rational(start)
+        values = {
+            symbol: base + sympy.Rational(3 * index * index + shift + index, 7 + index)
+            for index, symbol in enumerate(symbols)
+        }
+        if shift == 2:
+            values = {symbol: -value for symbol, value in values.items()}
+        points.append(values)
+    return points
+
+
+def _agree(
+    one: Any, other: Any, point: dict[Any, Any], decimals: int | None
+) -> Literal["equal", "different"] | None:
+    sympy = _algebra()
+
+    left, right = _value(one, point), _value(other, point)
+    if left is None or right is None:
+        return None
+    gap = sympy.Abs(left - right)
+    if decimals is not None:
+        bound = sympy.Rational(1, 10**decimals)
+    else:
+        scale = max(sympy.Integer(1), sympy.Abs(left), sympy.Abs(right))
+        bound = scale * sympy.Rational(1, 10**_TOLERANCE_DIGITS)
+    return "equal" if bool(gap < bound) else "different"
+
+
+def _value(expression: Any, point: dict[Any, Any]) -> Any:
+    """Number of ``expression`` at ``point``; None if it has none."""
+    sympy = _algebra()
+
+    try:
+        value = sympy.N(expression.subs(point), _DIGITS, maxn=400)
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError, NotImplementedError):
+        return None
+    except (AttributeError, ArithmeticError, RecursionError, KeyError):
+        return None
+    if not value.is_number or value.has(sympy.nan, sympy.zoo, sympy.oo):
+        return None
+    real, imaginary = value.as_real_imag()
+    if not (real.is_Float or real.is_Rational) or not (imaginary.is_Float or imaginary.is_Rational):
+        return None
+    return value
+
+
+def _same_equation(one: Any, other: Any) -> Relation:
+    """Equations are equal if one is a constant multiple of the other."""
+    left, right = _exact(one.lhs - one.rhs), _exact(other.lhs - other.rhs)
+    symbols = sorted(left.free_symbols | right.free_symbols, key=str)
+    if left.free_symbols != right.free_symbols or not symbols:
+        return "unknown"
+    ratios = []
+    for point in _test_points(symbols):
+        top, bottom = _value(left, point), _value(right, point)
+        if top is None or bottom is None or bottom == 0:
+            return "unknown"
+        ratios.append(top / bottom)
+    spread = max(abs(complex(ratio - ratios[0])) for ratio in ratios)
+    return "equal" if spread < 1e-12 * max(1.0, abs(complex(ratios[0]))) else "unknown"
+
+
+def _verified(one: Any, other: Any) -> Relation:
+    """math-verify's word, if it can tell the gold from something else."""
+    from math_verify import verify
+
+    sympy = _algebra()
+
+    def same(left: Any, right: Any) -> bool:
+        return bool(verify([left], [right], timeout_seconds=None, raise_on_error=False))
+
+    marker = sympy.Symbol("zz_other")
+    if not same(one, one) or same(one, marker) or same(marker, other):
+        return "unknown"
+    return "equal" if same(one, other) and same(other, one) else "unknown"

@@ -1,0 +1,97 @@
+import pytest
+
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.qa import is_abstention
+from llm_as_judge.types import Problem
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def qa(
+    *golds: str, question: str = "Which city?", dataset: str = "squad2", context: str = ""
+) -> Problem:
+    return Problem("qa/t/1", dataset, "qa", question, golds, context=context)
+
+
+@pytest.mark.parametrize(
+    ("problem", "answer"),
+    [
+        (qa("Paris"), "paris."),
+        (qa("Paris"), "The answer is Paris."),
+        (qa("Paris", question="What is the capital of France?"), "The capital of France is Paris."),
+        (qa("In September 1971"), "September 1971"),
+        (qa("eight"), "8"),
+        (qa("Type II hypersensitivity", question="What class of hypersensitivity?"), "Type II"),
+        (qa("January 26, 1788", dataset="open"), "26 January 1788"),
+        (qa("Théoden"), "Theoden"),
+        (qa("yes", dataset="hotpotqa"), "Yes, both are American."),
+        (qa("mills", context="The gunpowder mills of Delaware."), "gunpowder mills"),
+        (qa(), "unanswerable"),
+        (qa(), "The passage does not mention how many there were."),
+    ],
+)
+async def test_the_same_answer_in_other_words_is_correct(
+    rules: Judge, problem: Problem, answer: str
+) -> None:
+    verdict = await rules.grade(problem, answer)
+    assert verdict.correct is True, verdict
+
+
+@pytest.mark.parametrize(
+    ("problem", "answer"),
+    [
+        (qa("Paris"), "London"),
+        (qa("Paris"), "Paris or London"),
+        (qa("Paris"), "not Paris"),
+        (qa("Paris"), "Paris, London, Rome"),
+        (qa("Paris"), "unanswerable"),
+        (qa("Paris"), "The text does not say."),
+        (qa("World War II"), "World War I"),
+        (qa("January 18, 1974"), "January 18, 1975"),
+        (qa("North Korea"), "South Korea"),
+        (qa("no", dataset="hotpotqa"), "yes"),
+        (qa("yes", dataset="hotpotqa"), "no"),
+        (qa("yes", dataset="hotpotqa"), "yes and no"),
+        (qa(), "Paris"),
+        (qa(), "The passage does not say, but it is Paris."),
+        (qa(), ""),
+        (qa("Paris"), "Answer:"),
+    ],
+)
+async def test_what_is_not_the_answer_is_never_accepted(
+    rules: Judge, problem: Problem, answer: str
+) -> None:
+    verdict = await rules.grade(problem, answer)
+    assert verdict.correct is False, verdict
+
+
+async def test_an_open_question_half_answered_is_left_ungraded(rules: Judge) -> None:
+    problem = qa("the Treaty of Rome", dataset="open", question="What founded it?")
+    verdict = await rules.grade(problem, "the Rome agreements of 1957")
+    assert verdict.correct is None
+    assert 0 < (verdict.score or 0) < 1
+
+
+async def test_a_threshold_decides_partial_answers_when_asked() -> None:
+    judge = Judge(f1_threshold=0.5)
+    problem = qa("the Treaty of Rome", dataset="open", question="What founded it?")
+    assert (await judge.grade(problem, "Treaty of Roma")).rule == "qa.f1_threshold"
+    await judge.aclose()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("No answer.", True),
+        ("I cannot determine this from the context.", True),
+        ("There is not enough information in the text to answer.", True),
+        ("N/A", True),
+        ("unknown", True),
+        ("Paris", False),
+        ("The passage does not say. It is Paris. Trust me.", False),
+        ("No, it is not Paris", False),
+        ("", False),
+    ],
+)
+async def test_abstentions_are_recognised(text: str, expected: bool) -> None:
+    assert is_abstention(text) is expected

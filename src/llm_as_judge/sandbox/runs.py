@@ -141,6 +141,8 @@ class ProcessSandbox:
                 ended = await asyncio.shield(child.end())
             seconds = time.monotonic() - started
             if result is None:
+                if ended.lost:
+                    raise SandboxError("the sandbox server died during this run")
                 result = _premature_end(ended, limits)
             return SandboxResult(
                 result.status, result.value, run.output, result.error[:ERROR_CHARACTERS], seconds

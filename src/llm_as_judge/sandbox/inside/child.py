@@ -14,7 +14,7 @@ from .frames import Channel
 from .functions import describe_error, run_function
 from .output import redirect_output
 
-__all__ = ["main", "perform"]
+__all__ = ["main", "perform", "serve_task"]
 
 Seal = Callable[[], None]
 
@@ -51,17 +51,27 @@ def _flush_output() -> None:
 
 
 def main(descriptor: int) -> None:
-    """Serves the one task that arrives on ``descriptor`` and ends the process."""
-    confine.close_other_files(keep=descriptor)
-    channel = Channel(socket.socket(fileno=descriptor))
-    task = channel.receive()
-    redirect_output(channel)
-    os.environ.clear()
-    sys.argv[:] = [""]
+    """Begins a child that is an interpreter of its own."""
+    serve_task(descriptor, {descriptor}, confine.limit_resources)
+
+
+def serve_task(descriptor: int, keep: set[int], seal: Callable[[dict[str, Any]], None]) -> None:
+    """Serves the one task that arrives on ``descriptor`` and ends the process.
+
+    Args:
+        keep: descriptors that stay open; 1 and 2 become what 0 is.
+        seal: called with the task's limits before untrusted code runs.
+    """
     try:
-        perform(channel, task, lambda: confine.limit_resources(task["limits"]))
-    except EOFError:
-        pass
+        confine.close_other_files(keep)
+        channel = Channel(socket.socket(fileno=descriptor))
+        task = channel.receive()
+        redirect_output(channel)
+        os.environ.clear()
+        sys.argv[:] = [""]
+        perform(channel, task, lambda: seal(task["limits"]))
+    except (EOFError, OSError):
+        os._exit(1)  # the host has hung up
     finally:
         # No atexit handler, no finaliser, no flush of the program's files.
         os._exit(0)

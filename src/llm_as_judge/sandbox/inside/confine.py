@@ -1,8 +1,4 @@
-"""What a child gives up before it runs a line of untrusted code.
-
-Resource limits always; a system-call filter and a file-system rule set where the host sent them.
-Nothing here is trusted to have worked: the host probes the behaviour at start.
-"""
+"""Bounds on a child's use of the machine, and the descriptors it may keep."""
 
 from __future__ import annotations
 
@@ -36,10 +32,12 @@ def limit_resources(limits: dict[str, Any]) -> None:
         resource.setrlimit(kind, (soft, hard))
 
 
-def close_other_files(keep: int) -> None:
-    """Closes every descriptor but ``keep``; 0, 1 and 2 become /dev/null."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
-    os.closerange(3, keep)
-    os.closerange(keep + 1, 65536)
+def close_other_files(keep: set[int]) -> None:
+    """Closes every descriptor but those of ``keep``; 1 and 2 become what 0 is: /dev/null."""
+    os.dup2(0, 1)
+    os.dup2(0, 2)
+    first = 3
+    for kept in sorted(keep):
+        os.closerange(first, kept)
+        first = kept + 1
+    os.closerange(first, 65536)

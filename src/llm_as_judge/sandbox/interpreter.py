@@ -1,0 +1,61 @@
+"""Which files of the host the interpreter needs: what a jail shows, and nothing more."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from llm_as_judge.errors import SandboxError
+
+__all__ = ["Interpreter", "host_interpreter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """The interpreter under the virtual environment, if there is one."""
+
+    executable: Path
+    library: Path
+    """The standard library's folder."""
+    extensions: Path
+    """The folder of its compiled modules; mostly inside ``library``."""
+    shared_objects: tuple[Path, ...] = ()
+    """What the loader opens for them, under the names by which it asks."""
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        inside = self.extensions.is_relative_to(self.library)
+        return (self.library,) if inside else (self.library, self.extensions)
+
+
+@cache
+def host_interpreter() -> Interpreter:
+    """The interpreter that runs this code.
+
+    Raises:
+        SandboxError: ``ldd`` is missing or cannot read it.
+    """
+    executable = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
+    library = Path(sysconfig.get_path("stdlib")).resolve()
+    extensions = Path(sysconfig.get_config_var("DESTSHARED") or library / "lib-dynload").resolve()
+    compiled = sorted(extensions.glob("*.so")) if extensions.is_dir() else []
+    return Interpreter(executable, library, extensions, _linked([executable, *compiled]))
+
+
+def _linked(objects: list[Path]) -> tuple[Path, ...]:
+    command = ["ldd", *map(str, objects)]
+    try:
+        listing = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SandboxError(f"sandbox: cannot list the interpreter's libraries: {error}") from error
+    found = set()
+    for line in listing.stdout.splitlines():
+        # "libz.so.1 => /lib/libz.so.1 (0x7f...)" or "/lib64/ld-linux-x86-64.so.2 (0x7f...)"
+        target = line.split("=>")[-1].split("(")[0].strip()
+        if target.startswith("/") and not target.endswith(":"):
+            found.add(Path(target))
+    return tuple(sorted(found))

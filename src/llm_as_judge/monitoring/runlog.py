@@ -1,0 +1,181 @@
+"""The record of one run: a folder of plain files.
+
+    config.yaml     the resolved configuration
+    run.json        versions, hashes of the data, isolation, what judge and executor were used
+    metrics.jsonl   one line a step; nothing that depends on a clock
+    timings.jsonl   one line a step: seconds by stage
+    rollouts.jsonl  one line a rollout: everything but its clock times
+    train.log       what the terminal said
+
+Numbers that come from a clock are kept apart so that a run with a scripted model is the same byte
+for byte when repeated. Every line is flushed: a killed run keeps all finished steps and rollouts.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.types import Group, from_json, to_json
+
+METRICS, TIMINGS, ROLLOUTS = "metrics.jsonl", "timings.jsonl", "rollouts.jsonl"
+
+
+class RunLog:
+    """Writes one run's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """
+        Raises:
+            OutputError: the folder cannot be made or written.
+        """
+        self.folder = folder
+        with output_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        write_text(self.folder / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False))
+
+    def write_facts(self, facts: Mapping[str, Any]) -> None:
+        write_text(self.folder / "run.json", json.dumps(facts, indent=2, sort_keys=True) + "\n")
+
+    def step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Append one step; keys under ``time/`` go to timings.jsonl."""
+        timed = {k: v for k, v in metrics.items() if k.startswith("time/")}
+        counted = {k: v for k, v in metrics.items() if k not in timed}
+        self._append(METRICS, {"step": step, **dict(sorted(counted.items()))})
+        self._append(TIMINGS, {"step": step, **dict(sorted(timed.items()))})
+
+    def groups(self, step: int, groups: list[Group]) -> None:
+        """Append every rollout of ``groups``, clock times set to 0."""
+        for group in groups:
+            for rollout in group.rollouts:
+                line = {
+                    "step": step,
+                    "dataset": group.problem.dataset,
+                    "domain": group.problem.domain,
+                    "rollout": _without_clock(to_json(rollout)),
+                }
+                self._append(ROLLOUTS, line)
+
+    def cut_after(self, step: int) -> None:
+        """Drop what a killed run had written of later steps: the resumed run writes it anew."""
+        for name in (METRICS, TIMINGS, ROLLOUTS):
+            path = self.folder / name
+            if path.is_file():
+                kept = [row for row in read_lines(path) if row["step"] <= step]
+                write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
+
+    def _append(self, name: str, row: Mapping[str, Any]) -> None:
+        path = self.folder / name
+        with output_errors(path), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def _without_clock(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {k: 0.0 if k == "seconds" else _without_clock(v) for k, v in data.items()}
+    if isinstance(data, list):
+        return [_without_clock(item) for item in data]
+    return data
+
+
+# --------------------------------------------------------------------------------------- writing
+class output_errors:  # noqa: N801 (reads as a statement: `with output_errors(path):`)
+    """Turns an OSError on ``path`` into one clear line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            reasons = {
+                errno.ENOSPC: "the disk is full; free some space",
+                errno.EACCES: "no write permission; choose another folder or mend its rights",
+                errno.EROFS: "the file system is read-only; choose another folder",
+            }
+            reason = reasons.get(error.errno or 0, error.strerror or str(error))
+            raise OutputError(f"{self._path}: cannot be written: {reason}") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write the whole file or nothing: a temporary name in the same folder, then a rename.
+
+    Raises:
+        OutputError: permission, full disk.
+    """
+    with output_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+
+# --------------------------------------------------------------------------------------- reading
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Rows of a JSONL file; a last line cut off by a kill is left out.
+
+    Raises:
+        DataError: the file is missing, or a complete line is not a JSON object (file:line).
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+        if not line.endswith("\n"):
+            return
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DataError(f"{path}:{number}: not JSON: {error.msg}") from None
+        if not isinstance(row, dict):
+            raise DataError(f"{path}:{number}: found {type(row).__name__}, wanted an object")
+        yield row
+
+
+def read_steps(folder: Path) -> list[dict[str, Any]]:
+    """Metrics and timings of a run by step, in order."""
+    steps = {row["step"]: row for row in read_lines(folder / METRICS)}
+    if (folder / TIMINGS).is_file():
+        for row in read_lines(folder / TIMINGS):
+            steps.get(row["step"], {}).update(row)
+    return [steps[number] for number in sorted(steps)]
+
+
+def read_rollouts(folder: Path) -> Iterator[tuple[int, str, Any]]:
+    """(step, domain, Rollout) of every line of rollouts.jsonl."""
+    from llm_as_judge.types import Rollout
+
+    for row in read_lines(folder / ROLLOUTS):
+        yield row["step"], row["domain"], from_json(Rollout, row["rollout"])
+
+
+def newest_run(logs: Path) -> Path:
+    """The run folder under ``logs`` that was written to last.
+
+    Raises:
+        DataError: there is none.
+    """
+    found = sorted(logs.glob(f"*/{METRICS}"), key=lambda path: path.stat().st_mtime)
+    if not found:
+        raise DataError(f"{logs}: no run found (no */{METRICS}); run: llm-as-judge train")
+    return found[-1].parent

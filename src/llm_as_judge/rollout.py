@@ -1,0 +1,221 @@
+"""READ THIS FIRST: from one problem to one group of K rollouts.
+
+    prompt -> sample K programs -> parse and check -> run -> grade -> reward
+
+Every step is behind a seam of ``types.py``, so that the same code serves training and evaluation,
+a 135M model on a laptop and a 7B model on a GPU. What a program does wrong becomes the status of
+its ``Execution``; what *we* do wrong (endpoint down, sandbox broken) becomes a ``Failure`` of that
+one rollout, and its siblings go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from llm_as_judge.errors import EndpointError, LlmAsJudgeError, SandboxError
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.llm.shared import SharedDraws
+from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.reward import RewardOptions, reward_group
+from llm_as_judge.types import (
+    ChatModel,
+    Completion,
+    Execution,
+    Failure,
+    Group,
+    PolicySampler,
+    Problem,
+    Program,
+    Rollout,
+    Verdict,
+)
+
+ParseProgram = Callable[[str, Problem], Program]
+"""Text of a reply -> checked program."""
+RunProgram = Callable[[Program, Problem, ChatModel], Awaitable[Execution]]
+"""Program on its problem, operators answered by the given executor."""
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingOptions:
+    temperature: float
+    max_new_tokens: int
+
+
+@dataclass(slots=True)
+class StageTimes:
+    """Seconds spent waiting for each stage of one call of ``RolloutRunner.groups``."""
+
+    sample_s: float = 0.0
+    execute_and_grade_s: float = 0.0
+
+
+class RolloutRunner:
+    """Makes groups of scored rollouts."""
+
+    def __init__(
+        self,
+        *,
+        prompt: PolicyPrompt,
+        sampler: PolicySampler,
+        parse: ParseProgram,
+        run: RunProgram,
+        executor: ChatModel,
+        judge: Judge,
+        reward: RewardOptions,
+        group_draws: Literal["shared", "independent"] = "shared",
+    ) -> None:
+        self._prompt = prompt
+        self._sampler = sampler
+        self._parse = parse
+        self._run = run
+        self._executor = executor
+        self._judge = judge
+        self._reward = reward
+        self._group_draws = group_draws
+        self.times = StageTimes()
+
+    async def groups(
+        self,
+        problems_P: Sequence[Problem],
+        samples_per_problem: int,
+        sampling: SamplingOptions,
+        *,
+        seed: int,
+        on_rollout: Callable[[Rollout], None] | None = None,
+    ) -> list[Group]:
+        """One group for each problem, in the order of the problems.
+
+        Args:
+            seed: of sampling; the same seed and weights give the same programs.
+            on_rollout: called as each rollout ends, for progress (its reward is not yet set).
+        """
+        started = time.perf_counter()
+        completions_P_K = await asyncio.to_thread(
+            self._sampler.sample,
+            [self._prompt.messages(problem) for problem in problems_P],
+            samples_per_problem,
+            temperature=sampling.temperature,
+            max_new_tokens=sampling.max_new_tokens,
+            seed=seed,
+        )
+        sampled = time.perf_counter()
+        groups = await asyncio.gather(
+            *(
+                self._group(problem, completions, on_rollout)
+                for problem, completions in zip(problems_P, completions_P_K, strict=True)
+            )
+        )
+        self.times = StageTimes(sampled - started, time.perf_counter() - sampled)
+        return list(groups)
+
+    async def _group(
+        self,
+        problem: Problem,
+        completions_K: Sequence[Completion],
+        on_rollout: Callable[[Rollout], None] | None,
+    ) -> Group:
+        executor = SharedDraws(self._executor) if self._group_draws == "shared" else self._executor
+        results: dict[str, asyncio.Task[Rollout]] = {}
+
+        async def one(index: int, completion: Completion) -> Rollout:
+            program = self._parse(completion.text, problem)
+            bare = Rollout(problem.id, index, completion, program)
+            key = program.hash if program.runnable else f"unrunnable {index}"
+            if key not in results:  # equal programs of a group run once
+                results[key] = asyncio.create_task(self._execute_and_grade(bare, problem, executor))
+            first = await results[key]
+            rollout = replace(
+                bare, execution=first.execution, verdict=first.verdict, failure=first.failure
+            )
+            if on_rollout:
+                on_rollout(rollout)
+            return rollout
+
+        rollouts = await asyncio.gather(*(one(i, c) for i, c in enumerate(completions_K)))
+        return Group(problem, reward_group(rollouts, self._reward))
+
+    async def _execute_and_grade(
+        self, rollout: Rollout, problem: Problem, executor: ChatModel
+    ) -> Rollout:
+        try:
+            execution = await self._run(rollout.program, problem, executor)
+        except (EndpointError, SandboxError) as error:
+            return replace(rollout, failure=_failure("execute", error))
+        try:
+            verdict = await self._grade(problem, execution)
+        except (EndpointError, SandboxError) as error:
+            return replace(rollout, execution=execution, failure=_failure("grade", error))
+        return replace(rollout, execution=execution, verdict=verdict)
+
+    async def _grade(self, problem: Problem, execution: Execution) -> Verdict:
+        if execution.status != "ok":
+            return Verdict(False, "execution", execution.status, execution.error)
+        return await self._judge.grade(problem, execution.answer)
+
+
+def _failure(stage: Literal["execute", "grade"], error: LlmAsJudgeError) -> Failure:
+    return Failure(stage, type(error).__name__, str(error))
+
+
+def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
+    """What a step's rollouts say: shares in 0..1 of all rollouts unless the name says otherwise.
+
+    ``accuracy*`` is over graded rollouts and comes from verdicts, never from rewards.
+    """
+    rollouts = [r for g in groups for r in g.rollouts]
+    count = len(rollouts)
+    if not count:
+        return {}
+    graded = [r for r in rollouts if r.verdict and r.verdict.correct is not None]
+    executed = [r.execution for r in rollouts if r.execution]
+    rewards = [r.reward for r in rollouts if r.reward]
+    metrics = {
+        "rollout/count": float(count),
+        "rollout/strictly_valid": sum(r.program.strictly_valid for r in rollouts) / count,
+        "rollout/repaired": sum(bool(r.program.repairs) for r in rollouts) / count,
+        "rollout/truncated": sum(r.completion.stop == "length" for r in rollouts) / count,
+        "rollout/failed": sum(r.failure is not None for r in rollouts) / count,
+        "rollout/not_graded": (count - len(graded) - sum(bool(r.failure) for r in rollouts))
+        / count,
+        "rollout/distinct_programs": _distinct_share(groups),
+        "rollout/program_tokens": sum(len(r.completion.token_ids) for r in rollouts) / count,
+        "executor/calls": _mean([e.llm_calls for e in executed]),
+        "executor/tokens": _mean([e.tokens for e in executed]),
+        "executor/shared_calls": _mean([sum(c.cached for c in e.calls) for e in executed]),
+        "accuracy/all": _accuracy(graded),
+    }
+    for status in ("ok", "malformed", "rejected", "timeout", "crashed", "no_answer"):
+        metrics[f"execution/{status}"] = sum(e.status == status for e in executed) / count
+    for domain in sorted({g.problem.domain for g in groups}):
+        of_domain = [r for g in groups if g.problem.domain == domain for r in g.rollouts]
+        metrics[f"accuracy/{domain}"] = _accuracy(
+            [r for r in of_domain if r.verdict and r.verdict.correct is not None]
+        )
+    if rewards:
+        metrics["reward/mean"] = _mean([reward.total for reward in rewards])
+        for part in rewards[0].parts:
+            metrics[f"reward/{part}"] = _mean([reward.parts[part].score for reward in rewards])
+    return metrics
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _accuracy(graded: Sequence[Rollout]) -> float:
+    return _mean([float(bool(r.verdict and r.verdict.correct)) for r in graded])
+
+
+def _distinct_share(groups: Sequence[Group]) -> float:
+    """Mean over groups of distinct runnable programs / runnable programs."""
+    shares = []
+    for group in groups:
+        hashes = [r.program.hash for r in group.rollouts if r.program.runnable]
+        if hashes:
+            shares.append(len(set(hashes)) / len(hashes))
+    return _mean(shares)

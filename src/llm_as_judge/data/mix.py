@@ -11,6 +11,7 @@ import hashlib
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from llm_as_judge.types import Domain
 
@@ -95,18 +96,18 @@ def _two_levels(
 def resampled(
     rows: Mapping[str, Draws],
     domains: Mapping[str, Domain],
-    size: int,
+    size: int | None,
     shares: Mapping[Domain, int] = DOMAIN_SHARES,
 ) -> Iterator[tuple[str, int]]:
-    """(set, row) of a training mix: small sets come again, in a new order each round.
+    """(set, row) of a training mix of ``size`` rows (None: endless): small sets come again, in a
+    new order each round.
 
     Every prefix keeps the shares of the domains and equal parts of the sets inside a domain; every
     row of a set is used before any of its rows repeats.
     """
     used = dict.fromkeys(rows, 0)
     choices = _two_levels({name: domains[name] for name in rows}, shares)
-    for _ in range(size):
-        _, name = next(choices)
+    for _, name in choices if size is None else islice(choices, size):
         yield name, rows[name][used[name]]
         used[name] += 1
 

@@ -6,21 +6,29 @@ Of n rows, ``n // 6`` are test rows and the rest is train (7,473 -> 6,228 / 1,24
 
 from __future__ import annotations
 
+import math
 import random
 from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["PARTS", "GroupedSplit", "held_out", "split_rows", "test_size"]
+__all__ = ["PARTS", "GroupedSplit", "held_out", "split_rows", "test_size", "val_size"]
 
 PARTS = 6
 """One part in six is test."""
+_TRIES = 32
 
 
 def test_size(rows: int) -> int:
     """Test rows of a set of ``rows`` rows, rounded down."""
     return rows // PARTS
+
+
+def val_size(rows: int, val_fraction: float) -> int:
+    """Validation rows of ``rows`` non-test rows, rounded up: every set has one, unless none are
+    wanted."""
+    return math.ceil(rows * val_fraction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,7 @@ def split_rows(groups: Sequence[int], val_fraction: float, rng: random.Random) -
 
     Args:
         groups: group of each row; any numbers, equal = same group.
-        val_fraction: share of the non-test rows that is held out for validation, rounded down.
+        val_fraction: share of the non-test rows that is held out for validation, rounded up.
         rng: decides everything; give each set its own.
     Raises:
         ValueError: ``val_fraction`` outside 0..1 (1 excluded).
@@ -49,7 +57,7 @@ def split_rows(groups: Sequence[int], val_fraction: float, rng: random.Random) -
     everything = range(len(groups))
     test, moved = held_out(everything, groups, test_size(len(groups)), rng)
     rest = [row for row in everything if row not in test]
-    val, moved_val = held_out(rest, groups, int(len(rest) * val_fraction), rng)
+    val, moved_val = held_out(rest, groups, val_size(len(rest), val_fraction), rng)
     return GroupedSplit(
         train=array("Q", [row for row in rest if row not in val]),
         val=array("Q", sorted(val)),
@@ -64,19 +72,33 @@ def held_out(
     """Up to ``size`` of ``rows`` as whole groups, and how many rows the groups moved.
 
     Rows are visited in random order; the group of a visited row is taken whole if it still fits.
-    Exactly ``size`` rows come out unless only groups too large for the rest remain. Moved rows are
-    counted against the first ``size`` rows of the same order.
+    Where that misses ``size``, other orders are tried, and the first closest one is kept: exactly
+    ``size`` rows come out unless the groups are too coarse. Moved rows are counted against the
+    first ``size`` rows of the same order.
     """
-    order = list(rows)
-    rng.shuffle(order)
-    members = Counter(groups[row] for row in order)
+    members = Counter(groups[row] for row in rows)
+    best: tuple[set[int], int] = (set(), 0)
+    for _ in range(_TRIES):
+        order = list(rows)
+        rng.shuffle(order)
+        chosen = _whole_groups(order, groups, members, size)
+        if len(chosen) > len(best[0]) or not best[0]:
+            best = chosen, len(chosen.symmetric_difference(order[:size]))
+        if len(chosen) == size:
+            break
+    return best
+
+
+def _whole_groups(
+    order: Sequence[int], groups: Sequence[int], members: Counter[int], size: int
+) -> set[int]:
     taken: set[int] = set()
     left = size
     for row in order:
+        if not left:
+            break
         group = groups[row]
-        if left and group not in taken and members[group] <= left:
+        if group not in taken and members[group] <= left:
             taken.add(group)
             left -= members[group]
-    chosen = {row for row in order if groups[row] in taken}
-    moved = len(chosen.symmetric_difference(order[:size]))
-    return chosen, moved
+    return {row for row in order if groups[row] in taken} if taken else set()

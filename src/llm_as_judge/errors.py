@@ -6,8 +6,10 @@
     │   ├── DataError        a row or file that cannot be read (file:line)
     │   ├── ModelError       weights or endpoint missing, checksum wrong
     │   ├── OutputError      the output folder cannot be written
-    │   └── AuditError       the judge has no fresh passing audit
+    │   ├── AuditError       the judge has no fresh passing audit
+    │   └── BudgetError      the run has used what it may use
     ├── EndpointError        an executor or judge gave no usable reply
+    │   └── ContextError     the request is longer than the model's context: the sender's doing
     ├── SandboxError         the sandbox itself is broken (never: the program misbehaved)
     └── TrainingError        the run must stop: log-probs drifted, loss not finite
 
@@ -45,8 +47,17 @@ class AuditError(UserError):
     """The judge has no fresh passing audit report."""
 
 
+class BudgetError(UserError):
+    """The next call could pass a budget in dollars, tokens or calls: the run stops, resumable."""
+
+
 class EndpointError(LlmAsJudgeError):
     """An endpoint gave no usable reply within its retries and deadline."""
+
+
+class ContextError(EndpointError):
+    """The request does not fit the model's context. Trying again cannot help, and unlike its
+    parent it is the doing of whoever wrote the request, not of the endpoint."""
 
 
 class SandboxError(LlmAsJudgeError):

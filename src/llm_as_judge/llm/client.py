@@ -1,0 +1,338 @@
+"""A client for any OpenAI-compatible endpoint: executor and judge speak through it.
+
+One place for the limits of an endpoint (requests in flight, per minute, tokens per minute), its
+deadline, retries, replicas and bill. Whatever happens on the wire ends in one of three ways: a
+:class:`ChatReply`, an ``EndpointError`` after the last try, or a ``BudgetError`` before the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from llm_as_judge.errors import ContextError, EndpointError, ModelError
+from llm_as_judge.llm.ledger import Ledger, Price, Role, worst_case_tokens
+from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, is_loopback
+from llm_as_judge.llm.wire import Unusable, WireReply, read_response, request_body
+from llm_as_judge.types import ChatReply, ChatRequest, Usage
+
+log = logging.getLogger(__name__)
+
+_CONNECT_S = 10.0
+_SERVER_TROUBLE = ("connect", "dropped", "timeout")
+_MAX_BODY = 16 * 2**20
+_LONGEST_WAIT_S = 60.0
+"""An endpoint that asks for a longer pause is taken to be unusable now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How an endpoint may be used."""
+
+    concurrency: int = 64
+    """Requests in flight at most."""
+    timeout_s: float = 120.0
+    """Deadline of one attempt, waiting for its turn not included."""
+    retries: int = 3
+    """Tries after the first."""
+    backoff_s: float = 0.5
+    """Pause before the second try; doubled for each further one, with jitter."""
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    thinking_tokens: int = 0
+    """Added to every request's ``max_tokens``: a reasoning model thinks before it replies."""
+
+
+class OpenAIChat:
+    """ChatModel over HTTP.
+
+    Args:
+        name: what messages and prices call this model.
+        base_urls: one, or several servers of the same model, each ending in ``/v1``.
+        api_key: sent as bearer token; never logged and never part of a message.
+        model_name: what the server calls the model; default ``name``.
+        price: None = unknown; costs are then unknown, not zero.
+        no_proxy: ignore proxy settings of the environment (always so for loopback addresses).
+        transport: stands in for the network in tests.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        base_urls: str | Sequence[str],
+        *,
+        api_key: str = "",
+        model_name: str | None = None,
+        price: Price | None = None,
+        limits: Limits | None = None,
+        no_proxy: bool = False,
+        ledger: Ledger | None = None,
+        role: Role = "executor",
+        seed: int = 0,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        urls = (base_urls,) if isinstance(base_urls, str) else tuple(base_urls)
+        for url in urls:
+            if not url.startswith(("http://", "https://")):
+                raise ModelError(f"{role} {name}: base_url is {url!r}, wanted http://HOST:PORT/v1")
+        self.model_name = model_name or name
+        self.price = price
+        self.limits = limits or Limits()
+        self.ledger = ledger if ledger is not None else Ledger()
+        self.left_out: set[str] = set()
+        """Request fields that this endpoint turned out not to take."""
+        self._name = name
+        self._role: Role = role
+        self._api_key = api_key
+        self._replicas = Replicas(urls)
+        self._trust_env = not (no_proxy or all(is_loopback(url) for url in urls))
+        self._transport = transport
+        self._jitter = random.Random(seed)
+        self._requests = _rate(self.limits.requests_per_minute)
+        self._tokens = _rate(self.limits.tokens_per_minute)
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"OpenAIChat({self._described()})"
+
+    # ----------------------------------------------------------------------------------- requests
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """One reply.
+
+        Raises:
+            ContextError: the request is longer than the model's context.
+            EndpointError: none usable within the retries and deadlines.
+            BudgetError: the next attempt could pass the budget.
+        """
+        self._bind_to_loop()
+        self.ledger.record_call(self._role)
+        extra_tokens = self.limits.thinking_tokens
+        attempt = 0
+        refusals = 0
+        while True:
+            body = request_body(
+                request,
+                self.model_name,
+                extra_tokens=extra_tokens,
+                attempt=attempt,
+                left_out=tuple(self.left_out),
+            )
+            try:
+                reply, seconds = await self._attempt(request, body)
+            except Unusable as problem:
+                if self._leave_out(problem) and refusals < len(body):
+                    refusals += 1
+                    continue
+                attempt += 1
+                if not problem.retry or attempt > self.limits.retries:
+                    raise self._give_up(problem, attempt + refusals) from None
+                if problem.kind == "cut_off":  # as much again, for the thoughts
+                    extra_tokens = min(2 * extra_tokens + request.max_tokens, 32_768)
+                await self._pause(problem, attempt)
+                continue
+            return self._reply(request, reply, seconds, attempt + refusals + 1)
+
+    async def _attempt(self, request: ChatRequest, body: dict[str, Any]) -> tuple[WireReply, float]:
+        """One request on the wire, booked in the ledger whatever comes of it."""
+        allowed = body.get("max_tokens") or body.get("max_completion_tokens") or request.max_tokens
+        worst = Usage(worst_case_tokens(request).prompt_tokens, int(allowed))
+        for rate, units in ((self._requests, 1.0), (self._tokens, 0.0)):
+            if rate is not None:
+                await rate.wait(units)
+        async with self._turn, self.ledger.within_budget(worst, self.price):
+            server = self._replicas.choose()
+            server.in_flight += 1
+            server.sent += 1
+            started = time.perf_counter()
+            usage: Usage | None = None
+            failure = "cancelled"
+            try:
+                reply = await self._send(server, body)
+                usage, failure = reply.usage, ""
+            except Unusable as problem:
+                usage, failure = problem.usage, problem.kind
+                on_wire = problem.kind in _SERVER_TROUBLE or problem.kind.startswith("http_")
+                if on_wire and problem.retry:
+                    self._replicas.rest(server, min(problem.wait_s or 2.0, _LONGEST_WAIT_S))
+                raise
+            finally:
+                server.in_flight -= 1
+                self._book(usage, time.perf_counter() - started, failure)
+        return reply, time.perf_counter() - started
+
+    async def _send(self, server: Replica, body: dict[str, Any]) -> WireReply:
+        timeout_s = self.limits.timeout_s
+        try:
+            status, headers, content = await asyncio.wait_for(
+                self._post(f"{server.base_url}/chat/completions", body), timeout_s
+            )
+        except (asyncio.TimeoutError, httpx.TimeoutException) as error:
+            if isinstance(error, httpx.ConnectTimeout):
+                raise Unusable("connect", f"{server.shown} cannot be connected to") from None
+            raise Unusable("timeout", f"no reply in {timeout_s:g} s") from None
+        except (httpx.ConnectError, httpx.UnsupportedProtocol, httpx.ProxyError) as error:
+            raise Unusable("connect", f"cannot connect ({self._hidden(str(error))})") from None
+        except (httpx.HTTPError, httpx.StreamError) as error:
+            raise Unusable("dropped", f"connection broke ({type(error).__name__})") from None
+        return read_response(status, headers, content)
+
+    async def _post(self, url: str, body: dict[str, Any]) -> tuple[int, httpx.Headers, bytes]:
+        async with self._http.stream("POST", url, json=body) as response:
+            content = bytearray()
+            async for chunk in response.aiter_bytes():
+                content += chunk
+                if len(content) > _MAX_BODY:
+                    raise Unusable("too_large", f"response exceeds {_MAX_BODY >> 20} MiB")
+            return response.status_code, response.headers, bytes(content)
+
+    def _book(self, usage: Usage | None, seconds: float, failure: str) -> None:
+        cost = self.price.of(usage) if self.price is not None and usage is not None else None
+        self.ledger.record_attempt(self._role, usage, cost, seconds, failure)
+        if usage is not None and self._tokens is not None:
+            self._tokens.spend(usage.prompt_tokens + usage.completion_tokens)
+
+    def _reply(
+        self, request: ChatRequest, reply: WireReply, seconds: float, attempts: int
+    ) -> ChatReply:
+        usage = reply.usage
+        cost = self.price.of(usage) if self.price is not None and usage is not None else None
+        if usage is None:  # counted as unmetered; an efficiency computed from 0 would be a lie
+            usage = _estimated(request, reply.text)
+        return ChatReply(
+            text=reply.text,
+            finish_reason=reply.finish_reason,
+            usage=usage,
+            cost_usd=cost,
+            seconds=seconds,
+            attempts=attempts,
+        )
+
+    # ----------------------------------------------------------------------------------- failures
+    def _leave_out(self, problem: Unusable) -> bool:
+        name = problem.refused_field
+        if not name or name in self.left_out:
+            return False
+        self.left_out.add(name)
+        log.warning("%s does not take %r: sent without it", self._described(), name)
+        return True
+
+    async def _pause(self, problem: Unusable, attempt: int) -> None:
+        if problem.wait_s is not None:
+            pause = problem.wait_s
+            if len(self._replicas.servers) > 1:  # another one may take it at once
+                pause = min(pause, self.limits.backoff_s)
+        else:
+            longest = min(self.limits.backoff_s * 2 ** (attempt - 1), _LONGEST_WAIT_S)
+            pause = longest * self._jitter.uniform(0.5, 1.0)
+        if pause > _LONGEST_WAIT_S:
+            raise self._give_up(
+                Unusable(problem.kind, f"{problem.message}; asks to wait {pause:.0f} s"), attempt
+            ) from None
+        await asyncio.sleep(pause)
+
+    def _give_up(self, problem: Unusable, tries: int) -> EndpointError:
+        times = "1 try" if tries == 1 else f"{tries} tries"
+        error = ContextError if problem.kind == "too_long" else EndpointError
+        return error(
+            f"{self._described()}: {problem.kind}: {self._hidden(problem.message)} ({times})"
+        )
+
+    def _described(self) -> str:
+        servers = self._replicas.servers
+        more = f" and {len(servers) - 1} more" if len(servers) > 1 else ""
+        return f"{self._role} {self._name} at {servers[0].shown}{more}"
+
+    def _hidden(self, text: str) -> str:
+        return text.replace(self._api_key, "***") if self._api_key else text
+
+    # -------------------------------------------------------------------------------------- probe
+    async def probe(self, wait_s: float = 10.0) -> None:
+        """Ask every server once what it serves, before a run starts.
+
+        Raises:
+            ModelError: not reachable, key refused, or the model is not served (lists what is).
+        """
+        self._bind_to_loop()
+        for server in self._replicas.servers:
+            served = await self._served(server, wait_s)
+            if served is not None and self.model_name not in served:
+                raise ModelError(
+                    f"{self._role} {self._name} at {server.shown}: model {self.model_name!r} is "
+                    f"not served (served: {', '.join(served) or 'none'}); correct model_name"
+                )
+
+    async def _served(self, server: Replica, wait_s: float) -> list[str] | None:
+        """Model ids; None where the endpoint has no list."""
+        where = f"{self._role} {self._name} at {server.shown}"
+        try:
+            response = await self._http.get(f"{server.base_url}/models", timeout=wait_s)
+        except httpx.TimeoutException:
+            raise ModelError(f"{where}: no answer in {wait_s:g} s; is the server up?") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ModelError(
+                f"{where}: not reachable ({self._hidden(str(error)) or type(error).__name__}); "
+                "start the server or correct base_url"
+            ) from None
+        if response.status_code in (401, 403):
+            raise ModelError(f"{where}: the API key was refused; set OPENAI_API_KEY or api_key")
+        if response.status_code in (404, 405, 501):
+            return None
+        try:
+            return [str(model["id"]) for model in response.json()["data"]]
+        except (ValueError, KeyError, TypeError):
+            raise ModelError(
+                f"{where}: /models answered HTTP {response.status_code} without a list of models; "
+                "does base_url end in /v1?"
+            ) from None
+
+    # ----------------------------------------------------------------------------------- lifetime
+    def _bind_to_loop(self) -> None:
+        """Connections and semaphores belong to one event loop; a new loop gets new ones."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        self._loop = loop
+        self._turn = asyncio.Semaphore(self.limits.concurrency)
+        headers = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
+        self._http = httpx.AsyncClient(
+            headers=headers,
+            timeout=httpx.Timeout(self.limits.timeout_s, connect=_CONNECT_S, pool=None),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
+            trust_env=self._trust_env,
+            transport=self._transport,
+        )
+
+    async def aclose(self) -> None:
+        if self._loop is asyncio.get_running_loop():
+            await self._http.aclose()
+            self._loop = None
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[OpenAIChat]:
+        """``async with chat.opened():`` closes the connections at its end."""
+        try:
+            yield self
+        finally:
+            await self.aclose()
+
+
+def _rate(per_minute: float | None) -> RateLimit | None:
+    return RateLimit(per_minute) if per_minute is not None else None
+
+
+def _estimated(request: ChatRequest, text: str) -> Usage:
+    """About four bytes a token, for endpoints that do not say."""
+    prompt = sum(len(m.content.encode()) for m in request.messages)
+    return Usage(max(1, prompt // 4), max(1, len(text.encode()) // 4))

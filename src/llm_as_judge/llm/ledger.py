@@ -1,0 +1,276 @@
+"""What a run used: tokens, dollars, calls and seconds, by role, operator and rollout; and its budget.
+
+Every attempt at an endpoint is written down here by the client itself, retries and unusable replies
+included, so the sums agree with the endpoint's own. A price that is not known is *unknown*, never 0.
+Who a call belongs to travels with the task in a context variable (:func:`billed_to`), so that
+hundreds of concurrent problems never mix.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal
+
+from llm_as_judge.errors import BudgetError
+from llm_as_judge.types import ChatRequest, Json, Usage
+
+Role = Literal["executor", "judge"]
+
+_TOKENS_OF_A_FRAME = 16
+"""What a chat template puts around one message, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens."""
+
+    prompt: float
+    completion: float
+
+    def of(self, usage: Usage) -> float:
+        return (usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Who a call is made for; empty = nobody in particular."""
+
+    problem: str = ""
+    rollout: str = ""
+    operator: str = ""
+
+
+_NOBODY = Scope()
+_scope: contextvars.ContextVar[Scope] = contextvars.ContextVar("billed_to", default=_NOBODY)
+
+
+@contextmanager
+def billed_to(
+    *, problem: str | None = None, rollout: str | None = None, operator: str | None = None
+) -> Iterator[None]:
+    """Calls made inside, also by tasks started inside, belong to this problem, rollout, operator.
+
+    What is not given stays as the surrounding block set it.
+    """
+    given = {"problem": problem, "rollout": rollout, "operator": operator}
+    changes = {key: value for key, value in given.items() if value is not None}
+    token = _scope.set(replace(_scope.get(), **changes))
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+def current_scope() -> Scope:
+    return _scope.get()
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over calls. A *call* is one request of ours, an *attempt* one request on the wire."""
+
+    calls: int = 0
+    attempts: int = 0
+    failed_attempts: int = 0
+    unmetered_attempts: int = 0
+    """Attempts whose usage the endpoint never said (it died, or replied without usage)."""
+    cached_calls: int = 0
+    """Answered from a shared draw or the cache: nothing was sent or paid."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    priced_usd: float = 0.0
+    unpriced_tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def cost_usd(self) -> float | None:
+        """None as soon as any token has no known price."""
+        return None if self.unpriced_tokens else self.priced_usd
+
+    def add(self, other: Totals) -> None:
+        for item in fields(Totals):
+            setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Hard limits of a run; None = no limit. Tokens are prompt and completion tokens together;
+    calls are requests on the wire, retries included."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    calls: int | None = None
+
+
+@dataclass(slots=True)
+class _Reserved:
+    usd: float = 0.0
+    tokens: int = 0
+    calls: int = 0
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The sums of one run. All methods are called from one event loop."""
+
+    budget: Budget = field(default_factory=Budget)
+    total: Totals = field(default_factory=Totals)
+    by_role: dict[str, Totals] = field(default_factory=dict)
+    by_operator: dict[str, Totals] = field(default_factory=dict)
+    by_problem: dict[str, Totals] = field(default_factory=dict)
+    by_rollout: dict[str, Totals] = field(default_factory=dict)
+    failures: Counter[str] = field(default_factory=Counter)
+    """Failed attempts by kind: ``http_429``, ``timeout``, ``empty`` ..."""
+    _reserved: _Reserved = field(default_factory=_Reserved)
+    _waiting: list[asyncio.Future[None]] = field(default_factory=list)
+
+    def record_attempt(
+        self,
+        role: Role,
+        usage: Usage | None,
+        cost_usd: float | None,
+        seconds: float,
+        failure: str = "",
+    ) -> None:
+        """One request on the wire. ``usage`` is None where the endpoint did not say it."""
+        tokens = usage.prompt_tokens + usage.completion_tokens if usage else 0
+        self._book(
+            role,
+            Totals(
+                attempts=1,
+                failed_attempts=int(bool(failure)),
+                unmetered_attempts=int(usage is None),
+                prompt_tokens=usage.prompt_tokens if usage else 0,
+                completion_tokens=usage.completion_tokens if usage else 0,
+                priced_usd=cost_usd or 0.0,
+                unpriced_tokens=tokens if cost_usd is None else 0,
+                seconds=seconds,
+            ),
+        )
+        if failure:
+            self.failures[failure] += 1
+
+    def record_call(self, role: Role) -> None:
+        """One request of ours that went to the endpoint, whatever its attempts came to."""
+        self._book(role, Totals(calls=1))
+
+    def record_cached(self, role: Role) -> None:
+        """One request of ours answered without the endpoint."""
+        self._book(role, Totals(cached_calls=1))
+
+    def _book(self, role: Role, entry: Totals) -> None:
+        scope = _scope.get()
+        self.total.add(entry)
+        self.by_role.setdefault(role, Totals()).add(entry)
+        for table, key in (
+            (self.by_operator, scope.operator),
+            (self.by_problem, scope.problem),
+            (self.by_rollout, scope.rollout),
+        ):
+            if key:
+                table.setdefault(key, Totals()).add(entry)
+
+    def take_rollout(self, rollout: str) -> Totals:
+        """The sums of one rollout, and forget them: a long run has hundreds of thousands."""
+        return self.by_rollout.pop(rollout, Totals())
+
+    def take_problem(self, problem: str) -> Totals:
+        return self.by_problem.pop(problem, Totals())
+
+    # ------------------------------------------------------------------------------------- budget
+    @asynccontextmanager
+    async def within_budget(self, worst: Usage, price: Price | None) -> AsyncIterator[None]:
+        """Enter once an attempt that uses ``worst`` fits the budget; hold that much meanwhile.
+
+        Where it would fit but for attempts in flight, which mostly use less than their worst
+        case, it waits for them.
+
+        Raises:
+            BudgetError: the attempt could pass a limit; nothing was sent.
+        """
+        if self.budget.usd is not None and price is None:
+            raise BudgetError(
+                "a budget in dollars needs the price of the model: set "
+                "usd_per_million_prompt_tokens and usd_per_million_completion_tokens of its "
+                "endpoint, or give the budget in tokens"
+            )
+        tokens = worst.prompt_tokens + worst.completion_tokens
+        want = _Reserved(price.of(worst) if price else 0.0, tokens, 1)
+        while self._exceeds(want, self._reserved):
+            self._refuse_if_exceeding(want)
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
+        self._hold(want, 1)
+        try:
+            yield
+        finally:
+            self._hold(want, -1)
+            waiting, self._waiting = self._waiting, []
+            for waiter in waiting:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    def _hold(self, want: _Reserved, sign: int) -> None:
+        self._reserved.usd += sign * want.usd
+        self._reserved.tokens += sign * want.tokens
+        self._reserved.calls += sign * want.calls
+
+    def _exceeds(self, want: _Reserved, held: _Reserved) -> str:
+        """The first limit that spent + held + wanted would pass, as a text; empty if none."""
+        for unit, limit, spent, held_now, wanted in (
+            ("dollars", self.budget.usd, self.total.priced_usd, held.usd, want.usd),
+            ("tokens", self.budget.tokens, self.total.tokens, held.tokens, want.tokens),
+            ("calls", self.budget.calls, self.total.attempts, held.calls, want.calls),
+        ):
+            if limit is not None and spent + held_now + wanted > limit + 1e-9:
+                return f"{spent:.6g} of {limit:.6g} {unit} used, next call may need {wanted:.6g}"
+        return ""
+
+    def _refuse_if_exceeding(self, want: _Reserved) -> None:
+        if found := self._exceeds(want, _Reserved()):
+            raise BudgetError(
+                f"budget: {found}; what is finished is saved: raise the budget and resume"
+            )
+
+    # -------------------------------------------------------------------------------- persistence
+    def snapshot(self) -> dict[str, Json]:
+        """Sums that a checkpoint keeps, so that a resumed run goes on under the same budget."""
+        return {
+            "total": _as_json(self.total),
+            "by_role": {name: _as_json(sums) for name, sums in self.by_role.items()},
+            "by_operator": {name: _as_json(sums) for name, sums in self.by_operator.items()},
+            "failures": dict(self.failures),
+        }
+
+    def restore(self, snapshot: Mapping[str, Mapping[str, object]]) -> None:
+        """Go on from :meth:`snapshot`."""
+        self.total = _totals(snapshot["total"])
+        self.by_role = {name: _totals(sums) for name, sums in snapshot["by_role"].items()}
+        self.by_operator = {name: _totals(sums) for name, sums in snapshot["by_operator"].items()}
+        self.failures = Counter({name: int(str(n)) for name, n in snapshot["failures"].items()})
+
+
+def worst_case_tokens(request: ChatRequest) -> Usage:
+    """Upper bound: no tokenizer makes more than one token of a byte."""
+    text = sum(len(m.content.encode()) + _TOKENS_OF_A_FRAME for m in request.messages)
+    return Usage(prompt_tokens=text, completion_tokens=request.max_tokens)
+
+
+def _as_json(totals: Totals) -> dict[str, Json]:
+    return {item.name: getattr(totals, item.name) for item in fields(Totals)}
+
+
+def _totals(data: object) -> Totals:
+    if not isinstance(data, Mapping):
+        raise TypeError(f"ledger: found {type(data).__name__}, wanted an object of sums")
+    return Totals(**data)

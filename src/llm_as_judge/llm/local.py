@@ -1,0 +1,210 @@
+"""A local OpenAI-compatible server of our own: llama.cpp in a child process on a free loopback port.
+
+The child never outlives us. It is stopped by :meth:`EmbeddedServer.close`, at interpreter exit,
+and by itself when we are gone, whatever ended us: its standard input, which only we hold, ends.
+No signal handler is installed, so a host program keeps its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import secrets
+import select
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+import httpx
+
+from llm_as_judge.errors import ModelError
+
+_COMMAND = (sys.executable, "-m", "llm_as_judge.llm.local_server")
+_TAIL_LINES = 6
+_STOP_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What was measured to serve a few concurrent short requests best: docs/models.md."""
+
+    slots: int = 8
+    """Requests served at once."""
+    context_tokens: int = 4096
+    """Prompt and reply of one request."""
+    threads: int = 0
+    """0 = every processor this process may use."""
+    batch_tokens: int = 2048
+    microbatch_tokens: int = 512
+    kv_unified: bool = False
+    cache_ram_mib: int = 1024
+    """Memory for prompts of earlier requests, beside the slots."""
+
+
+class EmbeddedServer:
+    """Serves one GGUF file; a context manager.
+
+    After :meth:`start`: ``base_url`` (ends in ``/v1``), ``api_key`` (random: other users of the
+    machine cannot use the server) and ``model_name``.
+    """
+
+    def __init__(
+        self,
+        weights: Path,
+        model_name: str,
+        settings: ServerSettings | None = None,
+        *,
+        start_timeout_s: float = 180.0,
+        command: Sequence[str] = _COMMAND,
+    ) -> None:
+        self.model_name = model_name
+        self.settings = settings or ServerSettings()
+        self.api_key = secrets.token_urlsafe(24)
+        self.base_url = ""
+        self._weights = weights
+        self._start_timeout_s = start_timeout_s
+        self._command = tuple(command)
+        self._child: subprocess.Popen[bytes] | None = None
+        self._log: IO[bytes] | None = None
+
+    def start(self) -> EmbeddedServer:
+        """Start the child and wait until it answers.
+
+        Raises:
+            ModelError: no weights, or it died or was not ready in time (with the end of its log).
+        """
+        if not self._weights.is_file():
+            raise ModelError(
+                f"embedded server {self.model_name}: no weights at {self._weights}; "
+                f"run: llm-as-judge models pull {self.model_name}"
+            )
+        atexit.register(self.close)
+        try:
+            deadline = time.monotonic() + self._start_timeout_s
+            url = self._address(self._spawn(), deadline)
+            self._wait_until_healthy(url, deadline)
+        except BaseException:
+            self.close()
+            raise
+        self.base_url = f"{url}/v1"
+        return self
+
+    def close(self) -> None:
+        """Stop the child; harmless when it is stopped already."""
+        atexit.unregister(self.close)
+        child, self._child = self._child, None
+        if child is not None:
+            assert child.stdin is not None
+            with contextlib.suppress(BrokenPipeError):  # gone, with settings it did not read
+                child.stdin.close()
+            try:
+                child.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def alive(self) -> bool:
+        return self._child is not None and self._child.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid if self._child is not None else None
+
+    def log_tail(self) -> str:
+        """The last lines of the child's output."""
+        if self._log is None:
+            return ""
+        self._log.flush()
+        size = os.fstat(self._log.fileno()).st_size
+        text = os.pread(self._log.fileno(), 4096, max(0, size - 4096))
+        return " | ".join(text.decode(errors="replace").split("\n")[-_TAIL_LINES - 1 :]).strip(" |")
+
+    def __enter__(self) -> EmbeddedServer:
+        return self.start()
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # -------------------------------------------------------------------------------------- start
+    def _spawn(self) -> int:
+        """Start the child; returns the descriptor it reports its address on."""
+        report, child_end = os.pipe()
+        self._log = tempfile.TemporaryFile(prefix="llm-as-judge-server-")  # noqa: SIM115
+        try:
+            self._child = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=self._log,
+                stderr=subprocess.STDOUT,
+                pass_fds=(child_end,),
+                start_new_session=True,  # signals of the terminal are for us alone
+            )
+        except OSError as error:
+            os.close(report)
+            raise ModelError(f"embedded server {self.model_name}: cannot start: {error}") from None
+        finally:
+            os.close(child_end)
+        assert self._child.stdin is not None
+        settings = {
+            **asdict(self.settings),
+            "threads": self.settings.threads or _processors(),
+            "weights": str(self._weights),
+            "model_name": self.model_name,
+            "api_key": self.api_key,
+            "parent": os.getpid(),
+            "report_fd": child_end,
+            "die_with_parent": threading.current_thread() is threading.main_thread(),
+        }
+        try:
+            self._child.stdin.write(json.dumps(settings).encode() + b"\n")
+            self._child.stdin.flush()
+        except BrokenPipeError:
+            pass  # it died at once: the report's end says so, with its log
+        return report
+
+    def _address(self, report: int, deadline: float) -> str:
+        with os.fdopen(report, "rb", buffering=0) as pipe:
+            readable, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
+            if not readable:
+                raise self._failed(f"not ready in {self._start_timeout_s:g} s")
+            line = pipe.readline()
+        if not line:
+            raise self._failed("it ended while starting")
+        return str(json.loads(line)["url"])
+
+    def _wait_until_healthy(self, url: str, deadline: float) -> None:
+        with httpx.Client(trust_env=False, timeout=2.0) as client:
+            while time.monotonic() < deadline:
+                if not self.alive():
+                    raise self._failed("it ended while starting")
+                try:
+                    if client.get(f"{url}/health").status_code == 200:
+                        return
+                except httpx.HTTPError:
+                    pass  # not listening yet; the deadline bounds this
+                time.sleep(0.05)
+        raise self._failed(f"not ready in {self._start_timeout_s:g} s")
+
+    def _failed(self, what: str) -> ModelError:
+        if self._child is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(0.5)  # so that its last words are in the log
+        said = self.log_tail() or "nothing"
+        return ModelError(f"embedded server {self.model_name}: {what}; it said: {said}")
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,117 @@
+"""Equal executor calls inside one group share one reply.
+
+Two programs of a group that ask the same thing (same request, same draw) then get the same words:
+their rewards differ by what the programs do, not by luck, and the call is paid once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from llm_as_judge.llm.ledger import Ledger, Role
+from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, to_json
+
+T = TypeVar("T")
+
+
+def request_digest(model: str, request: ChatRequest, extra: str = "") -> str:
+    """SHA-256 of everything that decides a reply: model, text, sampling and draw index."""
+    whole = {"model": model, "request": to_json(request), "extra": extra}
+    text = json.dumps(whole, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class InFlight(Generic[T]):
+    """Runs one task for all who ask for the same key at the same time.
+
+    The task belongs to none of them: one that is cancelled leaves it running for the others, and
+    the last to leave ends it.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[T]] = {}
+        self._waiting: dict[str, int] = {}
+
+    def has(self, key: str) -> bool:
+        return key in self._tasks
+
+    async def run(self, key: str, work: Callable[[], Awaitable[T]]) -> T:
+        task = self._tasks.get(key)
+        if task is None:
+            task = asyncio.ensure_future(_awaited(work))
+            self._tasks[key] = task
+            task.add_done_callback(lambda done: self._finished(key, done))
+        self._waiting[key] = self._waiting.get(key, 0) + 1
+        try:
+            return await asyncio.shield(task)
+        finally:
+            self._leave(key, task)
+
+    def _leave(self, key: str, task: asyncio.Task[T]) -> None:
+        if self._tasks.get(key) is not task:
+            return
+        self._waiting[key] -= 1
+        if self._waiting[key] == 0:
+            task.cancel()
+            self._forget(key)
+
+    def _finished(self, key: str, task: asyncio.Task[T]) -> None:
+        if self._tasks.get(key) is task:
+            self._forget(key)
+        with contextlib.suppress(asyncio.CancelledError):
+            task.exception()  # seen by those who wait; nobody may be left
+
+    def _forget(self, key: str) -> None:
+        del self._tasks[key]
+        del self._waiting[key]
+
+
+async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
+
+
+class SharedDraws:
+    """ChatModel that asks ``model`` once for equal requests; make one for each group.
+
+    Later replies are marked ``cached``; their usage is that of the shared reply. A failure is
+    shared only with those already waiting for it: the next caller tries again.
+    """
+
+    def __init__(
+        self, model: ChatModel, ledger: Ledger | None = None, role: Role = "executor"
+    ) -> None:
+        self._model = model
+        self._ledger = ledger
+        self._role: Role = role
+        self._replies: dict[str, ChatReply] = {}
+        self._in_flight: InFlight[ChatReply] = InFlight()
+        self.asked = 0
+        self.saved = 0
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """One reply, as the wrapped model gives it.
+
+        Raises:
+            EndpointError: from the wrapped model.
+        """
+        key = request_digest(self.name, request)
+        self.asked += 1
+        first = key not in self._replies and not self._in_flight.has(key)
+        if key not in self._replies:
+            self._replies[key] = await self._in_flight.run(key, lambda: self._model.chat(request))
+        if first:
+            return self._replies[key]
+        self.saved += 1
+        if self._ledger is not None:
+            self._ledger.record_cached(self._role)
+        return dataclasses.replace(self._replies[key], cached=True)

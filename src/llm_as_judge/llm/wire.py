@@ -1,0 +1,201 @@
+"""The chat-completions protocol: a request as JSON, a response as text and usage or as a failure.
+
+What an endpoint sends is not trusted: every field is checked for its type, and what does not fit
+is an :class:`Unusable` attempt with a kind, never a guess.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from llm_as_judge.types import ChatRequest, Usage
+
+OPTIONAL_FIELDS = ("response_format", "seed", "top_p", "temperature", "stop")
+"""Fields that some endpoints refuse; such an endpoint gets its requests without them."""
+
+_RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_SHOWN_CHARS = 200
+_MAX_SEED = 2**31 - 1
+_TOO_LONG = re.compile(r"(?i)context (size|length|window)|context_length|too long|too many tokens")
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
+
+
+class Unusable(Exception):  # noqa: N818  an outcome of one attempt, handled by the client
+    """One attempt gave no usable reply.
+
+    ``kind`` is a short name that is counted: ``http_429``, ``timeout``, ``empty``, ``cut_off``,
+    ``too_long``, ``bad_json``, ``bad_shape``, ``connect``, ``dropped``, ``too_large``.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        retry: bool = True,
+        wait_s: float | None = None,
+        usage: Usage | None = None,
+        refused_field: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.retry = retry
+        self.wait_s = wait_s
+        """How long the endpoint asks to wait (Retry-After)."""
+        self.usage = usage
+        self.refused_field = refused_field
+        """The request field that the endpoint does not take, where it says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireReply:
+    text: str
+    finish_reason: str
+    usage: Usage | None
+    """None: the endpoint did not say what it used."""
+
+
+def request_body(
+    request: ChatRequest,
+    model_name: str,
+    *,
+    extra_tokens: int,
+    attempt: int,
+    left_out: Collection[str],
+) -> dict[str, Any]:
+    """The JSON of one attempt.
+
+    A seed differs by draw, so that equal requests of two draws are two samples, and by attempt, so
+    that a second try after an empty reply is not the same empty reply.
+    """
+    body: dict[str, Any] = {
+        "model": model_name,
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "max_tokens": request.max_tokens + extra_tokens,
+        "temperature": request.temperature,
+    }
+    if request.top_p != 1.0:
+        body["top_p"] = request.top_p
+    if request.seed is not None:
+        body["seed"] = (request.seed + request.draw + 7919 * attempt) % _MAX_SEED
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if request.json_schema is not None:
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "schema": dict(request.json_schema), "strict": True},
+        }
+    for name in left_out:
+        if name == "max_tokens":  # newer reasoning endpoints know only the other name
+            body["max_completion_tokens"] = body.pop("max_tokens")
+        else:
+            body.pop(name, None)
+    return body
+
+
+def read_response(status: int, headers: Mapping[str, str], content: bytes) -> WireReply:
+    """The reply in a response.
+
+    Raises:
+        Unusable: status, JSON, shape or text cannot be used.
+    """
+    if status != 200:
+        raise _refusal(status, headers, content)
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        raise Unusable("bad_json", f"response is no JSON: {_shown(content)}") from None
+    usage = _usage(data.get("usage")) if isinstance(data, dict) else None
+    try:
+        choice = data["choices"][0]
+        content_text = choice["message"].get("content")
+        finish = choice.get("finish_reason")
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise Unusable(
+            "bad_shape", f"response has no choices[0].message: {_shown(content)}", usage=usage
+        ) from None
+    if content_text is not None and not isinstance(content_text, str):
+        raise Unusable(
+            "bad_shape", f"content is {type(content_text).__name__}, wanted text", usage=usage
+        )
+    text = _THOUGHT.sub("", content_text or "", count=1)
+    finish = finish if isinstance(finish, str) else ""
+    if not text.strip() or text.lstrip().startswith("<think>"):
+        raise _no_text(finish, usage)
+    return WireReply(text, finish, usage)
+
+
+def _no_text(finish: str, usage: Usage | None) -> Unusable:
+    if finish == "length":
+        return Unusable("cut_off", "all tokens were spent before the reply began", usage=usage)
+    return Unusable("empty", f"empty reply (finish_reason {finish or 'missing'})", usage=usage)
+
+
+def _refusal(status: int, headers: Mapping[str, str], content: bytes) -> Unusable:
+    said = _error_message(content)
+    if status in (400, 413, 422) and _TOO_LONG.search(said):
+        return Unusable("too_long", said, retry=False)
+    refused = ""
+    if status in (400, 422):
+        refused = next((f for f in (*OPTIONAL_FIELDS, "max_tokens") if _names(said, f)), "")
+    return Unusable(
+        f"http_{status}",
+        f"HTTP {status}: {said}" if said else f"HTTP {status}",
+        retry=status in _RETRIED_STATUS or status >= 500,
+        wait_s=_retry_after(headers.get("retry-after", "")),
+        refused_field=refused,
+    )
+
+
+def _names(said: str, name: str) -> bool:
+    unsupported = re.search(r"(?i)support|unknown|unrecogni|not permitted|not allowed|extra", said)
+    return bool(unsupported and re.search(rf"\b{name}\b", said))
+
+
+def _error_message(content: bytes) -> str:
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        return _shown(content)
+    for key in ("error", "message", "detail"):
+        if isinstance(data, dict) and key in data:
+            data = data[key]
+    return _shown(data.encode() if isinstance(data, str) else content)
+
+
+def _shown(content: bytes) -> str:
+    text = " ".join(content[: 4 * _SHOWN_CHARS].decode(errors="replace").split())
+    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + " ..."
+
+
+def _usage(data: object) -> Usage | None:
+    if not isinstance(data, dict):
+        return None
+    prompt, completion = data.get("prompt_tokens"), data.get("completion_tokens")
+    for count in (prompt, completion):
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            return None
+    assert isinstance(prompt, int)
+    assert isinstance(completion, int)
+    return Usage(prompt, completion)
+
+
+def _retry_after(value: str) -> float | None:
+    """Seconds of a Retry-After header: a number, or a date."""
+    if not value:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None

@@ -174,6 +174,8 @@ class OperatorCall:
     """How many of ``llm_calls`` were answered from the group's shared draws or the cache."""
     error: str = ""
     """What went wrong inside the operator; its result is then the empty value."""
+    notes: tuple[str, ...] = ()
+    """What layer 2 added to the prompt (``enhanced: NAME``), and what the operator remarks."""
 
 
 ExecutionStatus = Literal["ok", "malformed", "rejected", "timeout", "crashed", "no_answer"]

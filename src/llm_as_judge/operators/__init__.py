@@ -1,0 +1,25 @@
+"""Operators: the steps a workflow program is made of.
+
+``registry()`` holds them; ``OperatorService`` answers the calls of one execution;
+``operator_docs`` describes them to the policy.
+"""
+
+from llm_as_judge.operators.base import ExecutionRoom, Operator, OperatorSettings, ReplyError
+from llm_as_judge.operators.docs import operator_docs
+from llm_as_judge.operators.prompts import load_enhancements
+from llm_as_judge.operators.registry import OperatorEntry, Registry, load_registry, registry
+from llm_as_judge.operators.service import OperatorService
+
+__all__ = [
+    "ExecutionRoom",
+    "Operator",
+    "OperatorEntry",
+    "OperatorService",
+    "OperatorSettings",
+    "Registry",
+    "ReplyError",
+    "load_enhancements",
+    "load_registry",
+    "operator_docs",
+    "registry",
+]

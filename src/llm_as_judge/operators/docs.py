@@ -1,0 +1,47 @@
+"""Operator documentation for the policy's prompt, made from the registry."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from llm_as_judge.operators.registry import OperatorEntry, Registry, registry
+from llm_as_judge.types import Domain
+
+__all__ = ["operator_docs"]
+
+
+def operator_docs(
+    domain: Domain,
+    style: Literal["full", "short"] = "full",
+    operators: Registry | None = None,
+) -> str:
+    """The operators of a domain as text.
+
+    Args:
+        style: ``short``: one line each, ``call -> result keys``, for small models; ``full``: with
+            class name, summary, arguments, keys, greatest number of executor calls and an example.
+    """
+    entries = [
+        entry for entry in (operators or registry()).values() if domain in entry.description.domains
+    ]
+    if style == "short":
+        return "\n".join(_line(entry) for entry in entries)
+    return "\n\n".join(_paragraph(entry) for entry in entries)
+
+
+def _line(entry: OperatorEntry) -> str:
+    keys = ", ".join(f'"{key}"' for key in entry.empty)
+    return f"{entry.description.call} -> {{{keys}}}  # {entry.description.summary}"
+
+
+def _paragraph(entry: OperatorEntry) -> str:
+    description = entry.description
+    lines = [f"{entry.name}: {description.summary}", f"  call: await {description.call}"]
+    lines += [f"    {name}: {text}" for name, text in description.arguments.items()]
+    lines.append("  returns a dict:")
+    for key, text in description.returns.items():
+        kind = type(entry.empty[key]).__name__
+        lines.append(f'    "{key}" ({kind}): {text}')
+    lines.append(f"  executor calls at most: {description.worst_case_calls}")
+    lines.append(f"  example: {description.example}")
+    return "\n".join(lines)

@@ -1,0 +1,105 @@
+"""Prompts of operators: templates filled in one pass, and the layer-2 enhancement.
+
+Values are problem texts and model replies: they hold braces (LaTeX, dicts), so a template is
+filled once over the placeholders it is known to have and the values are never looked at again.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from llm_as_judge.config import config_dir
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.types import Domain
+
+__all__ = ["Enhancement", "OperatorPrompts", "fill", "load_enhancements", "placeholders"]
+
+GUIDANCE = "guidance"
+"""Placeholder where layer 2 adds its lines; each is followed by a line break."""
+
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+
+
+def placeholders(template: str) -> set[str]:
+    """Names in single braces."""
+    return set(_PLACEHOLDER.findall(template))
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """``template`` with each ``{name}`` of ``values`` replaced, in one pass; other braces stay."""
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), template)
+
+
+class Enhancement(BaseModel):
+    """One line that layer 2 adds to an operator's prompt where all conditions hold."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    """Written into the trace of every call it changed."""
+    add: str
+    operators: tuple[str, ...] = ("*",)
+    """Operator classes, with wildcards."""
+    domains: tuple[Domain, ...] = ("math", "qa", "code")
+    executors: tuple[str, ...] = ("*",)
+    """Names of executor models, with wildcards."""
+
+    def applies(self, operator: str, domain: Domain, executor: str) -> bool:
+        return (
+            domain in self.domains
+            and any(fnmatch.fnmatchcase(operator, pattern) for pattern in self.operators)
+            and any(fnmatch.fnmatch(executor.lower(), p.lower()) for p in self.executors)
+        )
+
+
+@functools.cache
+def load_enhancements(path: Path | None = None) -> tuple[Enhancement, ...]:
+    """The layer-2 rules of ``config/prompts/operators/enhancements.yaml``.
+
+    Raises:
+        ConfigError: the file is not a list of enhancements.
+    """
+    path = path or config_dir() / "prompts" / "operators" / "enhancements.yaml"
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+        return tuple(TypeAdapter(list[Enhancement]).validate_python(raw))
+    except (OSError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{path}: {where}: {first['msg']}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorPrompts:
+    """The named prompts of one operator, from its description file."""
+
+    operator: str
+    templates: Mapping[str, str]
+
+    def render(
+        self,
+        name: str,
+        values: Mapping[str, str],
+        *,
+        enhancements: Iterable[Enhancement],
+        domain: Domain,
+        executor: str,
+    ) -> tuple[str, tuple[str, ...]]:
+        """The prompt, and the names of the enhancements in it."""
+        template = self.templates[name]
+        applied = [e for e in enhancements if e.applies(self.operator, domain, executor)]
+        if GUIDANCE not in placeholders(template):
+            applied = []
+        guidance = "".join(e.add.strip() + "\n" for e in applied)
+        prompt = fill(template, {**values, GUIDANCE: guidance})
+        return prompt.strip(), tuple(e.name for e in applied)

@@ -1,0 +1,168 @@
+"""All operators: each one a class and a description file, held against each other at load."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from llm_as_judge import operators
+from llm_as_judge.config import config_dir
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.operators.base import Argument, Operator, snake_case
+from llm_as_judge.operators.prompts import GUIDANCE, OperatorPrompts, placeholders
+from llm_as_judge.types import Domain, Json
+
+__all__ = ["Description", "OperatorEntry", "Registry", "load_registry", "registry"]
+
+
+class Description(BaseModel):
+    """One file of config/operator_descriptions/."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(description="Class name.")
+    summary: str = Field(description="What it does, for the policy's prompt: one sentence.")
+    call: str = Field(description="`answer_generate(input)`, defaults included.")
+    arguments: dict[str, str] = Field(description="Argument -> what it holds, in order.")
+    returns: dict[str, str] = Field(description="Result key -> what it holds.")
+    worst_case_calls: int = Field(ge=0, description="Executor calls of one call at most.")
+    domains: tuple[Domain, ...] = Field(description="Where the policy's prompt shows it.")
+    example: str = Field(description="One line of a program.")
+    prompts: dict[str, str] = Field(description="Prompt name -> template.")
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEntry:
+    """An operator as prompt, check and service see it."""
+
+    operator: type[Operator]
+    description: Description
+    arguments: tuple[Argument, ...]
+
+    @property
+    def name(self) -> str:
+        return self.operator.__name__
+
+    @property
+    def call_name(self) -> str:
+        return snake_case(self.name)
+
+    @property
+    def empty(self) -> Mapping[str, Json]:
+        return self.operator.empty
+
+    @property
+    def worst_case_calls(self) -> int:
+        return self.operator.worst_case_calls
+
+    @property
+    def results_wanted(self) -> tuple[str, ...]:
+        return self.operator.results_wanted
+
+    @property
+    def prompts(self) -> OperatorPrompts:
+        return OperatorPrompts(self.name, self.description.prompts)
+
+
+Registry = Mapping[str, OperatorEntry]
+"""Class name -> entry, in the order of the files."""
+
+
+@functools.cache
+def registry() -> Registry:
+    """The shipped operators, loaded once.
+
+    Raises:
+        ConfigError: see :func:`load_registry`.
+    """
+    modules = [
+        importlib.import_module(f"{operators.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(operators.__path__)
+    ]
+    return load_registry(operator_classes(modules))
+
+
+def operator_classes(modules: Iterable[ModuleType]) -> list[type[Operator]]:
+    """Every operator defined in these modules."""
+    return [
+        value
+        for module in modules
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and issubclass(value, Operator)
+        and not inspect.isabstract(value)
+        and value.__module__ == module.__name__
+    ]
+
+
+def load_registry(classes: Iterable[type[Operator]], folder: Path | None = None) -> Registry:
+    """Classes with the descriptions of ``folder``, one ``<Name>.yaml`` each.
+
+    Raises:
+        ConfigError: a class without description, a description without class, or a contradiction
+            between the two; says which file and what.
+    """
+    folder = folder or config_dir() / "operator_descriptions"
+    by_name = {cls.__name__: cls for cls in classes}
+    described = {path.stem for path in folder.glob("*.yaml")}
+    if missing := sorted(set(by_name) - described):
+        raise ConfigError(f"{folder}: no {missing[0]}.yaml, the operator has no description")
+    if stray := sorted(described - set(by_name)):
+        raise ConfigError(f"{folder}/{stray[0]}.yaml: there is no operator class {stray[0]}")
+    return {name: _entry(by_name[name], folder / f"{name}.yaml") for name in sorted(by_name)}
+
+
+def _entry(operator: type[Operator], path: Path) -> OperatorEntry:
+    try:
+        arguments = operator.arguments()
+    except TypeError as error:
+        raise ConfigError(str(error)) from None
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        description = Description.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{path}: {where or 'file'}: {first['msg']}") from None
+    except (OSError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    _hold_against(operator, arguments, description, path)
+    return OperatorEntry(operator, description, arguments)
+
+
+def _hold_against(
+    operator: type[Operator], arguments: tuple[Argument, ...], description: Description, path: Path
+) -> None:
+    wanted_call = _call_text(operator, arguments)
+    facts: list[tuple[str, object, object]] = [
+        ("name", description.name, operator.__name__),
+        ("call", description.call, wanted_call),
+        ("arguments", list(description.arguments), [a.name for a in arguments]),
+        ("returns", list(description.returns), list(operator.empty)),
+        ("worst_case_calls", description.worst_case_calls, operator.worst_case_calls),
+        ("prompts", sorted(description.prompts), sorted(operator.prompt_names)),
+    ]
+    for key, found, wanted in facts:
+        if found != wanted:
+            raise ConfigError(f"{path}: {key}: found {found!r}, the class says {wanted!r}")
+    known = {a.name for a in arguments} | set(operator.prompt_values) | {GUIDANCE}
+    for name, template in description.prompts.items():
+        if unknown := sorted(placeholders(template) - known):
+            raise ConfigError(
+                f"{path}: prompts.{name}: unknown placeholder {{{unknown[0]}}}, "
+                f"known are {sorted(known)}"
+            )
+
+
+def _call_text(operator: type[Operator], arguments: tuple[Argument, ...]) -> str:
+    parts = [a.name if a.default is None else f'{a.name}="{a.default}"' for a in arguments]
+    return f"{snake_case(operator.__name__)}({', '.join(parts)})"

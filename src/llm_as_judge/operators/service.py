@@ -1,0 +1,145 @@
+"""Answers the operator calls of one execution, and keeps their trace."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from llm_as_judge.operators.base import (
+    MAX_TEXT_CHARACTERS,
+    MAX_TEXTS,
+    Argument,
+    CallRoom,
+    ExecutionRoom,
+    ReplyError,
+    Result,
+)
+from llm_as_judge.operators.registry import OperatorEntry, Registry
+from llm_as_judge.types import Json, OperatorCall
+
+__all__ = ["OperatorService", "bind"]
+
+
+class OperatorService:
+    """``ServeOperator`` of one execution: ``await service("AnswerGenerate", args, kwargs)``.
+
+    The trace belongs to this object alone, so executions that run at the same time never mix.
+    """
+
+    def __init__(self, operators: Registry, room: ExecutionRoom) -> None:
+        self._operators = operators
+        self._room = room
+        self._records: list[_Record] = []
+
+    @property
+    def calls(self) -> tuple[OperatorCall, ...]:
+        """The calls in the order they began; one that was cut off says so in ``error``."""
+        return tuple(record.as_call() for record in self._records)
+
+    async def __call__(self, name: str, args: list[Json], kwargs: dict[str, Json]) -> Json:
+        """The operator's result: all keys, whatever the executor wrote.
+
+        Raises:
+            TypeError: unknown operator, unknown or missing argument (the program is wrong).
+            EndpointError, SandboxError: our fault.
+        """
+        entry = self._operators.get(name)
+        if entry is None:
+            raise TypeError(f"there is no operator {name!r}")
+        values = bind(entry, args, kwargs)
+        room = CallRoom(name, self._room, entry.prompts)
+        record = _Record(room)
+        self._records.append(record)
+        try:
+            result = await self._run(entry, room, values, record)
+        finally:
+            record.end()
+        record.finished = True
+        return result
+
+    async def _run(
+        self, entry: OperatorEntry, room: CallRoom, values: Mapping[str, Json], record: _Record
+    ) -> Result:
+        empty = dict(entry.empty)
+        try:
+            arguments = {a.name: _checked(a, values[a.name]) for a in entry.arguments}
+            return {**empty, **await entry.operator(room).run(**arguments)}
+        except ReplyError as error:
+            record.error = str(error)
+            return {**empty, **error.partial}
+
+
+@dataclass(slots=True)
+class _Record:
+    room: CallRoom
+    error: str = ""
+    finished: bool = False
+    began: float = field(default_factory=time.monotonic)
+    seconds: float | None = None
+
+    def end(self) -> None:
+        self.seconds = time.monotonic() - self.began
+
+    def as_call(self) -> OperatorCall:
+        replies = self.room.replies
+        costs = [reply.cost_usd for reply in replies]
+        known = [cost for cost in costs if cost is not None]
+        seconds = time.monotonic() - self.began if self.seconds is None else self.seconds
+        return OperatorCall(
+            operator=self.room.operator,
+            prompt_tokens=sum(reply.usage.prompt_tokens for reply in replies),
+            completion_tokens=sum(reply.usage.completion_tokens for reply in replies),
+            cost_usd=sum(known) if len(known) == len(costs) else None,
+            seconds=seconds,
+            llm_calls=len(replies),
+            cached=sum(reply.cached for reply in replies),
+            error=self.error if self.finished else "cut off",
+            notes=tuple(self.room.notes),
+        )
+
+
+def bind(entry: OperatorEntry, args: list[Json], kwargs: Mapping[str, Json]) -> dict[str, Json]:
+    """Positional and keyword arguments by name, defaults filled in.
+
+    Raises:
+        TypeError: too many, unknown, repeated or missing arguments; names the call's form.
+    """
+    form = entry.description.call
+    names = [argument.name for argument in entry.arguments]
+    if len(args) > len(names):
+        raise TypeError(f"{form} takes {len(names)} arguments, {len(args)} were given")
+    values = dict(zip(names, args, strict=False))
+    for name, value in kwargs.items():
+        if name not in names:
+            raise TypeError(f"{form} has no argument {name!r}")
+        if name in values:
+            raise TypeError(f"{form} got argument {name!r} twice")
+        values[name] = value
+    for argument in entry.arguments:
+        if argument.name not in values:
+            if argument.default is None:
+                raise TypeError(f"{form} misses argument {argument.name!r}")
+            values[argument.name] = argument.default
+    return values
+
+
+def _checked(argument: Argument, value: Json) -> str | list[str]:
+    if argument.type == "text":
+        return _text(argument.name, value)
+    if isinstance(value, str | dict) or not isinstance(value, list):
+        raise ReplyError(f"argument {argument.name}: a list of texts was wanted")
+    if len(value) > MAX_TEXTS:
+        raise ReplyError(f"argument {argument.name}: {len(value)} texts, at most {MAX_TEXTS}")
+    return [_text(f"{argument.name}[{i}]", item) for i, item in enumerate(value)]
+
+
+def _text(where: str, value: Json) -> str:
+    """Text as it is; numbers and truth values as Python prints them; None as nothing."""
+    if isinstance(value, dict | list):
+        raise ReplyError(f"argument {where}: a text was wanted, not {json.dumps(value)[:60]}")
+    text = "" if value is None else str(value)
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise ReplyError(f"argument {where}: {len(text)} characters, at most {MAX_TEXT_CHARACTERS}")
+    return text

@@ -11,7 +11,7 @@ from llm_as_judge.types import Problem, Verdict
 __all__ = ["choose", "grade_choice"]
 
 _LETTER = re.compile(
-    r"^(?:option\s+|choice\s+|answer\s+)?[(\[]?([A-Z])(?:[)\].:]|\s*[-–:.]|$)\s*(.*)$",
+    r"^(?:[Oo]ption\s+|[Cc]hoice\s+|[Aa]nswer\s+)?[(\[]?([A-Z])(?:[)\].:]|\s*[-–:.]|$)\s*(.*)$",
     re.DOTALL,
 )
 
@@ -27,9 +27,17 @@ def choose(text: str, options: tuple[str, ...]) -> int | None:
         for index, option in enumerate(options)
         if normalise_answer(option) and normalise_answer(option) == normalise_answer(text)
     ]
-    if len(by_text) == 1:
-        return by_text[0]
-    match = _LETTER.match(text if len(text) > 1 else text.upper())
+    by_letter = _by_letter(text, options)
+    if by_letter is not None:
+        return by_letter
+    return by_text[0] if len(by_text) == 1 else None
+
+
+def _by_letter(text: str, options: tuple[str, ...]) -> int | None:
+    """``C``, ``(C)``, ``C. text of C``; a lower-case letter counts only if no option is that."""
+    match = _LETTER.match(text)
+    if match is None and len(text) == 1 and text not in options:
+        match = _LETTER.match(text.upper())
     if match is None:
         return None
     index = ord(match.group(1)) - ord("A")

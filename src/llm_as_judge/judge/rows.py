@@ -47,7 +47,7 @@ def row_problem(row: Mapping[str, Any], where: str) -> tuple[Problem, str]:
         if key not in row:
             raise DataError(f"{where}: no {key!r} (keys: {', '.join(sorted(row)) or 'none'})")
     domain = row["domain"]
-    if domain not in _DOMAINS:
+    if not isinstance(domain, str) or domain not in _DOMAINS:
         raise DataError(f"{where}: domain {domain!r}, wanted one of math, qa, code")
     for key in _TEXT_FIELDS:
         if not isinstance(row.get(key, ""), str):

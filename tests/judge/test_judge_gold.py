@@ -1,0 +1,114 @@
+"""The free test of every data set: its gold answers grade as correct, empty and foreign ones not."""
+
+import asyncio
+import itertools
+from pathlib import Path
+
+import pytest
+
+import llm_as_judge.data
+from llm_as_judge.data.catalog import CATALOG
+from llm_as_judge.data.rows import read_rows
+from llm_as_judge.errors import DataError
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.sandbox import open_sandbox
+from llm_as_judge.types import Problem
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SAMPLE = Path(llm_as_judge.data.__file__).parent / "sample"
+UPSTREAM = Path(__file__).parents[3] / "shared" / "data"
+TEXT_SETS = ("gsm8k", "math", "squad2", "hotpotqa", "commonsenseqa", "mmlu")
+
+
+def problems(name: str, root: Path, limit: int | None) -> list[Problem]:
+    dataset = CATALOG[name]
+    found = []
+    for path in dataset.find(root):
+        for row in dataset.flatten(read_rows(path)):
+            if limit is not None and len(found) >= limit:
+                return found
+            try:
+                found.append(dataset.convert(row, dataset.split))
+            except DataError:
+                continue
+    return found
+
+
+def gold(problem: Problem) -> str:
+    return problem.answers[0] if problem.answers else "unanswerable"
+
+
+async def verdicts(judge: Judge, pairs: list[tuple[Problem, str]]) -> list[bool | None]:
+    limit = asyncio.Semaphore(16)
+
+    async def one(problem: Problem, answer: str) -> bool | None:
+        async with limit:
+            return (await judge.grade(problem, answer)).correct
+
+    return await asyncio.gather(*(one(problem, answer) for problem, answer in pairs))
+
+
+async def check(judge: Judge, name: str, root: Path, limit: int | None) -> None:
+    rows = problems(name, root, limit)
+    if not rows:
+        pytest.skip(f"no rows of {name} under {root.name}")
+    right = await verdicts(judge, [(row, gold(row)) for row in rows])
+    wrong = [row.id for row, correct in zip(rows, right, strict=True) if not correct]
+    assert wrong == []
+    empty = await verdicts(judge, [(row, "") for row in rows])
+    assert not any(empty)
+    # The gold answer of another problem is wrong wherever it is another answer.
+    shifted = zip(rows, rows[7:] + rows[:7], strict=True)
+    foreign = [(one, gold(two)) for one, two in shifted if not same(one, two)]
+    accepted = [
+        (one.id, gold(one), answer)
+        for (one, answer), correct in zip(foreign, await verdicts(judge, foreign), strict=True)
+        if correct
+    ]
+    assert len(accepted) <= len(rows) // 1000, accepted
+
+
+def same(one: Problem, two: Problem) -> bool:
+    return set(one.answers) == set(two.answers) or gold(two).lower() in {
+        a.lower() for a in one.answers
+    }
+
+
+@pytest.mark.parametrize("name", TEXT_SETS)
+async def test_gold_of_the_built_in_sample(rules: Judge, name: str) -> None:
+    await check(rules, name, SAMPLE, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TEXT_SETS)
+async def test_gold_of_the_upstream_files(rules: Judge, name: str) -> None:
+    await check(rules, name, UPSTREAM, None)
+
+
+async def check_code(name: str, root: Path, limit: int | None, unsound: set[str]) -> None:
+    sandbox = await open_sandbox("subprocess")
+    judge = Judge(sandbox)
+    try:
+        rows = problems(name, root, limit)
+        if not rows:
+            pytest.skip(f"no rows of {name} under {root.name}")
+        right = await verdicts(judge, [(row, row.meta["reference"]) for row in rows])
+        wrong = {row.id for row, correct in zip(rows, right, strict=True) if not correct}
+        assert {row.rsplit("/", 1)[1] for row in wrong} <= unsound
+        stubs = [(row, f"def {row.entry_point}(*args, **kwargs):\n    return None") for row in rows]
+        fooled = [row.id for row, ok in zip(rows, await verdicts(judge, stubs), strict=True) if ok]
+        # Both hidden tests of this row only assert that something is false, as None is.
+        assert set(fooled) <= {"mbpp/sanitized/794"}
+        assert not any(await verdicts(judge, [(row, "") for row in rows]))
+    finally:
+        await judge.aclose()
+        await sandbox.aclose()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "root"), list(itertools.product(("humaneval", "mbpp"), (SAMPLE, UPSTREAM)))
+)
+async def test_reference_solutions_pass_and_stubs_fail(name: str, root: Path) -> None:
+    await check_code(name, root, None, set())

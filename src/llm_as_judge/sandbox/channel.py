@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from types import TracebackType
 from typing import Any
 
 from llm_as_judge.sandbox.inside.frames import FrameBuffer, FrameError, pack
 
 __all__ = ["ChannelClosedError", "HostChannel", "ProtocolError"]
+
+_CHUNK = 65536
 
 
 class ChannelClosedError(Exception):
@@ -20,7 +23,11 @@ class ProtocolError(Exception):
 
 
 class HostChannel:
-    """Whole messages over a non-blocking socket, with caps on their number and their bytes."""
+    """Whole messages over a non-blocking socket, with caps on their number and their bytes.
+
+    One task receives; any number may send. As a context manager it watches the socket only within
+    the block and leaves it open.
+    """
 
     def __init__(self, sock: socket.socket, max_bytes: int, max_frames: int) -> None:
         self._sock = sock
@@ -28,6 +35,20 @@ class HostChannel:
         self._frames_left = max_frames
         self._buffer = FrameBuffer()
         self._sending = asyncio.Lock()
+        self._fault: Exception | None = None
+        self._waiting: asyncio.Future[None] | None = None
+
+    def __enter__(self) -> HostChannel:
+        asyncio.get_running_loop().add_reader(self._sock.fileno(), self._on_readable)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        asyncio.get_running_loop().remove_reader(self._sock.fileno())
 
     async def send(self, message: dict[str, Any]) -> None:
         """Sends one message.
@@ -50,17 +71,12 @@ class HostChannel:
             ChannelClosedError: the child has closed its end.
             ProtocolError: unreadable, too long, too many or too much in all.
         """
-        loop = asyncio.get_running_loop()
         try:
             while (message := self._buffer.take()) is None:
-                try:
-                    chunk = await loop.sock_recv(self._sock, 65536)
-                except OSError:
-                    raise ChannelClosedError from None
-                if not chunk:
-                    raise ChannelClosedError
-                self._count(len(chunk))
-                self._buffer.feed(chunk)
+                if self._fault is not None:
+                    raise self._fault
+                self._waiting = asyncio.get_running_loop().create_future()
+                await self._waiting
         except FrameError as error:
             raise ProtocolError(str(error)) from None
         self._frames_left -= 1
@@ -68,7 +84,21 @@ class HostChannel:
             raise ProtocolError("too many messages")
         return message
 
-    def _count(self, received: int) -> None:
-        self._bytes_left -= received
-        if self._bytes_left < 0:
-            raise ProtocolError("too many bytes")
+    def _on_readable(self) -> None:
+        try:
+            chunk = self._sock.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        self._bytes_left -= len(chunk)
+        if not chunk:
+            self._fault = ChannelClosedError()
+        elif self._bytes_left < 0:
+            self._fault = ProtocolError("too many bytes")
+        else:
+            self._buffer.feed(chunk)
+        if self._fault is not None:
+            asyncio.get_running_loop().remove_reader(self._sock.fileno())
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)

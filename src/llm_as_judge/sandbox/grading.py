@@ -69,12 +69,14 @@ class SplitGrading:
     async def _grade(
         self, limits: dict[str, Any], solution: Child, tests: Child
     ) -> tuple[tuple[int, ...], str]:
-        answering = HostChannel(solution.sock, MAX_BYTES, MAX_FRAMES)
-        asking = HostChannel(tests.sock, MAX_BYTES, MAX_FRAMES)
         try:
-            names = await self._load(answering, limits)
-            await asking.send(self._tests_task(names, limits))
-            return await self._carry(asking, answering)
+            with (
+                HostChannel(solution.sock, MAX_BYTES, MAX_FRAMES) as answering,
+                HostChannel(tests.sock, MAX_BYTES, MAX_FRAMES) as asking,
+            ):
+                names = await self._load(answering, limits)
+                await asking.send(self._tests_task(names, limits))
+                return await self._carry(asking, answering)
         except _SolutionError as error:
             return self._all(), str(error)
         except ProtocolError as error:

@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -107,10 +108,12 @@ class JailLauncher:
 
     Args:
         bubblewrap: the bwrap program, or None for the form with Landlock alone.
+        spares: idle children kept ready, so that a run need not wait for a fork.
     """
 
-    def __init__(self, bubblewrap: str | None) -> None:
+    def __init__(self, bubblewrap: str | None, spares: int = 4) -> None:
         self._bubblewrap = bubblewrap
+        self._spares = spares
         self._server: _Server | None = None
         self._starting = asyncio.Lock()
         self._has_landlock = False
@@ -144,7 +147,7 @@ class JailLauncher:
                 form = _landlock_form(host_interpreter(), theirs.fileno())
             else:
                 form = _bubblewrap_form(self._bubblewrap, host_interpreter(), theirs.fileno())
-            server = await _Server.launch(form, ours, theirs)
+            server = await _Server.launch(form, ours, theirs, self._spares)
         except BaseException:
             ours.close()
             raise
@@ -178,7 +181,11 @@ def _spawn(command: tuple[str, ...], descriptor: int, said: IO[bytes]) -> subpro
 class _Server:
     """One life of the fork server."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], control: socket.socket, spares: int
+    ) -> None:
+        self._wanted_spares = spares
+        self._spares: deque[_JailChild] = deque()
         self.process = process
         self.lost = False
         self.has_landlock = False
@@ -187,7 +194,9 @@ class _Server:
         self._ends: dict[int, asyncio.Future[Exit | None]] = {}
 
     @classmethod
-    async def launch(cls, form: _Form, control: socket.socket, theirs: socket.socket) -> _Server:
+    async def launch(
+        cls, form: _Form, control: socket.socket, theirs: socket.socket, spares: int
+    ) -> _Server:
         """Starts the server and waits until it is ready.
 
         Raises:
@@ -196,7 +205,7 @@ class _Server:
         with tempfile.TemporaryFile() as said:
             process = _spawn(form.command, theirs.fileno(), said)
             theirs.close()  # the only copy left is the server's: its death is then seen
-            server = cls(process, control)
+            server = cls(process, control, spares)
             try:
                 await server._greet(form.settings)
             except (OSError, ValueError, asyncio.TimeoutError):
@@ -217,11 +226,19 @@ class _Server:
         self.has_landlock = bool(json.loads(greeting)["landlock"])
         loop.add_reader(self._control.fileno(), self._on_readable)
 
-    async def start(self) -> Child:
+    async def start(self) -> _JailChild:
+        while self._spares:
+            spare = self._spares.popleft()
+            if not spare.gone:
+                return spare
+            spare.sock.close()
+        return await self._fork()
+
+    async def _fork(self) -> _JailChild:
         number = next(self._numbers)
         host, theirs = socket.socketpair()
         host.setblocking(False)
-        ended = asyncio.get_running_loop().create_future()
+        ended: asyncio.Future[Exit | None] = asyncio.get_running_loop().create_future()
         self._ends[number] = ended
         try:
             with theirs:
@@ -271,12 +288,28 @@ class _Server:
                 if not future.done():
                     future.set_result(None)
             self._ends.clear()
+            for spare in self._spares:
+                spare.sock.close()
+            self._spares.clear()
 
-    async def kill(self, number: int, ended: asyncio.Future[Exit | None]) -> Exit | None:
-        """Kills a child; None if the server died before it could say how the child ended."""
+    async def keep_spares(self) -> None:
+        """Has as many idle children as wanted, so that a run need not wait for a fork."""
+        while len(self._spares) < self._wanted_spares and not self.lost:
+            self._spares.append(await self._fork())
+
+    async def kill(
+        self, number: int, ended: asyncio.Future[Exit | None], wait: bool
+    ) -> Exit | None:
+        """Kills a child.
+
+        Returns:
+            How it ended; None if nobody waited, or the server died before it could say.
+        """
         if not ended.done():
             with contextlib.suppress(SandboxError):
                 await self._order({"kill": number}, [])
+            if not wait:
+                return None
             await asyncio.wait({ended}, timeout=KILL_S)
         if not ended.done():
             await self.aclose()
@@ -303,7 +336,16 @@ class _JailChild:
         self._number = number
         self._ended = ended
 
-    async def end(self) -> Exit:
+    @property
+    def lost(self) -> bool:
+        return self._ended.done() and self._ended.result() is None
+
+    @property
+    def gone(self) -> bool:
+        return self._ended.done()
+
+    async def end(self, clean: bool = False) -> Exit:
         self.sock.close()
-        ended = await self._server.kill(self._number, self._ended)
-        return ended if ended is not None else Exit(None, None, 0.0, lost=True)
+        ended = await self._server.kill(self._number, self._ended, wait=not clean)
+        await self._server.keep_spares()
+        return ended or Exit(None, None, 0.0)

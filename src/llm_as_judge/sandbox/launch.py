@@ -36,8 +36,6 @@ class Exit:
     code: int | None
     signal: int | None
     cpu_s: float
-    lost: bool = False
-    """Nobody saw the end, because the sandbox itself broke."""
 
     def describe(self) -> str:
         if self.signal is None:
@@ -54,8 +52,17 @@ class Child(Protocol):
     @property
     def sock(self) -> socket.socket: ...
 
-    async def end(self) -> Exit:
-        """Kills the child with all its descendants and frees what it held."""
+    @property
+    def lost(self) -> bool:
+        """True if the sandbox itself broke before the child's end was seen."""
+        ...
+
+    async def end(self, clean: bool = False) -> Exit:
+        """Kills the child with all its descendants and frees what it held.
+
+        Args:
+            clean: the child has given its result; how it ends need not be waited for.
+        """
         ...
 
 
@@ -121,6 +128,8 @@ class SubprocessLauncher:
 
 
 class _SubprocessChild:
+    lost = False
+
     def __init__(
         self,
         sock: socket.socket,
@@ -132,7 +141,7 @@ class _SubprocessChild:
         self._folder = folder
         self._started = time.monotonic()
 
-    async def end(self) -> Exit:
+    async def end(self, clean: bool = False) -> Exit:
         self.sock.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)

@@ -106,8 +106,19 @@ class ProcessSandbox:
     ) -> TestReport:
         """See :meth:`llm_as_judge.types.Sandbox.run_tests`. No test at all is not a pass."""
         grading = SplitGrading(solution, entry_point, tests, setup_code)
-        async with self._turn(), self._child() as first, self._child() as second:
-            return await grading.run(_task_limits(limits), limits.wall_s, first, second)
+        async with self._turn():
+            children: list[Child] = []
+            report = None
+            try:
+                children.append(await self._launcher.start())
+                children.append(await self._launcher.start())
+                report = await grading.run(_task_limits(limits), limits.wall_s, *children)
+            finally:
+                for child in children:
+                    await _ended(child, clean=report is not None and report.passed)
+            if not report.passed and any(child.lost for child in children):
+                raise SandboxError("the sandbox server died during this run")
+            return report
 
     async def aclose(self) -> None:
         self._closed = True
@@ -120,14 +131,6 @@ class ProcessSandbox:
         async with self._turns:
             yield
 
-    @contextlib.asynccontextmanager
-    async def _child(self) -> AsyncIterator[Child]:
-        child = await self._launcher.start()
-        try:
-            yield child
-        finally:
-            await asyncio.shield(child.end())
-
     async def _run(
         self, task: dict[str, Any], limits: Limits, calls: OperatorCalls | None
     ) -> SandboxResult:
@@ -135,18 +138,29 @@ class ProcessSandbox:
             started = time.monotonic()
             run = _Run(task, limits, calls)
             child = await self._launcher.start()
+            result = None
             try:
                 result = await run.until_done(child)
             finally:
-                ended = await asyncio.shield(child.end())
+                ended = await _ended(child, clean=result is not None)
             seconds = time.monotonic() - started
             if result is None:
-                if ended.lost:
+                if child.lost:
                     raise SandboxError("the sandbox server died during this run")
                 result = _premature_end(ended, limits)
             return SandboxResult(
                 result.status, result.value, run.output, result.error[:ERROR_CHARACTERS], seconds
             )
+
+
+async def _ended(child: Child, clean: bool) -> Exit:
+    """Ends a child even if the caller is cancelled meanwhile."""
+    ending = asyncio.ensure_future(child.end(clean))
+    try:
+        return await asyncio.shield(ending)
+    except asyncio.CancelledError:
+        await asyncio.wait({ending})
+        raise
 
 
 def _task_limits(limits: Limits) -> dict[str, Any]:
@@ -178,17 +192,24 @@ class _Run:
         """The result, or None if the child ended without one."""
         limits = self._limits
         frames = limits.operator_calls + limits.output_bytes // 1024 + 16
-        channel = HostChannel(child.sock, MAX_BYTES_FROM_CHILD, frames)
-        conversation = asyncio.ensure_future(self._converse(channel))
-        try:
-            done, _ = await asyncio.wait({conversation}, timeout=limits.wall_s)
-            if not done:
-                return SandboxResult("timeout", error=f"ran longer than {limits.wall_s:g} s")
-            return conversation.result()
-        finally:
-            await _cancelled(conversation)
+        with HostChannel(child.sock, MAX_BYTES_FROM_CHILD, frames) as channel:
+            conversation = asyncio.ensure_future(self._converse(channel))
+            watched: set[asyncio.Future[Any]] = {conversation}
             if self._calls is not None:
-                await self._calls.cancel()
+                watched.add(self._calls.fault)
+            try:
+                done, _ = await asyncio.wait(
+                    watched, timeout=limits.wall_s, return_when=asyncio.FIRST_COMPLETED
+                )
+                if not done:
+                    return SandboxResult("timeout", error=f"ran longer than {limits.wall_s:g} s")
+                if conversation not in done and self._calls is not None:
+                    self._calls.fault.result()
+                return conversation.result()
+            finally:
+                await _cancelled(conversation)
+                if self._calls is not None:
+                    await self._calls.cancel()
 
     async def _converse(self, channel: HostChannel) -> SandboxResult | None:
         try:
@@ -208,10 +229,7 @@ class _Run:
 
     async def _listen(self, channel: HostChannel) -> SandboxResult:
         while True:
-            if self._calls is None:
-                message = await channel.receive()
-            else:
-                message = await self._calls.while_serving(channel.receive())
+            message = await channel.receive()
             kind = message.get("t")
             if kind == "result":
                 return self._result(message)

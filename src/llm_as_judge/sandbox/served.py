@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from llm_as_judge.sandbox.channel import ChannelClosedError, HostChannel, ProtocolError
@@ -19,9 +18,11 @@ class OperatorCalls:
 
     Args:
         serve: answers one call; a ``TypeError`` or ``ValueError`` goes to the program, every other
-            exception ends the run and is raised by :meth:`while_serving`.
+            exception ends the run.
         names: the operators there are; another name is answered with an error.
         limits: ``operator_calls`` bounds the calls of the run.
+
+    ``fault`` never has a result: it fails with the first exception that ends the run.
     """
 
     def __init__(self, serve: ServeOperator, names: Iterable[str], limits: Limits) -> None:
@@ -29,6 +30,7 @@ class OperatorCalls:
         self._names = frozenset(names)
         self._left = self._most = limits.operator_calls
         self._tasks: set[asyncio.Future[None]] = set()
+        self.fault: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def begin(self, message: dict[str, Any], channel: HostChannel) -> str:
         """Starts answering a call; the reason if it exceeds the limit.
@@ -46,26 +48,25 @@ class OperatorCalls:
         if self._left < 0:
             return f"made more than {self._most} operator calls"
         answer = self._answer(channel, number, name, args, kwargs)
-        self._tasks.add(asyncio.ensure_future(answer))
+        task = asyncio.ensure_future(answer)
+        self._tasks.add(task)
+        task.add_done_callback(self._on_answered)
         return ""
 
-    async def while_serving(self, waiting: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
-        """Awaits ``waiting`` and raises at once what a call in flight raises."""
-        reading = asyncio.ensure_future(waiting)
-        try:
-            while not reading.done():
-                watched: set[asyncio.Future[Any]] = {reading, *self._tasks}
-                done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-                for task in self._tasks & done:
-                    self._tasks.discard(task)
-                    task.result()
-            return reading.result()
-        finally:
-            await _stop([reading])
+    def _on_answered(self, task: asyncio.Future[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) and not self.fault.done():
+            self.fault.set_exception(error)
 
     async def cancel(self) -> None:
         """Ends the calls that nobody waits for any more."""
-        await _stop(self._tasks)
+        tasks = set(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        if not self.fault.cancel():
+            self.fault.exception()  # seen: the caller has raised it, or had a result before
 
     async def _answer(
         self,
@@ -89,11 +90,3 @@ class OperatorCalls:
             await channel.send({"id": number, "error": f"{name}: reply cannot be sent: {error}"})
         except ChannelClosedError:
             pass
-
-
-async def _stop(tasks: Any) -> None:
-    for task in list(tasks):
-        task.cancel()
-    for task in list(tasks):
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await task

@@ -55,20 +55,28 @@ def main(descriptor: int) -> None:
     serve_task(descriptor, {descriptor}, confine.limit_resources)
 
 
-def serve_task(descriptor: int, keep: set[int], seal: Callable[[dict[str, Any]], None]) -> None:
+def serve_task(
+    descriptor: int,
+    keep: set[int],
+    seal: Callable[[dict[str, Any]], None],
+    warm_up: Callable[[], object] = int,
+) -> None:
     """Serves the one task that arrives on ``descriptor`` and ends the process.
 
     Args:
         keep: descriptors that stay open; 1 and 2 become what 0 is.
         seal: called with the task's limits before untrusted code runs.
+        warm_up: done while nobody waits yet.
     """
     try:
         confine.close_other_files(keep)
         channel = Channel(socket.socket(fileno=descriptor))
-        task = channel.receive()
         redirect_output(channel)
         os.environ.clear()
         sys.argv[:] = [""]
+        if not channel.has_news():
+            warm_up()
+        task = channel.receive()
         perform(channel, task, lambda: seal(task["limits"]))
     except (EOFError, OSError):
         os._exit(1)  # the host has hung up

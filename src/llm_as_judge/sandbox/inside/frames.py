@@ -6,6 +6,7 @@ JSON and nothing else: a hostile peer can send a wrong value, never an object th
 from __future__ import annotations
 
 import json
+import select
 import socket
 import struct
 from typing import Any
@@ -116,6 +117,10 @@ class Channel:
         while (message := self._buffer.take()) is None:
             self._read(0)
         return message
+
+    def has_news(self) -> bool:
+        """Whether something has arrived that is not yet received."""
+        return bool(select.select([self._sock], [], [], 0)[0])
 
     def receive_ready(self) -> list[dict[str, Any]]:
         """The messages that have arrived, without waiting for more.

@@ -8,6 +8,7 @@ the host's reply is what the awaited call returns.
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import itertools
 from collections.abc import Callable
@@ -16,16 +17,22 @@ from typing import Any
 from .frames import Channel, FrameError
 from .functions import answer, defined, execute
 
-__all__ = ["run_workflow"]
+__all__ = ["prepare_loop", "run_workflow"]
 
 PLAIN = (str, int, float, bool, type(None))
 
 
-def run_workflow(channel: Channel, task: dict[str, Any], seal: Callable[[], None]) -> None:
-    """Creates ``Workflow`` and awaits its call with the arguments its signature has."""
-    # The loop opens its descriptors here: behind the seal it could not.
+@functools.cache
+def prepare_loop() -> asyncio.AbstractEventLoop:
+    """The process's loop; its descriptors must be opened before the seal."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
+    return loop
+
+
+def run_workflow(channel: Channel, task: dict[str, Any], seal: Callable[[], None]) -> None:
+    """Creates ``Workflow`` and awaits its call with the arguments its signature has."""
+    loop = prepare_loop()
     caller = _OperatorCaller(channel, loop)
     seal()
     loop.add_reader(channel.fileno(), caller.on_readable)

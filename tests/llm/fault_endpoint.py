@@ -1,0 +1,134 @@
+"""An OpenAI-compatible server that misbehaves on purpose and keeps its own bill."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+from collections import Counter
+from collections.abc import Sequence
+
+FAULTS = (
+    "500",
+    "429",
+    "hang",
+    "drop",
+    "empty",
+    "null",
+    "truncated",
+    "wrong_shape",
+    "slow_stream",
+)
+KIND_OF_FAULT = {
+    "500": "http_500",
+    "429": "http_429",
+    "hang": "timeout",
+    "slow_stream": "timeout",
+    "drop": "dropped",
+    "empty": "empty",
+    "null": "empty",
+    "truncated": "bad_json",
+    "wrong_shape": "bad_shape",
+}
+
+
+class FaultEndpoint:
+    """Each request meets a fault with probability ``share``; ``billed`` sums the usage it told in
+    full, by the first word of the last message."""
+
+    def __init__(self, share: float, seed: int = 0, faults: Sequence[str] = FAULTS) -> None:
+        self.share = share
+        self.faults = tuple(faults)
+        self.random = random.Random(seed)
+        self.billed: Counter[str] = Counter()
+        self.met: Counter[str] = Counter()
+
+    async def __aenter__(self) -> FaultEndpoint:
+        self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=1024)
+        port = self.server.sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}/v1"
+        self.tasks: set[asyncio.Task[None]] = set()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.server.close()
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        with contextlib.suppress(
+            ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError
+        ):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next(
+                    int(line.split(b":")[1])
+                    for line in head.split(b"\r\n")
+                    if line.lower().startswith(b"content-length")
+                )
+                body = json.loads(await reader.readexactly(length))
+                if not await self._answer(body, writer):
+                    break
+        writer.close()
+
+    async def _answer(self, body: dict[str, object], writer: asyncio.StreamWriter) -> bool:
+        fault = self.random.choice(self.faults) if self.random.random() < self.share else "ok"
+        self.met[fault] += 1
+        asked = str(body["messages"][-1]["content"])  # type: ignore[index]
+        whole = self._reply(f"echo {asked}", asked)
+        if fault == "hang":
+            await asyncio.sleep(3600)
+        if fault == "drop":
+            writer.transport.abort()
+            return False
+        if fault == "slow_stream":
+            await _send(writer, 200, whole, drip_s=0.4)
+            return False
+        if fault in ("500", "429"):
+            extra = b"Retry-After: 0\r\n" if fault == "429" else b""
+            await _send(writer, int(fault), b'{"error": {"message": "try later"}}', extra)
+        elif fault == "truncated":
+            await _send(writer, 200, whole[: len(whole) // 2])
+        elif fault == "wrong_shape":
+            await _send(writer, 200, b'{"answer": 42}')
+        else:
+            text = {"empty": "", "null": None}.get(fault, f"echo {asked}")
+            self._bill(asked)
+            await _send(writer, 200, self._reply(text, asked))
+        return True
+
+    def _bill(self, asked: str) -> None:
+        problem = asked.split()[0]
+        self.billed["prompt"] += len(asked)
+        self.billed["completion"] += 7
+        self.billed[problem] += len(asked) + 7
+
+    def _reply(self, text: str | None, asked: str) -> bytes:
+        reply = {
+            "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": len(asked), "completion_tokens": 7},
+        }
+        return json.dumps(reply).encode()
+
+
+async def _send(
+    writer: asyncio.StreamWriter, status: int, body: bytes, extra: bytes = b"", drip_s: float = 0
+) -> None:
+    head = (
+        f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    )
+    writer.write(head.encode() + extra + b"\r\n")
+    if drip_s:
+        for byte in body:
+            writer.write(bytes([byte]))
+            await writer.drain()
+            await asyncio.sleep(drip_s)
+    else:
+        writer.write(body)
+        await writer.drain()

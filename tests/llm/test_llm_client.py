@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from llm_as_judge.errors import BudgetError, ContextError, EndpointError, ModelError
+from llm_as_judge.llm.client import Limits, OpenAIChat
+from llm_as_judge.llm.ledger import Budget, Ledger, Price
+from llm_as_judge.types import ChatRequest, Message, Usage
+
+KEY = "sk-very-secret"
+URL = "http://model.test/v1"
+
+
+def ask(text: str = "2+2?", **changes: object) -> ChatRequest:
+    return ChatRequest((Message("user", text),), max_tokens=16, **changes)  # type: ignore[arg-type]
+
+
+def says(text: object, finish: str = "stop", **message: object) -> httpx.Response:
+    return httpx.Response(
+        200,
+        json={
+            "choices": [{"message": {"content": text, **message}, "finish_reason": finish}],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 5},
+        },
+    )
+
+
+def refuses(status: int, message: str = "", **headers: str) -> httpx.Response:
+    return httpx.Response(status, json={"error": {"message": message}}, headers=headers)
+
+
+class Script:
+    """A transport that gives scripted responses (or raises them) and keeps the requests."""
+
+    def __init__(self, *steps: httpx.Response | Exception) -> None:
+        self.steps = list(steps)
+        self.requests: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        step = self.steps[min(len(self.requests), len(self.steps)) - 1]
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    @property
+    def bodies(self) -> list[dict[str, object]]:
+        return [json.loads(request.content) for request in self.requests]
+
+
+def chat_over(handler: Callable[..., object], **changes: object) -> OpenAIChat:
+    settings: dict[str, object] = {"limits": Limits(retries=2, backoff_s=0.001), "api_key": KEY}
+    settings.update(changes)
+    return OpenAIChat("m", URL, transport=httpx.MockTransport(handler), **settings)  # type: ignore[arg-type]
+
+
+async def test_a_reply_carries_text_usage_cost_and_the_bearer_key_goes_only_into_the_header() -> (
+    None
+):
+    script = Script(says("4"))
+    chat = chat_over(script, price=Price(1.0, 3.0), model_name="served-name")
+    reply = await chat.chat(ask())
+    assert (reply.text, reply.finish_reason, reply.attempts) == ("4", "stop", 1)
+    assert reply.usage == Usage(10, 5)
+    assert reply.cost_usd == pytest.approx((10 * 1 + 5 * 3) / 1e6)
+    assert script.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert script.bodies[0] == {
+        "model": "served-name",
+        "messages": [{"role": "user", "content": "2+2?"}],
+        "max_tokens": 16,
+        "temperature": 0.0,
+    }
+    await chat.aclose()
+
+
+async def test_an_unknown_price_is_unknown_not_zero() -> None:
+    chat = chat_over(Script(says("4")))
+    assert (await chat.chat(ask())).cost_usd is None
+    assert chat.ledger.total.cost_usd is None
+    assert chat.ledger.total.tokens == 15
+
+
+async def test_schema_seed_stop_and_top_p_are_sent() -> None:
+    script = Script(says("{}"))
+    schema = {"type": "object"}
+    request = ask(json_schema=schema, seed=5, draw=2, stop=("\n",), top_p=0.9, temperature=0.7)
+    await chat_over(script).chat(request)
+    body = script.bodies[0]
+    assert body["response_format"]["json_schema"]["schema"] == schema  # type: ignore[index]
+    assert (body["seed"], body["stop"], body["top_p"]) == (7, ["\n"], 0.9)
+
+
+async def test_every_second_try_is_billed_and_seeded_anew() -> None:
+    script = Script(says(""), says("4"))
+    chat = chat_over(script, price=Price(1.0, 1.0))
+    reply = await chat.chat(ask(seed=1))
+    assert reply.attempts == 2
+    assert reply.usage == Usage(10, 5)
+    assert chat.ledger.total.tokens == 30
+    assert chat.ledger.total.failed_attempts == 1
+    assert script.bodies[0]["seed"] != script.bodies[1]["seed"]
+
+
+async def test_thoughts_are_not_the_reply() -> None:
+    inline = chat_over(Script(says("<think>is it 5?</think>\n4", reasoning_content="hm")))
+    assert (await inline.chat(ask())).text == "4"
+
+
+async def test_a_reply_cut_off_in_its_thoughts_is_tried_again_with_more_tokens() -> None:
+    script = Script(says(None, "length"), says("<think>so", "length"), says("4"))
+    chat = chat_over(script)
+    assert (await chat.chat(ask())).text == "4"
+    assert [body["max_tokens"] for body in script.bodies] == [16, 32, 64]
+    assert chat.ledger.failures == {"cut_off": 2}
+
+
+async def test_thinking_tokens_come_on_top() -> None:
+    script = Script(says("4"))
+    await chat_over(script, limits=Limits(thinking_tokens=1000)).chat(ask())
+    assert script.bodies[0]["max_tokens"] == 1016
+
+
+async def test_a_client_mistake_is_not_tried_again() -> None:
+    script = Script(refuses(401, f"Incorrect API key provided: {KEY}"))
+    with pytest.raises(EndpointError) as raised:
+        await chat_over(script).chat(ask())
+    assert str(raised.value) == (
+        f"executor m at {URL}: http_401: HTTP 401: Incorrect API key provided: *** (1 try)"
+    )
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This model's maximum context length is 8192 tokens.",
+        "request (3031 tokens) exceeds the available context size (1024 tokens)",
+    ],
+    ids=["openai", "llama.cpp"],
+)
+async def test_a_request_longer_than_the_context_is_an_error_of_its_own(said: str) -> None:
+    with pytest.raises(ContextError, match="too_long"):
+        await chat_over(Script(refuses(400, said))).chat(ask())
+
+
+async def test_a_field_that_the_endpoint_does_not_take_is_left_out_from_then_on() -> None:
+    def strict(request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        for name in ("seed", "max_tokens"):
+            if name in body:
+                return refuses(400, f"Unsupported parameter: '{name}'")
+        return says(str(body["max_completion_tokens"]))
+
+    chat = chat_over(strict)
+    assert (await chat.chat(ask(seed=3))).text == "16"
+    assert chat.left_out == {"seed", "max_tokens"}
+    assert (await chat.chat(ask(seed=3))).attempts == 1
+
+
+async def test_retry_after_is_honoured_and_too_long_a_pause_is_a_failure() -> None:
+    soon = Script(refuses(429, "slow down", **{"Retry-After": "0.05"}), says("4"))
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    assert (await chat_over(soon).chat(ask())).text == "4"
+    assert loop.time() - started >= 0.05
+    later = Script(refuses(429, "quota", **{"Retry-After": "3600"}))
+    with pytest.raises(EndpointError, match="asks to wait 3600 s"):
+        await chat_over(later).chat(ask())
+
+
+@pytest.mark.parametrize(
+    ("response", "kind"),
+    [
+        (httpx.Response(200, content=b'{"choices": [{"mess'), "bad_json"),
+        (httpx.Response(200, content=b"[1]"), "bad_shape"),
+        (httpx.Response(200, json={"choices": []}), "bad_shape"),
+        (says(["a"]), "bad_shape"),
+        (says("  \n"), "empty"),
+        (refuses(503, "overloaded"), "http_503"),
+        (httpx.ConnectError("refused"), "connect"),
+        (httpx.ConnectTimeout("slow"), "connect"),
+        (httpx.ReadTimeout("slow"), "timeout"),
+        (httpx.RemoteProtocolError("gone"), "dropped"),
+        (httpx.Response(200, content=b"[" * 100_000), "bad_json"),
+        (httpx.Response(200, content=b" " * (17 << 20)), "too_large"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_each_kind_of_failure_has_its_name(
+    response: httpx.Response | Exception, kind: str
+) -> None:
+    chat = chat_over(Script(response), limits=Limits(retries=0))
+    with pytest.raises(EndpointError, match=f": {kind}: "):
+        await chat.chat(ask())
+    assert chat.ledger.failures == {kind: 1}
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [None, {}, {"prompt_tokens": -1, "completion_tokens": 2}, {"prompt_tokens": True}, "many"],
+    ids=["none", "empty", "negative", "bool", "text"],
+)
+async def test_usage_that_cannot_be_believed_is_unmetered_never_zero(usage: object) -> None:
+    data = {"choices": [{"message": {"content": "four"}}], "usage": usage}
+    chat = chat_over(Script(httpx.Response(200, json=data)), price=Price(1.0, 1.0))
+    reply = await chat.chat(ask("x" * 40))
+    assert reply.usage == Usage(10, 1)
+    assert reply.cost_usd is None
+    assert (chat.ledger.total.unmetered_attempts, chat.ledger.total.tokens) == (1, 0)
+
+
+async def test_requests_in_flight_never_pass_the_limit() -> None:
+    flying = highest = 0
+
+    async def slow(request: httpx.Request) -> httpx.Response:
+        nonlocal flying, highest
+        flying += 1
+        highest = max(highest, flying)
+        await asyncio.sleep(0.01)
+        flying -= 1
+        return says("4")
+
+    chat = chat_over(slow, limits=Limits(concurrency=3))
+    await asyncio.gather(*(chat.chat(ask()) for _ in range(12)))
+    assert highest == 3
+
+
+async def test_load_goes_to_all_servers_and_leaves_one_that_fails() -> None:
+    hosts: list[str] = []
+
+    async def serve(request: httpx.Request) -> httpx.Response:
+        hosts.append(request.url.host)
+        await asyncio.sleep(0.005)
+        return refuses(500) if request.url.host == "b.test" else says("4")
+
+    chat = OpenAIChat(
+        "m",
+        ["http://a.test/v1", "http://b.test/v1", "http://c.test/v1"],
+        limits=Limits(backoff_s=0.001),
+        transport=httpx.MockTransport(serve),
+    )
+    replies = await asyncio.gather(*(chat.chat(ask()) for _ in range(9)))
+    assert {reply.text for reply in replies} == {"4"}
+    assert hosts[:9].count("a.test") == hosts[:9].count("b.test") == 3
+    hosts.clear()
+    await asyncio.gather(*(chat.chat(ask()) for _ in range(6)))
+    assert sorted(hosts) == ["a.test"] * 3 + ["c.test"] * 3
+
+
+async def test_a_budget_stops_before_it_is_passed_however_many_ask_at_once() -> None:
+    script = Script(says("4"))
+    ledger = Ledger(budget=Budget(tokens=500))
+    chat = chat_over(script, ledger=ledger)
+    outcomes = await asyncio.gather(*(chat.chat(ask()) for _ in range(60)), return_exceptions=True)
+    stopped = [o for o in outcomes if isinstance(o, BudgetError)]
+    assert stopped
+    assert 420 <= ledger.total.tokens <= 500
+    assert len(script.requests) * 15 == ledger.total.tokens
+    assert "of 500 tokens used" in str(stopped[0])
+
+
+async def test_the_probe_lists_what_is_served() -> None:
+    models = httpx.Response(200, json={"data": [{"id": "other"}, {"id": "third"}]})
+    with pytest.raises(ModelError, match=r"model 'm' is not served \(served: other, third\)"):
+        await chat_over(Script(models)).probe()
+    await chat_over(Script(models), model_name="third").probe()
+
+
+@pytest.mark.parametrize(
+    ("response", "message"),
+    [
+        (httpx.ConnectError("Connection refused"), "not reachable (Connection refused); start"),
+        (httpx.ReadTimeout(""), "no answer in 10 s"),
+        (refuses(401), "the API key was refused"),
+        (httpx.Response(200, text="<html>"), "does base_url end in /v1?"),
+    ],
+    ids=["down", "silent", "key", "not-an-endpoint"],
+)
+async def test_the_probe_says_in_one_line_what_to_do(
+    response: httpx.Response | Exception, message: str
+) -> None:
+    with pytest.raises(ModelError) as raised:
+        await chat_over(Script(response)).probe()
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+async def test_an_endpoint_without_a_model_list_passes_the_probe() -> None:
+    await chat_over(Script(refuses(404))).probe()
+
+
+async def test_addresses_are_shown_without_credentials(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    chat = OpenAIChat(
+        "m",
+        "http://user:hunter2@model.test/v1?token=hunter2",
+        api_key=KEY,
+        limits=Limits(retries=0),
+        transport=httpx.MockTransport(Script(refuses(500, KEY))),
+    )
+    with pytest.raises(EndpointError) as raised:
+        await chat.chat(ask())
+    shown = f"{raised.value} {chat!r} {caplog.text}"
+    assert "hunter2" not in str(raised.value) + repr(chat)
+    assert KEY not in shown
+
+
+def test_a_base_url_without_scheme_is_refused_at_once() -> None:
+    with pytest.raises(ModelError, match=r"base_url is 'localhost:8002', wanted http://HOST"):
+        OpenAIChat("m", "localhost:8002")
+
+
+def test_the_client_outlives_its_event_loop() -> None:
+    chat = chat_over(Script(says("4")))
+    for _ in range(2):
+        assert asyncio.run(chat.chat(ask())).text == "4"
+
+
+async def test_opened_closes_its_connections() -> None:
+    async with chat_over(Script(says("4"))).opened() as chat:
+        assert (await chat.chat(ask())).text == "4"
+    assert (await chat.chat(ask())).text == "4"

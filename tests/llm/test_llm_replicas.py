@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, is_loopback
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_least_loaded_server_is_next_and_a_resting_one_only_if_all_rest() -> None:
+    clock = Clock()
+    replicas = Replicas(("http://a/v1/", "http://b/v1"), clock)
+    a, b = replicas.servers
+    a.in_flight = 2
+    assert replicas.choose() is b
+    replicas.rest(b, 5.0)
+    assert replicas.choose() is a
+    replicas.rest(a, 10.0)
+    assert replicas.choose() is b
+    clock.now += 20.0
+    a.in_flight = 0
+    b.sent = 1
+    assert replicas.choose() is a
+
+
+def test_an_endpoint_needs_a_server() -> None:
+    with pytest.raises(ValueError, match="at least one base_url"):
+        Replicas(())
+
+
+def test_an_address_is_shown_without_user_and_query() -> None:
+    assert Replica("https://me:pw@host:8/v1?key=1").shown == "https://host:8/v1"
+
+
+@pytest.mark.parametrize(
+    ("url", "loopback"),
+    [
+        ("http://localhost:1/v1", True),
+        ("http://[::1]/v1", True),
+        ("http://localhost.evil/v1", False),
+    ],
+)
+def test_loopback_is_the_host_itself(url: str, loopback: bool) -> None:
+    assert is_loopback(url) is loopback
+
+
+async def test_starts_are_spread_evenly_over_the_minute() -> None:
+    clock = Clock()
+    limit = RateLimit(60.0, clock)
+    assert [limit.delay(1.0) for _ in range(3)] == pytest.approx([0.0, 1.0, 2.0])
+    clock.now += 10.0
+    await limit.wait(1.0)
+    assert limit.delay(1.0) == pytest.approx(1.0)
+
+
+def test_tokens_booked_afterwards_are_waited_off() -> None:
+    clock = Clock()
+    limit = RateLimit(6000.0, clock)
+    limit.spend(1100.0)
+    assert limit.delay() == pytest.approx(10.0)
+    clock.now += 4.0
+    assert limit.delay() == pytest.approx(6.0)

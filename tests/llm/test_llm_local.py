@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from llm_as_judge.config import load_models
+from llm_as_judge.errors import ModelError
+from llm_as_judge.llm.client import OpenAIChat
+from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
+from llm_as_judge.llm.weights import fetch, installed
+from llm_as_judge.types import ChatRequest, Message
+
+CACHE = Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
+
+PROTOCOL = """
+import json, os, sys, time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+import threading
+from llm_as_judge.llm import local_server
+
+class Health(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b"{}")
+    def log_message(self, *a): pass
+
+class Fake:
+    def __init__(self):
+        self.http = HTTPServer(("127.0.0.1", 0), Health)
+        self.listening_address = "http://127.0.0.1:%d" % self.http.server_port
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+def serve(settings):
+    {body}
+    return Fake()
+local_server._serve = serve
+local_server.main()
+"""
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.gguf"
+    path.write_bytes(b"GGUF")
+    return path
+
+
+def fake_child(folder: Path, body: str = "") -> list[str]:
+    """The real child with its llama.cpp replaced: everything about its life stays."""
+    script = folder / "child.py"
+    script.write_text(PROTOCOL.replace("{body}", body or "pass"))
+    return [sys.executable, str(script)]
+
+
+def gone_within(pid: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_it_serves_until_it_is_closed(tmp_path: Path, weights: Path) -> None:
+    with EmbeddedServer(weights, "tiny", command=fake_child(tmp_path)) as server:
+        pid = server.pid
+        assert pid is not None
+        assert server.alive()
+        assert server.base_url.startswith("http://127.0.0.1:")
+        assert httpx.get(server.base_url.removesuffix("/v1") + "/health").status_code == 200
+    assert gone_within(pid, 1.0)
+    assert not server.alive()
+    server.close()
+
+
+def test_missing_weights_say_how_to_get_them(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="run: llm-as-judge models pull tiny"):
+        EmbeddedServer(tmp_path / "none.gguf", "tiny").start()
+
+
+def test_a_child_that_dies_is_reported_with_its_last_words(tmp_path: Path, weights: Path) -> None:
+    command = fake_child(tmp_path, "sys.exit('cannot load: magic is wrong')")
+    with pytest.raises(ModelError, match=r"ended while starting; it said: .*magic is wrong"):
+        EmbeddedServer(weights, "tiny", command=command).start()
+
+
+def test_a_child_that_is_never_ready_is_ended_at_the_deadline(
+    tmp_path: Path, weights: Path
+) -> None:
+    command = fake_child(tmp_path, "print('loading', os.getpid(), flush=True); time.sleep(60)")
+    server = EmbeddedServer(weights, "tiny", command=command, start_timeout_s=1.5)
+    with pytest.raises(ModelError, match=r"not ready in 1\.5 s; it said: loading \d+") as raised:
+        server.start()
+    assert gone_within(int(str(raised.value).split()[-1]), 1.0)
+
+
+def test_a_child_that_cannot_be_started_is_one_line(weights: Path) -> None:
+    with pytest.raises(ModelError, match="cannot start"):
+        EmbeddedServer(weights, "tiny", command=["/nowhere/python"]).start()
+
+
+def test_a_server_started_in_a_thread_outlives_that_thread(tmp_path: Path, weights: Path) -> None:
+    server = EmbeddedServer(weights, "tiny", command=fake_child(tmp_path))
+    thread = threading.Thread(target=server.start)
+    thread.start()
+    thread.join()
+    time.sleep(1.2)
+    assert server.alive()
+    server.close()
+
+
+PARENT = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from llm_as_judge.llm.local import EmbeddedServer
+server = EmbeddedServer(Path(sys.argv[1]), "tiny", command=sys.argv[3:])
+{start}
+print(server.pid, flush=True)
+{end}
+"""
+IN_MAIN = "server.start()"
+IN_THREAD = "t = threading.Thread(target=server.start); t.start(); t.join()"
+WITH_FORKED_HEIR = """
+server.start()
+if os.fork() == 0:  # holds the child's standard input open
+    time.sleep(8)
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    ("start", "end", "signal_number"),
+    [
+        (IN_MAIN, "", None),
+        (IN_MAIN, "sys.exit(3)", None),
+        (IN_MAIN, "raise RuntimeError('bug')", None),
+        (IN_MAIN, "os._exit(1)", None),
+        (IN_MAIN, "time.sleep(60)", signal.SIGTERM),
+        (IN_MAIN, "time.sleep(60)", signal.SIGINT),
+        (IN_MAIN, "time.sleep(60)", signal.SIGKILL),
+        (IN_THREAD, "time.sleep(60)", signal.SIGKILL),
+        (WITH_FORKED_HEIR, "time.sleep(60)", signal.SIGKILL),
+    ],
+    ids=["end", "exit", "bug", "hard-exit", "TERM", "INT", "KILL", "KILL-thread", "KILL-forked"],
+)
+def test_no_server_outlives_its_parent(
+    tmp_path: Path, weights: Path, start: str, end: str, signal_number: int | None
+) -> None:
+    source = PARENT.replace("{start}", start).replace("{end}", end)
+    command = [sys.executable, "-c", source, str(weights), "--", *fake_child(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        if signal_number is not None:
+            parent.send_signal(signal_number)
+        parent.wait(10)
+        assert gone_within(pid, 3.0)
+
+
+def real_weights() -> Path:
+    """SmolLM2-135M from the cache, or fetched (98 MB); skipped where nothing gives it."""
+    entry = load_models()["smollm2-135m"]
+    found = installed(entry, CACHE)
+    if found is not None:
+        return found
+    try:
+        return fetch(entry, CACHE)
+    except ModelError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.slow
+async def test_the_real_server_chats_by_schema_lists_its_model_and_wants_its_key() -> None:
+    schema = {"type": "object", "properties": {"sum": {"enum": [4]}}, "required": ["sum"]}
+    request = ChatRequest((Message("user", "2+2?"),), max_tokens=24, json_schema=schema)
+    settings = ServerSettings(slots=2, context_tokens=512)
+    with EmbeddedServer(real_weights(), "smollm2-135m", settings) as server:
+        async with OpenAIChat(
+            "smollm2-135m", server.base_url, api_key=server.api_key
+        ).opened() as chat:
+            await chat.probe()
+            reply = await chat.chat(request)
+        assert '"sum"' in reply.text
+        assert reply.usage.completion_tokens > 0
+        async with OpenAIChat("smollm2-135m", server.base_url, api_key="wrong").opened() as thief:
+            with pytest.raises(ModelError, match="API key was refused"):
+                await thief.probe()
+        pid = server.pid
+        assert pid is not None
+    assert gone_within(pid, 1.0)
+
+
+@pytest.mark.slow
+def test_the_real_server_dies_with_a_parent_killed_while_it_loads_and_after() -> None:
+    weights = real_weights()
+    for pause_s in (0.3, 4.0):
+        source = (
+            "import sys, time\nfrom pathlib import Path\n"
+            "from llm_as_judge.llm.local import EmbeddedServer\n"
+            "server = EmbeddedServer(Path(sys.argv[1]), 'tiny')\n"
+            "report = server._spawn()\nprint(server.pid, flush=True)\ntime.sleep(60)\n"
+        )
+        command = [sys.executable, "-c", source, str(weights)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
+            assert parent.stdout is not None
+            pid = int(parent.stdout.readline())
+            time.sleep(pause_s)
+            parent.kill()
+            parent.wait(5)
+            assert gone_within(pid, 2.0)
+
+
+@pytest.mark.slow
+def test_a_file_that_is_no_model_is_reported_with_llama_cpps_words(weights: Path) -> None:
+    with pytest.raises(ModelError, match=r"ended while starting; it said: .+"):
+        EmbeddedServer(weights, "tiny", start_timeout_s=60).start()

@@ -111,7 +111,7 @@ class JailLauncher:
         spares: idle children kept ready, so that a run need not wait for a fork.
     """
 
-    def __init__(self, bubblewrap: str | None, spares: int = 4) -> None:
+    def __init__(self, bubblewrap: str | None, spares: int) -> None:
         self._bubblewrap = bubblewrap
         self._spares = spares
         self._server: _Server | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -83,6 +84,10 @@ class SamplingConfig(Section):
         description="`class`: the policy writes the whole Workflow class; `body`: only the "
         "statements of __call__, the class around it is given.",
     )
+    problem_chars: int = Field(
+        2000, ge=100, description="Longest problem text in the policy's prompt; cuts are marked."
+    )
+    rows_at_once: int = Field(64, ge=1, description="Programs decoded together at most.")
     prompt_style: Literal["full", "short"] = Field(
         "full", description="Operator documentation in the prompt: full, or one line each."
     )
@@ -103,6 +108,7 @@ class ExecutorConfig(Section):
     max_tokens: int = Field(2048, ge=1, description="Tokens of one operator reply at most.")
     concurrency: int = Field(64, ge=1, description="Requests in flight at most.")
     context_tokens: int = Field(4096, ge=256, description="Embedded server: tokens a slot holds.")
+    slots: int = Field(8, ge=1, description="Embedded server: requests served at once.")
     timeout_s: Number = Field(120.0, gt=0, description="Deadline of one request.")
     retries: int = Field(3, ge=0, description="Tries after the first, with backoff.")
 
@@ -114,8 +120,11 @@ class JudgeConfig(Section):
         "gpt-oss-120b", description="Like executor.model; `none`: rules only, no LLM judge."
     )
     max_tokens: int = Field(2048, ge=1, description="Tokens of one verdict at most.")
-    qa_f1_threshold: Number = Field(
-        0.8, gt=0, le=1, description="Rules only: F1 from which an inexact QA answer is correct."
+    qa_f1_threshold: Number | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="Rules only: F1 from which an inexact QA answer is correct; null: none is.",
     )
     max_ungraded_share: Number = Field(
         0.05, ge=0, le=1, description="More not-graded rollouts in a step than this stop the run."
@@ -125,8 +134,10 @@ class JudgeConfig(Section):
 class WorkflowConfig(Section):
     """Running a program on a problem."""
 
-    sandbox: Literal["auto", "jail", "subprocess"] = Field(
-        "auto", description="`jail` refuses to start without full isolation."
+    sandbox: Literal["auto", "jail", "landlock", "subprocess"] = Field(
+        "auto",
+        description="`auto`: `jail` (namespaces and system-call filter), else `landlock`; "
+        "`subprocess`: limits alone. Refuses to start where it does not hold.",
     )
     timeout_s: Number = Field(180.0, gt=0, description="Wall time of one run.")
     cpu_s: Number = Field(10.0, gt=0, description="Processor time of one run.")
@@ -343,17 +354,36 @@ def load_models(path: Path | None = None) -> dict[str, ModelEntry]:
     """
     path = path or config_dir() / "models.yaml"
     raw = _read_yaml(path).get("models", {})
-    return {
-        name: _validate(ModelEntry, {"name": name, **body}, f"{path}: models.{name}")
-        for name, body in raw.items()
-    }
+    entries = {}
+    for name, body in raw.items():
+        where = f"{path}: models.{name}"
+        if not isinstance(body, dict):
+            raise ConfigError(f"{where}: found {type(body).__name__}, wanted keys like sources")
+        sources = [_source(source, where) for source in body.get("sources", ())]
+        entries[name] = _validate(
+            ModelEntry, {"name": name, **body, "sources": [s for s in sources if s]}, where
+        )
+    return entries
+
+
+def _source(source: Any, where: str) -> Any:
+    """A source whose path names an unset environment variable is none."""
+    if not isinstance(source, dict) or "path" not in source:
+        return source
+    path = _expand(_optional(source["path"]), f"{where}.sources.path")
+    return {**source, "path": path} if path else None
+
+
+def _optional(value: Any) -> Any:
+    match = ENVIRONMENT_NAME.fullmatch(value) if isinstance(value, str) else None
+    return f"${{{match[1]}:-{match[2] or ''}}}" if match else value
 
 
 def load_endpoints(path: Path | None = None) -> dict[str, Endpoint]:
     """Endpoints of aflow_llm.yaml by name (the shipped example where no file was made).
 
-    ``${NAME}`` in a value is read from the environment; an empty ``api_key`` and the base URL of
-    entry ``default`` come from OPENAI_API_KEY and OPENAI_BASE_URL.
+    ``${NAME}`` or ``${NAME:-default}`` in a value is read from the environment; an empty
+    ``api_key`` is taken from OPENAI_API_KEY.
     """
     if path is None:
         local = Path("config/aflow_llm.yaml")
@@ -372,13 +402,20 @@ def load_endpoints(path: Path | None = None) -> dict[str, Endpoint]:
     return endpoints
 
 
+ENVIRONMENT_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
 def _expand(value: Any, where: str) -> Any:
-    if isinstance(value, str) and value.startswith("${") and value.endswith("}"):
-        name = value[2:-1]
-        if name not in os.environ:
-            raise ConfigError(f"{where}: environment variable {name} is not set; export it")
-        return os.environ[name]
-    return value
+    """``${NAME}`` or ``${NAME:-default}`` as the whole value is read from the environment."""
+    match = ENVIRONMENT_NAME.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    name, default = match.groups()
+    if found := os.environ.get(name):
+        return found
+    if default is None:
+        raise ConfigError(f"{where}: environment variable {name} is not set; export it")
+    return default
 
 
 # --------------------------------------------------------------------------------------- loading

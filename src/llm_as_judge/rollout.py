@@ -187,15 +187,15 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "executor/calls": _mean([e.llm_calls for e in executed]),
         "executor/tokens": _mean([e.tokens for e in executed]),
         "executor/shared_calls": _mean([sum(c.cached for c in e.calls) for e in executed]),
-        "accuracy/all": _accuracy(graded),
     }
+    if graded:
+        metrics["accuracy/all"] = _accuracy(graded)
     for status in ("ok", "malformed", "rejected", "timeout", "crashed", "no_answer"):
         metrics[f"execution/{status}"] = sum(e.status == status for e in executed) / count
     for domain in sorted({g.problem.domain for g in groups}):
-        of_domain = [r for g in groups if g.problem.domain == domain for r in g.rollouts]
-        metrics[f"accuracy/{domain}"] = _accuracy(
-            [r for r in of_domain if r.verdict and r.verdict.correct is not None]
-        )
+        ids = {g.problem.id for g in groups if g.problem.domain == domain}
+        if of_domain := [r for r in graded if r.problem_id in ids]:
+            metrics[f"accuracy/{domain}"] = _accuracy(of_domain)
     if rewards:
         metrics["reward/mean"] = _mean([reward.total for reward in rewards])
         for part in rewards[0].parts:

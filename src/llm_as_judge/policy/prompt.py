@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.types import Message, Problem
+from llm_as_judge.types import Domain, Message, Problem
 
 PLACEHOLDER = re.compile(r"<<([a-z_]+)>>")
 
@@ -24,7 +24,6 @@ PLACEHOLDER = re.compile(r"<<([a-z_]+)>>")
 class Example(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    domain: str
     problem: str
     program: str
 
@@ -34,7 +33,7 @@ class Template(BaseModel):
 
     system: str
     user: str
-    examples: tuple[Example, ...] = ()
+    examples: Mapping[Domain, tuple[Example, ...]] = {}
 
 
 class PolicyPrompt:
@@ -44,27 +43,28 @@ class PolicyPrompt:
         self,
         folder: Path,
         form: Literal["class", "body"],
-        operator_docs: str,
+        docs: Mapping[Domain, str],
         *,
         problem_chars: int = 600,
     ) -> None:
         """
         Args:
             folder: holds FORM.yaml.
-            operator_docs: text that replaces <<operators>>.
+            docs: for each domain the text that replaces <<operators>>.
             problem_chars: longest problem text shown; the workflow itself gets all of it.
         Raises:
             ConfigError: template missing or not of the expected form.
         """
         self._template = _load(folder / f"{form}.yaml")
-        self._docs = operator_docs
+        self._docs = docs
         self._problem_chars = problem_chars
 
     def messages(self, problem: Problem) -> list[Message]:
         template = self._template
-        turns = [Message("system", fill(template.system, {"operators": self._docs}))]
-        for example in template.examples:
-            asked = {"domain": example.domain, "problem": example.problem}
+        docs = self._docs[problem.domain]
+        turns = [Message("system", fill(template.system, {"operators": docs}))]
+        for example in template.examples.get(problem.domain, ()):
+            asked = {"domain": problem.domain, "problem": example.problem}
             turns.append(Message("user", fill(template.user, asked)))
             turns.append(Message("assistant", f"```python\n{example.program}\n```"))
         text = shorten(problem.statement(), self._problem_chars)

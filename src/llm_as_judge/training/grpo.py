@@ -76,11 +76,16 @@ def step_advantages(
     return advantages
 
 
+def has_variance(rewards_G: Sequence[float]) -> bool:
+    """Whether a group teaches anything: two rewards that differ by more than rounding."""
+    return len(rewards_G) >= 2 and max(rewards_G) - min(rewards_G) > 1e-9
+
+
 def _centre(rewards_G: Sequence[float], centre: Centre) -> list[float]:
     count = len(rewards_G)
     if count < 2:
         raise ValueError(f"a group needs two scored rollouts, found {count}")
-    if max(rewards_G) == min(rewards_G):
+    if not has_variance(rewards_G):
         return [0.0] * count  # exactly: a rounding residue over a tiny deviation would be noise
     mean = sum(rewards_G) / count
     factor = count / (count - 1) if centre == "leave_one_out" else 1.0

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.policy.model import Policy
-from llm_as_judge.training.grpo import LossOptions, policy_loss, step_advantages
+from llm_as_judge.training.grpo import LossOptions, has_variance, policy_loss, step_advantages
 from llm_as_judge.training.packing import PackedTree, pack_tree, packed_attention, packed_logprobs
 from llm_as_judge.types import Completion, Group
 
@@ -87,13 +87,13 @@ class Learner:
             TrainingError: log-probs differ from those at sampling, or the gradient is not finite.
         """
         started = time.perf_counter()
-        teaching = [g for g in groups if len(g.scored) >= 2 and len(set(g.rewards)) > 1]
+        teaching = [group for group in groups if has_variance(group.rewards)]
         metrics = {
             "update/groups": float(len(teaching)),
             "update/groups_without_variance": float(
-                sum(len(g.scored) >= 2 and len(set(g.rewards)) == 1 for g in groups)
+                sum(len(g.rewards) >= 2 and not has_variance(g.rewards) for g in groups)
             ),
-            "update/learning_rate": float(self._scheduler.get_last_lr()[0]),
+            "update/learning_rate": float(self._optimizer.param_groups[0]["lr"]),
         }
         if teaching:
             rows = self._rows(teaching)
@@ -211,16 +211,31 @@ class Learner:
                 "pass, so the update would be wrong; nothing was changed"
             )
 
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "optimizer": self._optimizer.state_dict(),
-            "scheduler": self._scheduler.state_dict(),
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """What a resumed run needs: plain values, and the optimizer's tensors by name."""
+        saved = self._optimizer.state_dict()
+        tensors = {
+            f"{index}.{key}": value.detach().cpu().contiguous()
+            for index, entry in saved["state"].items()
+            for key, value in entry.items()
+        }
+        plain = {
+            "scheduler_step": self._scheduler.last_epoch,
             "updates": self._updates,
             "policy_version": self.policy.version,
         }
+        return plain, tensors
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._optimizer.load_state_dict(state["optimizer"])
-        self._scheduler.load_state_dict(state["scheduler"])
-        self._updates = state["updates"]
-        self.policy.version = state["policy_version"]
+    def load_state(self, plain: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """The inverse of :meth:`state`; the adapter itself is loaded by the policy."""
+        saved = self._optimizer.state_dict()
+        entries: dict[int, dict[str, Tensor]] = {}
+        for name, value in tensors.items():
+            index, key = name.split(".", 1)
+            entries.setdefault(int(index), {})[key] = value
+        self._optimizer.load_state_dict({**saved, "state": entries})
+        self._updates = plain["updates"]
+        self.policy.version = plain["policy_version"]
+        self._scheduler.last_epoch = plain["scheduler_step"]
+        for group, base in zip(self._optimizer.param_groups, self._scheduler.base_lrs, strict=True):
+            group["lr"] = base * self._rate_factor(self._scheduler.last_epoch)

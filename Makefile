@@ -1,0 +1,50 @@
+# Two commands do everything on a fresh machine: `make run` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: run test check smoke bench setup format clean help
+
+help:            ## this list
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+run: $(READY)    ## set up, then train and evaluate small real models on this machine
+	PATH="$(abspath $(BIN)):$$PATH" ./scripts/run_full_pipeline.sh --config embedded $(ARGS)
+
+test: $(READY)   ## everything CI checks: format, lint, types, layers, all tests, coverage
+	$(MAKE) lint
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report --skip-covered --sort=cover
+
+check: $(READY)  ## the fast part, under three minutes
+	$(MAKE) lint
+	$(BIN)/pytest -m "not slow"
+
+.PHONY: lint
+lint: $(READY)   ## format, lint, types, layers
+	$(BIN)/ruff format --check -q .
+	$(BIN)/ruff check -q .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+smoke: $(READY)  ## one real training step with SmolLM2-135M as policy and executor
+	$(BIN)/python scripts/smoke.py
+
+bench: $(READY)  ## every benchmark; each prints a ratio measured in one run
+	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+format: $(READY) ## mend format and what lint can mend
+	$(BIN)/ruff format -q . ; $(BIN)/ruff check -q --fix .
+
+setup: $(READY)  ## make the environment
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "Python 3.10 or newer is needed, this is " + sys.version)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(READY)
+
+clean:           ## remove the environment and caches (not data, checkpoints or results)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage*

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Download, process, evaluate the untrained policy, train, evaluate again, report.
+#
+#   ./scripts/run_full_pipeline.sh --config embedded
+#   ./scripts/run_full_pipeline.sh --model qwen25-7b --device cuda:0
+#
+#   --model NAME      policy, an entry of config/models.yaml
+#   --device NAME     cpu, cuda:0 ...
+#   --config NAME     YAML file or shipped profile; default: config/training.yaml
+#   --source DIR      upstream data files instead of the hub (default ../shared/data if it is there)
+#   --seed N          of everything random
+#   --skip-download   data/raw is as wanted
+#   --skip-process    data/mixed and data/test are as wanted
+#   --eval-only       no training; evaluates the latest checkpoint
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() { sed -n '2,15s/^# \{0,1\}//p' "$0"; }
+fail() { echo "error: $1" >&2; exit 2; }
+
+config=() model=() device=() seed=() source=""
+download=1 process=1 train=1
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --config|--model|--device|--seed|--source)
+      [ $# -ge 2 ] || fail "$1 wants a value; see $0 --help"
+      case "$1" in
+        --config) config=(--config "$2") ;;
+        --model)  model=(--model "$2") ;;
+        --device) device=(--device "$2") ;;
+        --seed)   seed=(--seed "$2") ;;
+        --source) source="$2" ;;
+      esac
+      shift 2 ;;
+    --skip-download) download=0; shift ;;
+    --skip-process)  process=0; shift ;;
+    --eval-only)     train=0; shift ;;
+    -h|--help) usage; exit 0 ;;
+    *) fail "unknown option $1; see $0 --help" ;;
+  esac
+done
+
+python=python3
+if [ -x .venv/bin/python ]; then python=.venv/bin/python; fi
+run() { echo "+ llm-as-judge $*"; "$python" -m llm_as_judge "$@"; }
+
+if [ -z "$source" ] && [ -d ../shared/data ]; then source=../shared/data; fi
+from=()
+if [ -n "$source" ]; then from=(--source "$source"); fi
+
+run models pull "${config[@]}" "${model[@]}"
+if [ $download = 1 ]; then run download "${config[@]}" "${from[@]}"; fi
+if [ $process = 1 ]; then run process "${config[@]}"; fi
+if [ $train = 1 ]; then
+  run evaluate "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" --untrained
+  run train "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}"
+fi
+run evaluate "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}"
+if [ $train = 1 ]; then run report "${config[@]}" "${model[@]}"; fi

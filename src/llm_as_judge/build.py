@@ -1,0 +1,358 @@
+"""Config -> live objects: the only file that chooses classes.
+
+:func:`open_system` starts what a run needs (embedded servers, sandbox, judge, policy) and closes
+all of it again, whatever happens in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.metadata
+import platform
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from llm_as_judge.config import Config, Endpoint, config_dir, load_endpoints, load_models
+from llm_as_judge.data.files import ProblemFile
+from llm_as_judge.data.sampler import StratifiedSampler
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.llm import client
+from llm_as_judge.llm.client import OpenAIChat
+from llm_as_judge.llm.ledger import Ledger, Price
+from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.llm.weights import fetch
+from llm_as_judge.operators import operator_docs, registry
+from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.reward import RewardOptions
+from llm_as_judge.rollout import RolloutRunner
+from llm_as_judge.sandbox import open_sandbox
+from llm_as_judge.types import (
+    ChatModel,
+    Domain,
+    Execution,
+    Limits,
+    PolicySampler,
+    Problem,
+    Program,
+    Sandbox,
+    to_json,
+)
+from llm_as_judge.workflow.program import parse_program
+from llm_as_judge.workflow.run import run_program
+
+if TYPE_CHECKING:
+    from llm_as_judge.policy.model import Policy
+
+
+DOMAINS: tuple[Domain, ...] = ("math", "qa", "code")
+
+
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """What running and grading programs needs; no policy, no torch."""
+
+    config: Config
+    executor: ChatModel
+    judge: Judge
+    sandbox: Sandbox
+    ledger: Ledger
+
+    def parse(self, text: str, problem: Problem) -> Program:
+        return parse_program(text, problem.domain, self.config.sampling.form)
+
+    async def run(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
+        """Run a checked program; one that could make too many calls is rejected unrun."""
+        workflow = self.config.workflow
+        if program.runnable and program.worst_case_calls > workflow.max_worst_case_calls:
+            return Execution(
+                "rejected",
+                error=f"could make {program.worst_case_calls} executor calls, "
+                f"more than workflow.max_worst_case_calls = {workflow.max_worst_case_calls}",
+            )
+        return await run_program(
+            program,
+            problem,
+            executor=executor,
+            sandbox=self.sandbox,
+            limits=run_limits(self.config),
+            max_tokens=self.config.executor.max_tokens,
+            temperature=self.config.executor.temperature,
+            vote_temperature=self.config.executor.vote_temperature,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A workbench with a policy: what training and evaluation need."""
+
+    bench: Workbench
+    policy: Policy
+    prompt: PolicyPrompt
+    sampler: PolicySampler
+    runner: RolloutRunner
+
+    def facts(self) -> dict[str, Any]:
+        """What the run was made of, for run.json."""
+        config = self.bench.config
+        facts = {
+            "versions": versions(),
+            "platform": f"{platform.system()} {platform.machine()}",
+            "policy": config.policy.name,
+            "policy_dtype": str(self.policy.dtype).removeprefix("torch."),
+            "policy_device": str(self.policy.device),
+            "executor": self.bench.executor.name,
+            "judge": config.judge.model,
+            "judge_fingerprint": self.bench.judge.fingerprint,
+            "isolation": to_json(self.bench.sandbox.isolation),
+            "models": _hashes_of_models(config),
+        }
+        if config.data.train_file.is_file():
+            digest = hashlib.sha256(config.data.train_file.read_bytes()).hexdigest()
+            facts["train_file_sha256"] = digest
+        return facts
+
+
+def _hashes_of_models(config: Config) -> dict[str, str | None]:
+    entries = load_models()
+    used = {config.policy.name, config.executor.model, config.judge.model}
+    return {name: entries[name].sha256 for name in sorted(used) if name in entries}
+
+
+def versions() -> dict[str, str]:
+    """Of Python and the packages that decide numbers."""
+    names = ("llm-as-judge", "torch", "transformers", "peft", "xllamacpp", "math-verify")
+    return {
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in names},
+    }
+
+
+def run_limits(config: Config) -> Limits:
+    workflow = config.workflow
+    return Limits(
+        wall_s=workflow.timeout_s,
+        cpu_s=workflow.cpu_s,
+        memory_bytes=workflow.memory_mb * 2**20,
+        operator_calls=workflow.max_operator_calls,
+    )
+
+
+@asynccontextmanager
+async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
+    """Executor, judge and sandbox, started and probed.
+
+    Raises:
+        UserError: model or endpoint missing, weights cannot be fetched.
+        SandboxError: the asked-for isolation does not hold on this machine.
+    """
+    async with AsyncExitStack() as stack:
+        ledger = Ledger()
+        sandbox = await _open_sandbox(stack, config)
+        executor = await _open_chat(
+            stack, config, config.executor.model, config.executor.max_tokens, "executor", ledger
+        )
+        judge = await _open_judge(stack, config, sandbox, executor, ledger)
+        yield Workbench(config, executor, judge, sandbox, ledger)
+
+
+@asynccontextmanager
+async def open_judge(config: Config) -> AsyncIterator[Judge]:
+    """The judge with its sandbox, without an executor: for grading answers that exist."""
+    async with AsyncExitStack() as stack:
+        sandbox = await _open_sandbox(stack, config)
+        yield await _open_judge(stack, config, sandbox, None, Ledger())
+
+
+async def _open_sandbox(stack: AsyncExitStack, config: Config) -> Sandbox:
+    sandbox = await open_sandbox(
+        config.workflow.sandbox, tuple(registry()), config.workflow.concurrency
+    )
+    stack.push_async_callback(sandbox.aclose)
+    return sandbox
+
+
+async def _open_judge(
+    stack: AsyncExitStack,
+    config: Config,
+    sandbox: Sandbox,
+    executor: ChatModel | None,
+    ledger: Ledger,
+) -> Judge:
+    model: ChatModel | None = None
+    if executor is not None and config.judge.model == config.executor.model:
+        model = executor
+    elif config.judge.model != "none":
+        model = await _open_chat(
+            stack, config, config.judge.model, config.judge.max_tokens, "judge", ledger
+        )
+    judge = Judge(sandbox, model, f1_threshold=config.judge.qa_f1_threshold)
+    stack.push_async_callback(judge.aclose)
+    return judge
+
+
+@asynccontextmanager
+async def open_system(config: Config, adapter: Path | None = None) -> AsyncIterator[System]:
+    """A workbench and the policy.
+
+    Args:
+        adapter: checkpoint folder; None = a fresh adapter, equal to the base model.
+    """
+    # Imported here: checking, running and grading programs must not wait for torch.
+    from llm_as_judge.policy.model import AdapterSpec, load_policy
+    from llm_as_judge.policy.sample import HFSampler
+
+    policy = await asyncio.to_thread(
+        load_policy,
+        policy_weights(config),
+        adapter=adapter
+        or AdapterSpec(
+            config.policy.lora_rank, config.policy.lora_alpha, config.policy.lora_targets
+        ),
+        device=config.policy.device,
+        dtype=config.policy.dtype,
+        gradient_checkpointing=config.policy.gradient_checkpointing,
+        seed=config.training.seed,
+    )
+    async with open_workbench(config) as bench:
+        reward = config.reward
+        prompt = policy_prompt(config)
+        sampler = HFSampler(policy, rows_at_once=config.sampling.rows_at_once)
+        runner = RolloutRunner(
+            prompt=prompt,
+            sampler=sampler,
+            parse=bench.parse,
+            run=bench.run,
+            executor=bench.executor,
+            judge=bench.judge,
+            reward=RewardOptions(**reward.model_dump()),
+            group_draws=config.workflow.group_draws,
+        )
+        yield System(bench, policy, prompt, sampler, runner)
+
+
+def policy_weights(config: Config) -> Path:
+    """The policy's weights, fetched if they are not on this machine."""
+    entries = load_models()
+    if config.policy.name not in entries:
+        raise ConfigError(
+            f"policy.name: no model {config.policy.name!r} in models.yaml "
+            f"(known: {', '.join(entries)})"
+        )
+    return fetch(entries[config.policy.name], config.output.cache_dir())
+
+
+def policy_prompt(config: Config) -> PolicyPrompt:
+    return PolicyPrompt(
+        config_dir() / "prompts" / "policy",
+        config.sampling.form,
+        {domain: operator_docs(domain, config.sampling.prompt_style) for domain in DOMAINS},
+        problem_chars=config.sampling.problem_chars,
+    )
+
+
+def problem_file(path: Path) -> ProblemFile:
+    """A unified JSONL file, checked.
+
+    Raises:
+        DataError: missing, empty or broken (``file:line``).
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; run: llm-as-judge download, then process")
+    return ProblemFile(path)
+
+
+def problem_sampler(problems: ProblemFile, config: Config) -> StratifiedSampler:
+    return StratifiedSampler(
+        problems.ids,
+        problems.datasets,
+        problems.domains,
+        config.training.problems_per_step,
+        config.training.seed,
+    )
+
+
+# ------------------------------------------------------------------------------------ chat models
+async def _open_chat(
+    stack: AsyncExitStack,
+    config: Config,
+    name: str,
+    max_tokens: int,
+    role: Literal["executor", "judge"],
+    ledger: Ledger,
+) -> ChatModel:
+    if name == "scripted":
+        return ScriptedChat()
+    limits = client.Limits(
+        concurrency=config.executor.concurrency,
+        timeout_s=config.executor.timeout_s,
+        retries=config.executor.retries,
+    )
+    endpoints, entries = load_endpoints(), load_models()
+    if name in endpoints:
+        chat = _endpoint_chat(name, endpoints[name], limits, role, ledger)
+    elif name in entries and entries[name].format == "gguf":
+        chat = await _embedded_chat(stack, config, name, limits, role, ledger)
+    else:
+        known = [*endpoints, *(n for n, e in entries.items() if e.format == "gguf"), "scripted"]
+        raise ConfigError(f"{role}.model: no {name!r} (known: {', '.join(known)})")
+    stack.push_async_callback(chat.aclose)
+    await chat.probe()
+    return chat
+
+
+def _endpoint_chat(
+    name: str,
+    endpoint: Endpoint,
+    limits: client.Limits,
+    role: Literal["executor", "judge"],
+    ledger: Ledger,
+) -> OpenAIChat:
+    prompt_usd = endpoint.usd_per_million_prompt_tokens
+    completion_usd = endpoint.usd_per_million_completion_tokens
+    known = prompt_usd is not None and completion_usd is not None
+    return OpenAIChat(
+        name,
+        endpoint.base_url,
+        api_key=endpoint.api_key.get_secret_value(),
+        model_name=endpoint.model_name,
+        price=Price(prompt_usd or 0.0, completion_usd or 0.0) if known else None,
+        limits=limits,
+        no_proxy=endpoint.no_proxy,
+        ledger=ledger,
+        role=role,
+    )
+
+
+async def _embedded_chat(
+    stack: AsyncExitStack,
+    config: Config,
+    name: str,
+    limits: client.Limits,
+    role: Literal["executor", "judge"],
+    ledger: Ledger,
+) -> OpenAIChat:
+    entry, cache = load_models()[name], config.output.cache_dir()
+    weights = await asyncio.to_thread(fetch, entry, cache)
+    server = EmbeddedServer(
+        weights,
+        name,
+        ServerSettings(slots=config.executor.slots, context_tokens=config.executor.context_tokens),
+    )
+    stack.callback(server.close)
+    await asyncio.to_thread(server.start)
+    return OpenAIChat(
+        name,
+        server.base_url,
+        api_key=server.api_key,
+        model_name=server.model_name,
+        price=Price(0.0, 0.0),  # our own processor: the price is known, and nothing
+        limits=limits,
+        ledger=ledger,
+        role=role,
+    )

@@ -1,0 +1,109 @@
+"""download, process: from upstream files to the mixes that training reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from llm_as_judge.cli.options import (
+    ConfigOption,
+    DataDirOption,
+    JsonOption,
+    SetOption,
+    console,
+    progress_bar,
+)
+from llm_as_judge.config import load_config
+from llm_as_judge.types import to_json
+
+SourceOption = Annotated[
+    Path | None,
+    typer.Option("--source", help="Folder of upstream files (gsm8k/, squad_v2/ ...)."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: llm-as-judge download --source ~/datasets")(download)
+    app.command(epilog="Example: llm-as-judge process --set data.limit_per_set=500")(process)
+
+
+def download(
+    source: SourceOption = None,
+    data_dir: DataDirOption = None,
+    config: ConfigOption = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Do not try the hub: the built-in sample.")
+    ] = False,
+    set_: SetOption = None,
+) -> None:
+    """Bring the upstream files of the data sets to data/raw: hub, folder, or built-in sample."""
+    from llm_as_judge.data.download import acquire
+
+    settings = load_config(
+        config, overrides=set_ or (), flags={"data.data_dir": data_dir, "data.source": source}
+    )
+    with progress_bar() as show:
+        manifest = acquire(
+            settings.data.data_dir / "raw",
+            settings.data.source,
+            not offline,
+            settings.output.cache_dir(),
+            sets=settings.data.sets,
+            progress=show,
+        )
+    for entry in manifest.entries:
+        console.print(
+            f"{entry.dataset:14} {entry.rows:7} rows  {entry.origin}  {entry.licence}",
+            highlight=False,
+        )
+
+
+def process(
+    source: Annotated[
+        Path | None,
+        typer.Option("--source", help="Folder of upstream files; default DATA_DIR/raw."),
+    ] = None,
+    data_dir: DataDirOption = None,
+    config: ConfigOption = None,
+    custom: Annotated[
+        list[Path] | None,
+        typer.Option("--custom", help='Own JSONL: {"problem", "answer", "type": math|code|qa}.'),
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave bad rows out, list and count them.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of split and mix.")] = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Unify, split and mix: data/processed, data/mixed, data/test."""
+    from llm_as_judge.data.process import process as run_process
+
+    settings = load_config(
+        config, overrides=set_ or (), flags={"data.data_dir": data_dir, "data.seed": seed}
+    ).data
+    with progress_bar() as show:
+        report = run_process(
+            source or settings.data_dir / "raw",
+            settings.data_dir,
+            sets=settings.sets,
+            custom=custom or (),
+            seed=settings.seed,
+            val_fraction=settings.val_fraction,
+            mix_size=settings.mix_size,
+            limit_per_set=settings.limit_per_set,
+            skip_bad=skip_bad,
+            progress=show,
+        )
+    if as_json:
+        print(json.dumps(to_json(report)))  # noqa: T201
+        return
+    for entry in report.sets:
+        console.print(
+            f"{entry.dataset:14} train {entry.train:6}  val {entry.val:5}  test {entry.test:5}  "
+            f"refused {entry.refused}",
+            highlight=False,
+        )

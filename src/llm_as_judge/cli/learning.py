@@ -1,0 +1,211 @@
+"""train, evaluate, report, monitor."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from llm_as_judge.cli.options import (
+    ConfigOption,
+    DataDirOption,
+    DeviceOption,
+    ExecutorOption,
+    JsonOption,
+    ModelOption,
+    SeedOption,
+    SetOption,
+    console,
+)
+from llm_as_judge.config import Config, load_config
+from llm_as_judge.monitoring.live import ProgressView, results_table, step_markdown, step_table
+from llm_as_judge.monitoring.runlog import newest_run, read_steps
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: llm-as-judge train --config embedded --set training.steps=20")(
+        train
+    )
+    app.command(epilog="Example: llm-as-judge evaluate --config embedded --untrained")(evaluate)
+    app.command(epilog="Example: llm-as-judge report before_results.json after_results.json")(
+        report
+    )
+    app.command(epilog="Example: llm-as-judge monitor --once")(monitor)
+
+
+def train(
+    config: ConfigOption = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    seed: SeedOption = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Updates in the run.")] = None,
+    executor: ExecutorOption = None,
+    data_dir: DataDirOption = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the model's latest checkpoint.")
+    ] = False,
+    run_dir: Annotated[
+        Path | None, typer.Option("--run-dir", help="Folder of metrics and rollouts.")
+    ] = None,
+    set_: SetOption = None,
+) -> None:
+    """Train the policy by GRPO; checkpoints in checkpoints/MODEL/grpo_mixed/step_N."""
+    settings = _settings(config, model, device, seed, executor, data_dir, steps, set_)
+    from llm_as_judge.training.trainer import GRPOTrainer
+
+    per_step = settings.training.problems_per_step * settings.training.samples_per_problem
+    with ProgressView(console, per_step, settings.training.steps) as view:
+        trainer = GRPOTrainer(config=settings, run_dir=run_dir, resume=resume, view=view)
+        result = asyncio.run(trainer.train())
+    console.print(step_table(read_steps(result.run_dir), title="training"))
+    console.print(f"run directory  {result.run_dir}", highlight=False)
+    console.print(f"checkpoint     {result.checkpoint}", highlight=False)
+
+
+def evaluate(
+    config: ConfigOption = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    seed: SeedOption = None,
+    executor: ExecutorOption = None,
+    data_dir: DataDirOption = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", help="Adapter folder; default: the model's latest."),
+    ] = None,
+    untrained: Annotated[
+        bool, typer.Option("--untrained", help="The base model without an adapter.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", help="Problems of each set (a seeded sample).")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Results go to NAME_results.json; default MODEL.")
+    ] = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Accuracy of a policy on the held-out test files, with intervals."""
+    settings = _settings(config, model, device, seed, executor, data_dir, None, set_, limit=limit)
+    from llm_as_judge.build import open_system
+    from llm_as_judge.errors import ModelError
+    from llm_as_judge.evaluation.evaluate import (
+        evaluate as run_evaluation,
+    )
+    from llm_as_judge.evaluation.evaluate import (
+        read_results,
+        test_problems,
+        write_results,
+    )
+    from llm_as_judge.policy.checkpoint import latest_checkpoint
+
+    root = settings.output.checkpoints / settings.policy.name / "grpo_mixed"
+    adapter = None if untrained else checkpoint or latest_checkpoint(root)
+    if adapter is None and not untrained:
+        raise ModelError(f"{root}: no checkpoint; train first, or evaluate --untrained")
+    count = sum(len(problems) for problems, _ in test_problems(settings).values())
+
+    async def job(view: ProgressView) -> Path:
+        async with open_system(settings, adapter=adapter) as system:
+            result = await run_evaluation(settings, system, on_rollout=view.rollout)
+        label = name or settings.policy.name + ("_untrained" if untrained else "")
+        return write_results(result, settings, adapter, label)
+
+    with ProgressView(console, count) as view:
+        path = asyncio.run(job(view))
+    data = read_results(path)
+    if as_json:
+        print(json.dumps(data))  # noqa: T201
+        return
+    console.print(results_table({"untrained" if untrained else str(adapter): data}))
+    console.print(f"results  {path}", highlight=False)
+
+
+def report(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Results files to set side by side; default: before and after."),
+    ] = None,
+    run_dir: Annotated[
+        Path | None, typer.Option("--run-dir", help="Also print this run's steps.")
+    ] = None,
+    config: ConfigOption = None,
+    model: ModelOption = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Steps as a Markdown table.")
+    ] = False,
+) -> None:
+    """Results side by side, and the steps of a run."""
+    from llm_as_judge.evaluation.evaluate import read_results
+
+    if run_dir is not None:
+        steps = read_steps(run_dir)
+        if markdown:
+            print(step_markdown(steps))  # noqa: T201
+        else:
+            console.print(step_table(steps, title=str(run_dir)))
+    if results or run_dir is None:
+        console.print(results_table(_headed(results, config, model, read_results)))
+
+
+def _headed(
+    results: list[Path] | None, config: str | None, model: str | None, read: Any
+) -> dict[str, Any]:
+    if results:
+        return {path.name.removesuffix("_results.json"): read(path) for path in results}
+    settings = load_config(config, model=model)
+    folder, name = settings.output.results / "evaluation", settings.policy.name
+    return {
+        "before": read(folder / f"{name}_untrained_results.json"),
+        "after": read(folder / f"{name}_results.json"),
+    }
+
+
+def monitor(
+    run_dir: Annotated[
+        Path | None, typer.Argument(help="Run folder; default: the newest under logs/.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Print the table and end.")] = False,
+    every_s: Annotated[float, typer.Option("--every", help="Seconds between looks.")] = 5.0,
+    config: ConfigOption = None,
+) -> None:
+    """The steps of a run, also of one that is going on elsewhere."""
+    folder = run_dir or newest_run(load_config(config).output.logs)
+    if once:
+        console.print(step_table(read_steps(folder), title=str(folder)))
+        return
+    from rich.live import Live
+
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            live.update(step_table(read_steps(folder)[-20:], title=str(folder)), refresh=True)
+            time.sleep(every_s)
+
+
+def _settings(
+    config: str | None,
+    model: str | None,
+    device: str | None,
+    seed: int | None,
+    executor: str | None,
+    data_dir: Path | None,
+    steps: int | None,
+    overrides: list[str] | None,
+    limit: int | None = None,
+) -> Config:
+    flags: dict[str, Any] = {
+        "policy.device": device,
+        "training.seed": seed,
+        "training.steps": steps,
+        "executor.model": executor,
+        "evaluation.limit_per_set": limit,
+        "data.data_dir": data_dir,
+    }
+    if data_dir is not None:
+        flags["data.train_file"] = data_dir / "mixed" / "train_mixed.jsonl"
+        flags["data.val_file"] = data_dir / "mixed" / "val_mixed.jsonl"
+    return load_config(config, model=model, overrides=overrides or (), flags=flags)

@@ -1,0 +1,51 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+console = Console()
+"""Human output. JSON for scripts goes to plain ``print``."""
+
+ConfigOption = Annotated[
+    str | None,
+    typer.Option("--config", help="YAML file or shipped profile (embedded); default training."),
+]
+ModelOption = Annotated[
+    str | None, typer.Option("--model", help="Entry of models.yaml: the policy's base model.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Override a configuration key: --set training.steps=10"),
+]
+DeviceOption = Annotated[str | None, typer.Option("--device", help="cpu, cuda:0 ... or auto.")]
+SeedOption = Annotated[int | None, typer.Option("--seed", help="Of everything random.")]
+ExecutorOption = Annotated[
+    str | None,
+    typer.Option("--executor", help="Name in aflow_llm.yaml or models.yaml, or `scripted`."),
+]
+DataDirOption = Annotated[
+    Path | None, typer.Option("--data-dir", help="Folder of raw/, mixed/ and test/.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int | None], None]]:
+    """A callback ``(what, done, total)`` that moves a bar on the terminal."""
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
+    ) as bars:
+        task = bars.add_task("starting", total=None)
+
+        def show(what: str, done: int, total: int | None) -> None:
+            bars.update(task, description=what, completed=done, total=total)
+
+        yield show

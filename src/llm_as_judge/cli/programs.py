@@ -1,0 +1,236 @@
+"""check, run, solve: programs and problems one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from llm_as_judge.cli.options import (
+    ConfigOption,
+    DeviceOption,
+    ExecutorOption,
+    JsonOption,
+    ModelOption,
+    SeedOption,
+    SetOption,
+    console,
+)
+from llm_as_judge.config import load_config
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.types import Domain, Execution, Problem, Program, to_json
+
+DomainOption = Annotated[str, typer.Option("--domain", help="math, qa or code.")]
+FormOption = Annotated[
+    str,
+    typer.Option("--form", help="class: a whole Workflow class; body: statements of __call__."),
+]
+MAX_PROGRAM_BYTES = 8 * 2**20
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: llm-as-judge check my_workflow.py --domain math")(check)
+    app.command(
+        epilog="Example: llm-as-judge run my_workflow.py --problem '2 + 2?' --executor scripted"
+    )(run)
+    app.command(epilog="Example: llm-as-judge solve --config embedded --problem '17 * 3?'")(solve)
+
+
+def check(
+    file: Annotated[Path, typer.Argument(help="The program.")],
+    domain: DomainOption = "qa",
+    form: FormOption = "class",
+    as_json: JsonOption = False,
+) -> None:
+    """Check a program without running it: exit 0 clean, 3 findings."""
+    program = _parse(file, _domain(domain), form)
+    if as_json:
+        print(json.dumps({"file": str(file), **_described(program)}))  # noqa: T201
+    else:
+        for finding in program.diagnostics:
+            hint = f"  ({finding.hint})" if finding.hint else ""
+            line = f"{file}:{finding.line}: {finding.code} {finding.message}{hint}"
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        for repair in program.repairs:
+            console.print(f"{file}: repaired: {repair}", markup=False, highlight=False)
+        if program.strictly_valid:
+            console.print(
+                f"{file}: clean; operators {', '.join(program.operators) or 'none'}; "
+                f"at most {program.worst_case_calls} executor calls",
+                highlight=False,
+            )
+    raise typer.Exit(0 if program.strictly_valid else 3)
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="The program.")],
+    problem: Annotated[str | None, typer.Option("--problem", help="Text of the problem.")] = None,
+    problem_file: Annotated[
+        Path | None, typer.Option("--problem-file", help="File with the text of the problem.")
+    ] = None,
+    domain: DomainOption = "qa",
+    entry_point: Annotated[
+        str, typer.Option("--entry-point", help="Code: name of the function to write.")
+    ] = "",
+    form: FormOption = "class",
+    executor: ExecutorOption = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", help="Seconds one run may take.")
+    ] = None,
+    config: ConfigOption = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a program on a problem: answer, calls, tokens, cost, seconds, status."""
+    from llm_as_judge.build import open_workbench
+
+    task = _problem(problem, problem_file, _domain(domain), entry_point)
+    program = _parse(file, task.domain, form)
+    settings = load_config(
+        config,
+        overrides=set_ or (),
+        flags={"executor.model": executor, "workflow.timeout_s": timeout, "judge.model": "none"},
+    )
+
+    async def job() -> Execution:
+        async with open_workbench(settings) as bench:
+            return await bench.run(program, task, bench.executor)
+
+    execution = asyncio.run(job())
+    _print_execution(execution, program, as_json)
+    raise typer.Exit(0 if execution.status == "ok" else 1)
+
+
+def solve(
+    problem: Annotated[str | None, typer.Option("--problem", help="Text of the problem.")] = None,
+    problem_file: Annotated[
+        Path | None, typer.Option("--problem-file", help="File with the text of the problem.")
+    ] = None,
+    domain: DomainOption = "qa",
+    entry_point: Annotated[
+        str, typer.Option("--entry-point", help="Code: name of the function to write.")
+    ] = "",
+    reference: Annotated[
+        list[str] | None, typer.Option("--reference", help="A gold answer: also print a verdict.")
+    ] = None,
+    policy: Annotated[
+        str, typer.Option("--policy", help="untrained, a checkpoint folder, or a program FILE.py.")
+    ] = "untrained",
+    config: ConfigOption = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    executor: ExecutorOption = None,
+    seed: SeedOption = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """One problem, every stage shown: prompt, program, calls, answer, verdict."""
+    from llm_as_judge.serving.solve import solve as run_solve
+
+    settings = load_config(
+        config,
+        model=model,
+        overrides=set_ or (),
+        flags={"policy.device": device, "executor.model": executor, "training.seed": seed},
+    )
+    task = _problem(problem, problem_file, _domain(domain), entry_point, tuple(reference or ()))
+
+    def show(stage: str, value: Any) -> None:
+        if as_json:
+            print(json.dumps({"stage": stage, "value": to_json(value)}), flush=True)  # noqa: T201
+            return
+        console.rule(stage)
+        text = value if isinstance(value, str) else json.dumps(to_json(value), indent=2)
+        console.print(text, markup=False, highlight=False)
+
+    asyncio.run(run_solve(settings, task, policy, show, graded=bool(reference)))
+
+
+# ------------------------------------------------------------------------------------------ parts
+def _domain(name: str) -> Domain:
+    domains: dict[str, Domain] = {"math": "math", "qa": "qa", "code": "code"}
+    if name not in domains:
+        raise ConfigError(f"--domain {name!r}: wanted math, qa or code")
+    return domains[name]
+
+
+def _form(name: str) -> Literal["class", "body"]:
+    if name == "class":
+        return "class"
+    if name == "body":
+        return "body"
+    raise ConfigError(f"--form {name!r}: wanted class or body")
+
+
+def _parse(file: Path, domain: Domain, form: str) -> Program:
+    from llm_as_judge.workflow.program import parse_program
+
+    return parse_program(_text(file), domain, _form(form))
+
+
+def _text(file: Path) -> str:
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{file}: no such file") from None
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
+    # a binary file is a finding of the check, not a crash of ours
+    return data[:MAX_PROGRAM_BYTES].decode("utf-8", errors="replace")
+
+
+def _problem(
+    text: str | None,
+    file: Path | None,
+    domain: Domain,
+    entry_point: str,
+    answers: tuple[str, ...] = (),
+) -> Problem:
+    if (text is None) == (file is None):
+        raise ConfigError("give the problem once: --problem TEXT or --problem-file FILE")
+    question = text if text is not None else _text(file or Path())
+    if not question.strip():
+        raise DataError("the problem is empty")
+    return Problem("cli/problem/0", "custom", domain, question, answers, entry_point=entry_point)
+
+
+def _described(program: Program) -> dict[str, Any]:
+    return {
+        "strictly_valid": program.strictly_valid,
+        "operators": list(program.operators),
+        "worst_case_calls": program.worst_case_calls,
+        "hash": program.hash,
+        "diagnostics": to_json(program.diagnostics),
+        "repairs": list(program.repairs),
+    }
+
+
+def _print_execution(execution: Execution, program: Program, as_json: bool) -> None:
+    if as_json:
+        summary = {
+            "status": execution.status,
+            "answer": execution.answer,
+            "calls": execution.llm_calls,
+            "tokens": execution.tokens,
+            "cost": execution.cost_usd,
+            "seconds": round(execution.seconds, 3),
+            "error": execution.error,
+            "trace": to_json(execution.calls),
+            "program": _described(program),
+        }
+        print(json.dumps(summary))  # noqa: T201
+        return
+    for call in execution.calls:
+        console.print(
+            f"{call.operator:20} {call.llm_calls} calls {call.prompt_tokens:6} + "
+            f"{call.completion_tokens} tokens {call.seconds:7.2f} s {call.error}",
+            markup=False,
+            highlight=False,
+        )
+    console.print(f"status   {execution.status} {execution.error}", markup=False, highlight=False)
+    for finding in program.diagnostics:
+        console.print(f"{finding.code} line {finding.line}: {finding.message}", markup=False)
+    console.print(f"answer   {execution.answer}", markup=False, highlight=False)

@@ -1,0 +1,113 @@
+"""Checkpoints: one folder a step, safetensors and JSON only, complete or absent.
+
+    checkpoints/MODEL/grpo_mixed/
+        latest                      name of the newest complete checkpoint
+        step_12/
+            adapter_config.json     the adapter in PEFT's format
+            adapter_model.safetensors
+            optimizer.safetensors   AdamW moments
+            state.json              step, schedule, data cursor, policy version
+            config.yaml             the resolved configuration
+
+A checkpoint is written under a temporary name and renamed, so a kill at any moment leaves the
+one before it in place.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from llm_as_judge.errors import ModelError
+from llm_as_judge.monitoring.runlog import output_errors, write_text
+from llm_as_judge.policy.model import Policy
+
+LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """What a run needs to go on, beside the adapter."""
+
+    folder: Path
+    state: dict[str, Any]
+    tensors: dict[str, torch.Tensor]
+
+
+def save_checkpoint(
+    root: Path,
+    step: int,
+    policy: Policy,
+    *,
+    state: Mapping[str, Any],
+    tensors: Mapping[str, torch.Tensor],
+    config: Mapping[str, Any],
+    keep: int,
+) -> Path:
+    """Write ``root/step_N``, point ``latest`` at it, remove all but the ``keep`` newest.
+
+    Raises:
+        OutputError: the folder cannot be written; what was there before is untouched.
+    """
+    target = root / f"step_{step}"
+    with output_errors(target):
+        root.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".step_{step}.", dir=root))
+        try:
+            partial.chmod(0o755)
+            policy.save_adapter(partial)
+            save_file(dict(tensors), partial / "optimizer.safetensors")
+            write_text(partial / "state.json", json.dumps(state, indent=2, sort_keys=True) + "\n")
+            write_text(partial / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False))
+            if target.exists():
+                shutil.rmtree(target)
+            partial.replace(target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        write_text(root / LATEST, target.name + "\n")
+        for old in checkpoints(root)[:-keep]:
+            shutil.rmtree(old)
+    return target
+
+
+def checkpoints(root: Path) -> list[Path]:
+    """Complete checkpoints under ``root``, oldest step first."""
+    found = [p for p in root.glob("step_*") if (p / "state.json").is_file()]
+    return sorted(found, key=lambda p: int(p.name.removeprefix("step_")))
+
+
+def latest_checkpoint(root: Path) -> Path | None:
+    """The checkpoint that ``latest`` names, else the one of the highest step, else None."""
+    pointer = root / LATEST
+    if pointer.is_file():
+        named = root / pointer.read_text(encoding="utf-8").strip()
+        if (named / "state.json").is_file():
+            return named
+    found = checkpoints(root)
+    return found[-1] if found else None
+
+
+def load_state(folder: Path) -> SavedState:
+    """State and tensors of a checkpoint; executes nothing of it.
+
+    Raises:
+        ModelError: a file is missing or broken.
+    """
+    try:
+        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        tensors = load_file(folder / "optimizer.safetensors")
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ModelError(
+            f"{folder}: not a complete checkpoint: {error}; resume from another step"
+        ) from None
+    return SavedState(folder, state, tensors)

@@ -1,0 +1,251 @@
+"""The training loop: rollouts, update, log, checkpoint; one step after the other.
+
+trainer = GRPOTrainer(config_path="config/training.yaml")
+await trainer.train(num_steps=500)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from llm_as_judge.build import System, open_system, problem_file, problem_sampler
+from llm_as_judge.config import Config, load_config
+from llm_as_judge.data.files import ProblemFile
+from llm_as_judge.errors import ConfigError, TrainingError
+from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.policy.checkpoint import (
+    SavedState,
+    latest_checkpoint,
+    load_state,
+    save_checkpoint,
+)
+from llm_as_judge.rollout import SamplingOptions, group_metrics
+from llm_as_judge.training.grpo import LossOptions
+from llm_as_judge.training.learner import Learner, OptimizerOptions
+from llm_as_judge.types import Group, Rollout
+
+
+class TrainingView(Protocol):
+    """What a terminal or a notebook shows of a run."""
+
+    def stage(self, text: str) -> None: ...
+
+    def rollout(self, rollout: Rollout) -> None: ...
+
+    def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None: ...
+
+
+class SilentView:
+    """Shows nothing."""
+
+    def stage(self, text: str) -> None:
+        pass
+
+    def rollout(self, rollout: Rollout) -> None:
+        pass
+
+    def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingResult:
+    """What a finished call of :meth:`GRPOTrainer.train` leaves."""
+
+    steps: int
+    """Steps done in all, those before a resume included."""
+    run_dir: Path
+    checkpoint: Path | None
+    metrics: dict[str, float]
+    """Of the last step."""
+
+
+class GRPOTrainer:
+    """Trains the policy of one configuration."""
+
+    def __init__(
+        self,
+        config_path: Path | str | None = None,
+        *,
+        config: Config | None = None,
+        run_dir: Path | None = None,
+        resume: bool = False,
+        view: TrainingView | None = None,
+    ) -> None:
+        """
+        Args:
+            config_path: YAML file or profile name; ``config`` is an already resolved one instead.
+            run_dir: folder of metrics and rollouts; default ``logs/train_MODEL_TIME``, or the
+                resumed run's own.
+            resume: go on from the latest checkpoint of this model.
+        Raises:
+            ConfigError: the configuration is wrong, or there is nothing to resume.
+        """
+        self.config = config or load_config(config_path)
+        self._run_dir = run_dir
+        self._view = view or SilentView()
+        self._resume_from = self._find_resume() if resume else None
+
+    @property
+    def checkpoint_root(self) -> Path:
+        return self.config.output.checkpoints / self.config.policy.name / "grpo_mixed"
+
+    def _find_resume(self) -> SavedState:
+        found = latest_checkpoint(self.checkpoint_root)
+        if found is None:
+            raise ConfigError(
+                f"{self.checkpoint_root}: no checkpoint to resume from; train without --resume"
+            )
+        return load_state(found)
+
+    async def train(self, num_steps: int | None = None) -> TrainingResult:
+        """Run until ``num_steps`` steps are done in all (default: ``training.steps``).
+
+        Raises:
+            UserError: something a person can mend (data, model, endpoint, folder).
+            TrainingError: the run must not go on; the last checkpoint is intact.
+        """
+        steps = num_steps or self.config.training.steps
+        saved = self._resume_from
+        async with AsyncExitStack() as stack:
+            problems = problem_file(self.config.data.train_file)
+            self._view.stage("loading models")
+            system = await stack.enter_async_context(
+                open_system(self.config, adapter=saved.folder if saved else None)
+            )
+            run = _Run(self.config, system, problems, steps)
+            log = RunLog(self._folder(saved))
+            run.start(log, saved)
+            self._view.stage(f"run directory {log.folder}")
+            checkpoint = saved.folder if saved else None
+            metrics: dict[str, float] = {}
+            while run.step < steps:
+                metrics = await run.one_step(log, self._view)
+                self._view.step(run.step, steps, metrics)
+                if run.step % self.config.training.save_every == 0 or run.step == steps:
+                    checkpoint = run.save(self.checkpoint_root, log)
+            return TrainingResult(run.step, log.folder, checkpoint, metrics)
+
+    def _folder(self, saved: SavedState | None) -> Path:
+        if self._run_dir is not None:
+            return self._run_dir
+        if saved is not None:
+            return Path(saved.state["run_dir"])
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        return self.config.output.logs / f"train_{self.config.policy.name}_{stamp}"
+
+
+class _Run:
+    """The live state of one run."""
+
+    def __init__(self, config: Config, system: System, problems: ProblemFile, steps: int) -> None:
+        training = config.training
+        self._config = config
+        self._system = system
+        self._problems = problems
+        self._sampler = problem_sampler(problems, config)
+        self._learner = Learner(
+            system.policy,
+            LossOptions(
+                centre=training.centre,
+                scale=training.scale,
+                aggregate=training.aggregate,
+                objective=training.objective,
+                clip_low=training.clip_low,
+                clip_high=training.clip_high,
+                is_cap=training.is_cap,
+                kl_weight=training.kl_weight,
+                constant_tokens=config.sampling.max_new_tokens,
+            ),
+            OptimizerOptions(
+                learning_rate=training.learning_rate,
+                warmup_steps=training.warmup_steps,
+                schedule=training.schedule,
+                total_steps=steps,
+                weight_decay=training.weight_decay,
+                max_grad_norm=training.max_grad_norm,
+                epochs=training.epochs_per_step,
+                row_tokens=training.row_tokens,
+                max_logprob_gap=training.max_logprob_gap,
+            ),
+        )
+        self.step = 0
+
+    def start(self, log: RunLog, saved: SavedState | None) -> None:
+        """Write what the run is made of; load what a checkpoint holds."""
+        if saved is not None:
+            self.step = saved.state["step"]
+            self._learner.load_state(saved.state["learner"], saved.tensors)
+            self._sampler.load_state_dict(saved.state["sampler"])
+            log.cut_after(self.step)
+        log.write_config(self._config.model_dump(mode="json"))
+        log.write_facts(self._system.facts())
+
+    async def one_step(self, log: RunLog, view: TrainingView) -> dict[str, float]:
+        training, started = self._config.training, time.perf_counter()
+        step = self.step + 1
+        problems = [self._problems[i] for i in self._sampler.next_batch()]
+        view.stage(f"step {step}: sampling and running programs")
+        groups = await self._system.runner.groups(
+            problems,
+            training.samples_per_problem,
+            SamplingOptions(
+                self._config.sampling.temperature, self._config.sampling.max_new_tokens
+            ),
+            seed=training.seed * 1_000_003 + step,
+            on_rollout=view.rollout,
+        )
+        log.groups(step, groups)  # paid for: kept before anything else can fail
+        self._check_graded(groups)
+        view.stage(f"step {step}: update")
+        metrics = group_metrics(groups)
+        metrics.update(self._learner.update(groups, temperature=self._config.sampling.temperature))
+        times = self._system.runner.times
+        metrics["time/sample_s"] = times.sample_s
+        metrics["time/execute_and_grade_s"] = times.execute_and_grade_s
+        metrics["time/step_s"] = time.perf_counter() - started
+        self.step = step
+        log.step(step, metrics)
+        return metrics
+
+    def _check_graded(self, groups: Sequence[Group]) -> None:
+        rollouts = [r for g in groups for r in g.rollouts]
+        lost = [r for r in rollouts if r.failure or r.verdict is None or r.verdict.correct is None]
+        allowed = self._config.judge.max_ungraded_share
+        if len(lost) <= allowed * len(rollouts):
+            return
+        first = lost[0]
+        reason = (
+            first.failure.message
+            if first.failure
+            else (first.verdict.explanation if first.verdict else "no verdict")
+        )
+        raise TrainingError(
+            f"step {self.step + 1}: {len(lost)} of {len(rollouts)} rollouts failed or were not "
+            f"graded, more than judge.max_ungraded_share = {allowed}; the first: {reason}. "
+            "Mend that and go on with --resume"
+        )
+
+    def save(self, root: Path, log: RunLog) -> Path:
+        plain, tensors = self._learner.state()
+        state: dict[str, Any] = {
+            "step": self.step,
+            "learner": plain,
+            "sampler": self._sampler.state_dict(),
+            "run_dir": str(log.folder),
+            "base_model": self._config.policy.name,
+        }
+        return save_checkpoint(
+            root,
+            self.step,
+            self._system.policy,
+            state=state,
+            tensors=tensors,
+            config=self._config.model_dump(mode="json"),
+            keep=self._config.training.keep_checkpoints,
+        )

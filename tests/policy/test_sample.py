@@ -1,0 +1,99 @@
+"""Sampling: exact log-probs, independent draws, one prefill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.sample import REPLY_PREFIX, HFSampler, common_prefix
+from llm_as_judge.types import Completion, Message
+
+PROMPTS = [
+    [Message("system", "Write programs."), Message("user", "Problem: 1 + 1?")],
+    [Message("system", "Write programs."), Message("user", "Problem: a much longer one, 2 + 2?")],
+    [Message("system", "Write programs."), Message("user", "Problem: 3?")],
+]
+
+
+@pytest.fixture(scope="module")
+def policy(tiny_weights: Path) -> Policy:
+    policy = load_policy(
+        tiny_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32", seed=1
+    )
+    with torch.no_grad():
+        for name, parameter in policy.adapter_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.05)
+    return policy
+
+
+def sample(policy: Policy, k: int = 4, t: float = 0.8, **kw: int) -> list[list[Completion]]:
+    rows = kw.pop("rows_at_once", 64)
+    sampler = HFSampler(policy, rows_at_once=rows)
+    return sampler.sample(PROMPTS, k, temperature=t, max_new_tokens=40, seed=kw.pop("seed", 3))
+
+
+@pytest.mark.parametrize("temperature", [0.8, 1.0], ids=str)
+def test_logprobs_are_those_of_the_distribution_drawn_from(
+    policy: Policy, temperature: float
+) -> None:
+    for group in sample(policy, t=temperature):
+        for completion in group:
+            ids = torch.tensor([completion.prompt_ids + completion.token_ids])
+            with torch.no_grad():
+                logits = policy.model(input_ids=ids).logits[0, len(completion.prompt_ids) - 1 : -1]
+            wanted = torch.log_softmax(logits / temperature, -1).gather(
+                -1, torch.tensor(completion.token_ids)[:, None]
+            )[:, 0]
+            assert torch.allclose(torch.tensor(completion.logprobs), wanted, atol=1e-5)
+
+
+def test_a_draw_does_not_depend_on_what_it_is_batched_with(policy: Policy) -> None:
+    together = sample(policy)
+    in_small_batches = sample(policy, rows_at_once=4)
+    assert [[c.token_ids for c in g] for g in together] == [
+        [c.token_ids for c in g] for g in in_small_batches
+    ]
+
+
+def test_seed_decides_the_draws(policy: Policy) -> None:
+    first, again, other = sample(policy), sample(policy), sample(policy, seed=4)
+    assert first == again
+    assert [[c.token_ids for c in g] for g in first] != [[c.token_ids for c in g] for g in other]
+    assert len({c.token_ids for c in first[0]}) > 1
+
+
+def test_greedy_takes_the_likeliest_token(policy: Policy) -> None:
+    (one, two) = sample(policy, k=2, t=0.0)[0]
+    assert one.token_ids == two.token_ids
+    with torch.no_grad():
+        logits = policy.model(input_ids=torch.tensor([one.prompt_ids])).logits[0, -1]
+    assert one.token_ids[0] == logits.argmax().item()
+
+
+def test_a_completion_ends_with_the_fence_and_its_text_starts_with_one(policy: Policy) -> None:
+    ended = [c for g in sample(policy, t=0.3) for c in g if c.stop == "stop"]
+    assert ended
+    for completion in ended:
+        assert completion.text.startswith(REPLY_PREFIX)
+        assert completion.text.count("```") == 2
+
+
+def test_frequencies_follow_the_probabilities(policy: Policy) -> None:
+    sampler = HFSampler(policy, rows_at_once=4096)
+    (group,) = sampler.sample(PROMPTS[:1], 2000, temperature=1.0, max_new_tokens=1, seed=0)
+    with torch.no_grad():
+        logits = policy.model(input_ids=torch.tensor([group[0].prompt_ids])).logits[0, -1]
+    likeliest = int(logits.argmax())
+    share = sum(c.token_ids[0] == likeliest for c in group) / len(group)
+    wanted = float(torch.softmax(logits, -1)[likeliest])
+    assert share == pytest.approx(wanted, abs=5 * (wanted * (1 - wanted) / 2000) ** 0.5 + 1e-9)
+
+
+def test_common_prefix_leaves_each_prompt_a_token() -> None:
+    assert common_prefix([[1, 2, 3], [1, 2, 3]]) == 2
+    assert common_prefix([[1, 2, 3], [1, 9]]) == 1
+    assert common_prefix([[1], [2]]) == 0

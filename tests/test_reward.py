@@ -1,0 +1,140 @@
+"""Five parts on -10..10; what cannot be scored has no reward."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_as_judge.reward import (
+    RewardOptions,
+    efficiency_score,
+    format_score,
+    repetition_score,
+    reward_group,
+    simplicity_score,
+)
+from llm_as_judge.types import (
+    Completion,
+    Diagnostic,
+    Execution,
+    Failure,
+    OperatorCall,
+    Program,
+    Rollout,
+    Verdict,
+)
+
+GOOD = Program("a = 1\nreturn a", "class ...", ("AnswerGenerate",), worst_case_calls=1, hash="h1")
+BROKEN = Program("I think the answer is 4", "")
+RIGHT, WRONG, UNGRADED = (Verdict(c, "exact", "r") for c in (True, False, None))
+
+
+def ran(tokens: int) -> Execution:
+    return Execution("ok", "4", (OperatorCall("AnswerGenerate", tokens, 0),))
+
+
+def rollout(
+    program: Program = GOOD,
+    execution: Execution | None = None,
+    verdict: Verdict | None = RIGHT,
+    failure: Failure | None = None,
+) -> Rollout:
+    done = execution or ran(100)
+    return Rollout(
+        "p",
+        0,
+        Completion((1, 2), (3,), (-1.0,), "t", "stop"),
+        program,
+        done,
+        verdict,
+        failure=failure,
+    )
+
+
+def total(result: Rollout) -> float:
+    assert result.reward is not None
+    return result.reward.total
+
+
+def test_right_cheap_and_simple_reaches_the_threshold_of_eight() -> None:
+    (best,) = reward_group([rollout()], RewardOptions(token_budget=1000))
+    # correctness 10, efficiency (9 + 0) / 2, simplicity 10, format 10, repetition 10
+    assert total(best) == pytest.approx(6.5 + 0.15 * 4.5 + 1.0 + 0.5 + 0.5)
+    assert 8.0 < total(best) <= 10.0
+
+
+def test_wrong_can_never_reach_the_threshold() -> None:
+    (wrong,) = reward_group([rollout(verdict=WRONG, execution=ran(0))], RewardOptions())
+    assert total(wrong) < 0.5
+
+
+def test_right_always_beats_wrong_whatever_it_costs() -> None:
+    costly = Program(
+        "x", "class ...", worst_case_calls=30, hash="h2", diagnostics=(Diagnostic("W1", 1, "m"),)
+    )
+    options = RewardOptions(token_budget=100)
+    right, wrong = reward_group(
+        [rollout(costly, ran(10_000)), rollout(verdict=WRONG, execution=ran(1))], options
+    )
+    assert total(right) > total(wrong)
+
+
+def test_a_text_that_is_no_program_earns_the_least_of_every_part() -> None:
+    (result,) = reward_group([rollout(BROKEN, Execution("malformed"), WRONG)], RewardOptions())
+    assert result.reward is not None
+    assert {n: p.score for n, p in result.reward.parts.items()} == {
+        "correctness": -5.0,
+        "efficiency": -10.0,
+        "simplicity": -10.0,
+        "format": -10.0,
+        "repetition": -10.0,
+    }
+
+
+@pytest.mark.parametrize(
+    "unscored",
+    [
+        pytest.param(rollout(verdict=UNGRADED), id="not graded"),
+        pytest.param(
+            rollout(verdict=None, failure=Failure("execute", "EndpointError", "down")),
+            id="our fault",
+        ),
+    ],
+)
+def test_what_was_not_graded_has_no_reward(unscored: Rollout) -> None:
+    assert reward_group([unscored, rollout()], RewardOptions())[0].reward is None
+
+
+def test_gated_wrong_answers_earn_nothing_for_being_fast() -> None:
+    wrong = rollout(verdict=WRONG, execution=ran(1))
+    weighted, gated = (
+        reward_group([wrong], RewardOptions(scheme=s))[0]
+        for s in ("weighted", "gated")  # type: ignore[arg-type]
+    )
+    assert total(gated) < total(weighted)
+    assert gated.reward is not None
+    assert gated.reward.parts["efficiency"].score == gated.reward.parts["simplicity"].score == 0.0
+
+
+def test_fewer_tokens_than_the_group_score_higher() -> None:
+    assert efficiency_score(ran(50), 100, 1000) > efficiency_score(ran(200), 100, 1000)
+    assert efficiency_score(ran(1000), 1000, 1000) == 0.0
+    assert efficiency_score(Execution("timeout"), 100, 1000) == -10.0
+
+
+@pytest.mark.parametrize(("calls", "score"), [(1, 10.0), (5, 0.0), (9, -10.0), (50, -10.0)])
+def test_simplicity_falls_with_worst_case_calls(calls: int, score: float) -> None:
+    assert simplicity_score(Program("x", "y", worst_case_calls=calls)) == pytest.approx(score)
+
+
+def test_format_prefers_as_written_to_repaired_to_unrunnable() -> None:
+    repaired = Program("x", "y", repairs=("missing await",), hash="h")
+    assert format_score(GOOD) == 10.0
+    assert format_score(repaired) <= 0.0
+    assert format_score(BROKEN) == -10.0
+
+
+def test_repetition_counts_copies_and_repeated_lines() -> None:
+    assert repetition_score(GOOD, copies=1, group_size=6) == 10.0
+    assert repetition_score(GOOD, copies=6, group_size=6) == -10.0
+    looped = Program("call one()\n" * 9 + "call two()", "y", hash="h")
+    assert repetition_score(looped, copies=1, group_size=6) == pytest.approx(10 * (1 - 2 * 0.8))

@@ -1,0 +1,229 @@
+"""The update moves the policy where the rewards point, and refuses numbers that are wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from llm_as_judge.errors import TrainingError
+from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.sample import HFSampler
+from llm_as_judge.training.grpo import LossOptions
+from llm_as_judge.training.learner import Learner, OptimizerOptions
+from llm_as_judge.training.packing import pack_tree, packed_attention, packed_logprobs
+from llm_as_judge.types import (
+    Completion,
+    Execution,
+    Group,
+    Message,
+    Problem,
+    Program,
+    Reward,
+    RewardPart,
+    Rollout,
+    Verdict,
+)
+
+PROBLEM = Problem("p", "gsm8k", "math", "1 + 1?", ("2",))
+PROMPT = [Message("user", "Problem: 1 + 1?")]
+DEFAULTS = OptimizerOptions(learning_rate=2e-3)
+
+
+def fresh(weights: Path, **options: bool) -> Policy:
+    return load_policy(
+        weights, adapter=AdapterSpec(8, 16), device="cpu", dtype="float32", seed=0, **options
+    )
+
+
+def sampled(policy: Policy, count: int = 12, seed: int = 0) -> list[Completion]:
+    sampler = HFSampler(policy)
+    return sampler.sample([PROMPT], count, temperature=1.0, max_new_tokens=80, seed=seed)[0]
+
+
+def group_of(completions: list[Completion], rewards: list[float | None]) -> Group:
+    rollouts = [
+        Rollout(
+            "p",
+            i,
+            c,
+            Program(c.text, c.text),
+            Execution("ok"),
+            Verdict(True, "s", "r"),
+            Reward({"all": RewardPart(r, 1.0)}, r) if r is not None else None,
+        )
+        for i, (c, r) in enumerate(zip(completions, rewards, strict=True))
+    ]
+    return Group(PROBLEM, tuple(rollouts))
+
+
+def uses_answer_generate(completion: Completion) -> float:
+    return 10.0 if "answer_generate" in completion.text else -5.0
+
+
+def logprob_sum(policy: Policy, completion: Completion) -> float:
+    tree = pack_tree([completion.prompt_ids], [[completion.token_ids]], policy.device)
+    with torch.no_grad(), packed_attention(policy.base):
+        return packed_logprobs(policy.base, tree)[0].sum().item()
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(LossOptions(), id="grpo"),
+        pytest.param(
+            LossOptions(
+                centre="leave_one_out",
+                scale="batch",
+                aggregate="constant",
+                objective="truncated_is",
+                constant_tokens=80,
+            ),
+            id="embedded",
+        ),
+        pytest.param(
+            LossOptions(aggregate="token", scale="none", objective="reinforce"), id="token"
+        ),
+    ],
+)
+def test_a_hand_made_reward_raises_the_probability_of_what_it_rewards(
+    tiny_weights: Path, loss: LossOptions
+) -> None:
+    policy = fresh(tiny_weights)
+    learner = Learner(policy, loss, DEFAULTS)
+    before = sampled(policy, 32, seed=99)
+    for step in range(4):
+        completions = sampled(policy, seed=step)
+        rewards = [uses_answer_generate(c) for c in completions]
+        metrics = learner.update([group_of(completions, [*rewards])], temperature=1.0)
+        assert metrics["update/logprob_gap_max"] <= 1e-4
+    after = sampled(policy, 32, seed=99)
+    share_before = sum(uses_answer_generate(c) > 0 for c in before) / 32
+    share_after = sum(uses_answer_generate(c) > 0 for c in after) / 32
+    assert 0.05 < share_before < 0.9
+    assert share_after > share_before + 0.05
+
+
+def test_one_update_moves_rewarded_up_and_punished_down(tiny_weights: Path) -> None:
+    policy = fresh(tiny_weights)
+    completions = sampled(policy)
+    best, worst = completions[0], next(c for c in completions if c.text != completions[0].text)
+    before = [logprob_sum(policy, c) for c in (best, worst)]
+    learner = Learner(policy, LossOptions(), replace(DEFAULTS, learning_rate=1e-3))
+    learner.update([group_of([best, worst], [10.0, -5.0])], temperature=1.0)
+    after = [logprob_sum(policy, c) for c in (best, worst)]
+    assert after[0] > before[0]
+    assert after[1] < before[1]
+
+
+def test_groups_without_variance_leave_the_adapter_untouched(tiny_weights: Path) -> None:
+    policy = fresh(tiny_weights)
+    start = policy.adapter_state()
+    learner = Learner(policy, LossOptions(), replace(DEFAULTS, weight_decay=0.1))
+    metrics = learner.update([group_of(sampled(policy, 3), [1.0, 1.0, 1.0])], temperature=1.0)
+    assert metrics["update/groups_without_variance"] == 1
+    assert "update/loss" not in metrics
+    assert policy.version == 0
+    assert all(torch.equal(start[n], p) for n, p in policy.adapter_state().items())
+
+
+def test_unscored_rollouts_do_not_enter_the_update(tiny_weights: Path) -> None:
+    completions = sampled(fresh(tiny_weights), 4)
+    results = []
+    for rewards, chosen in (
+        ([10.0, -5.0, None, None], completions),
+        ([10.0, -5.0], completions[:2]),
+    ):
+        policy = fresh(tiny_weights)
+        Learner(policy, LossOptions(), DEFAULTS).update(
+            [group_of(chosen, [*rewards])], temperature=1.0
+        )
+        results.append(policy.adapter_state())
+    assert all(torch.equal(results[0][n], results[1][n]) for n in results[0])
+
+
+def test_packing_over_several_rows_does_not_change_the_update(tiny_weights: Path) -> None:
+    states = []
+    for row_tokens in (100_000, 64):
+        policy = fresh(tiny_weights)
+        groups = []
+        for seed in range(3):
+            completions = sampled(policy, 3, seed=seed)
+            groups.append(group_of(completions, [10.0, -5.0, 0.0]))
+        Learner(policy, LossOptions(), replace(DEFAULTS, row_tokens=row_tokens)).update(
+            groups, temperature=1.0
+        )
+        states.append(policy.adapter_state())
+    for name in states[0]:
+        assert torch.allclose(states[0][name], states[1][name], atol=1e-5), name
+
+
+def test_recomputed_activations_give_the_same_update(tiny_weights: Path) -> None:
+    states = []
+    for recompute in (False, True):
+        policy = fresh(tiny_weights, gradient_checkpointing=recompute)
+        completions = sampled(policy, 4)
+        learner = Learner(policy, LossOptions(), DEFAULTS)
+        metrics = learner.update([group_of(completions, [10.0, -5.0, 0.0, 1.0])], temperature=1.0)
+        assert metrics["update/logprob_gap_max"] <= 1e-4
+        states.append(policy.adapter_state())
+    for name in states[0]:
+        assert torch.allclose(states[0][name], states[1][name], atol=1e-5), name
+
+
+def test_logprobs_of_another_temperature_stop_the_run(tiny_weights: Path) -> None:
+    policy = fresh(tiny_weights)
+    start = policy.adapter_state()
+    group = group_of(sampled(policy, 2), [10.0, -5.0])
+    with pytest.raises(TrainingError, match="policy ratio is not 1"):
+        Learner(policy, LossOptions(), DEFAULTS).update([group], temperature=0.5)
+    assert all(torch.equal(start[n], p) for n, p in policy.adapter_state().items())
+
+
+def test_stale_completions_are_corrected_not_refused(tiny_weights: Path) -> None:
+    policy = fresh(tiny_weights)
+    old = group_of(sampled(policy, 4), [10.0, -5.0, 0.0, 1.0])
+    learner = Learner(policy, LossOptions(objective="truncated_is"), DEFAULTS)
+    learner.update([old], temperature=1.0)
+    metrics = learner.update([old], temperature=1.0)
+    assert metrics["update/logprob_gap_max"] > 1e-4
+    assert policy.version == 2
+
+
+def test_several_epochs_pass_over_the_same_rollouts(tiny_weights: Path) -> None:
+    policy = fresh(tiny_weights)
+    learner = Learner(policy, LossOptions(), replace(DEFAULTS, epochs=3))
+    metrics = learner.update([group_of(sampled(policy, 3), [10.0, -5.0, 0.0])], temperature=1.0)
+    assert metrics["update/ratio_max"] > 1.0 + 1e-6
+    assert policy.version == 1
+
+
+@pytest.mark.parametrize(
+    ("schedule", "wanted"),
+    [
+        ("constant", [1 / 3, 2 / 3, 1.0, 1.0, 1.0]),
+        ("linear", [1 / 3, 2 / 3, 1.0, 0.75, 0.5]),
+        ("cosine", [1 / 3, 2 / 3, 1.0, 0.853553, 0.5]),
+    ],
+)
+def test_warm_up_and_schedule_are_really_applied(
+    tiny_weights: Path, schedule: str, wanted: list[float]
+) -> None:
+    policy = fresh(tiny_weights)
+    options = OptimizerOptions(learning_rate=1e-3, warmup_steps=2, schedule=schedule, total_steps=6)
+    learner = Learner(policy, LossOptions(objective="truncated_is"), options)
+    group = group_of(sampled(policy, 2), [10.0, -5.0])
+    rates = [learner.update([group], temperature=1.0)["update/learning_rate"] for _ in range(5)]
+    assert rates == pytest.approx([1e-3 * w for w in wanted], rel=1e-5)
+
+
+def test_kl_to_the_base_model_is_reported_and_pulls_back(tiny_weights: Path) -> None:
+    policy = fresh(tiny_weights)
+    learner = Learner(policy, LossOptions(objective="truncated_is", kl_weight=0.1), DEFAULTS)
+    group = group_of(sampled(policy, 4), [10.0, -5.0, 0.0, 1.0])
+    first = learner.update([group], temperature=1.0)
+    second = learner.update([group], temperature=1.0)
+    assert first["update/kl"] == pytest.approx(0.0, abs=1e-6)
+    assert second["update/kl"] > 1e-6

@@ -8,6 +8,7 @@ victim process.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -88,7 +89,12 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("bait")
+    with lay_bait(tmp_path_factory.mktemp("bait")) as world:
+        yield world
+
+
+@contextlib.contextmanager
+def lay_bait(folder: Path) -> Iterator[World]:
     (folder / "canary").write_text(SECRET)
     (folder / "canary").chmod(0o644)
     os.environ["SANDBOX_TEST_SECRET"] = SECRET
@@ -99,26 +105,29 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"]) as victim,
     ):
         udp.bind(("127.0.0.1", 0))
-        unix.bind(f"\0bait-{os.getpid()}")
+        unix.bind(f"\0{folder}")
         unix.listen()
         for sock in (tcp, udp, unix):
             sock.setblocking(False)
         yield World(folder, tcp, udp, unix, victim)
         victim.kill()
-    del os.environ["SANDBOX_TEST_SECRET"]
+    os.environ.pop("SANDBOX_TEST_SECRET", None)
 
 
 PRELUDE = """
 import ctypes, os, signal, socket, sys, threading
 libc = ctypes.CDLL(None, use_errno=True)
 SECRET_HEAD, SECRET_TAIL = "canary", "-7f3a9"  # never whole in this source
+libc.getenv.restype = ctypes.c_char_p
+libc.mmap.restype = ctypes.c_long
 def syscall(*arguments):
-    return libc.syscall(*arguments) >= 0
+    # Any other error comes from the call itself: then the filter has let it through.
+    return libc.syscall(*arguments) >= 0 or ctypes.get_errno() not in (1, 38)
 """
 
 READ = {
     "environment": "any(SECRET_TAIL in v for v in os.environ.values()) or len(os.environ) > 1",
-    "getenv": "(libc.getenv.__setattr__('restype', ctypes.c_char_p), libc.getenv(b'SANDBOX_TEST_SECRET'))[1]",
+    "getenv": "libc.getenv(b'SANDBOX_TEST_SECRET')",
     "own environment in proc": "SECRET_TAIL in open('/proc/self/environ').read()",
     "environment of the trainer": "open(f'/proc/{w[\"host\"]}/environ', 'rb').read()",
     "memory of the trainer": "open(f'/proc/{w[\"host\"]}/mem', 'rb')",
@@ -183,7 +192,7 @@ NETWORK = {
     "packet": "socket.socket(17, socket.SOCK_RAW)",
     "vsock": "socket.socket(40, socket.SOCK_STREAM)",
     "kernel crypto": "socket.socket(38, socket.SOCK_SEQPACKET)",
-    "sendto on the channel": "[s for s in channels() if s.sendto(b'', ('127.0.0.1', w['tcp']))]",
+    "sendto on the channel": "[s for s in channels() if s.sendto(b'x', '\\0' + w['unix'])]",
     "send a descriptor": "[socket.send_fds(s, [b'x'], [0]) for s in channels()]",
 }
 PROCESSES = {
@@ -243,7 +252,7 @@ KERNEL = {
     "x32": "syscall(0x40000000 + 39)",
     "shared memory": "syscall(29, 0, 4096, 0o1600)",
     "message queue": "syscall(68, 0, 0o1600)",
-    "executable map": "libc.mmap(None, 4096, 7, 0x22, -1, 0) not in (-1, 0xffffffffffffffff)",
+    "executable map": "libc.mmap(None, 4096, 7, 0x22, -1, 0) != -1",
     "executable mprotect": "executable_mprotect()",
     "raise limits": "__import__('resource').setrlimit(7, (4096, 4096)) is None",
     "raise own limits": "syscall(302, 0, 9, (ctypes.c_ulong * 2)(2**40, 2**40), 0)",
@@ -256,7 +265,7 @@ PYTHON = {
         "[c for c in object.__subclasses__() if c.__name__ == '_wrap_close']"
         "[0].__init__.__globals__['system']('true') == 0"
     ),
-    "format string": "SECRET_TAIL in '{0.__globals__}'.format(f).replace(repr(SECRET_TAIL), '')",
+    "format string": "SECRET_TAIL in '{0.__globals__[os].environ}'.format(f)",
     "packages": "sys.path.extend(w['packages']) or __import__('numpy')",
     "project": "sys.path.append(w['project']) or __import__('llm_as_judge')",
     "foreign extension": "load_extension(w['packages'])",
@@ -301,15 +310,15 @@ def asyncio_run(code):
     import asyncio
     return asyncio.run(eval(code, {"asyncio": asyncio}))
 def executable_mprotect():
-    import mmap
-    room = mmap.mmap(-1, 4096)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(room))
+    address = libc.mmap(None, 4096, 3, 0x22, -1, 0)
+    assert address != -1
     return libc.mprotect(ctypes.c_void_p(address), 4096, 5) == 0
 def load_extension(folders):
-    import glob
     for folder in folders:
-        for path in glob.glob(folder + '/**/*.so', recursive=True)[:3]:
-            return ctypes.CDLL(path)
+        for root, _, names in os.walk(folder):
+            for name in names:
+                if name.endswith(".so"):
+                    return ctypes.CDLL(root + "/" + name)
 """
 
 ATTACKS = {
@@ -335,7 +344,7 @@ async def test_report_says_that_every_property_was_seen(jail: Sandbox) -> None:
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 async def test_attack_is_stopped(jail: Sandbox, world: World, attack: str) -> None:
     source = f"{PRELUDE}{HELPERS}\ndef f(w):\n    return ({attack}) or None\n"
-    waiting = f"SECRET = '{SECRET}'\nimport time\ndef f(): time.sleep(0.2); return 'unharmed'"
+    waiting = f"SECRET = '{SECRET}'\nimport time\ndef f(): time.sleep(0.05); return 'unharmed'"
     neighbour = asyncio.ensure_future(jail.run_function(waiting, "f", [], LIMITS))
     await asyncio.sleep(0.02)
     result = await jail.run_function(source, "f", [world.told()], LIMITS)
@@ -344,6 +353,49 @@ async def test_attack_is_stopped(jail: Sandbox, world: World, attack: str) -> No
     assert "NameError" not in result.error
     assert (await neighbour).value == "unharmed"
     assert world.harm() == []
+
+
+CONTROLS = {
+    "read: canary": "",
+    "read: stat": "",
+    "read: exists": "",
+    "read: folder": "",
+    "read: open files": None,
+    "write: mkdir": "a file was made or removed",
+    "write: chmod": "the canary was changed",
+    "write: memfd": "",
+    "network: tcp": "a connection was made",
+    "network: abstract socket": "a connection was made",
+    "network: udp": "a datagram arrived",
+    "network: netlink": "",
+    "process: fork": "",
+    "process: system": "",
+    "process: thread": "",
+    "process: kill victim": "the victim is dead",
+    "kernel: executable map": "",
+    "kernel: executable mprotect": "",
+    "python: subclasses": "",
+    "python: pickle": "",
+    "python: foreign extension": "",
+}
+
+
+@pytest.mark.parametrize(("name", "harm"), CONTROLS.items(), ids=CONTROLS)
+async def test_attacks_do_work_where_nothing_stops_them(
+    tmp_path: Path, name: str, harm: str | None
+) -> None:
+    unjailed = await open_sandbox("subprocess")
+    source = f"{PRELUDE}{HELPERS}\ndef f(w):\n    return ({ATTACKS[name]}) or None\n"
+    with lay_bait(tmp_path) as world:
+        result = await unjailed.run_function(source, "f", [world.told()], LIMITS)
+        if harm == "the victim is dead":
+            world.victim.wait(5)
+        if harm is None:
+            assert result.value is None  # limits and closed files do hold here
+        else:
+            assert result.value is not None, result.error
+            assert world.harm() == [harm] * bool(harm)
+    await unjailed.aclose()
 
 
 EXHAUSTION = {

@@ -33,11 +33,22 @@ PRELOADED = (
     *("copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "errno", "fractions"),
     *("functools", "gc", "graphlib", "hashlib", "heapq", "html", "inspect", "io", "itertools"),
     *("json", "keyword", "linecache", "locale", "logging", "math", "numbers", "operator", "os"),
-    *("pprint", "queue", "random", "re", "secrets", "shlex", "signal", "stat", "statistics"),
+    *(
+        "pickle",
+        "pprint",
+        "queue",
+        "random",
+        "re",
+        "secrets",
+        "shlex",
+        "signal",
+        "stat",
+        "statistics",
+    ),
     *("string", "struct", "sys", "tempfile", "textwrap", "threading", "time", "timeit", "token"),
     *("tokenize", "traceback", "types", "typing", "unicodedata", "uuid", "warnings"),
     *("weakref", "zlib", "zoneinfo", "encodings.idna", "encodings.latin_1", "encodings.ascii"),
-    *("encodings.utf_16", "encodings.unicode_escape", "stringprep", "concurrent.futures"),
+    *("encodings.utf_16", "encodings.unicode_escape", "stringprep", "concurrent.futures.thread"),
 )
 """Loaded once for all children; behind the filter no compiled module can be loaded any more."""
 

@@ -1,7 +1,7 @@
 import pytest
 
+from llm_as_judge.judge.abstention import is_abstention
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.qa import is_abstention
 from llm_as_judge.types import Problem
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

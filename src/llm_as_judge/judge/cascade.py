@@ -15,10 +15,12 @@ from pathlib import Path
 
 from llm_as_judge.judge.choice import grade_choice
 from llm_as_judge.judge.code import grade_code
-from llm_as_judge.judge.extract import clean, guard
+from llm_as_judge.judge.extract import clean, declared_answer, guard
+from llm_as_judge.judge.llm_judge import JudgePrompts, LlmJudge
 from llm_as_judge.judge.math import grade_math
 from llm_as_judge.judge.pool import KillablePool
 from llm_as_judge.judge.qa import grade_qa
+from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.symbolic import limit_worker
 from llm_as_judge.types import ChatModel, Limits, Problem, Sandbox, Verdict
 
@@ -60,6 +62,7 @@ class Judge:
         f1_threshold: rules only, QA: official F1 from which a partial answer counts as correct.
             None (default): on SQuAD2, HotpotQA and problems with a context a partial answer is
             incorrect, on open questions it is not graded. docs/grading.md says why.
+        prompts, max_tokens, use_schema, records, backoff_s: of the :class:`LlmJudge`.
         workers: processes for symbolic algebra.
         math_deadline_s: seconds after which a comparison is killed.
         test_limits: bounds of one run of hidden tests.
@@ -71,12 +74,26 @@ class Judge:
         llm: ChatModel | None = None,
         *,
         f1_threshold: float | None = None,
+        prompts: JudgePrompts | None = None,
+        max_tokens: int = 1024,
+        use_schema: bool = True,
+        records: JudgeRecords | None = None,
+        backoff_s: float = 0.5,
         workers: int = 2,
         math_deadline_s: float = 2.0,
         test_limits: Limits = Limits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
     ) -> None:
         self._sandbox = sandbox
-        self._llm = llm
+        self._llm: LlmJudge | None = None
+        if llm is not None:
+            self._llm = LlmJudge(
+                llm,
+                prompts=prompts,
+                max_tokens=max_tokens,
+                use_schema=use_schema,
+                records=records,
+                backoff_s=backoff_s,
+            )
         self._f1_threshold = f1_threshold
         self._limits = test_limits
         self._pool = KillablePool(
@@ -87,7 +104,8 @@ class Judge:
     def fingerprint(self) -> str:
         """Changes whenever a verdict may change: code, algebra, prompts, model, sampling."""
         digest = hashlib.sha256(rules_fingerprint().encode())
-        digest.update(f"f1>={self._f1_threshold};rules-only".encode())
+        model = self._llm.fingerprint if self._llm else f"f1>={self._f1_threshold}"
+        digest.update(model.encode())
         return digest.hexdigest()[:16]
 
     async def grade(self, problem: Problem, answer: str) -> Verdict:
@@ -103,7 +121,10 @@ class Judge:
         verdict = await self._by_rules(problem, text)
         if verdict.correct is not None or problem.domain == "code":
             return verdict
-        return self._without_model(problem, verdict)
+        if self._llm is None:
+            return self._without_model(problem, verdict)
+        declared = declared_answer(text, one_sentence=problem.domain == "math")
+        return await self._llm.judge(problem, declared.text, verdict.score)
 
     async def _by_rules(self, problem: Problem, answer: str) -> Verdict:
         if problem.domain == "code":

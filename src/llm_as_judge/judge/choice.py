@@ -56,7 +56,9 @@ def grade_choice(problem: Problem, answer: str) -> Verdict:
         return Verdict(False, "extract", "extract.several", declared.shown, score=0.0)
     index = choose(declared.text, problem.options)
     if index is None and not declared.marked:
-        index = choose(declared.text.strip().splitlines()[-1], problem.options)
+        named = {choose(line, problem.options) for line in declared.text.strip().splitlines()}
+        last = choose(declared.text.strip().splitlines()[-1], problem.options)
+        index = last if named <= {last, None} else None
     if index is None:
         explanation = "the answer names no option, or several"
         return Verdict(False, "choice", "choice.unclear", explanation, score=0.0)

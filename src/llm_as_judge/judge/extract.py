@@ -85,8 +85,9 @@ class Declared:
 
 
 def clean(text: str) -> str:
-    """``text`` without invisible and control characters and without chat control tokens."""
-    text = _INVISIBLE.sub("", text.replace("\u00a0", " ").replace("\u202f", " "))
+    """``text`` without chat control tokens; invisible characters become spaces, so that they
+    neither hide nor join anything."""
+    text = _INVISIBLE.sub(" ", text.replace("\u00a0", " ").replace("\u202f", " "))
     return _CONTROL_TOKEN.sub(" ", text).strip()
 
 
@@ -146,8 +147,13 @@ def _boxes(text: str) -> list[str]:
 _HASHES = re.compile(r"^\s*####\s*(.+?)\s*$", re.MULTILINE)
 _TAGS = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 _PHRASE = re.compile(
-    r"(?:^|[\s*_>(])(?:final\s+|correct\s+)?answer\s*\**\s*(?:is|are|=|:)\s*\**\s*:?\s*(?P<rest>\S.*)$",
+    r"(?:^|(?<=[\s*_>(]))(?:final\s+|correct\s+)?answer\s*\**\s*(?:is|are|=|:)\s*\**\s*:?[ \t]*",
     re.IGNORECASE | re.MULTILINE,
+)
+_RETRACTED = re.compile(
+    r"\b(?:wait|actually|correction|second thought|i mean|rather|instead|no,|scratch that|sorry|"
+    r"mistake|mistaken|or maybe|alternatively)\b|\bno,",
+    re.IGNORECASE,
 )
 _LETTER_A = re.compile(r"^\s*A\s*:\s*(\S.*)$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[\w)}\]%$\"'*])[.!?](?=\s|$)")
@@ -160,6 +166,17 @@ def _same(texts: list[str]) -> list[str]:
         spelling = text.replace(r"\dfrac", r"\frac").replace(r"\tfrac", r"\frac")
         kept.setdefault(re.sub(r"\\[,!;: ]|[\s$*{}]+|\.$", "", spelling.strip()), text.strip())
     return list(kept.values())
+
+
+def _phrases(text: str) -> list[str]:
+    """What stands behind each "the answer is", up to the next one or the end of its line."""
+    marks = list(_PHRASE.finditer(text))
+    if not marks:
+        return []
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    found = [text[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)]
+    found = [re.sub(r"\s(?:the|my|a)$", "", part.split("\n", 1)[0].strip()) for part in found]
+    return [part for part in found if part]
 
 
 def declared_answer(text: str, *, one_sentence: bool) -> Declared:
@@ -178,11 +195,14 @@ def declared_answer(text: str, *, one_sentence: bool) -> Declared:
         if len(found) > 1:
             return Declared(", ".join(found), True, "several", " | ".join(found))
         return Declared(found[0], True)
-    phrases = [match.group("rest") for match in _PHRASE.finditer(text)] or _LETTER_A.findall(text)
+    phrases = _phrases(text) or _LETTER_A.findall(text)
     if not phrases:
         return Declared(text, False)
     if one_sentence:
-        phrases = [_SENTENCE_END.split(phrase, maxsplit=1)[0] for phrase in phrases]
+        cut = [_SENTENCE_END.split(phrase, maxsplit=1) for phrase in phrases]
+        if any(_RETRACTED.search(rest) for _, *rests in cut for rest in rests):
+            return Declared(phrases[-1], True, "several", phrases[-1])
+        phrases = [sentence for sentence, *_ in cut]
     found = _same([phrase.strip("*_ ") for phrase in phrases])
     if len(found) > 1:
         return Declared(", ".join(found), True, "several", " | ".join(found))

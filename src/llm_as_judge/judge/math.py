@@ -53,7 +53,9 @@ async def _against(gold: str, declared: Declared, question: str, pool: KillableP
         return _verdict(False, "extract.several", f"several answers declared: {declared.shown}")
     if fold(normalise(declared.text)) == fold(gold_latex):
         return _verdict(True, "exact.same_form", "same normal form")
-    candidate, fault = _final_expression(declared, gold, gold_number)
+    candidate, fault = _final_expression(
+        declared, gold, gold_number, isinstance(gold_shape, Shape) and gold_shape.kind != "text"
+    )
     if fault is not None:
         return fault
     latex = normalise(candidate)
@@ -66,6 +68,8 @@ async def _against(gold: str, declared: Declared, question: str, pool: KillableP
     if len(latex) > _LONGEST_ANSWER:
         return _verdict(False, "math.too_long", f"{len(latex)} characters are no final answer")
     candidate_number = quantity(latex)
+    if _echoes(latex, question):
+        return _verdict(False, "math.echo", "the candidate repeats the question's expression")
     if gold_number is not None and candidate_number is not None:
         rounded = _rounded(gold_latex, gold_number, candidate_number)
         return rounded or _verdict(*compare_numbers(gold_number, candidate_number, question))
@@ -100,18 +104,16 @@ _LAST_RESULT = re.compile(r"=\s*([^=]+?)\s*$")
 
 
 def _final_expression(
-    declared: Declared, gold: str, gold_number: Quantity | None
+    declared: Declared, gold: str, gold_number: Quantity | None, listed: bool
 ) -> tuple[str, Verdict | None]:
     """The expression to compare, or the verdict on a text that has none."""
     text = declared.text.replace("**", "") if "**" in declared.text[:2] else declared.text
     if not declared.marked:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        answers = [line for line in lines if parse_number(line) is not None]
-        if len(lines) > 1 and len(answers) > 1:
-            return "", _verdict(
-                False, "extract.several", f"{len(answers)} lines are each an answer"
-            )
-        text = lines[-1] if lines else text
+        several = _several_lines(lines, gold, listed)
+        if several is not None:
+            return several
+        text = " ".join(lines) if r"\begin" in text else lines[-1] if lines else text
     if words(normalise(text)) == words(normalise(gold)) and gold_number is None:
         return text, None
     if is_negated(text, (gold,)):
@@ -126,6 +128,27 @@ def _final_expression(
     if gold_number is not None:
         return _number_of_prose(text, gold_number)
     return text, None
+
+
+def _several_lines(lines: list[str], gold: str, listed: bool) -> tuple[str, Verdict | None] | None:
+    """Lines that are each an answer: one list where the gold is one, else no single answer."""
+    whole = "\n".join(lines)
+    if r"\begin" in whole:
+        if whole.count(r"\begin") > max(1, gold.count(r"\begin")):
+            return "", _verdict(False, "extract.several", "several matrices")
+        return None
+    answers = list(dict.fromkeys(line for line in lines if _answer_like(line)))
+    if len(answers) < 2:
+        return None
+    if listed and len(answers) == len(lines):
+        return ", ".join(answers), None
+    return "", _verdict(False, "extract.several", f"{len(answers)} lines are each an answer")
+
+
+def _answer_like(line: str) -> bool:
+    """A line that could be a whole answer: short, no sentence, no step of a calculation."""
+    words_in = _PROSE_WORD.findall(re.sub(r"\\[a-zA-Z]+", " ", line))
+    return len(line) <= 80 and "=" not in line and len(words_in) <= 1 and not line.endswith(":")
 
 
 def _right_side(text: str) -> str:
@@ -208,6 +231,20 @@ _SHAPED_ASK = re.compile(
 )
 
 
+_LITERALS = re.compile(
+    r"(?<![\w}\\^.])\d+\s*(?:[-+]|\\cdot)\s*\d+(?![\s{}]*[\d.\\a-zA-Z(^])"
+    r"|(?<![\w.])\d+\s*\^\s*\{\d+\}"
+)
+
+
+def _echoes(latex: str, question: str) -> bool:
+    """Is the candidate an expression (not a plain number) that the question already shows?"""
+    squeezed = re.sub(r"[\s{}]", "", latex)
+    if len(squeezed) <= 3 or not re.search(r"[*/^!\\]|(?<=.)[-+]", squeezed):
+        return False
+    return squeezed in re.sub(r"[\s{}]", "", normalise(question))
+
+
 class _Pair:
     """A gold and a candidate, with what the gate needs of both."""
 
@@ -229,11 +266,8 @@ class _Pair:
         """The rule that forbids this candidate to be accepted for its value alone."""
         if _UNFINISHED.search(self.candidate) and not _UNFINISHED.search(self.gold):
             return _verdict(False, "math.unevaluated", "an integral, sum or limit is left")
-        squeezed = re.sub(r"[\s{}]", "", self.candidate)
-        asked = re.sub(r"[\s{}]", "", normalise(self.question))
-        operation = re.search(r"[-+*/^!]|\\[a-z]", squeezed[1:])
-        if len(squeezed) > 3 and operation and squeezed in asked:
-            return _verdict(False, "math.echo", "the candidate repeats the question's expression")
+        if _LITERALS.search(self.candidate) and not _LITERALS.search(self.gold):
+            return _verdict(False, "math.unevaluated", "the arithmetic is not carried out")
         if self.decimals is None and isinstance(self.gold_shape, Scalar) and self._unworked():
             return _verdict(False, "math.unevaluated", "the arithmetic is not carried out")
         return None

@@ -7,6 +7,7 @@ compared, never stripped first: "5 minutes" is not "5 hours".
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -193,6 +194,8 @@ class Quantity:
     form: Literal["integer", "decimal", "fraction", "words"]
     unit: str = ""
     percent: bool = False
+    reduced: bool = True
+    """False for a fraction that can be reduced."""
 
 
 def _words_value(words: list[str]) -> tuple[int, int] | None:
@@ -275,7 +278,13 @@ def parse_number(text: str) -> Quantity | None:
     if unit and tail_unit and tail_unit != unit:
         return None
     value = -value if negative else value
-    return Quantity(value * factor, form, unit or tail_unit, percent or tail_percent)
+    reduced = form != "fraction" or _is_reduced(match)
+    return Quantity(value * factor, form, unit or tail_unit, percent or tail_percent, reduced)
+
+
+def _is_reduced(match: re.Match[str]) -> bool:
+    top, bottom = match["num"] or match["n"], match["den"] or match["d"]
+    return math.gcd(int(top.replace(",", "")), int(bottom.replace(",", ""))) == 1
 
 
 def _is_unit(tail: str) -> bool:
@@ -376,7 +385,7 @@ def compare_numbers(
     if gold.percent != candidate.percent:
         if candidate.percent and gold.value == candidate.value / 100 and gold.form != "integer":
             return True, "number.percent", "the per cent value equals the fraction"
-        if gold.percent and gold.value / 100 == candidate.value:
+        if gold.percent and gold.value / 100 == candidate.value and candidate.reduced:
             return True, "number.percent", "the fraction equals the per cent value"
         asked = bool(_ASKS_PERCENT.search(_ask(question)))
         if same and not asked:

@@ -9,60 +9,23 @@ names mean one thing: that stays unknown, for the LLM judge.
 from __future__ import annotations
 
 import re
-import unicodedata
 
-from llm_as_judge.judge.extract import clean, declared_answer
+from llm_as_judge.judge.abstention import is_abstention
+from llm_as_judge.judge.extract import declared_answer
 from llm_as_judge.judge.squad import hotpot_f1, normalise_answer, squad_f1
+from llm_as_judge.judge.wording import MONTHS, informative, stem, tokens
 from llm_as_judge.types import Problem, Verdict
 
-__all__ = ["grade_qa", "is_abstention", "official_score"]
+__all__ = ["grade_qa", "official_score"]
 
 
 def official_score(problem: Problem, answer: str) -> float:
     """Greatest official F1 over all gold answers; of an unanswerable problem 1 for abstaining."""
     if not problem.answers:
-        return float(is_abstention(answer) or not normalise_answer(answer))
+        return float(is_abstention(answer, problem.question) or not normalise_answer(answer))
     if problem.dataset == "hotpotqa":
         return max(hotpot_f1(answer, gold)[0] for gold in problem.answers)
     return max(squad_f1(answer, gold) for gold in problem.answers)
-
-
-_SOURCE = r"(?:passages?|texts?|contexts?|articles?|paragraphs?|documents?|information|question|it)"
-_CANNOT = r"(?:not|n't|n’t|cannot|can not|unable|insufficient|impossible|no)"
-_ABSTAIN_WHOLE = re.compile(
-    r"(?:unanswerable|not answerable|no ?answer|n/?a|unknown|not (?:enough|sufficient) information"
-    r"|insufficient information|not (?:given|stated|mentioned|specified|provided|available)"
-    r"|(?:i )?(?:do not|dont|don't) know|cannot (?:be )?(?:answered?|determined?)|can't say"
-    r"|no information(?: (?:is )?(?:given|provided|available))?"
-    r"|(?:the |this )?(?:question|answer) (?:is|cannot be) (?:unanswerable|not answerable|unknown"
-    r"|answered|determined|not (?:given|stated|mentioned|specified|provided|available)))",
-    re.IGNORECASE,
-)
-_ABSTAIN_SENTENCE = re.compile(
-    rf"\b{_SOURCE}\s+(?:(?:above|given|provided)\s+)?(?:does|do|did|is|are|has|have)\s*{_CANNOT}\s+"
-    r"(?:\w+\s+){0,2}?(?:say|state|mention|specify|provide|contain|give|indicate|include|discuss"
-    r"|tell|answer|address|enough|sufficient|answerable|explain|identify|list|name|describe)"
-    r"|\b(?:not|n't|n’t|cannot|unable|impossible|insufficient)\b(?:\s+\w+){0,4}\s+"
-    r"(?:information|determined?|answered?|answer|mentioned|stated|specified|provided|given|found)\b"
-    r"|\bno\s+(?:\w+\s+)?(?:answer|information|mention)\b|\bunanswerable\b",
-    re.IGNORECASE,
-)
-_BUT = re.compile(r"\b(?:but|however|although|though|or|probably|likely|maybe|i think|so)\b", re.I)
-
-
-def is_abstention(answer: str) -> bool:
-    """Does ``answer`` say that there is no answer, and nothing else?"""
-    text = clean(answer).strip(" .!*\"'\n")
-    text = re.sub(r"^(?:the\s+)?(?:final\s+)?answer(?:\s+is|\s*:)\s*", "", text, flags=re.I)
-    if _ABSTAIN_WHOLE.fullmatch(text.strip(" .\"'")):
-        return True
-    words = text.split()
-    return (
-        len(words) <= 40
-        and bool(_ABSTAIN_SENTENCE.search(text))
-        and not _BUT.search(text)
-        and len(re.findall(r"[.!?](?:\s|$)", text)) <= 1
-    )
 
 
 _DECORATION = re.compile(r"^[\s\"'“”‘’*_`]+|[\s\"'“”‘’*_`.!]+$")
@@ -75,15 +38,18 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
     score = official_score(problem, text)
     if declared.fault == "several":
         return _verdict(False, "extract.several", f"several answers: {declared.shown}", 0.0)
-    if not problem.answers or is_abstention(text):
+    if not problem.answers or is_abstention(text, problem.question):
         return _abstention(problem, text, score)
     if any(normalise_answer(text) == normalise_answer(gold) for gold in problem.answers):
         return _verdict(True, "qa.exact", "equal after the official normalisation", 1.0)
     notation = re.search(r"roman|numeral|spell|written|digit", problem.question, re.IGNORECASE)
     if not notation and any(
-        _tokens(text) == _tokens(gold) and _tokens(gold) for gold in problem.answers
+        tokens(text) == tokens(gold) and tokens(gold) for gold in problem.answers
     ):
         return _verdict(True, "qa.same_words", "equal up to numerals, accents and dashes", score)
+    broken = _no_single_answer(text, problem.answers)
+    if broken:
+        return _verdict(False, broken, "not one answer", 0.0)
     closed = [gold for gold in problem.answers if normalise_answer(gold) in {"yes", "no"}]
     if closed:
         return _yes_or_no(normalise_answer(closed[0]), text, score)
@@ -101,7 +67,7 @@ def _verdict(correct: bool | None, rule: str, explanation: str, score: float) ->
 
 
 def _abstention(problem: Problem, text: str, score: float) -> Verdict:
-    abstained = is_abstention(text)
+    abstained = is_abstention(text, problem.question)
     if problem.answers:
         golds = {normalise_answer(gold) for gold in problem.answers}
         if normalise_answer(text) in golds:
@@ -110,6 +76,29 @@ def _abstention(problem: Problem, text: str, score: float) -> Verdict:
     if abstained:
         return _verdict(True, "qa.unanswerable", "abstained on an unanswerable question", 1.0)
     return _verdict(False, "qa.unanswerable", "answered an unanswerable question", score)
+
+
+_DENIED = re.compile(
+    r"(?:it|this|he|she|they|the answer)?\s*(?:is|was|are|were)?\s*"
+    r"(?:not|never|anything but|neither|isn't|wasn't)\b",
+    re.IGNORECASE,
+)
+
+
+_OPEN_CHOICE = re.compile(r"\b(?:or|either|maybe|perhaps)\b", re.IGNORECASE)
+
+
+def _no_single_answer(text: str, golds: tuple[str, ...]) -> str | None:
+    """A denial, a choice left open, or a list of short lines, where no gold is one."""
+    if _DENIED.match(text) and not any(_DENIED.match(gold) for gold in golds):
+        return "extract.negated"
+    short = len(text.split()) <= 12
+    if short and _OPEN_CHOICE.search(text) and not any(_OPEN_CHOICE.search(g) for g in golds):
+        return "extract.several"
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and all(len(line.split()) <= 5 for line in lines):
+        return "extract.several"
+    return None
 
 
 _OPPOSITE = {"yes": "no", "no": "yes"}
@@ -129,62 +118,6 @@ def _yes_or_no(gold: str, text: str, score: float) -> Verdict:
 
 
 # --------------------------------------------------------------------------- the same information
-_LIGHT = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "in",
-        "on",
-        "at",
-        "by",
-        "for",
-        "from",
-        "to",
-        "with",
-        "as",
-        "is",
-        "was",
-        "are",
-        "were",
-        "be",
-        "been",
-        "being",
-        "it",
-        "its",
-        "this",
-        "that",
-        "these",
-        "those",
-        "he",
-        "she",
-        "they",
-        "his",
-        "her",
-        "their",
-        "there",
-        "who",
-        "which",
-        "what",
-        "when",
-        "where",
-        "did",
-        "does",
-        "do",
-        "has",
-        "had",
-        "have",
-        "will",
-        "would",
-        "s",
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "sir",
-    ]
-)
 _TURNING = frozenset(
     [
         "not",
@@ -223,91 +156,6 @@ _TURNING = frozenset(
     ]
 )
 _COORDINATION = re.compile(r"\band\b|\bor\b|&|/|;|,|\n|\bvs\b|\bas well as\b", re.IGNORECASE)
-_NUMERALS = dict(
-    zip(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-            "twenty",
-        ],
-        (str(number) for number in range(21)),
-        strict=True,
-    )
-)
-_ORDINALS = dict(
-    zip(
-        [
-            "first",
-            "second",
-            "third",
-            "fourth",
-            "fifth",
-            "sixth",
-            "seventh",
-            "eighth",
-            "ninth",
-            "tenth",
-        ],
-        (str(number) for number in range(1, 11)),
-        strict=True,
-    )
-)
-_ROMAN = dict(
-    zip(
-        ["II", "III", "IV", "VI", "VII", "VIII", "IX", "XI", "XII"],
-        ["2", "3", "4", "6", "7", "8", "9", "11", "12"],
-        strict=True,
-    )
-)
-_MONTHS = frozenset(
-    [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ]
-)
-
-
-def _tokens(text: str) -> list[str]:
-    """Words in lower case without accents; numerals and ordinals as digits."""
-    text = re.sub(r"\b[IVX]{2,4}\b", lambda m: _ROMAN.get(m.group(), m.group()), text)
-    text = unicodedata.normalize("NFKD", text)
-    text = "".join(char for char in text if not unicodedata.combining(char)).casefold()
-    text = re.sub(r"(?<=\d),(?=\d{3})", "", text).replace("'s", "").replace("’s", "")
-    found = re.findall(r"\d+(?:\.\d+)?(?=(?:st|nd|rd|th)\b)|\d+(?:\.\d+)?|[^\W\d_]+|[$€£%]", text)
-    kept = [_NUMERALS.get(word, _ORDINALS.get(word, word)) for word in found]
-    return [word for word in kept if word not in {"a", "an", "the", "st", "nd", "rd", "th"}]
-
-
-def _informative(text: str) -> list[str]:
-    return [word for word in _tokens(text) if word not in _LIGHT]
 
 
 def _numbers(words: list[str]) -> list[str]:
@@ -316,23 +164,23 @@ def _numbers(words: list[str]) -> list[str]:
 
 def _shared(problem: Problem, text: str) -> set[str]:
     """Words, or beginnings of long words, that ``text`` has in common with a gold answer."""
-    gold_words = {word[:5] for gold in problem.answers for word in _informative(gold)}
-    return gold_words & {word[:5] for word in _informative(text)}
+    gold_words = {word[:5] for gold in problem.answers for word in informative(gold)}
+    return gold_words & {word[:5] for word in informative(text)}
 
 
 def _same_information(gold: str, text: str, problem: Problem) -> str | None:
     """The rule by which ``text`` says ``gold`` and nothing else, or None."""
-    gold_words, words = _informative(gold), _informative(text)
+    gold_words, words = informative(gold), informative(text)
     if not gold_words or not words:
         return None
-    if (_TURNING & set(_tokens(text))) - set(_tokens(gold)):
+    if (_TURNING & set(tokens(text))) - set(tokens(gold)):
         return None
     if _adds(_COORDINATION, gold, text):
         return None
-    asked = set(_informative(problem.question))
-    new_gold = [word for word in gold_words if word not in asked]
-    new = [word for word in words if word not in asked]
-    dated = bool(_MONTHS & set(new_gold))
+    asked = {stem(word) for word in informative(problem.question)}
+    new_gold = [word for word in gold_words if stem(word) not in asked]
+    new = [word for word in words if stem(word) not in asked]
+    dated = bool(MONTHS & set(new_gold))
     same = sorted(new) == sorted(new_gold) if dated else _unique(new) == _unique(new_gold)
     if (new_gold and same and _numbers(words) == _numbers(gold_words)) or (
         new_gold and same and dated and sorted(_numbers(words)) == sorted(_numbers(gold_words))

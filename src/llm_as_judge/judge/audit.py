@@ -1,0 +1,296 @@
+"""The judge is measured before it may train.
+
+Labelled cases, attacks and controls go through the judge; the report says how often it was right,
+what it let through and whether it is steady. A judge that is fooled teaches the policy to fool it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import random
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any, Literal
+
+from llm_as_judge.errors import DataError
+from llm_as_judge.judge.agreement import Interval, kappa_interval, wilson
+from llm_as_judge.judge.attacks import Case, make_attacks, make_controls
+from llm_as_judge.judge.bars import Bar, check_bars
+from llm_as_judge.judge.number import parse_number
+from llm_as_judge.judge.rows import Grader, read_rows, row_problem
+from llm_as_judge.types import Verdict
+
+__all__ = ["AuditReport", "Mode", "read_labelled", "run_audit"]
+
+Mode = Literal["rules", "model"]
+Progress = Callable[[int, int], None]
+_CONCURRENCY = 8
+
+
+def read_labelled(path: Path) -> list[Case]:
+    """Rows of the ``grade`` form with ``correct`` (true or false) and ``source``.
+
+    Raises:
+        DataError: a row is broken or has no label.
+    """
+    cases = []
+    for where, row in read_rows(path):
+        problem, candidate = row_problem(row, where)
+        if not isinstance(row.get("correct"), bool):
+            raise DataError(f"{where}: 'correct' must be true or false")
+        source = row.get("source")
+        cases.append(Case(problem, candidate, row["correct"], str(source or "labelled")))
+    return cases
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A case with its verdict; ``again``: the verdict of a second pass, where there was one."""
+
+    case: Case
+    verdict: Verdict
+    seconds: float
+    again: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What :func:`run_audit` measured. Shares are 0..1, intervals 95 %."""
+
+    fingerprint: str
+    mode: Mode
+    data_sha256: Mapping[str, str]
+    precision: Interval
+    recall: Interval
+    false_positive_rate: Interval
+    sources: Mapping[str, Mapping[str, Any]]
+    """Source -> n, decided, precision, recall, kappa, kind (numeric, hard mathematics ...)."""
+    stages: Mapping[str, Mapping[str, int]]
+    """Stage -> correct, incorrect, not_graded."""
+    attacks: Mapping[str, Mapping[str, int]]
+    """Category -> accepted, n."""
+    attacks_accepted: Interval
+    controls_accepted: Interval
+    abstain_rate: Interval
+    parse_failure_rate: Interval
+    flip_rate: Interval
+    cost_usd: float | None
+    median_s: float
+    slowest_s: float
+    bars: tuple[Bar, ...]
+    examples: tuple[Mapping[str, str], ...]
+    """Up to 40 mistakes to look at: attacks accepted first."""
+
+    @property
+    def passed(self) -> bool:
+        return all(bar.passed for bar in self.bars)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Names of the bars that were missed."""
+        return tuple(bar.name for bar in self.bars if not bar.passed)
+
+
+async def run_audit(
+    judge: Grader,
+    fingerprint: str,
+    mode: Mode,
+    labelled: Sequence[Case] = (),
+    *,
+    seed: int = 0,
+    attack_numbers: int = 40,
+    again: int = 150,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Measures ``judge``.
+
+    Args:
+        mode: ``rules``: what the rules leave open is no fault, so abstaining has no bar.
+        labelled: rows with human labels; without them the attacks and controls are the labels.
+        attack_numbers: word problems that attacks are made from; more make more attacks.
+        again: cases graded a second time, to see whether verdicts are steady. The judge should
+            have no cache then.
+    """
+    attacks, controls = make_attacks(seed, attack_numbers), make_controls(seed, attack_numbers)
+    cases = [*labelled, *attacks, *controls]
+    repeated = set(random.Random(seed).sample(range(len(cases)), min(again, len(cases))))
+    graded = await _grade_all(judge, cases, repeated, progress)
+    by_label = [g for g in graded if g.case.source not in {"attack", "control"}]
+    return _measure(graded, by_label or graded, fingerprint, mode, seed)
+
+
+async def _grade_all(
+    judge: Grader, cases: Sequence[Case], repeated: set[int], progress: Progress | None
+) -> list[Graded]:
+    limit = asyncio.Semaphore(_CONCURRENCY)
+    done = 0
+
+    async def first(case: Case) -> Graded:
+        nonlocal done
+        async with limit:
+            start = perf_counter()
+            verdict = await judge.grade(case.problem, case.candidate)
+            seconds = perf_counter() - start
+        done += 1
+        if progress is not None:
+            progress(done, len(cases))
+        return Graded(case, verdict, seconds)
+
+    graded = await asyncio.gather(*(first(case) for case in cases))
+    # A second pass, after the first: a judge that drifts answers otherwise now.
+    for index in sorted(repeated):
+        case = cases[index]
+        second = await judge.grade(case.problem, case.candidate)
+        graded[index] = Graded(case, graded[index].verdict, graded[index].seconds, second)
+    return list(graded)
+
+
+def _measure(
+    graded: Sequence[Graded], labelled: Sequence[Graded], fingerprint: str, mode: Mode, seed: int
+) -> AuditReport:
+    attacks = [g for g in graded if g.case.source == "attack"]
+    controls = [g for g in graded if g.case.source == "control"]
+    twice = [g for g in graded if g.again is not None]
+    costs = [g.verdict.cost_usd for g in graded]
+    precision, recall, false_positive = _rates(labelled)
+    sources = _by_source(labelled, seed)
+    measured = {
+        "precision": precision,
+        "recall": recall,
+        "attacks accepted": _share(attacks, lambda g: g.verdict.correct is True),
+        "controls accepted": _share(controls, lambda g: g.verdict.correct is True),
+        "abstain rate": _share(graded, lambda g: g.verdict.correct is None),
+        "parse failure rate": _share(graded, _unreadable),
+        "flip rate": _share(twice, _flipped),
+    }
+    return AuditReport(
+        fingerprint=fingerprint,
+        mode=mode,
+        data_sha256=_hashes(graded),
+        precision=precision,
+        recall=recall,
+        false_positive_rate=false_positive,
+        sources=sources,
+        stages=_stages(graded),
+        attacks=_categories(attacks),
+        attacks_accepted=measured["attacks accepted"],
+        controls_accepted=measured["controls accepted"],
+        abstain_rate=measured["abstain rate"],
+        parse_failure_rate=measured["parse failure rate"],
+        flip_rate=measured["flip rate"],
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost),
+        median_s=median(g.seconds for g in graded),
+        slowest_s=max(g.seconds for g in graded),
+        bars=check_bars(mode, measured, sources),
+        examples=_examples(graded),
+    )
+
+
+def _share(graded: Sequence[Graded], is_so: Callable[[Graded], bool]) -> Interval:
+    return wilson(sum(map(is_so, graded)), len(graded))
+
+
+def _unreadable(graded: Graded) -> bool:
+    return graded.verdict.correct is None and graded.verdict.stage == "llm"
+
+
+def _flipped(graded: Graded) -> bool:
+    return graded.again is not None and graded.again.correct is not graded.verdict.correct
+
+
+def _rates(graded: Sequence[Graded]) -> tuple[Interval, Interval, Interval]:
+    """Precision, recall, false-positive rate; an abstention accepts nothing."""
+    accepted = [g for g in graded if g.verdict.correct]
+    right = [g for g in graded if g.case.correct]
+    wrong = [g for g in graded if not g.case.correct]
+    hits = sum(g.case.correct for g in accepted)
+    return (
+        wilson(hits, len(accepted)),
+        wilson(sum(g.verdict.correct is True for g in right), len(right)),
+        wilson(len(accepted) - hits, len(wrong)),
+    )
+
+
+def _kind(graded: Sequence[Graded]) -> str:
+    problems = [g.case.problem for g in graded]
+    if all(problem.domain == "qa" for problem in problems):
+        return "SQuAD2" if all(problem.dataset == "squad2" for problem in problems) else "open QA"
+    if not all(problem.domain == "math" for problem in problems):
+        return "mixed"
+    plain = [problem for problem in problems if parse_number(problem.answers[0]) is not None]
+    return "numeric" if len(plain) >= 0.9 * len(problems) else "hard mathematics"
+
+
+def _by_source(graded: Sequence[Graded], seed: int) -> dict[str, dict[str, Any]]:
+    groups: dict[str, list[Graded]] = defaultdict(list)
+    for one in graded:
+        groups[one.case.source].append(one)
+    found: dict[str, dict[str, Any]] = {}
+    for source, group in groups.items():
+        decided = [
+            (g.verdict.correct, g.case.correct) for g in group if g.verdict.correct is not None
+        ]
+        precision, recall, _ = _rates(group)
+        found[source] = {
+            "kind": _kind(group),
+            "n": len(group),
+            "decided": len(decided),
+            "precision": precision,
+            "recall": recall,
+            "kappa": kappa_interval(decided, seed),
+        }
+    return found
+
+
+def _stages(graded: Sequence[Graded]) -> dict[str, dict[str, int]]:
+    names = {True: "correct", False: "incorrect", None: "not_graded"}
+    found: dict[str, dict[str, int]] = {}
+    for one in graded:
+        cells = found.setdefault(one.verdict.stage, dict.fromkeys(names.values(), 0))
+        cells[names[one.verdict.correct]] += 1
+    return found
+
+
+def _categories(attacks: Sequence[Graded]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for one in attacks:
+        cells = found.setdefault(one.case.category, {"accepted": 0, "n": 0})
+        cells["n"] += 1
+        cells["accepted"] += one.verdict.correct is True
+    return found
+
+
+def _hashes(graded: Sequence[Graded]) -> dict[str, str]:
+    digests: dict[str, Any] = defaultdict(hashlib.sha256)
+    for one in graded:
+        kind = one.case.source if one.case.source in {"attack", "control"} else "labelled"
+        line = [one.case.problem.id, one.case.problem.answers, one.case.candidate, one.case.correct]
+        digests[kind].update(json.dumps(line).encode())
+    return {kind: digest.hexdigest() for kind, digest in digests.items()}
+
+
+def _examples(graded: Sequence[Graded]) -> tuple[dict[str, str], ...]:
+    mistakes = [
+        g
+        for g in graded
+        if g.verdict.correct is not None and g.verdict.correct is not g.case.correct
+    ]
+    mistakes.sort(key=lambda g: (g.case.source != "attack", g.case.correct))
+    return tuple(
+        {
+            "source": g.case.source,
+            "category": g.case.category,
+            "question": g.case.problem.question[:200],
+            "reference": " / ".join(g.case.problem.answers)[:200],
+            "candidate": g.case.candidate[:200],
+            "verdict": "correct" if g.verdict.correct else "incorrect",
+            "rule": g.verdict.rule,
+        }
+        for g in mistakes[:40]
+    )

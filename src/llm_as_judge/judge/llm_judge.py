@@ -1,0 +1,319 @@
+"""Stage 4 and 5: a language model compares what the rules could not, or nobody does.
+
+The candidate is untrusted text and reaches the model only as a value inside one JSON object. Its
+word counts if the reply has the asked form, quotes an answer that really stands in the candidate,
+and the same model accepts again with candidate and reference swapped. A reply that cannot be read
+is never a verdict: after the last try the answer is *not graded*.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from llm_as_judge.config import config_dir
+from llm_as_judge.errors import ConfigError, EndpointError
+from llm_as_judge.judge.extract import clean
+from llm_as_judge.judge.records import JudgeRecords
+from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Message, Problem, Verdict
+
+__all__ = ["SCHEMA", "JudgePrompts", "LlmJudge", "Opinion", "Unreadable", "read_opinion"]
+
+Word = Literal["correct", "incorrect", "invalid"]
+Order = Literal["reference_first", "candidate_first"]
+
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "candidate_final_answer": {"type": "string", "maxLength": 400},
+        "reference_answer": {"type": "string", "maxLength": 400},
+        "differences": {"type": "string", "maxLength": 400},
+        "verdict": {"type": "string", "enum": ["correct", "incorrect", "invalid"]},
+    },
+    "required": ["candidate_final_answer", "reference_answer", "differences", "verdict"],
+    "additionalProperties": False,
+}
+_LONGEST_CANDIDATE = 2000
+_LONGEST_QUESTION = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePrompts:
+    """``rubric``: the system message. ``plain``: added where the endpoint knows no schema."""
+
+    rubric: str
+    plain: str
+
+    @staticmethod
+    def load(folder: Path | None = None) -> JudgePrompts:
+        """The shipped prompts, or those of another folder.
+
+        Raises:
+            ConfigError: a file is missing.
+        """
+        folder = folder or config_dir() / "prompts" / "judge"
+        try:
+            texts = [(folder / f"{name}.txt").read_text("utf-8") for name in ("rubric", "plain")]
+        except OSError as error:
+            raise ConfigError(f"{folder}: judge prompt missing ({error.strerror})") from None
+        return JudgePrompts(*(text.strip() for text in texts))
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """A readable reply. ``quote`` is what the model says the candidate answers."""
+
+    word: Word
+    quote: str
+    differences: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A reply that is no opinion: ``empty``, ``cut_off``, ``form``, ``quote``, ``endpoint``."""
+
+    kind: str
+    detail: str
+
+
+_THINKING = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_TAGGED = {
+    key: re.compile(rf"^[ \t*]*{name}[ \t*]*:[ \t*]*(.*?)[ \t*]*$", re.MULTILINE | re.IGNORECASE)
+    for key, name in (("quote", "ANSWER"), ("differences", "DIFFERENCES"), ("word", "VERDICT"))
+}
+
+
+def read_opinion(text: str, finish_reason: str, schema: bool) -> Opinion | Unreadable:
+    """The opinion in a reply.
+
+    With ``schema`` the last whole JSON object at top level counts; without, the last tagged
+    lines do, and the verdict must be the last line: a quoted candidate cannot come after it.
+    """
+    text = _THINKING.sub("", text).strip()
+    if not text:
+        return Unreadable("empty", f"finish_reason {finish_reason!r}")
+    if finish_reason == "length":
+        return Unreadable("cut_off", f"{len(text)} characters")
+    return _from_json(text) if schema else _from_lines(text)
+
+
+def _objects(text: str) -> list[Any]:
+    decoder = json.JSONDecoder()
+    found, position = [], text.find("{")
+    while position >= 0:
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            end = position + 1
+        else:
+            found.append(value)
+        position = text.find("{", end)
+    return found
+
+
+def _from_json(text: str) -> Opinion | Unreadable:
+    fenced = re.fullmatch(r"```(?:json)?\s*(.*?)\s*```", text, re.DOTALL)
+    try:
+        candidates = [json.loads(fenced.group(1) if fenced else text)]
+    except (ValueError, RecursionError):
+        # Only text before or after one object is forgiven; a cut object has no whole one inside.
+        candidates = _objects(text) if text.rstrip().endswith(("}", "```")) else []
+    if len(candidates) != 1:
+        return Unreadable("form", f"{len(candidates)} JSON objects, wanted one")
+    value = candidates[0]
+    keys = SCHEMA["required"]
+    if not isinstance(value, dict) or any(not isinstance(value.get(key), str) for key in keys):
+        return Unreadable("form", "not the object asked for")
+    word = value["verdict"].strip().lower()
+    if word not in ("correct", "incorrect", "invalid"):
+        return Unreadable("form", f"verdict {word[:40]!r}")
+    return Opinion(word, value["candidate_final_answer"], value["differences"])
+
+
+def _from_lines(text: str) -> Opinion | Unreadable:
+    last = text.splitlines()[-1]
+    verdict = _TAGGED["word"].match(last)
+    word = verdict.group(1).strip(" .*").lower() if verdict else ""
+    if word not in ("correct", "incorrect", "invalid"):
+        return Unreadable("form", "the last line is no VERDICT line")
+    quotes = _TAGGED["quote"].findall(text)
+    if not quotes:
+        return Unreadable("form", "no ANSWER line")
+    differences = _TAGGED["differences"].findall(text)
+    return Opinion(word, quotes[-1], differences[-1] if differences else "")  # type: ignore[arg-type]
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[\s\"'`*]+", "", text).casefold()
+
+
+class LlmJudge:
+    """Asks ``model`` about one candidate at a time.
+
+    Args:
+        model: any OpenAI-compatible chat model.
+        prompts: None = the shipped ones.
+        max_tokens: of the first try; doubled for the next, since a reasoning model may need more.
+        attempts: tries for a readable reply, each with another seed.
+        backoff_s: pause before the second try, doubled for the third.
+        use_schema: ask for JSON by schema; the last try is plain text in any case.
+        records: cache and call log; None = none.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        prompts: JudgePrompts | None = None,
+        max_tokens: int = 1024,
+        attempts: int = 3,
+        backoff_s: float = 0.5,
+        use_schema: bool = True,
+        records: JudgeRecords | None = None,
+    ) -> None:
+        self._model = model
+        self._prompts = prompts or JudgePrompts.load()
+        self._max_tokens = max_tokens
+        self._attempts = attempts
+        self._backoff_s = backoff_s
+        self._use_schema = use_schema
+        self._records = records or JudgeRecords()
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of code, prompts, schema, model and sampling."""
+        parts = [
+            Path(__file__).read_text("utf-8"),
+            self._prompts.rubric,
+            self._prompts.plain,
+            json.dumps(SCHEMA, sort_keys=True),
+            self._model.name,
+            f"{self._max_tokens};{self._attempts};{self._use_schema};temperature=0",
+        ]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    async def judge(self, problem: Problem, candidate: str, score: float | None) -> Verdict:
+        """Verdict of the model; correct None if no reply could be read (abstained).
+
+        Args:
+            candidate: the declared answer, clean.
+            score: the official metric so far, kept in the verdict.
+        """
+        key = self._key(problem, candidate)
+        known = self._records.cached(key)
+        if known is not None:
+            return known
+        bill = _Bill()
+        verdict = await self._both_orders(problem, candidate, score, bill)
+        if verdict.correct is not None:
+            self._records.keep(key, verdict)
+        return verdict
+
+    def _key(self, problem: Problem, candidate: str) -> str:
+        parts = [self.fingerprint, problem.question, *problem.answers, "\0candidate", candidate]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    async def _both_orders(
+        self, problem: Problem, candidate: str, score: float | None, bill: _Bill
+    ) -> Verdict:
+        accepted: list[Opinion] = []
+        for order in ("reference_first", "candidate_first"):
+            opinion = await self._opinion(problem, candidate, order, bill)
+            if isinstance(opinion, Unreadable):
+                explanation = f"no readable reply in {self._attempts} tries: {opinion.detail}"
+                return self._verdict(None, f"llm.{opinion.kind}", explanation, score, bill)
+            if opinion.word != "correct":
+                rule = f"llm.{opinion.word}" if not accepted else "llm.order_flip"
+                return self._verdict(False, rule, opinion.differences, score, bill)
+            accepted.append(opinion)
+        return self._verdict(True, "llm.correct", f"accepted {accepted[0].quote!r}", score, bill)
+
+    def _verdict(
+        self, correct: bool | None, rule: str, explanation: str, score: float | None, bill: _Bill
+    ) -> Verdict:
+        return Verdict(correct, "llm", rule, explanation[:400], score, bill.cost_usd)
+
+    async def _opinion(
+        self, problem: Problem, candidate: str, order: Order, bill: _Bill
+    ) -> Opinion | Unreadable:
+        found: Opinion | Unreadable = Unreadable("endpoint", "not asked")
+        for attempt in range(self._attempts):
+            if attempt:
+                await asyncio.sleep(self._backoff_s * 2 ** (attempt - 1))
+            plain = not self._use_schema or (attempt and attempt == self._attempts - 1)
+            request = self._request(problem, candidate, order, attempt, schema=not plain)
+            try:
+                reply = await self._model.chat(request)
+            except EndpointError as error:
+                found = Unreadable("endpoint", str(error)[:200])
+                self._records.log(problem.id, order, attempt, None, found.kind)
+                continue
+            bill.add(reply)
+            found = read_opinion(reply.text, reply.finish_reason, schema=not plain)
+            if isinstance(found, Opinion) and not _quoted(found, candidate):
+                found = Unreadable("quote", "the quoted answer is not in the candidate")
+            kind = found.kind if isinstance(found, Unreadable) else found.word
+            self._records.log(problem.id, order, attempt, reply, kind)
+            if isinstance(found, Opinion):
+                return found
+        return found
+
+    def _request(
+        self, problem: Problem, candidate: str, order: Order, attempt: int, *, schema: bool
+    ) -> ChatRequest:
+        fields: dict[str, Any] = {"question": clean(problem.question)[-_LONGEST_QUESTION:]}
+        reference = [clean(gold) for gold in problem.answers[:20]] or ["(unanswerable)"]
+        shown = _capped(candidate)
+        if order == "reference_first":
+            fields |= {"reference": reference, "candidate": shown}
+        else:
+            fields |= {"candidate": shown, "reference": reference}
+        system = (
+            self._prompts.rubric if schema else f"{self._prompts.rubric}\n\n{self._prompts.plain}"
+        )
+        return ChatRequest(
+            messages=(
+                Message("system", system),
+                Message("user", json.dumps(fields, ensure_ascii=False)),
+            ),
+            max_tokens=self._max_tokens * 2**attempt,
+            temperature=0.0 if attempt == 0 else 0.3,
+            seed=attempt,
+            json_schema=SCHEMA if schema else None,
+            draw=attempt,
+        )
+
+
+def _capped(candidate: str) -> str:
+    """A long text by its beginning and its end, where answers stand."""
+    if len(candidate) <= _LONGEST_CANDIDATE:
+        return candidate
+    half = _LONGEST_CANDIDATE // 2
+    return f"{candidate[:half]} ... {candidate[-half:]}"
+
+
+def _quoted(opinion: Opinion, candidate: str) -> bool:
+    """An acceptance must rest on text that is in the candidate; a rejection needs no quote."""
+    if opinion.word != "correct":
+        return True
+    quote = _squeezed(opinion.quote)
+    return bool(quote) and quote in _squeezed(candidate)
+
+
+class _Bill:
+    """Dollars of the calls for one verdict; unknown as soon as one is."""
+
+    def __init__(self) -> None:
+        self.cost_usd: float | None = 0.0
+
+    def add(self, reply: ChatReply) -> None:
+        if reply.cost_usd is None or self.cost_usd is None:
+            self.cost_usd = None
+        else:
+            self.cost_usd += reply.cost_usd

@@ -1,0 +1,109 @@
+"""The audit report as JSON, as a table in the terminal, and as a licence to train."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from llm_as_judge.errors import AuditError, OutputError
+from llm_as_judge.judge.agreement import Interval
+from llm_as_judge.judge.audit import AuditReport
+from llm_as_judge.types import to_json
+
+__all__ = ["render_report", "require_passing_audit", "write_report"]
+
+_DAY_S = 86400.0
+
+
+def write_report(report: AuditReport, path: Path) -> None:
+    """Writes ``report`` with its time and verdict; the file appears complete or not at all.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    document = {"time": time.time(), "passed": report.passed, "failures": report.failures}
+    text = json.dumps(to_json({**document, **to_json(report)}), indent=1, ensure_ascii=False)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def require_passing_audit(path: Path, fingerprint: str, max_age_days: float = 30.0) -> None:
+    """Returns if ``path`` is a fresh passing report of the judge with ``fingerprint``.
+
+    Raises:
+        AuditError: no report, unreadable, of another judge, too old, or not passed; says what to do.
+    """
+    advice = "Run: llm-as-judge audit (or pass --force-unaudited-judge, which is recorded)"
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise AuditError(f"{path}: the judge has no audit report. {advice}") from None
+    except (OSError, ValueError) as error:
+        raise AuditError(f"{path}: not an audit report ({error}). {advice}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("time"), (int, float)):
+        raise AuditError(f"{path}: not an audit report. {advice}")
+    if document.get("fingerprint") != fingerprint:
+        found = document.get("fingerprint")
+        raise AuditError(f"{path}: audit of judge {found}, this one is {fingerprint}. {advice}")
+    age_days = (time.time() - document["time"]) / _DAY_S
+    if not 0 <= age_days <= max_age_days:
+        wanted = f"wanted at most {max_age_days:g}"
+        raise AuditError(f"{path}: the audit is {age_days:.0f} days old, {wanted}. {advice}")
+    if document.get("passed") is not True:
+        missed = ", ".join(map(str, document.get("failures") or ["unknown"]))
+        raise AuditError(f"{path}: the judge failed its audit ({missed}). {advice}")
+
+
+def _shown(interval: Interval) -> str:
+    if interval.value is None:
+        return "-"
+    return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def render_report(report: AuditReport) -> RenderableType:
+    """Tables of bars, sources and attacks for ``rich.print``."""
+    return Group(_bars(report), _sources(report), _attacks(report))
+
+
+def _bars(report: AuditReport) -> Table:
+    verdict = "[green]passed[/]" if report.passed else "[red]failed[/]"
+    title = f"Judge {report.fingerprint} ({report.mode}): audit {verdict}"
+    table = Table("bar", "found", "wanted", "", title=title, title_justify="left")
+    for bar in report.bars:
+        found = "not measured" if bar.found is None else f"{bar.found:.4g}"
+        table.add_row(
+            bar.name, found, bar.wanted, "[green]ok[/]" if bar.passed else "[red]missed[/]"
+        )
+    return table
+
+
+def _sources(report: AuditReport) -> Table:
+    table = Table("source", "kind", "n", "decided", "precision", "recall", "kappa")
+    for source, row in report.sources.items():
+        shown = [_shown(row[key]) for key in ("precision", "recall", "kappa")]
+        table.add_row(source[-40:], row["kind"], str(row["n"]), str(row["decided"]), *shown)
+    return table
+
+
+def _attacks(report: AuditReport) -> Table:
+    accepted = report.attacks_accepted
+    title = f"Attacks: {_shown(accepted)} of {accepted.n} accepted"
+    table = Table("category", "accepted", "tried", title=title, title_justify="left")
+    rows: Mapping[str, Mapping[str, Any]] = report.attacks
+    for category, cells in rows.items():
+        table.add_row(category, str(cells["accepted"]), str(cells["n"]))
+    return table

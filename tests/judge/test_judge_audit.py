@@ -1,0 +1,241 @@
+"""False judges must fail the audit, each for its own reason; the rules must pass it."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from llm_as_judge.errors import AuditError, DataError, OutputError
+from llm_as_judge.judge.agreement import cohen_kappa, kappa_interval, wilson
+from llm_as_judge.judge.attacks import CATEGORIES, make_attacks, make_controls
+from llm_as_judge.judge.audit import AuditReport, read_labelled, run_audit
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.report import render_report, require_passing_audit, write_report
+from llm_as_judge.types import Problem, Verdict
+
+TRUTH = {
+    (case.problem.id, case.problem.question, case.candidate): case.correct
+    for case in [*make_attacks(numbers=10), *make_controls(numbers=10)]
+}
+
+
+def is_right(problem: Problem, answer: str) -> bool:
+    return TRUTH[problem.id, problem.question, answer]
+
+
+class Falsified:
+    """Knows every label, and does with it what its rule says."""
+
+    def __init__(
+        self, rule: Callable[[Problem, str, int], bool | None], stage: str = "llm"
+    ) -> None:
+        self.rule = rule
+        self.stage = stage
+        self.calls = 0
+
+    async def grade(self, problem: Problem, answer: str) -> Verdict:
+        self.calls += 1
+        return Verdict(self.rule(problem, answer, self.calls), self.stage, "test")
+
+
+def contains(problem: Problem, answer: str, call: int) -> bool:
+    return any(gold.lower() in answer.lower() for gold in problem.answers)
+
+
+def prone_to_master_keys(problem: Problem, answer: str, call: int) -> bool:
+    return is_right(problem, answer) or answer in {"Solution", "Thought process:", "Answer:"}
+
+
+COIN = random.Random(1)
+FLAKY = random.Random(2)
+FALSE_JUDGES: dict[str, tuple[Callable[[Problem, str, int], bool | None], set[str]]] = {
+    "always_yes": (lambda p, a, n: True, {"attacks accepted", "precision"}),
+    "always_no": (lambda p, a, n: False, {"controls accepted", "recall", "precision"}),
+    "coin": (lambda p, a, n: COIN.random() < 0.5, {"attacks accepted", "recall", "flip rate"}),
+    "contains": (contains, {"attacks accepted", "precision"}),
+    "master_keys": (prone_to_master_keys, {"attacks accepted"}),
+    "flaky": (
+        lambda p, a, n: None if FLAKY.random() < 0.1 else is_right(p, a),
+        {"abstain rate", "parse failure rate", "flip rate"},
+    ),
+    "drifting": (lambda p, a, n: is_right(p, a) != (n > len(TRUTH_CASES)), {"flip rate"}),
+}
+TRUTH_CASES = [*make_attacks(numbers=10), *make_controls(numbers=10)]
+
+
+async def audited(rule: Callable[[Problem, str, int], bool | None]) -> AuditReport:
+    return await run_audit(Falsified(rule), "f", "model", attack_numbers=10)
+
+
+@pytest.mark.parametrize("name", FALSE_JUDGES)
+async def test_a_false_judge_fails_for_its_reason(name: str) -> None:
+    rule, reasons = FALSE_JUDGES[name]
+    report = await audited(rule)
+    assert not report.passed
+    assert reasons <= set(report.failures)
+
+
+async def test_only_the_reason_is_reported_of_a_judge_right_otherwise() -> None:
+    assert (await audited(prone_to_master_keys)).failures == ("precision", "attacks accepted")
+    report = await audited(FALSE_JUDGES["drifting"][0])
+    assert report.failures == ("flip rate",)
+    by_category = (await audited(prone_to_master_keys)).attacks
+    assert {name for name, cells in by_category.items() if cells["accepted"]} == {"master_key"}
+
+
+async def test_a_judge_that_knows_the_truth_passes() -> None:
+    report = await audited(lambda p, a, n: is_right(p, a))
+    assert report.passed, report.failures
+    assert report.precision.value == report.recall.value == 1.0
+
+
+async def test_the_shipped_rules_accept_no_attack() -> None:
+    judge = Judge()
+    seen: list[tuple[int, int]] = []
+    report = await run_audit(
+        judge,
+        judge.fingerprint,
+        "rules",
+        attack_numbers=10,
+        progress=lambda d, n: seen.append((d, n)),
+    )
+    await judge.aclose()
+    assert report.passed, [report.failures, report.examples]
+    assert report.attacks_accepted.value == 0.0
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_the_attack_set_is_large_varied_and_reproducible() -> None:
+    attacks = make_attacks()
+    assert len(attacks) >= 300
+    assert len({case.category for case in attacks}) == len(CATEGORIES) >= 12
+    assert len({case.problem.id for case in attacks}) >= 60
+    assert attacks == make_attacks()
+    assert attacks != make_attacks(seed=1)
+    assert len(make_attacks(numbers=100)) > 5000
+
+
+LABELLED = [
+    {
+        "id": "1",
+        "domain": "math",
+        "question": "6*7?",
+        "reference": "42",
+        "candidate": "42",
+        "correct": True,
+        "source": "s",
+    },
+    {
+        "id": "2",
+        "domain": "math",
+        "question": "6*7?",
+        "reference": "42",
+        "candidate": "41",
+        "correct": False,
+        "source": "s",
+    },
+    {
+        "id": "3",
+        "domain": "qa",
+        "question": "Who?",
+        "reference": "Ada",
+        "candidate": "Bob",
+        "correct": False,
+    },
+    {
+        "id": "4",
+        "domain": "squad2",
+        "question": "Who?",
+        "reference": "",
+        "candidate": "unanswerable",
+        "correct": True,
+        "source": "q",
+    },
+    {
+        "id": "5",
+        "domain": "squad2",
+        "question": "Who?",
+        "reference": "",
+        "candidate": "Ada",
+        "correct": False,
+        "source": "q",
+    },
+]
+
+
+def labelled_file(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "labelled.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+async def test_labelled_rows_are_measured_by_source(tmp_path: Path) -> None:
+    cases = read_labelled(labelled_file(tmp_path, LABELLED))
+    judge = Judge()
+    report = await run_audit(judge, "f", "model", cases, attack_numbers=10)
+    await judge.aclose()
+    assert report.sources["s"]["kind"] == "numeric"
+    assert report.sources["s"]["kappa"].value == 1.0
+    assert report.sources["q"]["kind"] == "SQuAD2"
+    assert report.sources["labelled"]["kind"] == "open QA"
+    assert report.recall.n == 2
+    assert any(bar.name == "kappa, numeric: s" and bar.passed for bar in report.bars)
+
+
+def test_a_row_without_a_label_is_refused(tmp_path: Path) -> None:
+    row = {key: value for key, value in LABELLED[0].items() if key != "correct"}
+    with pytest.raises(DataError, match=":1: 'correct'"):
+        read_labelled(labelled_file(tmp_path, [row]))
+
+
+async def test_only_a_fresh_passing_report_of_this_judge_lets_train(tmp_path: Path) -> None:
+    path = tmp_path / "runs" / "audit.json"
+    with pytest.raises(AuditError, match="no audit report"):
+        require_passing_audit(path, "f")
+    write_report(await audited(lambda p, a, n: is_right(p, a)), path)
+    require_passing_audit(path, "f")
+    with pytest.raises(AuditError, match="this one is g"):
+        require_passing_audit(path, "g")
+    with pytest.raises(AuditError, match="days old"):
+        require_passing_audit(path, "f", max_age_days=0.0)
+    write_report(await audited(lambda p, a, n: True), path)
+    with pytest.raises(AuditError, match=r"failed its audit \(precision"):
+        require_passing_audit(path, "f")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"time": "x"}'])
+def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "audit.json"
+    path.write_text(text)
+    with pytest.raises(AuditError, match="not an audit report"):
+        require_passing_audit(path, "f")
+
+
+async def test_the_report_is_shown_in_tables(tmp_path: Path) -> None:
+    report = await audited(lambda p, a, n: True)
+    console = Console(record=True, width=160)
+    console.print(render_report(report))
+    text = console.export_text()
+    assert "audit failed" in text
+    assert "attacks accepted" in text
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(OutputError):
+        write_report(report, blocked / "audit.json")
+
+
+def test_kappa_and_wilson_by_hand() -> None:
+    # 45 + 40 agree of 100; said 55, was 50: chance .5, kappa (.85 - .5) / .5
+    pairs = [(True, True)] * 45 + [(True, False)] * 10 + [(False, True)] * 5 + [(False, False)] * 40
+    assert cohen_kappa(pairs) == pytest.approx(0.7)
+    interval = kappa_interval(pairs)
+    assert interval.low < 0.7 < interval.high
+    assert cohen_kappa([(True, True)]) is None
+    assert kappa_interval([]).value is None
+    # Wilson (1927): 10 of 10 -> lower end 10 / (10 + 1.96^2)
+    assert wilson(10, 10).low == pytest.approx(10 / (10 + 1.96**2))
+    assert wilson(0, 0).value is None

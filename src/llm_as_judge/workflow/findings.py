@@ -1,0 +1,108 @@
+"""What the check can find, each with its code and the hint for mending it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from llm_as_judge.types import Diagnostic
+
+__all__ = ["RULES", "Finding", "Repair", "Rule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of finding; docs/programs.md is made from these."""
+
+    title: str
+    hint: str
+
+
+RULES: dict[str, Rule] = {
+    "W100": Rule("there is no program", "write the program in one ```python block"),
+    "W101": Rule("this is not Python", "write complete, plain Python"),
+    "W102": Rule("class Workflow is missing", "define `class Workflow:` at the top level"),
+    "W103": Rule("async __call__ is missing", "define `async def __call__(self, problem)`"),
+    "W104": Rule(
+        "__call__ takes other arguments than a problem gives",
+        "use `(self, problem)`, for code tasks `(self, problem, entry_point)`",
+    ),
+    "W105": Rule("__init__ takes other arguments", "use `(self, name, llm_config, dataset)`"),
+    "W106": Rule("this import is not available", "use the operators and the allowed modules"),
+    "W107": Rule(
+        "statement outside the class that does work",
+        "keep imports, constants, functions and the class at the top level",
+    ),
+    "W108": Rule(
+        "`operator` and `create_llm_instance` are given", "leave out this import (repaired)"
+    ),
+    "W109": Rule("the program is too complex to be checked", "write a shorter program"),
+    "W110": Rule("this name is not available to a program", "use operators and plain Python"),
+    "W201": Rule("there is no such operator", "use one of the documented operators"),
+    "W202": Rule(
+        "the operator is not created", "add `self.NAME = operator.CLASS(self.llm)` to __init__"
+    ),
+    "W203": Rule("an operator is created with other arguments", "write `operator.CLASS(self.llm)`"),
+    "W204": Rule("the operator has no such argument", "use the documented arguments"),
+    "W205": Rule("an argument of the operator is missing", "give every required argument"),
+    "W206": Rule("an argument is given twice, or too many are", "give each argument once"),
+    "W207": Rule(
+        "the argument has the wrong type", 'give texts: `result["key"]`, `[a["key"], b["key"]]`'
+    ),
+    "W208": Rule("the result has no such key", "read one of the operator's result keys"),
+    "W209": Rule("no operator is called", "call an operator: only they ask the model"),
+    "W210": Rule(
+        "an operator or the model is used in a way that cannot be followed",
+        "call operators directly: `await self.NAME(...)`",
+    ),
+    "W301": Rule("the call is not awaited", "write `await` before the call (repaired)"),
+    "W302": Rule("the name is not defined", "assign or import it first"),
+    "W303": Rule(
+        "the name may have no value here", "give it a value before the branch or loop (repaired)"
+    ),
+    "W304": Rule("the attribute is never set", "set it in __init__"),
+    "W305": Rule("await is used where it does not work", "await in a plain statement of __call__"),
+    "W401": Rule(
+        "the argument holds nothing that an operator produced",
+        "give the result of an earlier operator call",
+    ),
+    "W402": Rule(
+        "the list holds an item that no operator produced", "put only operator results into it"
+    ),
+    "W403": Rule(
+        "the returned answer comes from no operator", 'return an operator\'s `result["key"]`'
+    ),
+    "W404": Rule(
+        "the returned answer does not depend on the problem", "give `problem` to the operators"
+    ),
+    "W501": Rule("a path ends without an answer", "end every path with `return answer, 0.0`"),
+    "W502": Rule("the answer is returned alone", "write `return answer, 0.0` (repaired)"),
+    "W503": Rule("a whole result is returned", 'return its text: `result["key"]`'),
+    "W601": Rule("the loop has no known bound", "write `for _ in range(3):` or slice the list"),
+    "W602": Rule("the function calls itself", "use a loop with a bound"),
+    "W603": Rule("the program may make too many model calls", "use fewer or shorter loops"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A deterministic change of the tree that removes a finding."""
+
+    name: str
+    """Written into ``Program.repairs``."""
+    apply: Callable[[ast.Module], None]
+    """Changes the checked tree in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    code: str
+    line: int
+    detail: str
+    repair: Repair | None = None
+
+    def as_diagnostic(self) -> Diagnostic:
+        rule = RULES[self.code]
+        message = f"{rule.title}: {self.detail}" if self.detail else rule.title
+        return Diagnostic(self.code, self.line, message, rule.hint)

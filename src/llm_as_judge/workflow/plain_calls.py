@@ -1,0 +1,289 @@
+"""Follows calls of builtins and of the allowed modules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from llm_as_judge.workflow.containers import Containers, Given
+from llm_as_judge.workflow.frames import Frame
+from llm_as_judge.workflow.values import ANY, NONE, Value, joined
+
+__all__ = ["PlainCalls"]
+
+_COPIES = frozenset({"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"})
+_PICKS = frozenset({"max", "min", "next"})
+_NUMBERS = frozenset(
+    {
+        "len",
+        "int",
+        "float",
+        "bool",
+        "abs",
+        "round",
+        "sum",
+        "any",
+        "all",
+        "isinstance",
+        "issubclass",
+        "hash",
+        "id",
+        "ord",
+        "pow",
+        "divmod",
+        "callable",
+        "hasattr",
+        "complex",
+    }
+)
+_TEXTS = frozenset({"str", "repr", "format", "chr", "ascii", "hex", "bin", "oct"})
+
+
+class PlainCalls(Containers):
+    """Builtins, ``asyncio`` and the other modules."""
+
+    def call_each(
+        self,
+        function: Value,
+        element: Value | None,
+        times: int | None,
+        frame: Frame,
+        node: ast.Call,
+    ) -> Value:
+        """A function handed to ``map``, ``max(key=)`` and the like: followed once."""
+        if function.kind == "operator":
+            self.report("W210", node, "an operator is handed on uncalled")
+        if function.kind != "function":
+            return ANY
+        before = frame.state.cost if frame.state else 0
+        value = self.call_function(function, node, [element or ANY], {}, frame)
+        if isinstance(function.node, ast.AsyncFunctionDef):
+            value = self.pending(node, function.node.name, value)
+        self.multiply(before, times, frame, node)
+        return value
+
+    def pending(self, node: ast.Call, name: str, element: Value) -> Value:
+        """What an un-awaited call gives."""
+        self.created_calls[id(node)] = (node, name)
+        return Value("pending", labels=element.labels, element=element, calls=frozenset({id(node)}))
+
+    # -------------------------------------------------------------------------------- builtins
+    def builtin_call(self, name: str, given: Given, frame: Frame) -> Value:
+        if name == "range":
+            return _range(given)
+        if name in ("map", "filter"):
+            return self._mapped(name, given, frame)
+        values = [self._followed(value, given, frame) for value in given.every]
+        labels = frozenset[str]().union(*(value.labels for value in values))
+        if name in _NUMBERS:
+            return Value("number", labels=labels)
+        if name in _TEXTS:
+            return Value("text", labels=labels)
+        if name == "dict":
+            return _dict(given, labels)
+        if name in _COPIES:
+            return _copied(name, given)
+        if name == "enumerate":
+            number_and_item = (Value("number"), self.item_of(given.first))
+            return _rows(given.first, number_and_item, labels)
+        if name == "zip":
+            return _zipped(given, tuple(self.item_of(v) for v in given.positional), labels)
+        if name in _PICKS:
+            return self._picked(given, labels)
+        return NONE if name == "print" else Value(labels=labels, calls=given.calls)
+
+    def _followed(self, value: Value, given: Given, frame: Frame) -> Value:
+        if value.kind == "function":
+            source = next((v for v in given.positional if v.kind in ("list", "any")), ANY)
+            return self.call_each(
+                value, source.element or source, source.longest, frame, given.node
+            )
+        return value if value.kind == "list" else self.plain(value)
+
+    def _mapped(self, name: str, given: Given, frame: Frame) -> Value:
+        sources = given.positional[1:]
+        source = sources[0] if sources else ANY
+        element = self.item_of(source)
+        made = self.call_each(given.first, element, source.longest, frame, given.node)
+        if name == "filter":
+            return replace(source, items=None, shortest=0)
+        made = made.labelled(given.labels) if given.first.kind != "function" else made
+        return Value(
+            "list", labels=made.labels, element=made, shortest=source.shortest,
+            longest=source.longest, endless=source.endless, calls=made.calls,
+        )  # fmt: skip
+
+    def _picked(self, given: Given, labels: frozenset[str]) -> Value:
+        plain = [v for k, v in given.named.items() if k not in ("key", "default")]
+        sources = [*given.positional, *plain]
+        if len(sources) == 1 or (sources and sources[0].kind == "list"):
+            picked = self.item_of(sources[0])
+        else:
+            picked = joined(sources) or ANY
+        return replace(picked, labels=picked.labels | labels, shortest=0)
+
+    # --------------------------------------------------------------------------------- modules
+    def module_call(self, name: str, given: Given, frame: Frame) -> Value:
+        if (follow := _ASYNCIO.get(name)) is not None:
+            return follow(self, given)
+        for value in given.every:
+            self._followed(value, given, frame)
+        if name in ("asyncio.run", "asyncio.get_event_loop().run_until_complete"):
+            self.mark_awaited(given.first)
+            self.report("W305", given.node, f"{name} inside a program that already runs")
+        labels = given.labels
+        if name in ("itertools.count", "itertools.cycle"):
+            return Value("list", labels, element=given.first.element, endless=True, shortest=1)
+        if name == "itertools.repeat":
+            endless = len(given.positional) < 2
+            return Value("list", labels, element=given.first, endless=endless)
+        if name in ("itertools.chain", "collections.deque"):
+            return self._chained(name, given)
+        if name in (
+            "random.sample",
+            "random.choices",
+            "random.choice",
+            "copy.copy",
+            "copy.deepcopy",
+        ):
+            return self._sampled(name, given)
+        if name.startswith(("re.sub", "json.dumps", "string.", "textwrap.")):
+            return Value("text", labels=labels)
+        return Value(labels=labels, element=_counted_item(given), calls=given.calls)
+
+    def _chained(self, name: str, given: Given) -> Value:
+        sources = given.positional if name == "itertools.chain" else given.positional[:1]
+        lengths = [v.longest for v in sources]
+        known = [length for length in lengths if length is not None]
+        return Value(
+            "list",
+            given.labels,
+            element=joined(self.item_of(v) for v in sources),
+            longest=sum(known) if len(known) == len(lengths) else None,
+            foreign=any(v.foreign for v in sources),
+            calls=given.calls,
+        )
+
+    def _sampled(self, name: str, given: Given) -> Value:
+        if name == "random.choice":
+            return self.item_of(given.first)
+        return given.first if name.startswith("copy.") else replace(given.first, items=None)
+
+    def gathered(self, given: Given) -> Value:
+        """``asyncio.gather(a, b)``, ``asyncio.gather(*calls)``."""
+        self.mark_awaited(Value(calls=given.calls))
+        if given.unknown:
+            (*known, rest) = given.positional
+            element = joined(_outcome(v) for v in [*known, rest.element or ANY])
+            extra = len(known)
+            longest = None if rest.longest is None else rest.longest + extra
+            results = Value(
+                "list", given.labels, element=element, shortest=rest.shortest + extra,
+                longest=longest, foreign=rest.foreign,
+            )  # fmt: skip
+        else:
+            outcomes = tuple(_outcome(v) for v in given.positional)
+            results = Value(
+                "list", given.labels, items=outcomes, element=joined(outcomes),
+                shortest=len(outcomes), longest=len(outcomes),
+            )  # fmt: skip
+        return self.pending(given.node, "asyncio.gather", results)
+
+    def scheduled(self, given: Given) -> Value:
+        """``create_task``, ``wait_for``, ``shield``: the call's own outcome, to be awaited."""
+        self.mark_awaited(given.first)
+        outcome = _outcome(given.first)
+        return self.pending(given.node, ast.unparse(given.node.func), outcome)
+
+    def completed(self, given: Given) -> Value:
+        """``asyncio.as_completed(calls)``: the calls again, each to be awaited."""
+        return replace(given.first, items=None)
+
+    def waited(self, given: Given) -> Value:
+        """``asyncio.wait(calls)``: (done, pending)."""
+        self.mark_awaited(given.first)
+        done = Value("list", given.labels, element=self.item_of(given.first))
+        both = Value("list", given.labels, items=(done, done), element=done)
+        return self.pending(given.node, "asyncio.wait", both)
+
+    def slept(self, given: Given) -> Value:
+        return Value("pending", element=NONE)
+
+
+_ASYNCIO: dict[str, Callable[[Any, Given], Value]] = {
+    "asyncio.gather": PlainCalls.gathered,
+    "asyncio.create_task": PlainCalls.scheduled,
+    "asyncio.ensure_future": PlainCalls.scheduled,
+    "asyncio.wait_for": PlainCalls.scheduled,
+    "asyncio.shield": PlainCalls.scheduled,
+    "asyncio.as_completed": PlainCalls.completed,
+    "asyncio.wait": PlainCalls.waited,
+    "asyncio.sleep": PlainCalls.slept,
+}
+
+
+def _outcome(value: Value) -> Value:
+    if value.kind == "pending":
+        return value.element or Value(labels=value.labels)
+    return Value(labels=value.labels, element=value.element)
+
+
+def _counted_item(given: Given) -> Value | None:
+    """What comes out of ``Counter(items)`` and other collections made of one."""
+    return given.first.element
+
+
+def _range(given: Given) -> Value:
+    numbers = [value.constant for value in given.positional]
+    length: int | None = None
+    if numbers and all(type(number) is int for number in numbers):
+        try:
+            length = len(range(*[n for n in numbers if isinstance(n, int)]))
+        except (ValueError, TypeError, OverflowError):
+            length = None
+    labels = given.labels
+    return Value(
+        "list", labels, element=Value("number", labels), shortest=length or 0, longest=length
+    )
+
+
+def _dict(given: Given, labels: frozenset[str]) -> Value:
+    known = not given.positional and not given.unknown
+    values = given.every
+    return Value(
+        "dict", labels, mapping=dict(given.named) if known else None, element=joined(values),
+        longest=len(given.named) if known else None, calls=given.calls,
+    )  # fmt: skip
+
+
+def _copied(name: str, given: Given) -> Value:
+    source = given.first
+    if not given.positional:
+        return Value("list", items=(), longest=0)
+    if source.kind == "list":
+        ordered = name in ("list", "tuple", "iter")
+        shortest = min(1, source.shortest) if "set" in name else source.shortest
+        return replace(source, items=source.items if ordered else None, shortest=shortest)
+    element = Value("text", source.labels) if source.kind == "text" else source.element
+    return Value("list", given.labels, element=element, foreign=not source.labels)
+
+
+def _rows(source: Value, row: tuple[Value, ...], labels: frozenset[str]) -> Value:
+    item = Value("list", labels, items=row, element=joined(row), calls=source.calls)
+    return Value(
+        "list", labels, element=item, shortest=source.shortest, longest=source.longest,
+        endless=source.endless, calls=source.calls,
+    )  # fmt: skip
+
+
+def _zipped(given: Given, row: tuple[Value, ...], labels: frozenset[str]) -> Value:
+    lengths = [v.longest for v in given.positional if v.longest is not None]
+    item = Value("list", labels, items=row, element=joined(row), calls=given.calls)
+    return Value(
+        "list", labels, element=item, calls=given.calls,
+        shortest=min((v.shortest for v in given.positional), default=0),
+        longest=min(lengths, default=None),
+        endless=bool(given.positional) and all(v.endless for v in given.positional),
+    )  # fmt: skip

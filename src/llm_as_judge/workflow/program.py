@@ -1,0 +1,124 @@
+"""From the policy's reply to a checked program."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from typing import Literal
+
+from llm_as_judge.operators import Registry, registry
+from llm_as_judge.operators.syntax import UnparsableError, parse_python
+from llm_as_judge.types import Diagnostic, Domain, Program
+from llm_as_judge.workflow.analysis import CheckOptions
+from llm_as_judge.workflow.canonical import canonical_hash, text_hash
+from llm_as_judge.workflow.check import Checked, check, pair_up
+from llm_as_judge.workflow.findings import Finding
+from llm_as_judge.workflow.given import wrap_body
+
+__all__ = ["ProgramForm", "extract", "parse_program"]
+
+ProgramForm = Literal["class", "body"]
+"""``class``: the whole ``class Workflow``. ``body``: the statements of its ``__call__``, where
+operators are names: ``draft = await answer_generate(input=problem)``."""
+
+DEFAULT_MAX_CALLS = 32
+MAX_REPAIR_ROUNDS = 4
+MAX_DIAGNOSTICS = 20
+MAX_KEPT_CHARACTERS = 100_000
+"""Of a reply that holds no program, this much is kept as ``source``."""
+
+_FENCE = re.compile(r"^[ \t]*```[ \t]*python[ \t]*\r?\n", re.MULTILINE | re.IGNORECASE)
+_FENCE_END = re.compile(r"^[ \t]*```", re.MULTILINE)
+
+
+def extract(reply: str) -> str:
+    """The program text of a reply: the first ```python block, or else the whole reply.
+
+    A block that is never closed runs to the end of the reply.
+    """
+    opening = _FENCE.search(reply)
+    if opening is None:
+        return reply.strip("\n")
+    closing = _FENCE_END.search(reply, opening.end())
+    return reply[opening.end() : closing.start() if closing else len(reply)].strip("\n")
+
+
+def parse_program(
+    text: str,
+    domain: Domain,
+    form: ProgramForm = "class",
+    *,
+    max_calls: int = DEFAULT_MAX_CALLS,
+    operators: Registry | None = None,
+) -> Program:
+    """The checked program in a reply; never raises for what the reply holds.
+
+    Args:
+        text: the policy's reply.
+        domain: of the problem: code programs are given ``entry_point``.
+        max_calls: executor calls that one run may make in the worst case.
+        operators: the registry; None = the shipped one.
+    Returns:
+        ``runnable`` is the class form, empty when a finding remains that no repair removes.
+        ``source`` is empty when the reply holds no program at all.
+    """
+    operators = registry() if operators is None else operators
+    source = extract(text)
+    try:
+        tree = parse_python(textwrap.dedent(source) if form == "body" else source)
+    except UnparsableError as error:
+        return _unreadable(source, Diagnostic("W101", error.line, error.message))
+    if all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in tree.body):
+        return _unreadable("", Diagnostic("W100", 0, "there is no program in the reply"))
+    if form == "body":
+        tree = wrap_body(tree, operators, domain)
+    options = CheckOptions(operators, domain, max_calls, wants_tuple=form == "class")
+    return _checked_program(source, tree, options, form)
+
+
+def _unreadable(source: str, finding: Diagnostic) -> Program:
+    hint = Finding(finding.code, finding.line, finding.message).as_diagnostic()
+    kept = source[:MAX_KEPT_CHARACTERS]
+    return Program(kept, "", diagnostics=(hint,), hash=text_hash(kept))
+
+
+def _checked_program(
+    source: str, tree: ast.Module, options: CheckOptions, form: ProgramForm
+) -> Program:
+    first = check(tree, options)
+    last, repairs = _repaired(tree, first, options)
+    runs = not last.findings
+    runnable = ""
+    if runs:
+        if form == "body":
+            for lone in last.lone_returns:
+                pair_up(lone)
+        as_written = form == "class" and not repairs
+        runnable = source if as_written else ast.unparse(ast.fix_missing_locations(tree))
+    return Program(
+        source=source,
+        runnable=runnable,
+        operators=last.operators,
+        diagnostics=tuple(f.as_diagnostic() for f in first.findings[:MAX_DIAGNOSTICS]),
+        repairs=repairs if runs else (),
+        worst_case_calls=last.worst_case_calls,
+        hash=canonical_hash(tree, options.operators),
+    )
+
+
+def _repaired(
+    tree: ast.Module, first: Checked, options: CheckOptions
+) -> tuple[Checked, tuple[str, ...]]:
+    """Applies repairs to ``tree`` until nothing is found, or no repair is left to try."""
+    checked, repairs = first, dict[str, None]()
+    for _ in range(MAX_REPAIR_ROUNDS):
+        if not checked.findings or any(f.repair is None for f in checked.findings):
+            break
+        for finding in checked.findings:
+            assert finding.repair is not None
+            finding.repair.apply(tree)
+            repairs.setdefault(finding.repair.name)
+        ast.fix_missing_locations(tree)
+        checked = check(tree, options)
+    return checked, tuple(repairs)

@@ -1,0 +1,110 @@
+"""A checked program and a problem -> what happened when it ran."""
+
+from __future__ import annotations
+
+import time
+
+from llm_as_judge.operators import (
+    ExecutionRoom,
+    OperatorService,
+    OperatorSettings,
+    Registry,
+    load_enhancements,
+    registry,
+)
+from llm_as_judge.operators.prompts import Enhancement
+from llm_as_judge.types import (
+    ChatModel,
+    Execution,
+    ExecutionStatus,
+    Json,
+    Limits,
+    Problem,
+    Program,
+    Sandbox,
+    SandboxResult,
+)
+
+__all__ = ["run_program"]
+
+_STATUS: dict[str, ExecutionStatus] = {
+    "ok": "ok",
+    "error": "crashed",
+    "timeout": "timeout",
+    "limit": "crashed",
+    "died": "crashed",
+}
+
+
+async def run_program(
+    program: Program,
+    problem: Problem,
+    *,
+    executor: ChatModel,
+    sandbox: Sandbox,
+    limits: Limits,
+    settings: OperatorSettings | None = None,
+    operators: Registry | None = None,
+    enhancements: tuple[Enhancement, ...] | None = None,
+) -> Execution:
+    """Runs ``program.runnable`` in the sandbox; its operator calls are answered here.
+
+    Args:
+        executor: for group-shared draws, wrapped by the caller.
+        limits: of the whole run, the time that the executor takes included.
+        settings: how operators call the executor.
+        enhancements: layer 2; None = the shipped rules, () = none.
+    Returns:
+        ``malformed`` and ``rejected`` without a run. The answer is text, stripped; what the
+        program says about its cost is ignored.
+    Raises:
+        EndpointError: the executor gave no reply.
+        SandboxError: the sandbox broke.
+    """
+    if not program.runnable:
+        return _not_run(program)
+    rules = load_enhancements() if enhancements is None else enhancements
+    room = ExecutionRoom(executor, sandbox, problem, settings or OperatorSettings(), rules)
+    service = OperatorService(registry() if operators is None else operators, room)
+    started = time.monotonic()
+    result = await sandbox.run_workflow(program.runnable, call_arguments(problem), service, limits)
+    answer = answer_text(result.value) if result.status == "ok" else ""
+    return Execution(
+        status=_status(result, answer),
+        answer=answer,
+        calls=service.calls,
+        seconds=time.monotonic() - started,
+        error=result.error,
+    )
+
+
+def _not_run(program: Program) -> Execution:
+    first = program.diagnostics[0] if program.diagnostics else None
+    error = f"{first.code} line {first.line}: {first.message}" if first else ""
+    return Execution("rejected" if program.source else "malformed", error=error)
+
+
+def _status(result: SandboxResult, answer: str) -> ExecutionStatus:
+    status = _STATUS[result.status]
+    return "no_answer" if status == "ok" and not answer else status
+
+
+def call_arguments(problem: Problem) -> dict[str, Json]:
+    """Arguments of ``__call__`` by name; the sandbox passes those that its signature has.
+
+    ``test`` is what a solver may see; hidden tests never reach a program.
+    """
+    arguments: dict[str, Json] = {"problem": problem.statement(), "dataset": problem.dataset}
+    if problem.domain == "code":
+        arguments["entry_point"] = problem.entry_point
+        arguments["test"] = "\n".join(problem.visible_tests)
+    return arguments
+
+
+def answer_text(value: Json) -> str:
+    """The answer as text: None is nothing, a whole float loses its ``.0``."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return str(value).strip()

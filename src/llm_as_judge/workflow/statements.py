@@ -1,0 +1,331 @@
+"""Follows statements on every path: assignments, branches, try, returns, functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from llm_as_judge.workflow.calls import Calls
+from llm_as_judge.workflow.frames import Frame, Return, State, join_states, local_names
+from llm_as_judge.workflow.loops import Loops
+from llm_as_judge.workflow.values import ANY, NO_CONSTANT, NONE, Value, join, joined
+from llm_as_judge.workflow.vocabulary import ALLOWED_MODULES
+
+__all__ = ["Statements"]
+
+_IGNORED = (ast.Pass, ast.Global, ast.Nonlocal)
+
+
+class Statements(Loops, Calls):
+    """The whole of the check that follows a function's body."""
+
+    def follow(self, body: Sequence[ast.stmt], frame: Frame) -> None:
+        """Follows ``body`` from ``frame.state``, and leaves there the state after it."""
+        for statement in body:
+            if frame.state is None:
+                return
+            self.step()
+            for snapshots in frame.snapshots:
+                snapshots.append(frame.state.copy())
+            if isinstance(statement, _IGNORED):
+                continue
+            getattr(self, _FOLLOW.get(type(statement), "other_statement"))(statement, frame)
+
+    def other_statement(self, node: ast.stmt, frame: Frame) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.plain(self.value(child, frame))
+
+    # ------------------------------------------------------------------------------ assignments
+    def assignment(self, node: ast.Assign, frame: Frame) -> None:
+        value = self.value(node.value, frame)
+        for target in node.targets:
+            self.bind_target(target, value, frame)
+
+    def annotated(self, node: ast.AnnAssign, frame: Frame) -> None:
+        if node.value is not None:
+            self.bind_target(node.target, self.value(node.value, frame), frame)
+
+    def augmented(self, node: ast.AugAssign, frame: Frame) -> None:
+        loaded: ast.expr = node.target
+        if isinstance(loaded, ast.Name):
+            loaded = ast.copy_location(ast.Name(loaded.id, ast.Load()), loaded)
+        operation = ast.BinOp(left=loaded, op=node.op, right=node.value)
+        value = self.value(ast.copy_location(operation, node), frame)
+        self.bind_target(node.target, value, frame)
+
+    def expression(self, node: ast.Expr, frame: Frame) -> None:
+        value = self.value(node.value, frame)
+        if value.kind == "pending":
+            self.report_unawaited(value)
+
+    def deletion(self, node: ast.Delete, frame: Frame) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name) and frame.state is not None:
+                self.value(ast.copy_location(ast.Name(target.id, ast.Load()), target), frame)
+                frame.state.variables.pop(target.id, None)
+
+    # --------------------------------------------------------------------------------- branches
+    def branch(self, node: ast.If, frame: Frame) -> None:
+        test = self.plain(self.value(node.test, frame), " in a condition")
+        ends: list[State | None] = []
+        before = frame.state
+        for body, taken in ((node.body, True), (node.orelse, False)):
+            if test.constant is not NO_CONSTANT and bool(test.constant) is not taken:
+                continue
+            frame.state = before.copy() if before is not None else None
+            self.follow(body, frame)
+            ends.append(frame.state)
+        frame.state = join_states(ends)
+
+    def match(self, node: ast.Match, frame: Frame) -> None:
+        subject = self.plain(self.value(node.subject, frame))
+        ends: list[State | None] = []
+        before = frame.state
+        exhaustive = False
+        for case in node.cases:
+            frame.state = before.copy() if before is not None else None
+            for part in ast.walk(case.pattern):
+                name = getattr(part, "name", None) or getattr(part, "rest", None)
+                if isinstance(name, str):
+                    self.assign(name, Value(labels=subject.labels), frame)
+            if case.guard is not None:
+                self.plain(self.value(case.guard, frame))
+            self.follow(case.body, frame)
+            ends.append(frame.state)
+            wild = isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
+            exhaustive = exhaustive or (wild and case.guard is None)
+        frame.state = join_states(ends if exhaustive else [*ends, before])
+
+    def attempt(self, node: ast.Try, frame: Frame) -> None:
+        """``try``: a handler may be entered from before each statement of the body."""
+        first_return = len(frame.returns)
+        snapshots: list[State] = []
+        frame.snapshots.append(snapshots)
+        self.follow(node.body, frame)
+        frame.snapshots.pop()
+        self.follow(node.orelse, frame)
+        ends = [frame.state]
+        entry = join_states(snapshots)
+        for handler in node.handlers:
+            frame.state = entry.copy() if entry is not None else None
+            if handler.type is not None:
+                self.value(handler.type, frame)
+            if handler.name:
+                self.assign(handler.name, Value("any"), frame)
+            frame.handlers += 1
+            self.follow(handler.body, frame)
+            frame.handlers -= 1
+            ends.append(frame.state)
+        frame.state = join_states(ends)
+        if node.finalbody:
+            self._finally(node.finalbody, frame, frame.returns[first_return:])
+
+    def _finally(self, body: list[ast.stmt], frame: Frame, returns: list[Return]) -> None:
+        if frame.state is not None:
+            self.follow(body, frame)
+        elif (leaving := join_states(r.state for r in returns)) is not None:
+            frame.state = leaving
+            self.follow(body, frame)
+            frame.state = None
+
+    def context(self, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
+        for item in node.items:
+            value = self.plain(self.value(item.context_expr, frame))
+            if item.optional_vars is not None:
+                self.bind_target(item.optional_vars, value, frame)
+        self.follow(node.body, frame)
+
+    # --------------------------------------------------------------------------- leaving a path
+    def returned(self, node: ast.Return, frame: Frame) -> None:
+        value = NONE if node.value is None else self.value(node.value, frame)
+        if frame.state is not None:
+            frame.returns.append(Return(node, value, frame.state, bool(frame.handlers)))
+        frame.state = None
+
+    def yielded(self, node: ast.Yield, frame: Frame) -> Value:
+        value = NONE if node.value is None else self.value(node.value, frame)
+        frame.yields.append(value)
+        return ANY
+
+    def raised(self, node: ast.Raise, frame: Frame) -> None:
+        self.other_statement(node, frame)
+        frame.state = None
+
+    # ---------------------------------------------------------------------- names from elsewhere
+    def imported(self, node: ast.Import, frame: Frame) -> None:
+        for alias in node.names:
+            if self.allowed_import(alias.name, node):
+                root = alias.name if alias.asname else alias.name.partition(".")[0]
+                module = Value("module", names=frozenset({root}))
+                self.assign(alias.asname or root, module, frame)
+
+    def imported_from(self, node: ast.ImportFrom, frame: Frame) -> None:
+        module = node.module or ""
+        if not self.allowed_import("." * node.level + module, node):
+            return
+        for alias in node.names:
+            path = frozenset({f"{module}.{alias.name}"})
+            self.assign(alias.asname or alias.name, Value("class", names=path), frame)
+
+    def allowed_import(self, name: str, node: ast.Import | ast.ImportFrom) -> bool:
+        """True for an allowed module; else notes a finding and binds what the import would."""
+        if name.partition(".")[0] in ALLOWED_MODULES:
+            return True
+        self.report("W106", node, name)
+        for alias in node.names:
+            self.assign((alias.asname or alias.name).partition(".")[0], ANY, self.module)
+        return False
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+        for decorator in node.decorator_list:
+            self.value(decorator, frame)
+        self.annotations(node, frame)
+        self.assign(node.name, Value("function", node=node, frame=frame), frame)
+
+    def annotations(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+        """Annotations are evaluated when the function is defined: their names must exist."""
+        every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        written = [argument.annotation for argument in every] + [node.returns]
+        for annotation in written:
+            if annotation is not None:
+                self.value(annotation, frame)
+
+    def inner_class(self, node: ast.ClassDef, frame: Frame) -> None:
+        """A class beside ``Workflow``: its body is followed, its instances are not."""
+        for base in node.bases:
+            self.value(base, frame)
+        inner = Frame(node, local_names(node), frame)
+        self.follow([s for s in node.body if not isinstance(s, _FUNCTIONS)], inner)
+        for method in node.body:
+            if isinstance(method, _FUNCTIONS):
+                for part in ast.walk(method):
+                    if isinstance(part, ast.Attribute) and part.attr in self.call_names:
+                        self.report("W210", part, f"{part.attr} inside class {node.name}")
+        self.assign(node.name, Value("any", names=frozenset({node.name})), frame)
+
+    # --------------------------------------------------------------------------------- functions
+    def call_function(
+        self,
+        function: Value,
+        call: ast.Call,
+        positional: list[Value],
+        named: dict[str, Value],
+        frame: Frame,
+    ) -> Value:
+        node = function.node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return ANY
+        if node in self.following:
+            self.report("W602", call, getattr(node, "name", "lambda"))
+            return ANY
+        inner = Frame(node, self.locals_of(node), function.frame)
+        parameters = self._bind_parameters(node, function, positional, named, inner)
+        self.following.append(node)
+        if isinstance(node, ast.Lambda):
+            value = self.value(node.body, inner)
+            cost = inner.state.cost if inner.state else 0
+        else:
+            self.follow(node.body, inner)
+            value = _function_value(node, inner)
+            costs = [r.state.cost for r in inner.returns]
+            cost = max([*costs, inner.state.cost if inner.state else 0])
+        self.following.pop()
+        self.spend(cost, frame)
+        self._write_back(call, parameters, inner, frame)
+        return value
+
+    def _bind_parameters(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        function: Value,
+        positional: list[Value],
+        named: dict[str, Value],
+        inner: Frame,
+    ) -> list[str]:
+        arguments = node.args
+        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        defaults = dict(zip(reversed(names), reversed(arguments.defaults), strict=False))
+        defaults |= {
+            a.arg: d
+            for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            if d is not None
+        }
+        values: dict[str, Value] = {}
+        if "self" in function.names and names and not _is_static(node):
+            values[names.pop(0)] = Value("self")
+        values |= dict(zip(names, positional, strict=False))
+        if arguments.vararg is not None:
+            rest = positional[len(names) :]
+            labels = frozenset[str]().union(*(v.labels for v in rest))
+            values[arguments.vararg.arg] = Value("list", labels, element=joined(rest))
+        values |= named
+        for name in self.locals_of(node):
+            if name not in values and name in defaults:
+                values[name] = self.value(defaults[name], function.frame or self.module)
+        for name in (*names, *(a.arg for a in arguments.kwonlyargs)):
+            values.setdefault(name, ANY)
+        if arguments.kwarg is not None:
+            values.setdefault(arguments.kwarg.arg, Value("dict"))
+        for name, value in values.items():
+            if name in inner.locals:
+                self.assign(name, value, inner)
+        return names
+
+    def _write_back(
+        self, call: ast.Call, parameters: list[str], inner: Frame, frame: Frame
+    ) -> None:
+        """A list that the function filled is filled for its caller too."""
+        ends = [inner.state, *(r.state for r in inner.returns)]
+        end = join_states(ends)
+        for argument, name in zip(call.args, parameters, strict=False):
+            after = end.variables.get(name) if end is not None else None
+            if after is not None and after.kind == "list" and isinstance(argument, ast.Name):
+                self.store(argument, after, frame)
+
+    def locals_of(self, node: ast.AST) -> frozenset[str]:
+        if id(node) not in self.known_locals:
+            self.known_locals[id(node)] = local_names(node)
+        return self.known_locals[id(node)]
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+_FOLLOW: dict[type[ast.stmt], str] = {
+    ast.Assign: "assignment",
+    ast.AnnAssign: "annotated",
+    ast.AugAssign: "augmented",
+    ast.Expr: "expression",
+    ast.Delete: "deletion",
+    ast.If: "branch",
+    ast.Match: "match",
+    ast.Try: "attempt",
+    ast.With: "context",
+    ast.AsyncWith: "context",
+    ast.Return: "returned",
+    ast.Raise: "raised",
+    ast.Import: "imported",
+    ast.ImportFrom: "imported_from",
+    ast.FunctionDef: "function",
+    ast.AsyncFunctionDef: "function",
+    ast.ClassDef: "inner_class",
+    ast.For: "for_loop",
+    ast.AsyncFor: "for_loop",
+    ast.While: "while_loop",
+    ast.Break: "broken",
+    ast.Continue: "continued",
+}
+"""Kind of statement -> the method that follows it."""
+
+
+def _is_static(node: ast.AST) -> bool:
+    decorators = getattr(node, "decorator_list", [])
+    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
+
+
+def _function_value(node: ast.AST, inner: Frame) -> Value:
+    if inner.yields:
+        element = joined(inner.yields) or ANY
+        return Value("list", element.labels, element=element, calls=element.calls)
+    value = joined(r.value for r in inner.returns) or NONE
+    return join(value, NONE) if inner.state is not None and inner.returns else value

@@ -1,0 +1,56 @@
+"""Names that a program may use: builtins, modules, and what methods of plain values do."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ALLOWED_MODULES",
+    "BUILTINS",
+    "FORBIDDEN_NAMES",
+    "GIVEN_MODULES",
+    "MUTATING_METHODS",
+    "TEXT_METHODS",
+]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ALLOWED_MODULES = _words(
+    "asyncio bisect collections contextlib copy dataclasses datetime decimal difflib enum "
+    "fractions functools heapq itertools json logging math numbers random re statistics string "
+    "textwrap time typing unicodedata __future__ abc"
+)
+
+GIVEN_MODULES = ("workspace", "scripts", "operator", "metagpt")
+"""Where AFlow's programs import `operator` and `create_llm_instance` from: these are given."""
+
+FORBIDDEN_NAMES = _words(
+    "eval exec compile open input __import__ breakpoint globals locals vars help exit quit "
+    "memoryview delattr setattr"
+)
+
+BUILTINS = _words(
+    """
+    abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex dict
+    dir divmod enumerate filter float format frozenset getattr hasattr hash hex id int isinstance
+    issubclass iter len list map max min next object oct ord pow print property range repr
+    reversed round set slice sorted staticmethod str sum super tuple type zip
+    True False None Ellipsis NotImplemented __name__ __debug__
+    ArithmeticError AssertionError AttributeError BaseException EOFError Exception
+    FloatingPointError GeneratorExit ImportError IndexError KeyError KeyboardInterrupt
+    LookupError MemoryError ModuleNotFoundError NameError NotImplementedError OSError
+    OverflowError RecursionError RuntimeError StopAsyncIteration StopIteration SyntaxError
+    SystemExit TimeoutError TypeError UnboundLocalError UnicodeError ValueError Warning
+    ZeroDivisionError ConnectionError IOError EnvironmentError UserWarning
+    """
+)
+
+TEXT_METHODS = _words(
+    "strip lstrip rstrip lower upper title capitalize replace join format removeprefix "
+    "removesuffix casefold zfill ljust rjust center swapcase expandtabs translate"
+)
+
+MUTATING_METHODS = _words(
+    "append extend add update insert setdefault appendleft extendleft put put_nowait push"
+)

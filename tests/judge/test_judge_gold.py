@@ -14,7 +14,12 @@ from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import Problem
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    # The reader of upstream files leaves closing them to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
+]
 
 SAMPLE = Path(llm_as_judge.data.__file__).parent / "sample"
 UPSTREAM = Path(__file__).parents[3] / "shared" / "data"

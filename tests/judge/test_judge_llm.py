@@ -9,7 +9,8 @@ import pytest
 
 from llm_as_judge.errors import ConfigError, EndpointError
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.llm_judge import JudgePrompts, Opinion, Unreadable, read_opinion
+from llm_as_judge.judge.llm_judge import JudgePrompts
+from llm_as_judge.judge.opinion import Opinion, Unreadable, read_opinion
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.types import ChatReply, ChatRequest, Problem, Usage, Verdict
 

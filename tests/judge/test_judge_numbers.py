@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.judge.number import Quantity, compare_numbers, parse_number
+from llm_as_judge.judge.comparison import compare_numbers
+from llm_as_judge.judge.number import Quantity, parse_number
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,13 @@ from llm_as_judge.types import ChatModel, Limits, Problem, Sandbox, Verdict
 __all__ = ["RULE_MODULES", "Judge", "rules_fingerprint"]
 
 RULE_MODULES = [
+    "abstention",
     "cascade",
     "choice",
     "code",
+    "comparison",
     "extract",
+    "final",
     "latex",
     "math",
     "number",
@@ -38,6 +41,8 @@ RULE_MODULES = [
     "qa",
     "squad",
     "symbolic",
+    "units",
+    "wording",
 ]
 _ALGEBRA = ("math-verify", "latex2sympy2-extended", "sympy")
 _CLOSED_SETS = frozenset({"squad2", "squad_v2", "hotpotqa"})

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-__all__ = ["Quantity", "compare_numbers", "count_numbers", "parse_number"]
+from llm_as_judge.judge.units import CURRENCY, FAMILY_OF, singular
+
+__all__ = ["Quantity", "count_numbers", "parse_number"]
 
 _ONES = dict(
     zip(
@@ -58,91 +60,6 @@ _SCALES = {
     "trillion": 10**12,
 }
 _FACTORS = {**_SCALES, "dozen": 12, "k": 1000}
-
-_CURRENCY = {
-    "$": "dollar",
-    "US$": "dollar",
-    "€": "euro",
-    "£": "pound sterling",
-    "¥": "yen",
-    "₹": "rupee",
-}
-_FAMILIES: dict[str, dict[str, Fraction]] = {
-    "time": {
-        "second": Fraction(1),
-        "minute": Fraction(60),
-        "hour": Fraction(3600),
-        "day": Fraction(86400),
-        "week": Fraction(604800),
-        "month": Fraction(2629800),
-        "year": Fraction(31557600),
-    },
-    "length": {
-        "mm": Fraction(1, 1000),
-        "cm": Fraction(1, 100),
-        "m": Fraction(1),
-        "km": Fraction(1000),
-        "inch": Fraction(254, 10000),
-        "foot": Fraction(3048, 10000),
-        "yard": Fraction(9144, 10000),
-        "mile": Fraction(1609344, 1000),
-    },
-    "mass": {
-        "mg": Fraction(1, 1000),
-        "g": Fraction(1),
-        "kg": Fraction(1000),
-        "ounce": Fraction(28349523125, 10**9),
-        "pound": Fraction(45359237, 10**5),
-        "ton": Fraction(10**6),
-    },
-    "volume": {"ml": Fraction(1, 1000), "l": Fraction(1), "gallon": Fraction(3785411784, 10**9)},
-    "money": {"cent": Fraction(1), "dollar": Fraction(100)},
-    "angle": {"degree": Fraction(1), "radian": Fraction(180)},
-}
-_UNIT_NAMES = {
-    "sec": "second",
-    "secs": "second",
-    "s": "second",
-    "min": "minute",
-    "mins": "minute",
-    "hr": "hour",
-    "hrs": "hour",
-    "h": "hour",
-    "yr": "year",
-    "yrs": "year",
-    "millimeter": "mm",
-    "centimeter": "cm",
-    "meter": "m",
-    "kilometer": "km",
-    "millimetre": "mm",
-    "centimetre": "cm",
-    "metre": "m",
-    "kilometre": "km",
-    "in": "inch",
-    "inches": "inch",
-    "ft": "foot",
-    "feet": "foot",
-    "yd": "yard",
-    "mi": "mile",
-    "gram": "g",
-    "kilogram": "kg",
-    "milligram": "mg",
-    "oz": "ounce",
-    "lb": "pound",
-    "lbs": "pound",
-    "liter": "l",
-    "litre": "l",
-    "milliliter": "ml",
-    "millilitre": "ml",
-    "usd": "dollar",
-    "buck": "dollar",
-    "penny": "cent",
-    "pennies": "cent",
-    "deg": "degree",
-    "¢": "cent",
-    "°": "degree",
-}
-_FAMILY_OF = {unit: family for family, units in _FAMILIES.items() for unit in units}
 
 _SIGN = r"[-+]"
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
@@ -236,15 +153,8 @@ def _unit(text: str) -> tuple[str, bool, int]:
     words = [word for word in words if word not in {"of", "the", "a", "in", "total", "and"}]
     if not words:
         return "", percent, factor
-    words[0] = _singular(words[0])
+    words[0] = singular(words[0])
     return " ".join(words), percent, factor
-
-
-def _singular(word: str) -> str:
-    if word in _UNIT_NAMES:
-        return _UNIT_NAMES[word]
-    stem = word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 2 else word
-    return _UNIT_NAMES.get(stem, stem)
 
 
 def parse_number(text: str) -> Quantity | None:
@@ -260,7 +170,7 @@ def parse_number(text: str) -> Quantity | None:
     unit = ""
     negative = False
     if prefix:
-        unit = _CURRENCY[prefix.group("cur")]
+        unit = CURRENCY[prefix.group("cur")]
         negative = prefix.group("sign") == "-"
         text = text[prefix.end() :]
     match = _PLAIN.match(text)
@@ -297,7 +207,7 @@ def _is_unit(tail: str) -> bool:
     if any(word in _ONES or word in _TENS for word in words):
         return False
     first = words[0]
-    known = _singular(first) in _FAMILY_OF or first in _FACTORS
+    known = singular(first) in FAMILY_OF or first in _FACTORS
     return first not in _NOT_A_UNIT and "or" not in words and (known or len(first) > 1)
 
 
@@ -355,72 +265,3 @@ def count_numbers(text: str) -> list[Fraction]:
         Fraction(found.replace(",", "")) if not found.startswith(".") else Fraction("0" + found)
         for found in _ANY_NUMBER.findall(text)
     ]
-
-
-_DIRECT = re.compile(
-    r"\bhow (?:many|much)(?: more| fewer| less)?\s+((?:\w+\s*){1,2})|\bin (\w+)\s*\?"
-)
-_ASKS_PERCENT = re.compile(r"percent|per cent|%", re.IGNORECASE)
-
-
-def _ask(question: str) -> str:
-    """The sentence that asks: the last with a question mark, else the last one."""
-    sentences = [s for s in re.split(r"(?<=[.?!])\s+", question.strip()) if s]
-    asking = [s for s in sentences if s.endswith("?")]
-    return (asking or sentences or [""])[-1].lower()
-
-
-def _asked_units(text: str, family: str) -> set[str]:
-    words = (
-        _singular(word) for word in re.findall(r"[a-z°¢]+", text.lower().replace("$", " usd "))
-    )
-    return {word for word in words if word in _FAMILIES[family]}
-
-
-def compare_numbers(
-    gold: Quantity, candidate: Quantity, question: str
-) -> tuple[bool | None, str, str]:
-    """(correct, rule, explanation); correct is None where a unit leaves doubt."""
-    same = gold.value == candidate.value
-    if gold.percent != candidate.percent:
-        if candidate.percent and gold.value == candidate.value / 100 and gold.form != "integer":
-            return True, "number.percent", "the per cent value equals the fraction"
-        if gold.percent and gold.value / 100 == candidate.value and candidate.reduced:
-            return True, "number.percent", "the fraction equals the per cent value"
-        asked = bool(_ASKS_PERCENT.search(_ask(question)))
-        if same and not asked:
-            return False, "number.percent_mismatch", "one is a percentage, the other is not"
-    if candidate.form == "fraction" and same and gold.value.denominator == 1:
-        return False, "number.unevaluated", "an integer left as a quotient is not worked out"
-    verdict = _compare_units(gold, candidate, question)
-    if verdict is not None:
-        return verdict
-    if same:
-        return True, "number.equal", "equal numbers"
-    return False, "number.different", "different numbers"
-
-
-def _compare_units(
-    gold: Quantity, candidate: Quantity, question: str
-) -> tuple[bool | None, str, str] | None:
-    gold_head, head = gold.unit.split(" ")[0], candidate.unit.split(" ")[0]
-    family = _FAMILY_OF.get(head)
-    if family is None or head == gold_head:
-        return None
-    factors = _FAMILIES[family]
-    if gold_head in factors:
-        if gold.value * factors[gold_head] == candidate.value * factors[head]:
-            return True, "number.converted", f"{gold_head} and {head} agree after conversion"
-        return False, "number.unit_mismatch", f"wanted {gold_head}, found {head}"
-    if gold_head:
-        return None
-    ask = _ask(question)
-    direct = " ".join(one or other for one, other in _DIRECT.findall(ask))
-    asked = _asked_units(direct, family) or _asked_units(ask, family)
-    if family == "money" and "$" in ask:
-        asked.add("dollar")
-    if asked and head not in asked:
-        return False, "number.unit_mismatch", f"the question asks for {', '.join(sorted(asked))}"
-    if not asked and (everywhere := _asked_units(question, family)) and head not in everywhere:
-        return False, "number.unit_mismatch", f"{head} is no unit of the question"
-    return None

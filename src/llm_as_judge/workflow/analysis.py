@@ -12,7 +12,7 @@ from llm_as_judge.operators import Registry
 from llm_as_judge.types import Domain
 from llm_as_judge.workflow.findings import Finding, Repair
 from llm_as_judge.workflow.frames import Frame, State
-from llm_as_judge.workflow.values import NO_CONSTANT, Value, join
+from llm_as_judge.workflow.values import NO_CONSTANT, RECOVERED, Value, join
 
 __all__ = ["Analysis", "CheckOptions", "TooComplexError", "nearest"]
 
@@ -113,6 +113,7 @@ class Analysis(ABC):
         if value.kind == "operator":
             names = "/".join(sorted(value.names))
             self.report("W210", value.node, f"{names}{where}")
+            return RECOVERED
         return value
 
     def report_unawaited(self, value: Value, where: str = "") -> None:

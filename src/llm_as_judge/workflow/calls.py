@@ -10,7 +10,7 @@ from llm_as_judge.workflow.containers import Given
 from llm_as_judge.workflow.findings import Repair
 from llm_as_judge.workflow.frames import Frame
 from llm_as_judge.workflow.plain_calls import PlainCalls
-from llm_as_judge.workflow.values import ANSWER, ANY, LOOSE, PROBLEM, Value
+from llm_as_judge.workflow.values import ANSWER, ANY, LOOSE, PROBLEM, RECOVERED, Value
 
 __all__ = ["Calls"]
 
@@ -38,10 +38,10 @@ class Calls(PlainCalls):
             return self._named_call(next(iter(target.names), ""), given, frame)
         if target.kind == "llm":
             self.report("W210", node, "the model")
-            return Value("pending", element=ANY)
+            return Value("pending", element=RECOVERED)
         if target.kind in ("result", "text", "pending", "list", "number"):
             self.report("W210", node, f"{ast.unparse(function)[:40]} is a value, not a function")
-            return ANY
+            return Value("pending", element=RECOVERED)
         return self._unknown_call(target, given, frame)
 
     def _arguments(self, node: ast.Call, frame: Frame) -> Given:
@@ -175,7 +175,7 @@ class Calls(PlainCalls):
             return Value(labels=base.labels)
         if not isinstance(attribute, str):
             self.report("W210", given.node, "getattr with a name that is not written out")
-            return ANY
+            return RECOVERED
         spelled = ast.Attribute(value=given.node.args[0], attr=attribute, ctx=ast.Load())
         return self.attribute_of(base, ast.copy_location(spelled, given.node))
 

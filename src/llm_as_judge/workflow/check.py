@@ -106,9 +106,9 @@ class _Checker(Statements):
         given = given_imports(tree)
         for statement in tree.body:
             if statement in given:
-                self.report(
-                    "W108", statement, "", Repair("given_import", drop_given_import(statement))
-                )
+                repair = Repair("given_import", drop_given_import(statement))
+                self.report("W108", statement, "", repair)
+                self.module.state.variables.setdefault("DatasetType", ANY)
             elif statement is workflow:
                 self._follow_class(workflow)
             elif not _allowed_at_top_level(statement):
@@ -152,10 +152,11 @@ class _Checker(Statements):
         self.following.append(call)
         self.follow(call.body, frame)
         self.following.pop()
+        # Where something else was found, the call that is missing may be that.
+        if not self.operators and not self.findings:
+            self.report("W209", call)
         self._check_returns(call, frame)
         self._check_all_awaited()
-        if not self.operators:
-            self.report("W209", call)
         ends = [frame.state, *(r.state for r in frame.returns)]
         end = join_states(ends)
         calls = end.cost if end is not None else 0
@@ -178,12 +179,13 @@ class _Checker(Statements):
         self.assign("self", Value("self"), frame)
         required = len(every) - len(arguments.defaults)
         wrong = ""
+        unknown = Value(labels=frozenset({PROBLEM}))
         if len(arguments.posonlyargs) > 1:
             wrong = "arguments are given by name: no `/`"
         for index, argument in enumerate(every[1:], start=1):
             if argument.arg not in known and index < required:
                 wrong = f"`{argument.arg}` is not given"
-            self.assign(argument.arg, known.get(argument.arg, ANY), frame)
+            self.assign(argument.arg, known.get(argument.arg, unknown), frame)
         for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
             if argument.arg not in known and default is None:
                 wrong = f"`{argument.arg}` is not given"

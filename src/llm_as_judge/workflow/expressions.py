@@ -12,6 +12,7 @@ from llm_as_judge.workflow.values import (
     ANY,
     NO_CONSTANT,
     NONE,
+    RECOVERED,
     Value,
     join,
     joined,
@@ -49,12 +50,12 @@ class Expressions(Analysis):
             return self._variable_value(node, owner)
         if name in FORBIDDEN_NAMES or (name.startswith("__") and name not in BUILTINS):
             self.report("W110", node, name)
-            return ANY
+            return RECOVERED
         if name in BUILTINS:
             return Value("class", names=frozenset({name}))
         repair = import_module(name) if name in ALLOWED_MODULES else None
         self.report("W302", node, name + nearest(name, self._visible(frame)), repair)
-        return Value("module", names=frozenset({name})) if repair else ANY
+        return Value("module", names=frozenset({name})) if repair else RECOVERED
 
     def _variable_value(self, node: ast.Name, owner: Frame) -> Value:
         name, state = node.id, owner.state
@@ -70,7 +71,7 @@ class Expressions(Analysis):
         else:
             self.report("W303", node, detail, give_first_value(owner.function, name, self))
         state.unsure.discard(name)
-        state.variables.setdefault(name, known or ANY)
+        state.variables.setdefault(name, known or RECOVERED)
         return state.variables[name]
 
     def _visible(self, frame: Frame) -> list[str]:
@@ -88,7 +89,7 @@ class Expressions(Analysis):
         """``base.attr``, ``base`` being the value of ``node.value``."""
         if node.attr.startswith("__") and node.attr not in _HARMLESS_DUNDERS:
             self.report("W110", node, node.attr)
-            return ANY
+            return RECOVERED
         if base.kind == "self":
             return self._self_attribute(node)
         if base.kind == "operators":
@@ -125,13 +126,13 @@ class Expressions(Analysis):
             return Value("llm")
         known = [*(state.variables if state else ()), *self.methods, *by_call_name]
         self.report("W304", node, f"self.{node.attr}" + nearest(node.attr, known))
-        return ANY
+        return RECOVERED
 
     def _operator_class(self, node: ast.Attribute) -> Value:
         if node.attr not in self.options.operators:
             detail = f"operator.{node.attr}" + nearest(node.attr, self.options.operators)
             self.report("W201", node, detail)
-            return ANY
+            return RECOVERED
         return Value("class", names=frozenset({f"operator.{node.attr}"}))
 
     # ------------------------------------------------------------------------------- literals

@@ -128,12 +128,12 @@ class PlainCalls(Containers):
     def module_call(self, name: str, given: Given, frame: Frame) -> Value:
         if (follow := _ASYNCIO.get(name)) is not None:
             return follow(self, given)
-        for value in given.every:
-            self._followed(value, given, frame)
-        if name in ("asyncio.run", "asyncio.get_event_loop().run_until_complete"):
+        if name == "asyncio.run":
             self.mark_awaited(given.first)
             self.report("W305", given.node, f"{name} inside a program that already runs")
-        labels = given.labels
+            return _outcome(given.first)
+        followed = [self._followed(value, given, frame) for value in given.every]
+        labels = frozenset[str]().union(*(value.labels for value in followed))
         if name in ("itertools.count", "itertools.cycle"):
             return Value("list", labels, element=given.first.element, endless=True, shortest=1)
         if name == "itertools.repeat":

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from llm_as_judge.workflow.calls import Calls
 from llm_as_judge.workflow.frames import Frame, Return, State, join_states, local_names
 from llm_as_judge.workflow.loops import Loops
-from llm_as_judge.workflow.values import ANY, NO_CONSTANT, NONE, Value, join, joined
+from llm_as_judge.workflow.values import ANY, NO_CONSTANT, NONE, RECOVERED, Value, join, joined
 from llm_as_judge.workflow.vocabulary import ALLOWED_MODULES
 
 __all__ = ["Statements"]
@@ -155,26 +155,26 @@ class Statements(Loops, Calls):
     # ---------------------------------------------------------------------- names from elsewhere
     def imported(self, node: ast.Import, frame: Frame) -> None:
         for alias in node.names:
-            if self.allowed_import(alias.name, node):
+            if self.allowed_import(alias.name, node, frame):
                 root = alias.name if alias.asname else alias.name.partition(".")[0]
                 module = Value("module", names=frozenset({root}))
                 self.assign(alias.asname or root, module, frame)
 
     def imported_from(self, node: ast.ImportFrom, frame: Frame) -> None:
         module = node.module or ""
-        if not self.allowed_import("." * node.level + module, node):
+        if not self.allowed_import("." * node.level + module, node, frame):
             return
         for alias in node.names:
             path = frozenset({f"{module}.{alias.name}"})
             self.assign(alias.asname or alias.name, Value("class", names=path), frame)
 
-    def allowed_import(self, name: str, node: ast.Import | ast.ImportFrom) -> bool:
+    def allowed_import(self, name: str, node: ast.Import | ast.ImportFrom, frame: Frame) -> bool:
         """True for an allowed module; else notes a finding and binds what the import would."""
         if name.partition(".")[0] in ALLOWED_MODULES:
             return True
         self.report("W106", node, name)
         for alias in node.names:
-            self.assign((alias.asname or alias.name).partition(".")[0], ANY, self.module)
+            self.assign((alias.asname or alias.name).partition(".")[0], RECOVERED, frame)
         return False
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
@@ -218,7 +218,7 @@ class Statements(Loops, Calls):
             return ANY
         if node in self.following:
             self.report("W602", call, getattr(node, "name", "lambda"))
-            return ANY
+            return RECOVERED
         inner = Frame(node, self.locals_of(node), function.frame)
         parameters = self._bind_parameters(node, function, positional, named, inner)
         self.following.append(node)

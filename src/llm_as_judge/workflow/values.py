@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from llm_as_judge.workflow.frames import Frame
 
-__all__ = ["ANSWER", "ANY", "LOOSE", "NONE", "NO_CONSTANT", "PROBLEM", "Value", "join", "joined"]
+__all__ = [
+    "ANSWER",
+    "ANY",
+    "LOOSE",
+    "NONE",
+    "NO_CONSTANT",
+    "PROBLEM",
+    "RECOVERED",
+    "Value",
+    "join",
+    "joined",
+]
 
 Kind = Literal[
     "any", "text", "number", "none", "list", "dict", "result", "operator", "pending", "function",
@@ -64,6 +75,8 @@ class Value:
 
 
 ANY = Value()
+RECOVERED = Value(labels=frozenset({ANSWER}))
+"""After a finding, where nothing is known: gives no further findings about its origin."""
 NONE = Value("none", constant=None)
 
 

@@ -1,0 +1,69 @@
+"""The checker's verdict on each program of the corpus, against what happens when it is run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from program_corpus import Entry, corpus, died, promised_death, runs_of, unchecked
+
+from llm_as_judge.errors import SandboxError
+from llm_as_judge.operators import registry
+from llm_as_judge.sandbox import open_sandbox
+from llm_as_judge.types import Sandbox
+from llm_as_judge.workflow.analysis import CheckOptions
+
+ENTRIES = corpus()
+VALID = [entry for entry in ENTRIES if entry.valid]
+MISTAKES = [entry for entry in ENTRIES if not entry.valid]
+OPTIONS = CheckOptions(registry(), "math", 32, wants_tuple=True)
+
+
+@pytest.fixture(scope="module")
+def sandbox_and_loop() -> Iterator[tuple[Sandbox, asyncio.AbstractEventLoop]]:
+    loop = asyncio.new_event_loop()
+    try:
+        sandbox = loop.run_until_complete(open_sandbox("auto", list(registry())))
+    except SandboxError:  # this machine has no isolation; the programs are our own
+        sandbox = loop.run_until_complete(open_sandbox("subprocess", list(registry())))
+    yield sandbox, loop
+    loop.run_until_complete(sandbox.aclose())
+    loop.close()
+
+
+def test_the_corpus_is_large_enough() -> None:
+    assert len(VALID) >= 100
+    assert len(MISTAKES) >= 100
+
+
+@pytest.mark.parametrize("entry", VALID, ids=lambda e: e.name)
+def test_a_valid_program_is_not_rejected(entry: Entry) -> None:
+    program = entry.parse()
+    assert program.diagnostics == ()
+    assert program.strictly_valid
+
+
+@pytest.mark.parametrize("entry", MISTAKES, ids=lambda e: e.name)
+def test_each_mistake_is_found_and_named(entry: Entry) -> None:
+    program = entry.parse()
+    assert {d.code for d in program.diagnostics} == entry.expect
+    assert set(program.repairs) == entry.repairs
+    assert bool(program.runnable) == bool(entry.repairs)
+    assert all(d.hint and d.message for d in program.diagnostics)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+def test_verdict_agrees_with_the_run(
+    entry: Entry, sandbox_and_loop: tuple[Sandbox, asyncio.AbstractEventLoop]
+) -> None:
+    sandbox, loop = sandbox_and_loop
+    program = entry.parse()
+    if program.runnable:
+        runs = loop.run_until_complete(runs_of(program, entry.domain, sandbox))
+        assert not {name: run.error for name, run in runs.items() if promised_death(run)}
+        assert not entry.valid or runs["agreeable"].status == "ok"
+    if not entry.valid:
+        runs = loop.run_until_complete(runs_of(unchecked(entry, OPTIONS), entry.domain, sandbox))
+        assert any(died(run) for run in runs.values()) == entry.dies

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import Sandbox
@@ -10,7 +11,9 @@ from llm_as_judge.types import Sandbox
 OPERATORS = ("Custom", "AnswerGenerate", "ScEnsemble")
 
 
-@pytest.fixture(params=["jail", "landlock", "subprocess"])
+@pytest_asyncio.fixture(
+    scope="module", loop_scope="module", params=["jail", "landlock", "subprocess"]
+)
 async def sandbox(request: pytest.FixtureRequest) -> AsyncIterator[Sandbox]:
     opened = await open_sandbox(request.param, OPERATORS, max_children=4)
     yield opened

@@ -11,6 +11,8 @@ import pytest
 
 from llm_as_judge.types import Limits, Sandbox
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 QUICK = Limits(wall_s=10.0, cpu_s=5.0)
 UPSTREAM = Path(__file__).parents[3] / "shared" / "data"
 

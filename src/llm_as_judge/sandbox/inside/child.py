@@ -50,7 +50,7 @@ def _flush_output() -> None:
         sys.stdout.flush()
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int) -> None:  # pragma: no cover - in the child
     """Begins a child that is an interpreter of its own."""
     serve_task(descriptor, {descriptor}, confine.limit_resources)
 
@@ -60,7 +60,7 @@ def serve_task(
     keep: set[int],
     seal: Callable[[dict[str, Any]], None],
     warm_up: Callable[[], object] = int,
-) -> None:
+) -> None:  # pragma: no cover - in the child
     """Serves the one task that arrives on ``descriptor`` and ends the process.
 
     Args:

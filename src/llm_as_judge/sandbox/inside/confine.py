@@ -11,7 +11,7 @@ __all__ = ["close_other_files", "limit_resources"]
 OPEN_FILES = 32
 
 
-def limit_resources(limits: dict[str, Any]) -> None:
+def limit_resources(limits: dict[str, Any]) -> None:  # pragma: no cover - in the child
     """Address space, CPU time, open files; no file growth, no core dump, no new process.
 
     The process limit holds for a normal user only: the kernel exempts root from it.
@@ -32,7 +32,7 @@ def limit_resources(limits: dict[str, Any]) -> None:
         resource.setrlimit(kind, (soft, hard))
 
 
-def close_other_files(keep: set[int]) -> None:
+def close_other_files(keep: set[int]) -> None:  # pragma: no cover - in the child
     """Closes every descriptor but those of ``keep``; 1 and 2 become what 0 is: /dev/null."""
     os.dup2(0, 1)
     os.dup2(0, 2)

@@ -40,24 +40,24 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p)]
 
 
-def _checked(result: int, what: str) -> int:
+def _checked(result: int, what: str) -> int:  # pragma: no cover - in the child
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
     return result
 
 
-def forbid_new_privileges() -> None:
+def forbid_new_privileges() -> None:  # pragma: no cover - in the child
     """No later exec can gain privileges; both filters below ask for it."""
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
 
 
-def die_with_parent() -> None:
+def die_with_parent() -> None:  # pragma: no cover - in the child
     """This process is killed when its parent ends, however that ends."""
     _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "parent-death signal")
 
 
-def filter_syscalls(program: bytes) -> None:
+def filter_syscalls(program: bytes) -> None:  # pragma: no cover - in the child
     """Installs a compiled filter (eight bytes an instruction) for good."""
     buffer = ctypes.create_string_buffer(program, len(program))
     header = _Program(len(program) // 8, ctypes.addressof(buffer))
@@ -65,7 +65,7 @@ def filter_syscalls(program: bytes) -> None:
     _checked(result, "seccomp")
 
 
-def landlock_rules(readable: Iterable[str]) -> int | None:
+def landlock_rules(readable: Iterable[str]) -> int | None:  # pragma: no cover - in the child
     """A rule set that allows reading below ``readable`` and nothing else.
 
     Returns:
@@ -89,7 +89,7 @@ def landlock_rules(readable: Iterable[str]) -> int | None:
     return rules
 
 
-def _allow_reading(rules: int, path: str) -> None:
+def _allow_reading(rules: int, path: str) -> None:  # pragma: no cover - in the child
     folder = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         rule = struct.pack("=Qi", _READ_FILE_AND_FOLDER, folder)
@@ -100,7 +100,7 @@ def _allow_reading(rules: int, path: str) -> None:
         os.close(folder)
 
 
-def restrict_files(rules: int) -> None:
+def restrict_files(rules: int) -> None:  # pragma: no cover - in the child
     """Puts this process under a rule set for good."""
     result = _libc.syscall(_LANDLOCK_RESTRICT_SELF, rules, ctypes.c_uint(0))
     _checked(result, "landlock_restrict_self")

@@ -62,7 +62,9 @@ class Seals:
     syscalls: bytes
     landlock: int | None
 
-    def apply(self, limits: dict[str, Any]) -> None:
+    def apply(
+        self, limits: dict[str, Any]
+    ) -> None:  # pragma: no cover - runs in the jail, where no tracer can follow
         confine.limit_resources(limits)
         kernel.forbid_new_privileges()
         if self.landlock is not None:
@@ -71,7 +73,9 @@ class Seals:
         kernel.filter_syscalls(self.syscalls)
 
 
-def main(descriptor: int) -> None:
+def main(
+    descriptor: int,
+) -> None:  # pragma: no cover - runs in the jail, where no tracer can follow
     """Serves the host at ``descriptor`` until it hangs up."""
     control = socket.socket(fileno=descriptor)
     settings = json.loads(control.recv(MESSAGE))
@@ -89,13 +93,15 @@ def main(descriptor: int) -> None:
     server.serve()
 
 
-def _preload() -> int:
+def _preload() -> int:  # pragma: no cover - runs in the jail, where no tracer can follow
     for name in PRELOADED:
         importlib.import_module(name)
     return len(sys.modules)
 
 
-def _drop_identity(uid: int | None) -> None:
+def _drop_identity(
+    uid: int | None,
+) -> None:  # pragma: no cover - runs in the jail, where no tracer can follow
     """Becomes ``uid`` for good: without root's identity go its capabilities."""
     if uid is not None:
         os.setgroups([])
@@ -103,7 +109,7 @@ def _drop_identity(uid: int | None) -> None:
         os.setresuid(uid, uid, uid)
 
 
-class _Server:
+class _Server:  # pragma: no cover - runs in the jail, where no tracer can follow
     def __init__(self, control: socket.socket, seals: Seals) -> None:
         self._control = control
         self._seals = seals

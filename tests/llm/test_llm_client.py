@@ -55,7 +55,10 @@ class Script:
 
 
 def chat_over(handler: Callable[..., object], **changes: object) -> OpenAIChat:
-    settings: dict[str, object] = {"limits": Limits(retries=2, backoff_s=0.001), "api_key": KEY}
+    settings: dict[str, object] = {
+        "limits": Limits(retries=2, backoff_s=0.001),
+        "api_key": KEY,
+    }
     settings.update(changes)
     return OpenAIChat("m", URL, transport=httpx.MockTransport(handler), **settings)  # type: ignore[arg-type]
 

@@ -8,6 +8,7 @@ deadline, retries, replicas and bill. Whatever happens on the wire ends in one o
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import random
 import time
@@ -22,7 +23,7 @@ from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.ledger import Ledger, Price, Role, worst_case_tokens
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, is_loopback
 from llm_as_judge.llm.wire import Unusable, WireReply, read_response, request_body
-from llm_as_judge.types import ChatReply, ChatRequest, Usage
+from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 
 log = logging.getLogger(__name__)
 
@@ -264,17 +265,22 @@ class OpenAIChat:
         Raises:
             ModelError: not reachable, key refused, or the model is not served (lists what is).
         """
-        self._bind_to_loop()
         for server in self._replicas.servers:
-            served = await self._served(server, wait_s)
+            served = await self.served(server, wait_s)
             if served is not None and self.model_name not in served:
                 raise ModelError(
                     f"{self._role} {self._name} at {server.shown}: model {self.model_name!r} is "
                     f"not served (served: {', '.join(served) or 'none'}); correct model_name"
                 )
 
-    async def _served(self, server: Replica, wait_s: float) -> list[str] | None:
-        """Model ids; None where the endpoint has no list."""
+    async def served(self, server: Replica | None = None, wait_s: float = 10.0) -> list[str] | None:
+        """Model ids of a server (default: the first); None where it has no list.
+
+        Raises:
+            ModelError: not reachable, key refused, or no OpenAI-compatible endpoint.
+        """
+        self._bind_to_loop()
+        server = server or self._replicas.servers[0]
         where = f"{self._role} {self._name} at {server.shown}"
         try:
             response = await self._http.get(f"{server.base_url}/models", timeout=wait_s)
@@ -296,6 +302,25 @@ class OpenAIChat:
                 f"{where}: /models answered HTTP {response.status_code} without a list of models; "
                 "does base_url end in /v1?"
             ) from None
+
+    async def returns(self, asked: dict[str, Any], *names: str) -> bool | None:
+        """Whether a one-word request with the extra fields ``asked`` is answered with a non-empty
+        field of one of ``names`` in its choice or the response; None if it is refused."""
+        self._bind_to_loop()
+        request = ChatRequest((Message("user", "Say yes."),), max_tokens=4)
+        body = request_body(
+            request, self.model_name, extra_tokens=0, attempt=0, left_out=tuple(self.left_out)
+        )
+        url = f"{self._replicas.servers[0].base_url}/chat/completions"
+        try:
+            status, _, content = await self._post(url, {**body, **asked})
+            data = json.loads(content)
+            found = [data, *data["choices"]] if status == 200 else None
+        except (httpx.HTTPError, Unusable, ValueError, KeyError, TypeError):
+            return None
+        if found is None:
+            return None
+        return any(isinstance(part, dict) and part.get(n) for part in found for n in names)
 
     # ----------------------------------------------------------------------------------- lifetime
     def _bind_to_loop(self) -> None:

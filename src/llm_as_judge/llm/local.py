@@ -28,6 +28,9 @@ import httpx
 from llm_as_judge.errors import ModelError
 
 _COMMAND = (sys.executable, "-m", "llm_as_judge.llm.local_server")
+_PATIENT_THREADS = {"OMP_WAIT_POLICY": "passive"}
+"""Threads that wait for each other give up the processor. Spinning instead makes the server 6-10
+times slower as soon as anything else, such as a sandbox or the policy, wants the same cores."""
 _TAIL_LINES = 6
 _STOP_S = 3.0
 
@@ -148,6 +151,7 @@ class EmbeddedServer:
                 stdout=self._log,
                 stderr=subprocess.STDOUT,
                 pass_fds=(child_end,),
+                env={**_PATIENT_THREADS, **os.environ},
                 start_new_session=True,  # signals of the terminal are for us alone
             )
         except OSError as error:

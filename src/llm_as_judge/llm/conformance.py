@@ -1,0 +1,189 @@
+"""``llm-as-judge models probe``: what an endpoint can do, found by asking it.
+
+Documents promise; endpoints differ. Each line of the report is an observation, with the requests
+that led to it bounded to a few dozen short ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, field, replace
+
+import httpx
+
+from llm_as_judge.errors import EndpointError, ModelError
+from llm_as_judge.llm.client import Limits, OpenAIChat
+from llm_as_judge.types import ChatReply, ChatRequest, Json, Message
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {"colour": {"enum": ["red", "blue"]}, "count": {"type": "integer"}},
+    "required": ["colour", "count"],
+    "additionalProperties": False,
+}
+_STORY = ChatRequest(
+    (Message("user", "Write one sentence about a ship and a number."),),
+    max_tokens=24,
+    temperature=1.0,
+    seed=1,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """What was seen. None = could not be found out (the request itself failed)."""
+
+    url: str
+    model: str
+    served: tuple[str, ...] = ()
+    empty_share: float = 0.0
+    """Replies without text, of ``asked`` single tries."""
+    asked: int = 0
+    usage: bool | None = None
+    """A reply says the tokens it used."""
+    seed: bool | None = None
+    """An equal seed gives an equal reply at temperature 1 ..."""
+    seeds_differ: bool | None = None
+    """... and another seed another one."""
+    json_schema: bool | None = None
+    logprobs: bool | None = None
+    token_ids: bool | None = None
+    """Sampled token ids are returned (vLLM ``return_token_ids``, llama.cpp ``return_tokens``)."""
+    best_concurrency: int = 1
+    """Requests at once from which more at once no longer gave a tenth more tokens a second."""
+    tokens_per_s: dict[int, float] = field(default_factory=dict)
+    """Requests at once -> completion tokens a second of all together."""
+    failures: dict[str, int] = field(default_factory=dict)
+    """Failed attempts of the probe by kind."""
+
+    def as_json(self) -> dict[str, Json]:
+        rates: dict[str, Json] = {str(n): round(rate, 1) for n, rate in self.tokens_per_s.items()}
+        return {
+            "url": self.url,
+            "model": self.model,
+            "served": list(self.served),
+            "empty_share": self.empty_share,
+            "asked": self.asked,
+            "usage": self.usage,
+            "seed": self.seed,
+            "seeds_differ": self.seeds_differ,
+            "json_schema": self.json_schema,
+            "logprobs": self.logprobs,
+            "token_ids": self.token_ids,
+            "best_concurrency": self.best_concurrency,
+            "tokens_per_s": rates,
+            "failures": dict(self.failures),
+        }
+
+
+async def examine(
+    url: str,
+    model: str | None = None,
+    *,
+    api_key: str = "",
+    timeout_s: float = 60.0,
+    samples: int = 8,
+    max_concurrency: int = 16,
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> Conformance:
+    """Ask the endpoint at ``url`` a few dozen short requests.
+
+    Args:
+        model: default: the first one served.
+    Raises:
+        ModelError: not reachable, key refused, model not served.
+    """
+    limits = Limits(concurrency=max_concurrency, timeout_s=timeout_s, retries=0)
+
+    def client(name: str) -> OpenAIChat:
+        return OpenAIChat(name, url, api_key=api_key, limits=limits, transport=transport)
+
+    async with client(model or "?").opened() as first:
+        served = await first.served()
+        name = model or next(iter(served or ()), "")
+        if not name:
+            raise ModelError(f"{url}: lists no models; name one with --model")
+    async with client(name).opened() as chat:
+        await chat.probe()
+        replies = await _each(chat, [replace(_STORY, seed=n) for n in range(samples)])
+        good = [reply for reply in replies if reply is not None]
+        empty = chat.ledger.failures["empty"] + chat.ledger.failures["cut_off"]
+        rates = await _throughput(chat, max_concurrency)
+        return Conformance(
+            url=url,
+            model=name,
+            served=tuple(served or ()),
+            empty_share=empty / samples,
+            asked=samples,
+            usage=await chat.returns({}, "usage"),
+            seed=await _same(chat, [_STORY, _STORY]),
+            seeds_differ=len({reply.text for reply in good}) > 1 if len(good) > 1 else None,
+            json_schema=await _follows_schema(chat),
+            logprobs=await chat.returns({"logprobs": True}, "logprobs"),
+            token_ids=await chat.returns(
+                {"return_token_ids": True, "return_tokens": True}, "token_ids", "tokens"
+            ),
+            best_concurrency=_best(rates),
+            tokens_per_s=rates,
+            failures=dict(chat.ledger.failures),
+        )
+
+
+async def _each(chat: OpenAIChat, requests: list[ChatRequest]) -> list[ChatReply | None]:
+    async def one(request: ChatRequest) -> ChatReply | None:
+        try:
+            return await chat.chat(request)
+        except EndpointError:
+            return None  # counted by kind in the ledger
+
+    return list(await asyncio.gather(*map(one, requests)))
+
+
+async def _same(chat: OpenAIChat, requests: list[ChatRequest]) -> bool | None:
+    """One after the other, so that no batch of others changes the arithmetic."""
+    texts = [reply.text for r in requests for reply in await _each(chat, [r]) if reply is not None]
+    return len(set(texts)) == 1 if len(texts) == len(requests) else None
+
+
+async def _follows_schema(chat: OpenAIChat) -> bool | None:
+    asked = Message("user", "Say anything you like about the weather, at length.")
+    request = ChatRequest((asked,), max_tokens=200, json_schema=_SCHEMA)
+    (reply,) = await _each(chat, [request])
+    if reply is None:
+        return None
+    try:
+        data = json.loads(reply.text)
+    except ValueError:
+        return False
+    return (
+        isinstance(data, dict)
+        and set(data) == {"colour", "count"}
+        and data["colour"] in ("red", "blue")
+        and isinstance(data["count"], int)
+    )
+
+
+async def _throughput(chat: OpenAIChat, most: int) -> dict[int, float]:
+    rates: dict[int, float] = {}
+    at_once = 1
+    while at_once <= most:
+        batch = [replace(_STORY, seed=100 * at_once + n, max_tokens=32) for n in range(at_once)]
+        started = time.perf_counter()
+        replies = await _each(chat, batch)
+        seconds = time.perf_counter() - started
+        if any(reply is None for reply in replies):
+            break
+        tokens = sum(reply.usage.completion_tokens for reply in replies if reply is not None)
+        rates[at_once] = tokens / seconds
+        at_once *= 2
+    return rates
+
+
+def _best(rates: dict[int, float]) -> int:
+    """The fewest at once that come within a tenth of the best rate."""
+    if not rates:
+        return 1
+    enough = 0.9 * max(rates.values())
+    return min(n for n, rate in rates.items() if rate >= enough)

@@ -102,6 +102,7 @@ async def soak(sandbox: Sandbox, count: int) -> None:
     started = time.perf_counter()
     await asyncio.gather(*(some(count // 8) for _ in range(8)))
     rate = count / (time.perf_counter() - started)
+    await asyncio.sleep(1.0)  # the last children end and spare ones replace them
     print(f"{count} runs: {rate:.0f} a second; before {before}; after {_held()}")
 
 

@@ -5,7 +5,7 @@ import socket
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_as_judge.sandbox.channel import ChannelClosedError, HostChannel, ProtocolError
@@ -21,9 +21,11 @@ from llm_as_judge.sandbox.inside.frames import (
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**60), 2**60), st.text()),
     lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
+    max_leaves=20,
 )
 
 
+@settings(max_examples=50)
 @given(st.lists(st.dictionaries(st.text(), JSON), max_size=4), st.integers(1, 9))
 def test_messages_survive_any_cutting_of_the_stream(
     messages: list[dict[str, Any]], size: int

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_as_judge.sandbox.inside.literals import LiteralError, decode, encode
@@ -62,6 +62,7 @@ def crossed(value: Any) -> Any:
     return decode(encode(value, no_foreign), no_foreign)
 
 
+@settings(max_examples=50)
 @given(VALUES)
 def test_builtin_values_cross_unchanged(value: Any) -> None:
     back = crossed(value)
@@ -69,6 +70,7 @@ def test_builtin_values_cross_unchanged(value: Any) -> None:
     assert type(back) is type(value)
 
 
+@settings(max_examples=50)
 @given(JSON)
 def test_no_message_does_more_than_fail(form: Any) -> None:
     with contextlib.suppress(LiteralError):

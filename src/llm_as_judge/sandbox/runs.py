@@ -258,7 +258,8 @@ class _Run:
             return self._value(message.get("value"))
         if status not in ("error", "limit") or not isinstance(error, str):
             raise ProtocolError("result has an unknown status")
-        return SandboxResult("limit" if status == "limit" else "error", error=error)
+        line = " ".join(error.split())
+        return SandboxResult("limit" if status == "limit" else "error", error=line)
 
     def _value(self, value: object) -> SandboxResult:
         if not (value is None or isinstance(value, (str, int, float, bool))):

@@ -24,8 +24,7 @@ __all__ = ["compile_filter"]
 ALWAYS = (
     # bytes over descriptors that are already open
     *("read", "write", "readv", "writev", "pread64", "lseek", "close", "close_range"),
-    *("recvfrom", "sendto", "getsockopt", "getsockname", "getpeername", "shutdown"),
-    *("dup", "dup2", "dup3", "fcntl", "fstat"),
+    *("recvfrom", "sendto", "dup", "dup2", "dup3", "fstat"),
     # an event loop
     *("poll", "ppoll", "select", "pselect6"),
     *("epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait"),
@@ -47,6 +46,15 @@ READ_PATHS = (
 """Allowed where the file system holds nothing but the standard library."""
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+HARMLESS_FCNTLS = {
+    "F_DUPFD": 0,
+    "F_GETFD": 1,
+    "F_SETFD": 2,
+    "F_GETFL": 3,
+    "F_SETFL": 4,
+    "F_DUPFD_CLOEXEC": 1030,
+}
+"""Not F_SETOWN and F_SETSIG: they make the kernel send any signal to any process of the user."""
 HARMLESS_IOCTLS = {"FIONBIO": 0x5421, "FIOCLEX": 0x5451, "TCGETS": 0x5401}
 
 
@@ -86,6 +94,8 @@ def _add_conditional(seccomp: ModuleType, rules: Any, read_paths: bool) -> None:
     allow("mprotect", none_of(2, mmap.PROT_EXEC))
     for command in HARMLESS_IOCTLS.values():
         allow("ioctl", equals(1, command))
+    for command in HARMLESS_FCNTLS.values():
+        allow("fcntl", equals(1, command))
     allow("prlimit64", equals(0, 0), equals(2, 0))  # reading one's own limits
     # asyncio.run makes a pair to wake itself; a pair reaches nobody else.
     allow("socketpair", equals(0, socket.AF_UNIX))

@@ -63,17 +63,11 @@ def _read(path: Path, form: ProgramForm) -> list[Entry]:
         values = dict(option.partition("=")[::2] for option in options)
         chosen_form: ProgramForm = "body" if values.get("form") == "body" else form
         domain: Domain = {"code": "code", "qa": "qa"}.get(values.get("domain", ""), "math")  # type: ignore[assignment]
-        entries.append(
-            Entry(
-                f"{path.stem}/{name}",
-                text,
-                domain,
-                chosen_form,
-                frozenset(filter(None, values.get("expect", "").split(","))),
-                frozenset(filter(None, values.get("repairs", "").split(","))),
-                "dies" in values,
-            )  # fmt: skip
+        expect, repairs = (
+            frozenset(filter(None, values.get(key, "").split(","))) for key in ("expect", "repairs")
         )
+        name = f"{path.stem}/{name}"
+        entries.append(Entry(name, text, domain, chosen_form, expect, repairs, "dies" in values))
     return entries
 
 

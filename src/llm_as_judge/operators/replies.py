@@ -112,9 +112,12 @@ def _named(text: str, options: Sequence[str]) -> int | None:
     )
     known = {word for word in named if word in labels}
     if not known:
-        # "I" and "A" are also words: a lone capital counts only where it cannot be one.
+        # "A" and "I" are also words: "A good one", "I think".
+        words = re.findall(r"\b([A-Z]{1,2})\b( [a-z]+)?", bare)
         known = {
-            w for w in re.findall(r"\b[A-Z]{1,2}\b", bare) if w in labels and w not in {"A", "I"}
+            word
+            for word, following in words
+            if word in labels and (word not in {"A", "I"} or following in ("", " or", " and"))
         }
     return labels[known.pop()] if len(known) == 1 else None
 

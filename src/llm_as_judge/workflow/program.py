@@ -37,7 +37,7 @@ def extract(reply: str) -> str:
 
     A block that is never closed runs to the end of the reply.
     """
-    opening = _FENCE.search(reply)
+    opening = _FENCE.search(reply) if "```" in reply else None
     if opening is None:
         return reply.strip("\n")
     closing = _FENCE_END.search(reply, opening.end())
@@ -70,7 +70,7 @@ def parse_program(
     except UnparsableError as error:
         return _unreadable(source, Diagnostic("W101", error.line, error.message))
     if all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in tree.body):
-        return _unreadable("", Diagnostic("W100", 0, "there is no program in the reply"))
+        return _unreadable("", Diagnostic("W100", 0, ""))
     if form == "body":
         tree = wrap_body(tree, operators, domain)
     options = CheckOptions(operators, domain, max_calls, wants_tuple=form == "class")

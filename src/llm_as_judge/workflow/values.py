@@ -37,6 +37,7 @@ LOOSE = "loose"
 """Label: made from the result of an operator that was not."""
 
 NO_CONSTANT = object()
+MAX_WEIGHT = 400
 _NOTHING: frozenset[str] = frozenset()
 _NO_CALLS: frozenset[int] = frozenset()
 
@@ -68,6 +69,23 @@ class Value:
     """Of a function: where it was defined."""
     mapping: dict[str, Value] | None = None
     """Of a dict: its known keys."""
+    weight: int = 1
+    """Number of values in it. Beyond :data:`MAX_WEIGHT` its parts are forgotten, or a list that is
+    doubled in a loop would take all memory."""
+
+    def __post_init__(self) -> None:
+        weight = 1
+        if self.items is not None:
+            weight += sum(item.weight for item in self.items[: MAX_WEIGHT + 1])
+        if self.mapping is not None:
+            weight += sum(item.weight for item in self.mapping.values())
+        if self.element is not None:
+            weight += self.element.weight
+        if weight > MAX_WEIGHT:
+            self.items = self.mapping = None
+            self.element = Value(labels=self.labels, calls=self.calls)
+            weight = 2
+        self.weight = weight
 
     def labelled(self, labels: frozenset[str]) -> Value:
         """The same value with further labels."""

@@ -1,0 +1,112 @@
+"""A sandbox that runs nothing, and short ways to call one operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from llm_as_judge.llm.scripted import Answers, ScriptedChat
+from llm_as_judge.operators import (
+    ExecutionRoom,
+    OperatorService,
+    OperatorSettings,
+    Registry,
+    registry,
+)
+from llm_as_judge.operators.prompts import Enhancement
+from llm_as_judge.types import (
+    IsolationReport,
+    Json,
+    Limits,
+    OperatorCall,
+    Problem,
+    SandboxResult,
+    ServeOperator,
+    TestReport,
+)
+
+MATH = Problem("t/t/1", "gsm8k", "math", "What is 9 + 9?", ("18",))
+CODE = Problem(
+    "t/t/2",
+    "humaneval",
+    "code",
+    "Add two numbers.",
+    entry_point="add",
+    visible_tests=("assert add(1, 2) == 3",),
+    hidden_tests=("assert add(2, 2) == 4",),
+)
+
+
+class FakeSandbox:
+    """Gives the results it was made with, one for each run, and notes what it was asked."""
+
+    def __init__(
+        self,
+        functions: list[SandboxResult] | None = None,
+        reports: list[TestReport] | None = None,
+    ) -> None:
+        self.functions = functions or []
+        self.reports = reports or []
+        self.sources: list[str] = []
+        self.tests: list[tuple[str, ...]] = []
+
+    @property
+    def isolation(self) -> IsolationReport:
+        return IsolationReport("fake", {})
+
+    async def run_workflow(
+        self, source: str, arguments: Mapping[str, Json], serve: ServeOperator, limits: Limits
+    ) -> SandboxResult:
+        raise NotImplementedError
+
+    async def run_function(
+        self, source: str, function: str, arguments: list[Json], limits: Limits
+    ) -> SandboxResult:
+        self.sources.append(source)
+        return self.functions[len(self.sources) - 1]
+
+    async def run_tests(
+        self,
+        solution: str,
+        entry_point: str,
+        tests: tuple[str, ...],
+        limits: Limits,
+        setup_code: str = "",
+    ) -> TestReport:
+        self.sources.append(solution)
+        self.tests.append(tests)
+        return self.reports[len(self.sources) - 1]
+
+    async def aclose(self) -> None: ...
+
+
+def service(
+    answers: Answers,
+    *,
+    problem: Problem = MATH,
+    sandbox: FakeSandbox | None = None,
+    settings: OperatorSettings | None = None,
+    operators: Registry | None = None,
+    enhancements: tuple[Enhancement, ...] = (),
+    name: str = "scripted",
+) -> tuple[OperatorService, ScriptedChat]:
+    chat = ScriptedChat(answers, name=name)
+    room = ExecutionRoom(
+        chat, sandbox or FakeSandbox(), problem, settings or OperatorSettings(), enhancements
+    )
+    return OperatorService(operators or registry(), room), chat
+
+
+async def called(
+    operator: str,
+    answers: Answers,
+    *,
+    room_problem: Problem = MATH,
+    sandbox: FakeSandbox | None = None,
+    **arguments: Json,
+) -> tuple[dict[str, Json], OperatorCall]:
+    """(result, trace) of one call with these arguments."""
+    serve, _ = service(answers, problem=room_problem, sandbox=sandbox)
+    result = await serve(operator, [], arguments)
+    assert isinstance(result, dict)
+    (call,) = serve.calls
+    return result, call

@@ -1,0 +1,241 @@
+"""The contract of operators.md: all keys always, booleans are booleans, nothing raises for what
+the executor wrote."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from operator_fakes import CODE, MATH, FakeSandbox, called, service
+
+from llm_as_judge.errors import EndpointError, SandboxError
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.operators import ExecutionRoom, OperatorService, OperatorSettings, registry
+from llm_as_judge.types import ChatRequest, Json, SandboxResult, TestReport
+
+ARGUMENTS: dict[str, dict[str, Json]] = {
+    "Custom": {"input": "p", "instruction": "i"},
+    "AnswerGenerate": {"input": "p"},
+    "CustomCodeGenerate": {"problem": "p", "entry_point": "add", "instruction": ""},
+    "ScEnsemble": {"solutions": ["1", "2", "3"], "problem": "p"},
+    "MdEnsemble": {"solutions": ["1", "2", "3"], "problem": "p"},
+    "Programmer": {"problem": "p"},
+    "Test": {"problem": "p", "solution": "def add(a, b): return 0", "entry_point": "add"},
+    "Format": {"problem": "p", "solution": "s"},
+    "Review": {"problem": "p", "solution": "s"},
+    "Revise": {"problem": "p", "solution": "s", "feedback": "f"},
+}
+OPERATORS = sorted(ARGUMENTS)
+
+TABLE = {
+    "Custom": (["input", "instruction"], ["response"], 1),
+    "AnswerGenerate": (["input"], ["thought", "answer"], 1),
+    "CustomCodeGenerate": (["problem", "entry_point", "instruction"], ["response"], 1),
+    "ScEnsemble": (["solutions", "problem"], ["response"], 1),
+    "MdEnsemble": (["solutions", "problem"], ["solution"], 5),
+    "Programmer": (["problem", "analysis"], ["code", "output"], 3),
+    "Test": (["problem", "solution", "entry_point"], ["result", "solution"], 3),
+    "Format": (["problem", "solution"], ["solution"], 1),
+    "Review": (["problem", "solution"], ["review_result", "feedback"], 1),
+    "Revise": (["problem", "solution", "feedback"], ["solution"], 1),
+}
+
+
+def broken_sandbox() -> FakeSandbox:
+    return FakeSandbox(
+        [SandboxResult("error", error="NameError: x")] * 4, [TestReport(False, 1, (0,), "no")] * 5
+    )
+
+
+def test_names_arguments_keys_and_bounds_are_those_of_aflow() -> None:
+    found = {
+        name: ([a.name for a in entry.arguments], list(entry.empty), entry.worst_case_calls)
+        for name, entry in registry().items()
+    }
+    assert found == TABLE
+
+
+REPLIES = {
+    "empty": "",
+    "blank": " \n\t ",
+    "garbage": "]}{;; \x00 <answer",
+    "braces": "{'answer': {problem}} {0} {} %s ${x}",
+    "latex": r"\boxed{\frac{1}{2}} and \begin{cases} a \end{cases}",
+    "open fence": "```python\ndef solve(:",
+    "wrong letter": "Z",
+    "prose": "I am not sure about that at all.",
+    "thinking only": "<think>hm",
+    "huge": "x" * 300_000,
+}
+
+
+@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES.keys())
+@pytest.mark.parametrize("operator", OPERATORS)
+async def test_every_key_is_there_whatever_the_executor_writes(operator: str, reply: str) -> None:
+    result, call = await called(
+        operator,
+        lambda _: reply,
+        room_problem=CODE,
+        sandbox=broken_sandbox(),
+        **ARGUMENTS[operator],
+    )
+    entry = registry()[operator]
+    assert list(result) == list(entry.empty)
+    for key, empty in entry.empty.items():
+        assert type(result[key]) is type(empty)
+    assert call.llm_calls <= entry.worst_case_calls
+
+
+@given(st.text(max_size=200))
+def test_no_reply_makes_an_operator_raise(reply: str) -> None:
+    async def all_of_them() -> None:
+        for operator in OPERATORS:
+            await called(
+                operator,
+                lambda _: reply,
+                room_problem=CODE,
+                sandbox=broken_sandbox(),
+                **ARGUMENTS[operator],
+            )
+
+    asyncio.run(all_of_them())
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+async def test_an_empty_reply_is_an_error_in_the_trace_and_an_empty_value(operator: str) -> None:
+    _, call = await called(
+        operator, lambda _: "", room_problem=CODE, sandbox=broken_sandbox(), **ARGUMENTS[operator]
+    )
+    assert call.error
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+async def test_arguments_by_position_equal_arguments_by_name(operator: str) -> None:
+    values = list(ARGUMENTS[operator].values())
+    replies = []
+    for args, kwargs in ((values, {}), ([], ARGUMENTS[operator])):
+        serve, chat = service(lambda _: "Answer: A", problem=CODE, sandbox=broken_sandbox())
+        await serve(operator, args, kwargs)
+        replies.append(chat.requests)
+    assert replies[0] == replies[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "wanted"),
+    [
+        ([], {}, "misses argument 'input'"),
+        (["a", "b"], {}, "takes 1 arguments, 2"),
+        ([], {"input": "a", "mode": "x"}, "no argument 'mode'"),
+        (["a"], {"input": "a"}, "'input' twice"),
+    ],
+)
+async def test_wrong_arguments_raise_at_the_call(
+    args: list[Json], kwargs: dict[str, Json], wanted: str
+) -> None:
+    serve, _ = service(lambda _: "Answer: 1")
+    with pytest.raises(TypeError, match=wanted):
+        await serve("AnswerGenerate", args, kwargs)
+    assert serve.calls == ()
+
+
+@pytest.mark.parametrize("name", ["__class__", "Nothing", "", "operator.Custom"])
+async def test_unknown_operators_raise(name: str) -> None:
+    serve, _ = service(lambda _: "x")
+    with pytest.raises(TypeError, match="no operator"):
+        await serve(name, [], {})
+
+
+@pytest.mark.parametrize(
+    "value", [{"answer": "x"}, ["x"], [["x"]]], ids=["dict", "list", "nested list"]
+)
+async def test_a_text_argument_of_another_type_is_an_error_not_a_call(value: Json) -> None:
+    result, call = await called("AnswerGenerate", lambda _: "Answer: 1", input=value)
+    assert result == {"thought": "", "answer": ""}
+    assert "a text was wanted" in call.error
+    assert call.llm_calls == 0
+
+
+@pytest.mark.parametrize("value", ["abc", 3, {"a": "b"}, None, ["a"] * 65, [{"a": 1}]])
+async def test_solutions_must_be_a_list_of_texts(value: Json) -> None:
+    result, call = await called("ScEnsemble", lambda _: "A", solutions=value, problem="p")
+    assert result == {"response": ""}
+    assert call.error
+    assert call.llm_calls == 0
+
+
+async def test_numbers_and_none_are_taken_as_text() -> None:
+    result, _ = await called("ScEnsemble", lambda _: "B", solutions=[1, 2.5, None], problem=7)
+    assert result == {"response": "2.5"}
+
+
+async def test_an_argument_that_is_too_long_is_refused() -> None:
+    _, call = await called("AnswerGenerate", lambda _: "Answer: 1", input="x" * 200_001)
+    assert "at most 200000" in call.error
+
+
+async def test_our_faults_pass_through() -> None:
+    class BrokenSandbox(FakeSandbox):
+        async def run_function(self, *args: object) -> SandboxResult:  # type: ignore[override]
+            raise SandboxError("no child")
+
+    def down(_: ChatRequest) -> str:
+        raise EndpointError("down")
+
+    for operator, values in ARGUMENTS.items():
+        if operator != "Test":
+            with pytest.raises(EndpointError):
+                await called(operator, down, **values)
+    with pytest.raises(SandboxError):
+        await called(
+            "Programmer",
+            lambda _: "```python\ndef solve(): pass\n```",
+            sandbox=BrokenSandbox(),
+            problem="p",
+        )
+
+
+async def test_the_trace_counts_tokens_calls_and_cost_of_its_own_execution_only() -> None:
+    chat = ScriptedChat(lambda r: "Answer: " + r.messages[0].content[0] * 8, delay_s=0.001)
+
+    def fresh() -> OperatorService:
+        room = ExecutionRoom(chat, FakeSandbox(), MATH, OperatorSettings())
+        return OperatorService(registry(), room)
+
+    services = [fresh() for _ in range(8)]
+    await asyncio.gather(
+        *(s("AnswerGenerate", ["x" * 40 * (i + 1)], {}) for i, s in enumerate(services))
+    )
+    calls = [s.calls for s in services]
+    assert [len(c) for c in calls] == [1] * 8
+    tokens = [c[0].prompt_tokens for c in calls]
+    assert [b - a for a, b in itertools.pairwise(tokens)] == [10] * 7
+    assert all(c[0].completion_tokens == 4 and c[0].cost_usd is None for c in calls)
+
+
+async def test_draws_count_equal_prompts_of_one_execution() -> None:
+    serve, chat = service(lambda _: "Answer: 1", settings=OperatorSettings(seed=5))
+    for _ in range(2):
+        await serve("AnswerGenerate", ["a"], {})
+    await serve("AnswerGenerate", ["b"], {})
+    assert [(r.draw, r.temperature, r.seed) for r in chat.requests] == [
+        (0, 0.0, 5),
+        (1, 0.7, 6),
+        (0, 0.0, 5),
+    ]
+
+
+async def test_a_cut_off_call_says_so() -> None:
+    serve, _ = service(lambda _: "x")
+    room = ExecutionRoom(
+        ScriptedChat(lambda _: "x", delay_s=10), FakeSandbox(), MATH, OperatorSettings()
+    )
+    serve = OperatorService(registry(), room)
+    task = asyncio.ensure_future(serve("AnswerGenerate", ["a"], {}))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    (call,) = serve.calls
+    assert (call.error, call.llm_calls) == ("cut off", 0)

@@ -69,7 +69,7 @@ class Judge:
             incorrect, on open questions it is not graded. docs/grading.md says why.
         prompts, max_tokens, use_schema, records, backoff_s: of the :class:`LlmJudge`.
         workers: processes for symbolic algebra.
-        math_deadline_s: seconds after which a comparison is killed.
+        math_cpu_s: processor seconds after which a comparison is killed.
         test_limits: bounds of one run of hidden tests.
     """
 
@@ -85,7 +85,7 @@ class Judge:
         records: JudgeRecords | None = None,
         backoff_s: float = 0.5,
         workers: int = 2,
-        math_deadline_s: float = 2.0,
+        math_cpu_s: float = 2.0,
         test_limits: Limits = Limits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
     ) -> None:
         self._sandbox = sandbox
@@ -101,9 +101,7 @@ class Judge:
             )
         self._f1_threshold = f1_threshold
         self._limits = test_limits
-        self._pool = KillablePool(
-            workers, math_deadline_s, limit_worker, "llm_as_judge.judge.symbolic"
-        )
+        self._pool = KillablePool(workers, math_cpu_s, limit_worker, "llm_as_judge.judge.symbolic")
 
     @property
     def fingerprint(self) -> str:

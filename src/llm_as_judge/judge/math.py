@@ -99,7 +99,7 @@ _LITERALS = re.compile(
 def _echoes(latex: str, question: str) -> bool:
     """Is the candidate an expression (not a plain number) that the question already shows?"""
     squeezed = re.sub(r"[\s{}]", "", latex)
-    if len(squeezed) <= 3 or not re.search(r"[*/^!\\]|(?<=.)[-+]", squeezed):
+    if len(squeezed) < 3 or not re.search(r"[*/^!\\]|(?<=.)[-+]", squeezed):
         return False
     return squeezed in re.sub(r"[\s{}]", "", normalise(question))
 
@@ -179,7 +179,7 @@ async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
     if units is not None:
         return units
     extra_calls = _CALLS.search(pair.candidate) and not _CALLS.search(pair.gold)
-    relation = await pool.run(compare, gold, candidate, pair.decimals)
+    relation = await pool.run(compare, gold, candidate, pair.decimals, pool.cpu_s)
     if relation is None:
         return verdict_of(None, "math.timeout", "the comparison was stopped at its deadline")
     return _of_relation(relation, pair, bool(extra_calls))

@@ -20,11 +20,12 @@ Result = TypeVar("Result")
 
 
 class KillablePool:
-    """Runs pure functions of this package in processes with a deadline each.
+    """Runs pure functions of this package in processes, each within a time.
 
     Args:
         workers: processes at once.
-        deadline_s: seconds after which a task's worker is killed.
+        cpu_s: processor seconds a task may use; tasks enforce it by themselves. On a busy
+            machine they take longer by the clock, and five times as long is the end of it.
         initializer: run once in every worker, e.g. to bound its memory and load libraries.
         preload: module imported by the fork server, so that a killed worker's heir starts fast.
     """
@@ -32,12 +33,12 @@ class KillablePool:
     def __init__(
         self,
         workers: int,
-        deadline_s: float,
+        cpu_s: float,
         initializer: Callable[[], None] | None = None,
         preload: str = "",
     ) -> None:
         self._workers = workers
-        self._deadline_s = deadline_s
+        self.cpu_s = cpu_s
         self._initializer = initializer
         self._preload = preload
         self._pool: ProcessPool | None = None
@@ -59,7 +60,7 @@ class KillablePool:
 
     async def run(self, function: Callable[..., Result], *args: Any) -> Result | None:
         """``function(*args)`` from a worker; None if it overran, ran out of memory or died."""
-        future = self._started().schedule(function, args=args, timeout=self._deadline_s)
+        future = self._started().schedule(function, args=args, timeout=5 * self.cpu_s)
         try:
             result: Result = await asyncio.wrap_future(future)
         except (FutureTimeoutError, asyncio.TimeoutError, ProcessExpired, MemoryError):

@@ -13,6 +13,7 @@ import importlib
 import logging
 import re
 import resource
+import signal
 from typing import Any, Literal
 
 from llm_as_judge.judge.latex import Scalar, Shape
@@ -40,13 +41,26 @@ def limit_worker() -> None:
     _parse(r"\frac{1}{2}")
 
 
-def compare(gold: Shape | Scalar, candidate: Shape | Scalar, decimals: int | None) -> Relation:
+def compare(
+    gold: Shape | Scalar, candidate: Shape | Scalar, decimals: int | None, cpu_s: float
+) -> Relation:
     """Relation of two shapes that are not spelled the same.
 
     Args:
         decimals: digits behind the point of a rounded gold; a closed form within one unit of the
             last digit then equals it. None: exact.
+        cpu_s: processor seconds after which the kernel ends this process. Python code could
+            not be trusted to stop: a power of big integers never returns to the interpreter.
     """
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, cpu_s)
+    try:
+        return _compare(gold, candidate, decimals)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+
+
+def _compare(gold: Shape | Scalar, candidate: Shape | Scalar, decimals: int | None) -> Relation:
     if isinstance(gold, Scalar) and isinstance(candidate, Scalar):
         return _compare_scalars(gold.latex, candidate.latex, decimals)
     if isinstance(gold, Scalar) or isinstance(candidate, Scalar):
@@ -62,7 +76,7 @@ def compare(gold: Shape | Scalar, candidate: Shape | Scalar, decimals: int | Non
 
 
 def _item(gold: Shape | Scalar, candidate: Shape | Scalar) -> Relation:
-    return "equal" if gold == candidate else compare(gold, candidate, None)
+    return "equal" if gold == candidate else _compare(gold, candidate, None)
 
 
 def _all(relations: list[Relation]) -> Relation:

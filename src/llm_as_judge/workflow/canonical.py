@@ -26,13 +26,20 @@ def canonical_hash(tree: ast.Module, operators: Registry) -> str:
     for statement in tree.body:
         if isinstance(statement, ast.ClassDef) and statement.name == "Workflow":
             parts += [form.function(item) for item in statement.body if not _is_wiring(item)]
-        elif not isinstance(statement, ast.Import | ast.ImportFrom) and not _is_text(statement):
+        elif not _does_nothing(statement):
             parts.append(form.function(statement))
     return _digest("program:" + "\n".join(parts))
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    """Imports, and the stand-in for AFlow's annotation: what is used of them shows elsewhere."""
+    if isinstance(statement, ast.Import | ast.ImportFrom) or _is_text(statement):
+        return True
+    return isinstance(statement, ast.Assign) and ast.unparse(statement) == "DatasetType = str"
 
 
 def _is_text(statement: ast.stmt) -> bool:

@@ -35,11 +35,8 @@ def export_program(program: Program, dataset: str, operators: str | None = None)
     used = f"{', '.join(program.operators)}; at most {program.worst_case_calls} model calls"
     header = [
         f"# Workflow {program.hash}, written by LLM-as-Judge for AFlow. {used}.",
-        "from typing import Literal",
-        "",
         f"import {module} as operator" if module != "operator" else "import operator",
         "from scripts.async_llm import create_llm_instance",
-        "from scripts.evaluator import DatasetType",
     ]
     return "\n".join(header) + "\n\n\n" + _without_future(program.runnable).strip("\n") + "\n"
 

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from operator_fakes import MATH, service
+
+from llm_as_judge.config import config_dir
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.operators import (
+    Operator,
+    load_enhancements,
+    load_registry,
+    operator_docs,
+    registry,
+)
+from llm_as_judge.operators.base import Result, snake_case
+from llm_as_judge.operators.prompts import Enhancement, fill
+from llm_as_judge.operators.syntax import UnparsableError, parse_python
+from llm_as_judge.operators.text import Custom
+
+CUSTOM = config_dir() / "operator_descriptions" / "Custom.yaml"
+
+
+def described(folder: Path, **changes: object) -> Path:
+    description = yaml.safe_load(CUSTOM.read_text())
+    description.update(changes)
+    kept = {key: value for key, value in description.items() if value is not None}
+    (folder / "Custom.yaml").write_text(yaml.safe_dump(kept, sort_keys=False))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "Other"}, "name: found 'Other'"),
+        ({"call": "custom(input)"}, "call: found 'custom(input)'"),
+        ({"arguments": {"input": "x"}}, "arguments: found ['input']"),
+        ({"arguments": {"instruction": "x", "input": "x"}}, "arguments"),
+        ({"returns": {"answer": "x"}}, "returns: found ['answer'], the class says ['response']"),
+        ({"worst_case_calls": 2}, "worst_case_calls: found 2, the class says 1"),
+        ({"prompts": {"other": "x"}}, "prompts"),
+        ({"prompts": {"answer": "{nothing}"}}, "unknown placeholder {nothing}"),
+        ({"domains": ["history"]}, "domains.0"),
+        ({"summary": None}, "summary: Field required"),
+        ({"colour": "red"}, "colour: Extra inputs are not permitted"),
+    ],
+)
+def test_a_description_that_contradicts_its_class_is_one_clear_line(
+    tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        load_registry([Custom], described(tmp_path, **changes))
+    assert message in str(error.value)
+    assert "Custom.yaml" in str(error.value)
+
+
+def test_a_class_without_description_and_the_other_way_round(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="has no description"):
+        load_registry([Custom], tmp_path)
+    shutil.copy(CUSTOM, tmp_path / "Stray.yaml")
+    shutil.copy(CUSTOM, tmp_path)
+    with pytest.raises(ConfigError, match="no operator class Stray"):
+        load_registry([Custom], tmp_path)
+
+
+def test_a_description_that_is_no_yaml(tmp_path: Path) -> None:
+    (tmp_path / "Custom.yaml").write_text("a: [")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_registry([Custom], tmp_path)
+
+
+def test_an_argument_of_another_type_is_refused(tmp_path: Path) -> None:
+    class Counting(Operator):
+        empty = {"response": ""}  # noqa: RUF012
+
+        async def run(self, number: int) -> Result:
+            return {"response": str(number)}
+
+    shutil.copy(CUSTOM, tmp_path / "Counting.yaml")
+    with pytest.raises(ConfigError, match="'number' must be annotated str"):
+        load_registry([Counting], tmp_path)
+
+
+def test_call_names() -> None:
+    assert [snake_case(name) for name in ("ScEnsemble", "CustomCodeGenerate", "Test")] == [
+        "sc_ensemble",
+        "custom_code_generate",
+        "test",
+    ]
+
+
+# --------------------------------------------------------------------------------------- prompts
+def test_a_template_is_filled_once_and_values_keep_their_braces() -> None:
+    values = {"problem": "{solution} \\frac{1}{2} {problem}", "solution": "{'a': 1}"}
+    assert fill("{problem}|{solution}|{other}", values) == (
+        "{solution} \\frac{1}{2} {problem}|{'a': 1}|{other}"
+    )
+
+
+async def test_layer_two_changes_the_prompt_and_says_so_in_the_trace() -> None:
+    rules = (
+        Enhancement(name="bare", add="Bare numbers.", operators=("Answer*",), domains=("math",)),
+        Enhancement(name="brief", add="Be brief.", executors=("*0.5B*",)),
+        Enhancement(name="code", add="No.", domains=("code",)),
+    )
+    serve, chat = service(
+        lambda _: "Answer: 1", problem=MATH, enhancements=rules, name="qwen-0.5b-q4"
+    )
+    await serve("AnswerGenerate", ["What?"], {})
+    await serve("Custom", ["What?", "Say."], {})
+    first, second = (r.messages[0].content for r in chat.requests)
+    assert "Bare numbers.\nBe brief.\nThink" in first
+    assert second == "What?\n\nBe brief.\nSay."
+    assert [c.notes for c in serve.calls] == [
+        ("enhanced: bare", "enhanced: brief"),
+        ("enhanced: brief",),
+    ]
+
+
+async def test_the_problem_comes_first_so_that_prefixes_are_shared() -> None:
+    serve, chat = service(lambda _: "Answer: 1")
+    arguments = {"AnswerGenerate": ["PROBLEM"], "Review": ["PROBLEM", "s"]}
+    for operator, values in arguments.items():
+        await serve(operator, list(values), {})
+    assert all(r.messages[0].content.startswith("PROBLEM\n") for r in chat.requests)
+
+
+def test_shipped_enhancements_load_and_a_broken_file_is_one_line(tmp_path: Path) -> None:
+    assert len(load_enhancements()) >= 3
+    broken = tmp_path / "e.yaml"
+    broken.write_text("- {name: x, add: y, operator: [Custom]}\n")
+    with pytest.raises(ConfigError, match="operator"):
+        load_enhancements(broken)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_enhancements(tmp_path / "none.yaml")
+
+
+# ------------------------------------------------------------------------------------------ docs
+def test_docs_name_each_operator_of_the_domain_with_its_keys() -> None:
+    math, code = operator_docs("math", "short"), operator_docs("code", "full")
+    assert 'programmer(problem, analysis="None") -> {"code", "output"}' in math
+    assert "custom_code_generate" not in math
+    assert "CustomCodeGenerate" in code
+    assert '"result" (bool)' in code
+    assert len(operator_docs("math", "short")) < 1000
+    assert len(math.splitlines()) == 7
+
+
+def test_every_operator_is_shown_in_some_domain_with_its_own_call_in_the_example() -> None:
+    for entry in registry().values():
+        assert entry.description.domains
+        assert f"await {entry.call_name}(" in entry.description.example
+
+
+# ---------------------------------------------------------------------------------------- syntax
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("x" * 20_001, "at most 20000"),
+        ("x = 1\n\x00", "control character"),
+        ("(" * 100, "brackets"),
+        ("a" + ".b" * 5000, "nested"),
+        ("-" * 9000 + "1", "nested"),
+        ("def", "syntax"),
+        ("x = '\ud800'", "surrogates"),
+    ],
+)
+def test_unreadable_source_is_refused_with_a_reason(source: str, message: str) -> None:
+    with pytest.raises(UnparsableError, match=message):
+        parse_python(source)

@@ -1,0 +1,326 @@
+"""Extraction, hostile input, repairs, the hash, the bound on calls."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_as_judge.operators import registry
+from llm_as_judge.types import Domain, Program
+from llm_as_judge.workflow import ProgramForm, extract, parse_program
+from llm_as_judge.workflow.findings import RULES
+
+BODY = 'draft = await answer_generate(input=problem)\nreturn draft["answer"]\n'
+CLASS = """class Workflow:
+    def __init__(self, name, llm_config, dataset):
+        self.llm = create_llm_instance(llm_config)
+        self.answer_generate = operator.AnswerGenerate(self.llm)
+
+    async def __call__(self, problem):
+        draft = await self.answer_generate(input=problem)
+        return draft["answer"], 0.0
+"""
+
+
+def body(text: str, domain: Domain = "math", **options: int) -> Program:
+    return parse_program(text, domain, "body", **options)
+
+
+# ------------------------------------------------------------------------------------ extraction
+@pytest.mark.parametrize(
+    ("reply", "source"),
+    [
+        ("return 1", "return 1"),
+        ("\n\n  return 1\n", "  return 1"),
+        ("Text\n```python\nreturn 1\n```\nMore", "return 1"),
+        ("```Python \nreturn 1\n```", "return 1"),
+        ("```python\nreturn 1", "return 1"),
+        ("```python\nfirst\n```\n```python\nsecond\n```", "first"),
+        ("```\nreturn 1\n```", "```\nreturn 1\n```"),
+        ("```python\r\nreturn 1\r\n```", "return 1\r"),
+        ("  ```python\n  return 1\n  ```", "  return 1"),
+        ("", ""),
+    ],
+)
+def test_one_rule_extracts_the_program(reply: str, source: str) -> None:
+    assert extract(reply) == source
+
+
+def test_an_unfenced_block_that_is_cut_off_is_still_read() -> None:
+    assert body(f"```python\n{BODY}").strictly_valid
+
+
+# ---------------------------------------------------------------------------------- hostile input
+HOSTILE = {
+    "5 MB": "x = 1\n" * 900_000,
+    "5 MB of fences": "```\n" * 1_300_000,
+    "binary": "".join(chr(random.Random(0).randrange(256)) for _ in range(5000)),
+    "only comments": "# nothing\n" * 500,
+    "10,000 brackets": "(" * 10_000 + ")" * 10_000,
+    "prefix operators": "not " * 4500 + "1",
+    "attributes": "a" + ".b" * 9000,
+    "calls": "a" + "()" * 9000,
+    "sum": "+".join(["1"] * 9000),
+    "surrogate": 'x = "\ud800"',
+    "null byte": "x = 1\x00",
+    "power": f"x = 9**9**9**9\n{BODY}",
+    "nested loops": "".join(" " * i + "for i in range(9):\n" for i in range(18))
+    + " " * 18
+    + "pass",
+    "doubling functions": "".join(
+        f"def f{i}():\n    " + (f"f{i - 1}(); f{i - 1}()" if i else "pass") + "\n"
+        for i in range(30)
+    )
+    + "f29()",
+    "doubling list": "x = [1]\n" + "x = x + x\n" * 1000 + BODY,
+    "doubling tuple": "x = (1,)\n" + "x = (x, x)\n" * 1000 + BODY,
+    "doubling dict": 'x = {"a": 1}\n' + 'x = {"a": x, "b": x}\n' * 800 + BODY,
+    "many mistakes": "await answer_generate(inputt=problem)\n" * 500,
+}
+
+
+@pytest.mark.parametrize("form", ["body", "class"])
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_text_gets_a_verdict_quickly(text: str, form: ProgramForm) -> None:
+    started = time.perf_counter()
+    program = parse_program(text, "math", form)
+    assert time.perf_counter() - started < 10
+    assert program.strictly_valid or program.diagnostics
+    assert len(program.diagnostics) <= 20
+    assert len(program.source) <= 100_000
+    assert program.hash
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=200)
+def test_no_text_makes_the_parser_raise(text: str) -> None:
+    for form in ("class", "body"):
+        parse_program(text, "qa", form)
+
+
+STATEMENTS = st.lists(
+    st.sampled_from(
+        [
+            "draft = await answer_generate(input=problem)",
+            "answer = draft['answer']",
+            "check = review(problem=problem, solution=answer)",
+            "if check['review_result']:\n    answer = 1",
+            "for i in range(3):\n    xs = [i]",
+            "xs.append(answer)",
+            "while True:\n    break",
+            "try:\n    y = 1\nexcept Exception as e:\n    z = e\nfinally:\n    w = 1",
+            "best = await sc_ensemble(solutions=xs, problem=problem)",
+            "return best['response']",
+            "del answer",
+            "import asyncio",
+            "a, *b = xs",
+            "f = lambda q: q + answer",
+            "xs = [f(x) for x in xs if x]",
+            "with open('x') as g:\n    pass",
+            "match answer:\n    case [1, x]:\n        pass",
+            "global answer",
+            "async def g():\n    return await custom(input=problem, instruction='i')",
+            "await g()",
+            "xs = {k: v for k, v in zip(xs, xs)}",
+        ]
+    ),
+    max_size=8,
+)
+
+
+@given(STATEMENTS)
+@settings(max_examples=300)
+def test_no_mixture_of_statements_makes_the_check_raise(lines: list[str]) -> None:
+    program = body("\n".join(lines))
+    assert program.strictly_valid or program.diagnostics
+    assert {d.code for d in program.diagnostics} <= RULES.keys()
+
+
+# ---------------------------------------------------------------------------------------- repairs
+def test_a_repair_changes_only_the_copy_that_runs() -> None:
+    text = BODY.replace("await ", "")
+    program = body(text)
+    assert program.source == text.strip("\n")
+    assert "await self.answer_generate" in program.runnable
+    assert program.repairs == ("await",)
+    assert not program.strictly_valid
+
+
+def test_a_program_that_needs_no_repair_runs_as_it_is_written() -> None:
+    program = parse_program(CLASS, "math")
+    assert program.runnable == program.source == CLASS.strip("\n")
+
+
+def test_a_finding_without_repair_leaves_nothing_to_run() -> None:
+    program = body('draft = answer_generate(input=problem)\nreturn draft["nothing"]')
+    assert program.runnable == ""
+    assert program.repairs == ()
+
+
+def test_a_repaired_program_is_clean_and_its_repair_is_stable() -> None:
+    program = body(
+        'draft = answer_generate(input=problem)\nif problem:\n    a = draft["answer"]\nreturn a'
+    )
+    again = parse_program(program.runnable, "math")
+    assert set(program.repairs) == {"await", "variable_scope"}
+    assert again.strictly_valid
+    assert again.hash == program.hash
+
+
+def test_the_scope_repair_gives_a_result_all_its_keys() -> None:
+    program = body(
+        'if len(problem) > 3:\n    r = await answer_generate(input=problem)\nreturn r["answer"]'
+    )
+    assert "r = {'thought': '', 'answer': ''}" in program.runnable
+
+
+def test_diagnostics_carry_line_message_and_hint() -> None:
+    (finding,) = body('d = await answer_generate(input=problem)\nreturn d["solution"]').diagnostics
+    assert (finding.code, finding.line) == ("W208", 2)
+    assert "'solution': AnswerGenerate returns 'thought' or 'answer'" in finding.message
+    assert finding.hint
+
+
+def test_lines_count_from_the_extracted_program() -> None:
+    wrong = CLASS.replace('"answer"', '"x"')
+    (finding,) = parse_program(f"Here:\n```python\n{wrong}```", "math").diagnostics
+    assert finding.line == 8
+
+
+# ------------------------------------------------------------------------------------- body form
+def test_the_body_form_becomes_the_class_form() -> None:
+    program = body(BODY)
+    assert parse_program(program.runnable, "math").strictly_valid
+    assert "return (draft['answer'], 0.0)" in program.runnable
+    assert program.source == BODY.strip("\n")
+    assert program.hash == parse_program(CLASS, "math").hash
+
+
+def test_code_programs_are_given_the_entry_point() -> None:
+    text = 'c = await custom_code_generate(problem=problem, entry_point=entry_point, instruction="")\nreturn c["response"]'
+    assert body(text, "code").strictly_valid
+    assert not body(text, "math").strictly_valid
+
+
+def test_an_operator_name_may_be_reused_for_its_result() -> None:
+    program = body(
+        'custom = await custom(input=problem, instruction="x")\nreturn custom["response"]'
+    )
+    assert program.strictly_valid
+    assert "custom = self.custom" in program.runnable
+
+
+# ------------------------------------------------------------------------------------------- hash
+EQUAL = {
+    "names": CLASS.replace("draft", "first_try").replace("self.answer_generate", "self.solver"),
+    "comments": CLASS.replace("draft = ", "# a draft\n        draft = "),
+    "layout": CLASS.replace("\n\n", "\n\n\n").replace("input=problem", " input = problem "),
+    "annotations": CLASS.replace("problem)", "problem: str) -> tuple", 1).replace(
+        "name,", "name: str,"
+    ),
+    "position": CLASS.replace("input=problem", "problem"),
+    "docstring": CLASS.replace("class Workflow:", 'class Workflow:\n    """Drafts."""'),
+    "unused wiring": CLASS.replace("self.llm =", "self.name = name\n        self.llm ="),
+    "lone return": CLASS.replace(", 0.0", ""),
+}
+DIFFERENT = {
+    "another key": CLASS.replace('"answer"', '"thought"'),
+    "another text": CLASS.replace("input=problem", "input=problem + '!'"),
+    "another operator": CLASS.replace("AnswerGenerate", "Custom"),
+    "more calls": CLASS.replace(
+        "        return",
+        "        draft = await self.answer_generate(input=problem)\n        return",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", EQUAL.values(), ids=EQUAL.keys())
+def test_programs_that_differ_in_spelling_have_one_hash(text: str) -> None:
+    assert parse_program(text, "math").hash == parse_program(CLASS, "math").hash
+
+
+@pytest.mark.parametrize("text", DIFFERENT.values(), ids=DIFFERENT.keys())
+def test_programs_that_do_something_else_have_another_hash(text: str) -> None:
+    assert parse_program(text, "math").hash != parse_program(CLASS, "math").hash
+
+
+def test_keyword_order_does_not_matter() -> None:
+    first = body('r = await custom(input=problem, instruction="x")\nreturn r["response"]')
+    second = body('q = await custom(instruction="x", input=problem)\nreturn q["response"]')
+    assert first.hash == second.hash
+
+
+def test_two_variables_are_not_mixed_up() -> None:
+    text = "a = await answer_generate(input=problem)\nb = await custom(input=problem, instruction='x')\n"
+    assert body(text + 'return a["answer"]').hash != body(text + 'return b["response"]').hash
+
+
+# ------------------------------------------------------------------------------- worst-case calls
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        (BODY, 1),
+        ("r = await programmer(problem=problem)\nreturn r['output']", 3),
+        ("xs = [await answer_generate(input=problem) for _ in range(4)]\nreturn xs[0]['answer']", 4),
+        (
+            ("xs = []\nfor i in range(3):\n    for j in range(2):\n"
+            "        xs.append((await answer_generate(input=problem))['answer'])\n"
+            "b = await md_ensemble(solutions=xs, problem=problem)\nreturn b['solution']"),
+            11,
+        ),
+        (
+            ("r = await answer_generate(input=problem)\nif r['answer']:\n    return r['answer']\n"
+            "s = await custom(input=problem, instruction='x')\nreturn s['response']"),
+            2,
+        ),
+        (
+            ("r = await answer_generate(input=problem)\nif r['answer']:\n"
+            "    s = await programmer(problem=problem)\n    return s['output']\n"
+            "return r['answer']"),
+            4,
+        ),
+        (
+            ("r = await answer_generate(input=problem)\nfor _ in range(3):\n"
+            "    c = await review(problem=problem, solution=r['answer'])\n"
+            "    if c['review_result']:\n        break\n"
+            "    r = {'answer': (await revise(problem=problem, solution=r['answer'],"
+            " feedback=c['feedback']))['solution']}\nreturn r['answer']"),
+            7,
+        ),
+        (
+            ("async def f(n):\n    return (await custom(input=problem, instruction=str(n)))['response']\n"
+            "xs = [await f(i) for i in range(5)]\nreturn xs[0]"),
+            5,
+        ),
+    ],
+)  # fmt: skip
+def test_worst_case_calls_by_hand(text: str, calls: int) -> None:
+    program = body(text)
+    assert program.strictly_valid, program.diagnostics
+    assert program.worst_case_calls == calls
+
+
+def test_the_bound_on_calls_is_an_argument() -> None:
+    text = "xs = [await answer_generate(input=problem) for _ in range(4)]\nreturn xs[0]['answer']"
+    assert body(text, max_calls=4).strictly_valid
+    (finding,) = body(text, max_calls=3).diagnostics
+    assert finding.code == "W603"
+    assert "4 in the worst case, at most 3" in finding.message
+
+
+def test_operators_are_named_in_order_of_appearance() -> None:
+    text = (
+        "a = await programmer(problem=problem)\n"
+        'b = await format(problem=problem, solution=a["output"])\nreturn b["solution"]'
+    )
+    assert body(text).operators == ("Programmer", "Format")
+
+
+def test_other_operators_can_be_given() -> None:
+    only = {"Custom": registry()["Custom"]}
+    program = parse_program(BODY, "math", "body", operators=only)
+    assert {d.code for d in program.diagnostics} == {"W302"}

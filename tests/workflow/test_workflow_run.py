@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge.errors import EndpointError, UserError
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.operators import registry
+from llm_as_judge.sandbox import open_sandbox
+from llm_as_judge.types import (
+    ChatRequest,
+    Domain,
+    Execution,
+    ExecutionStatus,
+    Json,
+    Limits,
+    Problem,
+    Sandbox,
+)
+from llm_as_judge.workflow import export_program, parse_program, run_program
+from llm_as_judge.workflow.run import answer_text, call_arguments
+
+MATH = Problem("t/t/1", "gsm8k", "math", "What is 9 + 9?", ("18",))
+CODE = Problem(
+    "t/t/2", "humaneval", "code", "Add.", entry_point="add",
+    visible_tests=("assert add(1, 2) == 3",), hidden_tests=("assert add(40, 2) == 42",),
+)  # fmt: skip
+
+
+@pytest.fixture
+async def sandbox():  # type: ignore[no-untyped-def]
+    opened = await open_sandbox("subprocess", list(registry()))
+    yield opened
+    await opened.aclose()
+
+
+async def run(
+    text: str,
+    sandbox: Sandbox,
+    answers: object = lambda _: "Answer: 18",
+    problem: Problem = MATH,
+    limits: Limits | None = None,
+) -> Execution:
+    program = parse_program(text, problem.domain, "body")
+    chat = ScriptedChat(answers)  # type: ignore[arg-type]
+    return await run_program(
+        program, problem, executor=chat, sandbox=sandbox, limits=limits or Limits(wall_s=10)
+    )
+
+
+ONE = "d = await answer_generate(input=problem)\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "status", "answer"),
+    [
+        (ONE + 'return d["answer"]', "ok", "18"),
+        (ONE + 'return int(d["answer"]) / 2', "ok", "9"),
+        (ONE + 'return len(d["answer"]) == 2', "ok", "True"),
+        (ONE + 'return "  " + d["answer"] + "\\n"', "ok", "18"),
+        (ONE + 'return d["answer"][5:]', "no_answer", ""),
+        (ONE + 'x = 1 // (len(d["answer"]) - 2)\nreturn d["answer"]', "crashed", ""),
+        (ONE + 'return d["nothing"]', "rejected", ""),
+        ("# nothing", "malformed", ""),
+        ("", "malformed", ""),
+        ("return (", "rejected", ""),
+    ],
+)
+async def test_status_says_what_happened(
+    text: str, status: ExecutionStatus, answer: str, sandbox: Sandbox
+) -> None:
+    execution = await run(text, sandbox)
+    assert (execution.status, execution.answer) == (status, answer)
+    assert bool(execution.error) == (status in ("crashed", "rejected", "malformed"))
+    assert len(execution.calls) == (0 if status in ("rejected", "malformed") else 1)
+
+
+@pytest.mark.slow
+async def test_a_run_that_is_too_slow_keeps_its_trace(sandbox: Sandbox) -> None:
+    program = parse_program(ONE + 'return d["answer"]', "math", "body")
+    execution = await run_program(
+        program, MATH, executor=ScriptedChat(lambda _: "x", delay_s=30), sandbox=sandbox,
+        limits=Limits(wall_s=1.0),
+    )  # fmt: skip
+    assert execution.status == "timeout"
+    assert [c.error for c in execution.calls] == ["cut off"]
+
+
+@pytest.mark.slow
+async def test_our_fault_is_raised_not_scored(sandbox: Sandbox) -> None:
+    def down(_: ChatRequest) -> str:
+        raise EndpointError("executor: no reply")
+
+    with pytest.raises(EndpointError):
+        await run(ONE + 'return d["answer"]', sandbox, down)
+
+
+@pytest.mark.slow
+async def test_a_program_cannot_forge_its_trace(sandbox: Sandbox) -> None:
+    text = ONE + 'd["cost"] = -5\nreturn {"answer": d["answer"], "reward": 10}["answer"], -99.0'
+    execution = await run(text, sandbox)
+    assert execution.status == "ok"
+    assert [c.operator for c in execution.calls] == ["AnswerGenerate"]
+    assert execution.tokens > 0
+
+
+@pytest.mark.slow
+async def test_calls_at_the_same_time_are_all_in_the_trace(sandbox: Sandbox) -> None:
+    text = (
+        "import asyncio\nrs = await asyncio.gather(*[custom(input=problem, instruction=str(i)) "
+        "for i in range(5)])\nreturn rs[0]['response']"
+    )
+    execution = await run(text, sandbox, lambda r: r.messages[0].content[-1])
+    assert execution.answer == "0"
+    assert [c.llm_calls for c in execution.calls] == [1] * 5
+
+
+def test_hidden_tests_never_reach_a_program() -> None:
+    assert call_arguments(CODE) == {
+        "problem": "Add.", "dataset": "humaneval", "entry_point": "add",
+        "test": "assert add(1, 2) == 3",
+    }  # fmt: skip
+    assert "entry_point" not in call_arguments(MATH)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, ""), (18, "18"), (18.0, "18"), (0.5, "0.5"), (True, "True"), (" a ", "a"),
+     (float("inf"), "inf"), (1e300, "1e+300")],
+)  # fmt: skip
+def test_answers_are_text(value: Json, text: str) -> None:
+    assert answer_text(value) == text
+
+
+# ----------------------------------------------------------------------------------------- export
+AFLOW = {
+    "scripts/__init__.py": "",
+    "scripts/evaluator.py": "DatasetType = str\n",
+    "scripts/async_llm.py": "def create_llm_instance(config):\n    return ('llm', config)\n",
+    "workspace/GSM8K/workflows/template/operator.py": (
+        "class AnswerGenerate:\n"
+        "    def __init__(self, llm, name='AnswerGenerate'):\n"
+        "        assert llm == ('llm', 'config')\n"
+        "    async def __call__(self, input):\n"
+        "        return {'thought': 't', 'answer': 'to ' + input}\n"
+    ),
+    "run.py": (
+        "import asyncio, importlib\n"
+        "graph = importlib.import_module('workspace.GSM8K.workflows.round_1.graph')\n"
+        "workflow = graph.Workflow(name='GSM8K', llm_config='config', dataset='GSM8K')\n"
+        "answer, cost = asyncio.run(workflow('ask'))\n"
+        "print(answer, cost)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ["body", "class"])
+def test_an_exported_program_runs_under_aflows_conventions(tmp_path: Path, form: str) -> None:
+    text = ONE + 'return d["answer"]'
+    program = parse_program(text, "math", "body")
+    if form == "class":
+        program = parse_program("from __future__ import annotations\n" + program.runnable, "math")
+    files = {
+        **AFLOW,
+        "workspace/GSM8K/workflows/round_1/graph.py": export_program(program, "gsm8k"),
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    done = subprocess.run(
+        [sys.executable, "run.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("to ask 0.0\n", "")
+
+
+@pytest.mark.parametrize("dataset", ["gsm8k", "humaneval", "own_set"])
+def test_an_exported_program_is_read_again(dataset: str) -> None:
+    domain: Domain = "code" if dataset == "humaneval" else "math"
+    program = parse_program(ONE + 'return d["answer"]', domain, "body")
+    again = parse_program(export_program(program, dataset), domain)
+    assert again.repairs == ("given_import",)
+    assert again.hash == program.hash
+
+
+def test_a_program_that_cannot_run_is_not_exported() -> None:
+    with pytest.raises(UserError, match="cannot be exported"):
+        export_program(parse_program("return (", "math", "body"), "gsm8k")

@@ -1,0 +1,75 @@
+"""Model-written code is executed in the child's side of the sandbox and nowhere else."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import llm_as_judge
+
+PACKAGE = Path(llm_as_judge.__file__).parent
+CHILD_SIDE = PACKAGE / "sandbox" / "inside"
+EXECUTING = {"exec", "eval", "__import__", "system", "popen", "runpy", "run_path", "run_module"}
+SUBPROCESS_ALLOWED = {
+    "data/download.py": "pip, to fetch a package of data",
+    "llm/local.py": "the model server",
+    "llm/weights.py": "pip, to fetch a package of weights",
+    "sandbox/interpreter.py": "ldd on the interpreter",
+    "sandbox/jail.py": "bubblewrap and the fork server",
+}
+
+
+def executing_calls(tree: ast.AST) -> set[str]:
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            function = node.func
+            if isinstance(function, ast.Name) and function.id in EXECUTING:
+                found.add(function.id)
+            owner = function.value if isinstance(function, ast.Attribute) else None
+            if isinstance(owner, ast.Name) and owner.id in ("os", "builtins", "runpy"):
+                found |= {function.attr} & EXECUTING  # type: ignore[attr-defined]
+    return found
+
+
+def test_search_finds_what_it_looks_for() -> None:
+    source = "exec(a)\nos.system(b)\nbuiltins.eval(c)\nmodel.eval()\nre.compile(d)"
+    assert executing_calls(ast.parse(source)) == {"exec", "system", "eval"}
+
+
+def test_nothing_outside_the_child_executes_text() -> None:
+    guilty = {}
+    for path in PACKAGE.rglob("*.py"):
+        if CHILD_SIDE not in path.parents:
+            found = executing_calls(ast.parse(path.read_text(encoding="utf-8")))
+            if found:
+                guilty[str(path.relative_to(PACKAGE))] = found
+    assert guilty == {}
+
+
+def test_processes_are_started_only_where_it_is_known_why() -> None:
+    starting = set()
+    for path in PACKAGE.rglob("*.py"):
+        names = {
+            alias.name
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for alias in node.names
+        }
+        if names & {"subprocess", "multiprocessing", "pty"}:
+            starting.add(path.relative_to(PACKAGE).as_posix())
+    assert starting <= set(SUBPROCESS_ALLOWED)
+
+
+def test_child_side_imports_the_standard_library_and_itself_alone() -> None:
+    import sys
+
+    for path in CHILD_SIDE.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                roots = {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                roots = {str(node.module).split(".")[0]}
+            else:
+                continue
+            assert roots <= sys.stdlib_module_names, path.name

@@ -81,14 +81,25 @@ class SharedDraws:
 
     Later replies are marked ``cached``; their usage is that of the shared reply. A failure is
     shared only with those already waiting for it: the next caller tries again.
+
+    Args:
+        ledger: counts the calls saved.
+        mark_cached: False while recording and replaying: which of two equal calls comes first
+            is a matter of timing, and a replay must give equal rollouts byte for byte.
     """
 
     def __init__(
-        self, model: ChatModel, ledger: Ledger | None = None, role: Role = "executor"
+        self,
+        model: ChatModel,
+        ledger: Ledger | None = None,
+        role: Role = "executor",
+        *,
+        mark_cached: bool = True,
     ) -> None:
         self._model = model
         self._ledger = ledger
         self._role: Role = role
+        self._mark_cached = mark_cached
         self._replies: dict[str, ChatReply] = {}
         self._in_flight: InFlight[ChatReply] = InFlight()
         self.asked = 0
@@ -114,4 +125,5 @@ class SharedDraws:
         self.saved += 1
         if self._ledger is not None:
             self._ledger.record_cached(self._role)
-        return dataclasses.replace(self._replies[key], cached=True)
+        reply = self._replies[key]
+        return dataclasses.replace(reply, cached=True) if self._mark_cached else reply

@@ -12,6 +12,7 @@ CHILD_SIDE = PACKAGE / "sandbox" / "inside"
 EXECUTING = {"exec", "eval", "__import__", "system", "popen", "runpy", "run_path", "run_module"}
 SUBPROCESS_ALLOWED = {
     "data/download.py": "pip, to fetch a package of data",
+    "judge/pool.py": "workers that compare formulas and can be killed",
     "llm/local.py": "the model server",
     "llm/weights.py": "pip, to fetch a package of weights",
     "sandbox/interpreter.py": "ldd on the interpreter",

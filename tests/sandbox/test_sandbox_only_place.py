@@ -16,7 +16,7 @@ SUBPROCESS_ALLOWED = {
     "llm/local.py": "the model server",
     "llm/weights.py": "pip, to fetch a package of weights",
     "sandbox/interpreter.py": "ldd on the interpreter",
-    "sandbox/jail.py": "bubblewrap and the fork server",
+    "sandbox/forkserver.py": "bubblewrap and the fork server",
 }
 
 

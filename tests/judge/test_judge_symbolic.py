@@ -2,8 +2,9 @@
 
 import pytest
 
+from llm_as_judge.judge.formula import read_formula
 from llm_as_judge.judge.latex import normalise, parse_shape
-from llm_as_judge.judge.symbolic import _compare
+from llm_as_judge.judge.symbolic import _compare, _identity
 
 
 def relation(gold: str, candidate: str, decimals: int | None = None) -> str:
@@ -72,3 +73,48 @@ def test_a_rounded_gold_accepts_a_closed_form_within_its_last_digit() -> None:
     # 17 + 10 sqrt 6 = 41.49489...
     assert relation("41.494", r"17+10\sqrt{6}", decimals=3) == "equal"
     assert relation("41.48", r"17+10\sqrt{6}", decimals=2) == "different"
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"x^{2}+35x-166",
+        r"-166 + x^{2} + 35\cdot x",
+        r"\frac{a+\sqrt{3}}{2}",
+        r"2(x+1)(x-1)",
+        r"\sin(47x)+175",
+        r"-x^{2}",
+        r"3/4\cdot x",
+        r"2^{-1}",
+        r"\frac{1}{2}\pi r^{2}",
+    ],
+)
+def test_the_quick_reader_agrees_with_the_general_parser(latex: str) -> None:
+    from latex2sympy2_extended import latex2sympy
+
+    quick = read_formula(latex)
+    assert quick is not None
+    assert _identity(latex2sympy(latex), quick, None) == "equal"
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        "",
+        "2 3",
+        "3/4x",
+        "x2",
+        r"6\frac{1}{2}",
+        "f(x)",
+        "e^{x}",
+        "1/0",
+        "x^{2",
+        r"\sin x",
+        "9^{9^{9}}",
+        "2^{999}",
+        "x!",
+        "i",
+    ],
+)
+def test_the_quick_reader_leaves_the_rest_alone(latex: str) -> None:
+    assert read_formula(latex) is None

@@ -34,6 +34,7 @@ RULE_MODULES = [
     "comparison",
     "extract",
     "final",
+    "formula",
     "latex",
     "math",
     "number",

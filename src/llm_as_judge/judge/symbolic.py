@@ -16,6 +16,7 @@ import resource
 import signal
 from typing import Any, Literal
 
+from llm_as_judge.judge.formula import read_formula
 from llm_as_judge.judge.latex import Scalar, Shape
 
 __all__ = ["Relation", "compare", "limit_worker"]
@@ -140,6 +141,9 @@ def _parse(latex: str) -> Any:
     """A sympy expression, or None."""
     from latex2sympy2_extended import latex2sympy
 
+    ordinary = read_formula(latex)
+    if ordinary is not None:
+        return ordinary
     latex = re.sub(r"\^\s*\\circ", r" \\cdot \\frac{\\pi}{180}", latex)
     latex = re.sub(r"\\(?:text|mathrm)\s*\{\s*([a-zA-Z])\s*\}", r"\1", latex)
     latex = re.sub(r"(?<![\\\w{^.])(\d+)\s+(?=\d)", r"\1\\cdot ", latex)
@@ -241,7 +245,7 @@ def _value(expression: Any, point: dict[Any, Any]) -> Any:
     sympy = _algebra()
 
     try:
-        value = sympy.N(expression.subs(point), _DIGITS, maxn=400)
+        value = expression.evalf(_DIGITS, subs=point, maxn=400)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError, NotImplementedError):
         return None
     except (AttributeError, ArithmeticError, RecursionError, KeyError):

@@ -137,7 +137,9 @@ class Analysis(ABC):
         self.assigned[key] = value if known is None else join(known, value)
 
     def mutate(self, root: ast.expr, added: Value, frame: Frame) -> None:
-        """Something goes into the container at ``root`` (a variable, or ``self.x``)."""
+        """Something goes into the container at ``root``: a variable, ``self.x``, or a part of one
+        (then only where it comes from is known of the whole)."""
+        whole = root
         while isinstance(root, ast.Subscript | ast.Call) or (
             isinstance(root, ast.Attribute) and not _is_self(root.value)
         ):
@@ -146,7 +148,9 @@ class Analysis(ABC):
         if state is None or name not in state.variables:
             return
         old = state.variables[name]
-        element = added if old.element is None else join(old.element, added)
+        element = old.element
+        if root is whole:
+            element = added if old.element is None else join(old.element, added)
         state.variables[name] = replace(
             old,
             kind="any" if old.kind == "none" else old.kind,
@@ -187,6 +191,13 @@ def _is_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
 
+def innermost_call(node: ast.expr) -> ast.expr:
+    """``f()`` of ``f()["a"].b``, also where it is awaited already; ``node`` itself otherwise."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.value if isinstance(node, ast.Await) else node
+
+
 def await_call(call: ast.Call) -> Repair:
     def apply(tree: ast.Module) -> None:
         class Wrap(ast.NodeTransformer):
@@ -194,7 +205,8 @@ def await_call(call: ast.Call) -> Repair:
                 if node.value is call:
                     return node
                 self.generic_visit(node)
-                return node
+                # `await f()["key"]` awaits the item: the await belongs to the call inside.
+                return node.value if innermost_call(node.value) is call else node
 
             def visit_Call(self, node: ast.Call) -> ast.AST:
                 self.generic_visit(node)

@@ -153,6 +153,9 @@ class Calls(PlainCalls):
 
     # -------------------------------------------------------------------------------- functions
     def _function_call(self, target: Value, given: Given, frame: Frame) -> Value:
+        if not given.unknown and (wrong := _misfit(target, given)):
+            name = getattr(target.node, "name", "lambda")
+            self.report("W212", given.node, f"{name}: {wrong}")
         value = self.call_function(target, given.node, given.positional, given.named, frame)
         if isinstance(target.node, ast.AsyncFunctionDef):
             return self.pending(given.node, target.node.name, value)
@@ -197,6 +200,36 @@ class Calls(PlainCalls):
         if base.kind == "pending" and function.attr in ("result", "done", "cancel", "exception"):
             return (base.element or ANY) if function.attr == "result" else Value("number")
         return self.method_call(self.plain(base), function, given, frame)
+
+
+def _misfit(target: Value, given: Given) -> str:
+    """Why the arguments do not fit the function's ``def``; empty if they do."""
+    arguments = getattr(target.node, "args", None)
+    if not isinstance(arguments, ast.arguments) or arguments.vararg or arguments.kwarg:
+        return ""
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    optional = set(names[len(names) - len(arguments.defaults) :])
+    if "self" in target.names and names and not is_static(target.node):
+        names = names[1:]
+    named = {a.arg for a in arguments.kwonlyargs}
+    optional |= {
+        a.arg for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d
+    }
+    if len(given.positional) > len(names):
+        return f"{len(given.positional)} arguments by position, it takes {len(names)}"
+    filled = set(names[: len(given.positional)])
+    if unknown := sorted(given.named.keys() - {*names, *named} | given.named.keys() & filled):
+        return f"argument {unknown[0]}"
+    missing = [
+        n for n in [*names, *sorted(named)] if n not in filled | given.named.keys() | optional
+    ]
+    return f"{missing[0]} is missing" if missing else ""
+
+
+def is_static(node: ast.AST | None) -> bool:
+    """Whether a method takes no ``self``."""
+    decorators = getattr(node, "decorator_list", [])
+    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
 
 
 def _called(value: Value) -> str:

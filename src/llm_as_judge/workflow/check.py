@@ -96,7 +96,9 @@ class _Checker(Statements):
 
     # -------------------------------------------------------------------------------- the module
     def _follow_module(self, tree: ast.Module, workflow: ast.ClassDef) -> None:
-        self.module.locals = local_names(tree) | {"operator", "create_llm_instance"}
+        declared = {n for s in ast.walk(tree) if isinstance(s, ast.Global) for n in s.names}
+        given_names = {"operator", "create_llm_instance"}
+        self.module.locals = local_names(tree) | declared | given_names
         self.module.state = State(
             {
                 "operator": Value("operators"),
@@ -138,6 +140,17 @@ class _Checker(Statements):
         if wrong := self._bind_self_and(init, known, frame):
             self.report("W105", init, wrong)
         self.follow(init.body, frame)
+        self._check_super(init)
+
+    def _check_super(self, init: ast.FunctionDef) -> None:
+        """``super().__init__(name, ...)``: the class of a program has no base that takes any."""
+        for node in ast.walk(init):
+            if (
+                isinstance(node, ast.Call)
+                and (node.args or node.keywords)
+                and ast.unparse(node.func) == "super().__init__"
+            ):
+                self.report("W105", node, "super().__init__ takes no arguments here")
 
     def _follow_call(self, call: ast.AsyncFunctionDef) -> int:
         problem = Value("text", labels=frozenset({PROBLEM}))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from llm_as_judge.workflow.expressions import Expressions, is_foreign
 from llm_as_judge.workflow.frames import Frame
-from llm_as_judge.workflow.values import ANY, NO_CONSTANT, NONE, Value, join, joined
-from llm_as_judge.workflow.vocabulary import MUTATING_METHODS, TEXT_METHODS
+from llm_as_judge.workflow.values import ANY, NO_CONSTANT, NONE, RECOVERED, Value, join, joined
+from llm_as_judge.workflow.vocabulary import KNOWN_ATTRIBUTES, MUTATING_METHODS, TEXT_METHODS
 
 __all__ = ["Containers", "Given"]
 
@@ -121,10 +121,12 @@ class Containers(Expressions):
                 self.mutate(target.value, value, frame)
         elif isinstance(target, ast.Subscript):
             self.plain(self.value(target.value, frame))
-            self.plain(self.value(target.slice, frame))
-            self.put_item(target, value, frame)
+            key = self.plain(self.value(target.slice, frame))
+            self.put_item(target, value.labelled(key.labels), frame)
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value, frame: Frame) -> None:
+        if value.kind == "result":
+            self.report("W208", target, "a whole result is unpacked, read its keys")
         items = value.items
         starred = any(isinstance(element, ast.Starred) for element in target.elts)
         if items is None or starred or len(items) != len(target.elts):
@@ -154,6 +156,10 @@ class Containers(Expressions):
     ) -> Value:
         """``base.name(...)`` where ``base`` is a plain value."""
         name = function.attr
+        if name not in KNOWN_ATTRIBUTES.get(base.kind, (name,)):
+            self.attribute_of(base, function)
+            self.mutate(function.value, RECOVERED, frame)
+            return RECOVERED
         if base.kind == "result":
             return self._result_method(base, name, given)
         if base.kind == "list":
@@ -189,7 +195,7 @@ class Containers(Expressions):
             key = given.first.constant
             found = (base.mapping or {}).get(key) if isinstance(key, str) else None
             return (found or element).labelled(base.labels)
-        key_value = Value("text")
+        key_value = Value("text", base.labels)
         shown = {"values": element, "keys": key_value}.get(
             name, Value("list", element.labels, items=(key_value, element), element=element)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from llm_as_judge.workflow.analysis import Analysis, nearest
+from llm_as_judge.workflow.analysis import Analysis, innermost_call, nearest
 from llm_as_judge.workflow.findings import Repair
 from llm_as_judge.workflow.frames import Frame
 from llm_as_judge.workflow.values import (
@@ -17,7 +17,13 @@ from llm_as_judge.workflow.values import (
     join,
     joined,
 )
-from llm_as_judge.workflow.vocabulary import ALLOWED_MODULES, BUILTINS, FORBIDDEN_NAMES
+from llm_as_judge.workflow.vocabulary import (
+    ALLOWED_MODULES,
+    BUILTINS,
+    FORBIDDEN_NAMES,
+    KNOWN_ATTRIBUTES,
+    has_attribute,
+)
 
 __all__ = ["Expressions"]
 
@@ -95,10 +101,10 @@ class Expressions(Analysis):
         if base.kind == "operators":
             return self._operator_class(node)
         if base.kind == "llm":
-            return Value("llm")
+            self.report("W210", node, f"`.{node.attr}` of the model")
+            return RECOVERED
         if base.kind == "module":
-            path = f"{next(iter(base.names))}.{node.attr}"
-            return Value("class", names=frozenset({path}))
+            return self.module_attribute(next(iter(base.names)), node.attr, node)
         base = self.plain(base)
         if base.kind == "result" and node.attr not in RESULT_METHODS:
             keys = self._keys(base)
@@ -106,7 +112,19 @@ class Expressions(Analysis):
                 "W208", node, f"`.{node.attr}`: a result is a dict with the keys {', '.join(keys)}"
             )
             return Value("text", labels=base.labels)
+        if (known := KNOWN_ATTRIBUTES.get(base.kind)) is not None and node.attr not in known:
+            what = "a text" if base.kind == "text" else "a list"
+            self.report(
+                "W304", node, f"`.{node.attr}`: {what} has none" + nearest(node.attr, known)
+            )
         return Value("any", labels=base.labels, element=base.element)
+
+    def module_attribute(self, module: str, name: str, node: ast.AST) -> Value:
+        """``module.name``; what an allowed module does not have is a finding."""
+        if not has_attribute(module, name):
+            self.report("W304", node, f"{module}.{name}")
+            return RECOVERED
+        return Value("class", names=frozenset({f"{module}.{name}"}))
 
     def _self_attribute(self, node: ast.Attribute) -> Value:
         state = self.attributes.state
@@ -207,7 +225,10 @@ class Expressions(Analysis):
         self.mark_awaited(value)
         if value.kind == "pending":
             return value.element or Value(labels=value.labels)
-        if value.kind in ("result", "text", "number", "list", "dict"):
+        misplaced = isinstance(node.value, ast.Subscript | ast.Attribute) and (
+            id(innermost_call(node.value)) in self.created_calls
+        )
+        if value.kind in ("result", "text", "number", "list", "dict", "none") and not misplaced:
             what = "a list" if value.kind == "list" else "a value that is already there"
             self.report("W305", node, f"await of {what}")
         return Value(value.kind, labels=value.labels, element=value.element)

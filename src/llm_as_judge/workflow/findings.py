@@ -56,12 +56,14 @@ RULES: dict[str, Rule] = {
         "an operator or the model is used in a way that cannot be followed",
         "call operators directly: `await self.NAME(...)`",
     ),
+    "W211": Rule("a program is not told what it costs", "write `return answer, 0.0` (repaired)"),
+    "W212": Rule("a function of the program is called with other arguments", "match its `def`"),
     "W301": Rule("the call is not awaited", "write `await` before the call (repaired)"),
     "W302": Rule("the name is not defined", "assign or import it first"),
     "W303": Rule(
         "the name may have no value here", "give it a value before the branch or loop (repaired)"
     ),
-    "W304": Rule("the attribute is never set", "set it in __init__"),
+    "W304": Rule("there is no such attribute", "set it in __init__, or correct its name"),
     "W305": Rule("await is used where it does not work", "await in a plain statement of __call__"),
     "W401": Rule(
         "the argument holds nothing that an operator produced",

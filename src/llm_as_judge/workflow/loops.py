@@ -156,7 +156,7 @@ class Loops(PlainCalls):
     def _while_rounds(self, node: ast.While, frame: Frame) -> int | None:
         """Rounds of a loop that counts: ``while i < 3: ... i += 1``, ``while len(xs) < 3: ...
         xs.append(...)``; None for any other."""
-        counted = _counted(node.test)
+        counted = _counted(node.test) or _counted_exit(node)
         if counted is None:
             return None
         variable, operation, limit = counted
@@ -191,6 +191,32 @@ def _counted(test: ast.expr) -> tuple[ast.expr, ast.cmpop, ast.expr] | None:
         return left, operation, right
     ordered = isinstance(operation, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
     return (left, operation, right) if ordered and isinstance(left, ast.Name) else None
+
+
+_OPPOSITE: dict[type[ast.cmpop], ast.cmpop] = {
+    ast.GtE: ast.Lt(),
+    ast.Gt: ast.LtE(),
+    ast.LtE: ast.Gt(),
+    ast.Lt: ast.GtE(),
+}
+
+
+def _counted_exit(node: ast.While) -> tuple[ast.expr, ast.cmpop, ast.expr] | None:
+    """``while True: ... if i >= 3: break``: it goes on while the opposite holds. One round more
+    than a test at the top gives is allowed for by the inclusive comparison."""
+    if any(isinstance(part, ast.Continue) for part in ast.walk(node)):
+        return None
+    for statement in node.body:
+        if not isinstance(statement, ast.If) or not statement.body:
+            continue
+        test, last = statement.test, statement.body[-1]
+        leaves = isinstance(last, ast.Break | ast.Return | ast.Raise)
+        if leaves and isinstance(test, ast.Compare) and len(test.ops) == 1:
+            opposite = _OPPOSITE.get(type(test.ops[0]))
+            if isinstance(test.left, ast.Name) and opposite is not None:
+                inclusive = {ast.Lt: ast.LtE(), ast.Gt: ast.GtE()}.get(type(opposite), opposite)
+                return test.left, inclusive, test.comparators[0]
+    return None
 
 
 def _step(body: Sequence[ast.stmt], variable: ast.expr) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from llm_as_judge.workflow.containers import Containers, Given
 from llm_as_judge.workflow.frames import Frame
-from llm_as_judge.workflow.values import ANY, NONE, Value, joined
+from llm_as_judge.workflow.values import ANY, NO_CONSTANT, NONE, Value, joined
 
 __all__ = ["PlainCalls"]
 
@@ -77,6 +77,8 @@ class PlainCalls(Containers):
             return self._mapped(name, given, frame)
         values = [self._followed(value, given, frame) for value in given.every]
         labels = frozenset[str]().union(*(value.labels for value in values))
+        if name == "len":
+            return _length(given.first, labels)
         if name in _NUMBERS:
             return Value("number", labels=labels)
         if name in _TEXTS:
@@ -91,7 +93,7 @@ class PlainCalls(Containers):
         if name == "zip":
             return _zipped(given, tuple(self.item_of(v) for v in given.positional), labels)
         if name in _PICKS:
-            return self._picked(given, labels)
+            return self._picked(name, given, labels)
         return NONE if name == "print" else Value(labels=labels, calls=given.calls)
 
     def _followed(self, value: Value, given: Given, frame: Frame) -> Value:
@@ -115,14 +117,15 @@ class PlainCalls(Containers):
             longest=source.longest, endless=source.endless, calls=made.calls,
         )  # fmt: skip
 
-    def _picked(self, given: Given, labels: frozenset[str]) -> Value:
+    def _picked(self, name: str, given: Given, labels: frozenset[str]) -> Value:
         plain = [v for k, v in given.named.items() if k not in ("key", "default")]
         sources = [*given.positional, *plain]
         if len(sources) == 1 or (sources and sources[0].kind == "list"):
             picked = self.item_of(sources[0])
-        else:
-            picked = joined(sources) or ANY
-        return replace(picked, labels=picked.labels | labels, shortest=0)
+            return replace(picked, labels=picked.labels | labels, shortest=0)
+        picked = joined(sources) or ANY
+        least, most = _picked_bounds(name, sources)
+        return replace(picked, labels=labels, constant=NO_CONSTANT, shortest=least, longest=most)
 
     # --------------------------------------------------------------------------------- modules
     def module_call(self, name: str, given: Given, frame: Frame) -> Value:
@@ -235,18 +238,49 @@ def _counted_item(given: Given) -> Value | None:
     return given.first.element
 
 
+def _length(value: Value, labels: frozenset[str]) -> Value:
+    """``len(...)``: a number, with what is known of it as its own bounds."""
+    if value.kind != "list":
+        return Value("number", labels=labels)
+    exact = value.longest is not None and value.shortest == value.longest
+    return Value(
+        "number", labels, shortest=value.shortest, longest=value.longest,
+        constant=value.longest if exact else NO_CONSTANT,
+    )  # fmt: skip
+
+
+def _picked_bounds(name: str, numbers: list[Value]) -> tuple[int, int | None]:
+    """Bounds of ``min(a, b)`` and ``max(a, b)``."""
+    bounds = [_bounds(number) for number in numbers]
+    greatest = [most for _, most in bounds if most is not None]
+    if name == "min":
+        return min((least for least, _ in bounds), default=0), min(greatest, default=None)
+    known = len(greatest) == len(bounds)
+    return max((least for least, _ in bounds), default=0), max(greatest) if known else None
+
+
+def _bounds(number: Value) -> tuple[int, int | None]:
+    """(least, greatest) of a number."""
+    if type(number.constant) is int:
+        return number.constant, number.constant
+    return number.shortest, number.longest
+
+
 def _range(given: Given) -> Value:
     numbers = [value.constant for value in given.positional]
-    length: int | None = None
+    shortest, longest = 0, None
     if numbers and all(type(number) is int for number in numbers):
         try:
-            length = len(range(*[n for n in numbers if isinstance(n, int)]))
+            shortest = longest = len(range(*[n for n in numbers if isinstance(n, int)]))
         except (ValueError, TypeError, OverflowError):
-            length = None
-    labels = given.labels
-    return Value(
-        "list", labels, element=Value("number", labels), shortest=length or 0, longest=length
-    )
+            longest = None
+    elif 1 <= len(numbers) <= 2:
+        # range(len(xs)): as many rounds as the bound at most, and from 0 or more at least.
+        shortest, longest = _bounds(given.positional[-1])
+        if len(numbers) == 2:
+            shortest = 0
+    element = Value("number", given.labels)
+    return Value("list", given.labels, element=element, shortest=shortest, longest=longest)
 
 
 def _dict(given: Given, labels: frozenset[str]) -> Value:

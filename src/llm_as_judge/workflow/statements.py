@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from llm_as_judge.workflow.calls import Calls
+from llm_as_judge.workflow.calls import Calls, is_static
+from llm_as_judge.workflow.findings import Repair
 from llm_as_judge.workflow.frames import Frame, Return, State, join_states, local_names
 from llm_as_judge.workflow.loops import Loops
 from llm_as_judge.workflow.values import ANY, NO_CONSTANT, NONE, RECOVERED, Value, join, joined
@@ -116,6 +117,9 @@ class Statements(Loops, Calls):
             frame.handlers += 1
             self.follow(handler.body, frame)
             frame.handlers -= 1
+            if handler.name and frame.state is not None:
+                # Python deletes the name when the handler ends.
+                frame.state.variables.pop(handler.name, None)
             ends.append(frame.state)
         frame.state = join_states(ends)
         if node.finalbody:
@@ -138,10 +142,22 @@ class Statements(Loops, Calls):
 
     # --------------------------------------------------------------------------- leaving a path
     def returned(self, node: ast.Return, frame: Frame) -> None:
+        self._ignore_cost(node)
         value = NONE if node.value is None else self.value(node.value, frame)
         if frame.state is not None:
             frame.returns.append(Return(node, value, frame.state, bool(frame.handlers)))
         frame.state = None
+
+    def _ignore_cost(self, node: ast.Return) -> None:
+        """AFlow's ``return answer, self.llm.get_usage_summary()["total_cost"]``: a program is not
+        told what it costs; the ledger knows."""
+        pair = node.value
+        if not (isinstance(pair, ast.Tuple) and len(pair.elts) == 2):
+            return
+        if ast.unparse(pair.elts[1]).startswith("self.llm."):
+            cost = pair.elts[1]
+            pair.elts[1] = ast.copy_location(ast.Constant(0.0), cost)
+            self.report("W211", node, "", Repair("cost", _nothing))
 
     def yielded(self, node: ast.Yield, frame: Frame) -> Value:
         value = NONE if node.value is None else self.value(node.value, frame)
@@ -165,8 +181,9 @@ class Statements(Loops, Calls):
         if not self.allowed_import("." * node.level + module, node, frame):
             return
         for alias in node.names:
-            path = frozenset({f"{module}.{alias.name}"})
-            self.assign(alias.asname or alias.name, Value("class", names=path), frame)
+            self.assign(
+                alias.asname or alias.name, self.module_attribute(module, alias.name, node), frame
+            )
 
     def allowed_import(self, name: str, node: ast.Import | ast.ImportFrom, frame: Frame) -> bool:
         """True for an allowed module; else notes a finding and binds what the import would."""
@@ -252,7 +269,7 @@ class Statements(Loops, Calls):
             if d is not None
         }
         values: dict[str, Value] = {}
-        if "self" in function.names and names and not _is_static(node):
+        if "self" in function.names and names and not is_static(node):
             values[names.pop(0)] = Value("self")
         values |= dict(zip(names, positional, strict=False))
         if arguments.vararg is not None:
@@ -318,9 +335,8 @@ _FOLLOW: dict[type[ast.stmt], str] = {
 """Kind of statement -> the method that follows it."""
 
 
-def _is_static(node: ast.AST) -> bool:
-    decorators = getattr(node, "decorator_list", [])
-    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
+def _nothing(tree: ast.Module) -> None:
+    """The tree was changed when the finding was made, so that the rest could be followed."""
 
 
 def _function_value(node: ast.AST, inner: Frame) -> Value:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import collections
+import functools
+import importlib
+
 __all__ = [
     "ALLOWED_MODULES",
     "BUILTINS",
     "FORBIDDEN_NAMES",
     "GIVEN_MODULES",
+    "KNOWN_ATTRIBUTES",
     "MUTATING_METHODS",
     "TEXT_METHODS",
+    "has_attribute",
 ]
 
 
@@ -54,3 +60,22 @@ TEXT_METHODS = _words(
 MUTATING_METHODS = _words(
     "append extend add update insert setdefault appendleft extendleft put put_nowait push"
 )
+
+KNOWN_ATTRIBUTES = {
+    "text": frozenset(dir(str)) | frozenset(dir(int)),
+    "list": frozenset().union(*(dir(t) for t in (list, tuple, set, frozenset, collections.deque))),
+}
+"""Attributes of the values that the check calls a text (or number) and a list (or its like)."""
+
+
+@functools.cache
+def has_attribute(module: str, name: str) -> bool:
+    """Whether an allowed module of the standard library has the attribute, or holds it as a
+    submodule; True where it cannot be told."""
+    if module.partition(".")[0] not in ALLOWED_MODULES:
+        return True
+    try:
+        loaded = importlib.import_module(module)
+    except ImportError:
+        return False
+    return hasattr(loaded, name) or name == "*"

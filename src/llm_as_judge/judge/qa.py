@@ -112,7 +112,7 @@ def _yes_or_no(gold: str, text: str, score: float) -> Verdict:
     turns = {_OPPOSITE[gold], "but", "however", "or", "maybe", "not", "although", "unless"}
     if first == gold and not turns & set(words[1:]) and not any(w.endswith("n't") for w in words):
         return _verdict(True, "qa.yes_no", f"begins with {gold}", score)
-    if gold not in words and _OPPOSITE[gold] not in words and len(words) <= 5:
+    if gold not in words and _OPPOSITE[gold] not in words:
         return _verdict(False, "qa.yes_no", f"neither yes nor no, wanted {gold}", 0.0)
     return _verdict(None, "qa.yes_no", f"not plainly {gold}", score)
 

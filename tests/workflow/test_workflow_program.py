@@ -254,6 +254,13 @@ def test_keyword_order_does_not_matter() -> None:
     assert first.hash == second.hash
 
 
+def test_constants_that_change_places_change_the_hash() -> None:
+    text = CLASS.replace("    def __init__", "    A = 1\n    B = 2\n\n    def __init__", 1)
+    text = text.replace("input=problem", "input=problem * self.A")
+    swapped = text.replace("    A = 1\n    B = 2", "    B = 1\n    A = 2")
+    assert parse_program(text, "math").hash != parse_program(swapped, "math").hash
+
+
 def test_two_variables_are_not_mixed_up() -> None:
     text = "a = await answer_generate(input=problem)\nb = await custom(input=problem, instruction='x')\n"
     assert body(text + 'return a["answer"]').hash != body(text + 'return b["response"]').hash

@@ -4,7 +4,6 @@ annotations, or the order of keyword arguments."""
 from __future__ import annotations
 
 import ast
-import copy
 import hashlib
 
 from llm_as_judge.operators import Registry
@@ -18,16 +17,15 @@ def text_hash(text: str) -> str:
 
 
 def canonical_hash(tree: ast.Module, operators: Registry) -> str:
-    """16 hexadecimal digits; the tree is a program in class form and stays as it is."""
-    tree = copy.deepcopy(tree)
+    """16 hexadecimal digits for a program in class form."""
     by_attribute = _operator_attributes(tree)
     form = _Normalise(by_attribute, operators)
     parts = []
     for statement in tree.body:
         if isinstance(statement, ast.ClassDef) and statement.name == "Workflow":
-            parts += [form.function(item) for item in statement.body if not _is_wiring(item)]
+            parts += [form.written(item) for item in statement.body if not _is_wiring(item)]
         elif not _does_nothing(statement):
-            parts.append(form.function(statement))
+            parts.append(form.written(statement))
     return _digest("program:" + "\n".join(parts))
 
 
@@ -81,84 +79,126 @@ def _is_plain_wiring(statement: ast.stmt) -> bool:
         return False
     if _created(statement.value):
         return True
-    source = ast.unparse(statement.value)
-    return source in ("name", "dataset", "llm_config") or source.startswith("create_llm_instance")
+    value, target = statement.value, statement.targets[0]
+    if isinstance(value, ast.Name) and isinstance(target, ast.Attribute):
+        return value.id == target.attr
+    return isinstance(value, ast.Call) and ast.unparse(value.func) == "create_llm_instance"
 
 
-class _Normalise(ast.NodeTransformer):
+class _Normalise:
+    """Writes a statement without what does not matter, names numbered as they first appear."""
+
     def __init__(self, attributes: dict[str, str], operators: Registry) -> None:
         self._attributes = attributes
         self._operators = operators
         self._names: dict[str, str] = {}
         self._bound: set[str] = set()
+        self._parts: list[str] = []
 
-    def function(self, statement: ast.stmt) -> str:
-        self._bound = _bound_names(statement)
-        self._names = {}
-        return ast.dump(self.visit(statement))
+    def written(self, statement: ast.stmt) -> str:
+        # Names of constants and classes are seen by other statements: they stay.
+        is_function = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+        self._bound = _bound_names(statement) if is_function else set()
+        self._names, self._parts = {}, []
+        self._write(statement)
+        return " ".join(self._parts)
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        node.id = self._renamed(node.id)
-        node.ctx = ast.Load()
-        return node
+    def _write(self, node: ast.AST) -> None:
+        special = _SPECIAL.get(type(node))
+        if special is not None:
+            getattr(self, special)(node)
+        else:
+            self._plainly(node)
+
+    def _plainly(self, node: ast.AST, leave_out: tuple[str, ...] = ("ctx",)) -> None:
+        self._parts.append(f"({type(node).__name__}")
+        for name in node._fields:
+            if name not in leave_out:
+                self._field(getattr(node, name, None))
+        self._parts.append(")")
+
+    def _field(self, value: object) -> None:
+        if isinstance(value, ast.AST):
+            self._write(value)
+        elif isinstance(value, list):
+            self._parts.append("[")
+            for item in value:
+                self._field(item)
+            self._parts.append("]")
+        else:
+            self._parts.append(repr(value))
+
+    def _name(self, node: ast.Name) -> None:
+        self._parts.append(f"(Name {self._renamed(node.id)})")
 
     def _renamed(self, name: str) -> str:
         if name not in self._bound or name in ("self", "problem", "entry_point", "test"):
             return name
-        return self._names.setdefault(name, f"v{len(self._names)}")
+        return self._names.setdefault(name, f"%{len(self._names)}")
 
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        node.annotation = None
-        node.arg = self._renamed(node.arg)
-        return node
+    def _argument(self, node: ast.arg) -> None:
+        self._parts.append(f"(arg {self._renamed(node.arg)})")
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        self.generic_visit(node)
+    def _attribute(self, node: ast.Attribute) -> None:
+        name = node.attr
         if isinstance(node.value, ast.Name) and node.value.id == "self":
-            node.attr = self._attributes.get(node.attr, node.attr)
-        node.ctx = ast.Load()
-        return node
+            name = self._attributes.get(name, name)
+        self._parts.append(f"(Attribute {name}")
+        self._write(node.value)
+        self._parts.append(")")
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        entry = (
-            self._operators.get(node.func.attr) if isinstance(node.func, ast.Attribute) else None
-        )
-        if entry is not None and not any(isinstance(a, ast.Starred) for a in node.args):
-            names = [argument.name for argument in entry.arguments]
-            if len(node.args) <= len(names):
-                given = zip(names, node.args, strict=False)
-                node.keywords = [ast.keyword(n, a) for n, a in given] + node.keywords
-                node.args = []
-        node.keywords.sort(key=lambda keyword: keyword.arg or "")
-        return node
+    def _call(self, node: ast.Call) -> None:
+        positional, named = list(node.args), [(k.arg or "", k.value) for k in node.keywords]
+        names = self._argument_names(node.func)
+        starred = any(isinstance(argument, ast.Starred) for argument in positional)
+        if len(positional) <= len(names) and not starred:
+            named = [*zip(names, positional, strict=False), *named]
+            positional = []
+        self._parts.append("(Call")
+        self._write(node.func)
+        self._field(positional)
+        for name, value in sorted(named, key=lambda item: item[0]):
+            self._parts.append(f"{name}=")
+            self._write(value)
+        self._parts.append(")")
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        if node.value is None:
-            return ast.Pass()
-        return self.visit(ast.Assign(targets=[node.target], value=node.value))  # type: ignore[no-any-return]
+    def _argument_names(self, function: ast.expr) -> list[str]:
+        """Names of an operator's arguments; empty for any other function."""
+        if not isinstance(function, ast.Attribute):
+            return []
+        entry = self._operators.get(self._attributes.get(function.attr, ""))
+        return [argument.name for argument in entry.arguments] if entry is not None else []
 
-    def visit_Return(self, node: ast.Return) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
-            second = node.value.elts[1]
-            if isinstance(second, ast.Constant):
-                node.value = node.value.elts[0]
-        return node
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._plainly(ast.Assign(targets=[node.target], value=node.value, type_comment=None))
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._function(node)
+    def _return(self, node: ast.Return) -> None:
+        value = node.value
+        if isinstance(value, ast.Tuple) and len(value.elts) == 2:
+            value = value.elts[0] if isinstance(value.elts[1], ast.Constant) else value
+        self._parts.append("(Return")
+        self._field(value)
+        self._parts.append(")")
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._function(node)
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self._parts.append(f"({type(node).__name__} {self._renamed(node.name)}")
+        self._write(node.args)
+        self._field(node.decorator_list)
+        self._field([statement for statement in node.body if not _is_text(statement)])
+        self._parts.append(")")
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        node.returns = None
-        if node.name in self._bound:
-            node.name = self._renamed(node.name)
-        node.body = [s for s in node.body if not _is_text(s)] or [ast.Pass()]
-        self.generic_visit(node)
-        return node
+
+_SPECIAL: dict[type[ast.AST], str] = {
+    ast.Name: "_name",
+    ast.arg: "_argument",
+    ast.Attribute: "_attribute",
+    ast.Call: "_call",
+    ast.AnnAssign: "_annotated",
+    ast.Return: "_return",
+    ast.FunctionDef: "_function",
+    ast.AsyncFunctionDef: "_function",
+}
 
 
 def _bound_names(statement: ast.stmt) -> set[str]:

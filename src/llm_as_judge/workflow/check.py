@@ -11,6 +11,7 @@ import ast
 import warnings
 from dataclasses import dataclass
 
+from llm_as_judge.operators.syntax import children
 from llm_as_judge.workflow.analysis import CheckOptions, TooComplexError
 from llm_as_judge.workflow.findings import Finding, Repair
 from llm_as_judge.workflow.frames import Frame, Return, State, join_states, local_names
@@ -69,7 +70,7 @@ def _compile_error(tree: ast.Module) -> Finding | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(ast.fix_missing_locations(tree), "<program>", "exec")
+            compile(tree, "<program>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
         line = getattr(error, "lineno", 0) or 0
         return Finding("W101", line, str(getattr(error, "msg", error)))
@@ -96,7 +97,7 @@ class _Checker(Statements):
 
     # -------------------------------------------------------------------------------- the module
     def _follow_module(self, tree: ast.Module, workflow: ast.ClassDef) -> None:
-        declared = {n for s in ast.walk(tree) if isinstance(s, ast.Global) for n in s.names}
+        declared = _declared_global(tree)
         given_names = {"operator", "create_llm_instance"}
         self.module.locals = local_names(tree) | declared | given_names
         self.module.state = State(
@@ -254,6 +255,18 @@ class _Checker(Statements):
 
     def _check_all_awaited(self) -> None:
         self.report_unawaited(Value("pending", calls=frozenset(self.created_calls)))
+
+
+def _declared_global(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Global):
+            names.update(node.names)
+        elif not isinstance(node, ast.expr):
+            todo.extend(children(node))
+    return names
 
 
 def _is_pair(value: Value) -> bool:

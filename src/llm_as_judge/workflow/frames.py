@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from llm_as_judge.operators.syntax import children
 from llm_as_judge.workflow.values import Value, join
 
 __all__ = ["Frame", "State", "join_states", "local_names"]
@@ -105,19 +106,20 @@ def local_names(node: ast.AST) -> frozenset[str]:
     todo: list[ast.AST] = list(body) if isinstance(body, list) else [body]
     while todo:
         item = todo.pop()
+        if isinstance(item, ast.Name):
+            if not isinstance(item.ctx, ast.Load):
+                bound.add(item.id)
+            continue
         _note_binding(item, bound, elsewhere)
         if isinstance(item, _SCOPES):
             todo.extend(_walrus_scopes(item))
         else:
-            todo.extend(ast.iter_child_nodes(item))
+            todo.extend(children(item))
     return frozenset(bound - elsewhere)
 
 
 def _note_binding(item: ast.AST, bound: set[str], elsewhere: set[str]) -> None:
-    if isinstance(item, ast.Name):
-        if not isinstance(item.ctx, ast.Load):
-            bound.add(item.id)
-    elif isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         bound.add(item.name)
     elif isinstance(item, ast.alias):
         bound.add((item.asname or item.name).partition(".")[0])

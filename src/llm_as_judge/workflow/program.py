@@ -72,7 +72,7 @@ def parse_program(
     if all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in tree.body):
         return _unreadable("", Diagnostic("W100", 0, ""))
     if form == "body":
-        tree = wrap_body(tree, operators, domain)
+        tree = ast.fix_missing_locations(wrap_body(tree, operators, domain))
     options = CheckOptions(operators, domain, max_calls, wants_tuple=form == "class")
     return _checked_program(source, tree, options, form)
 

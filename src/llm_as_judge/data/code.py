@@ -205,10 +205,14 @@ def _line_examples(docstring: str, entry_point: str) -> Iterator[tuple[str, str]
 
 def _leading_literal(rest: str) -> str:
     """The literal that ``rest`` starts with, up to a remark or the end of the sentence."""
-    candidates = [rest, rest.split("#")[0], rest.split(" (")[0], rest.rstrip(" .,;")]
+    candidates = [rest.rstrip(" .,;"), rest.split("#")[0], rest.split(" (")[0]]
     words = {"true": "True", "false": "False"}
-    stripped = (words.get(candidate.strip(), candidate.strip()) for candidate in candidates)
-    return next((candidate for candidate in stripped if _is_literal(candidate)), "")
+    for candidate in candidates:
+        source = words.get(candidate.strip(), candidate.strip())
+        node = _expression(source)
+        if node is not None and _literal_node(node):
+            return ast.get_source_segment(source, node) or source
+    return ""
 
 
 def _expression(source: str) -> ast.expr | None:

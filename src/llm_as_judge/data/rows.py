@@ -8,6 +8,7 @@ reading goes on; a *file* that cannot be read on (truncated, a web page) raises 
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -103,20 +104,16 @@ def _read_stream(stream: BinaryIO, place: str, name: str) -> Iterator[RawRow]:
     """Records of one decompressed stream; ``place`` is how messages call it."""
     counter = _Position()
     try:
-        reader = io.BufferedReader(cast(io.RawIOBase, stream), _CHUNK)
-        head = reader.peek(4096)[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
-        if head[:1] == b"<":
-            raise DataError(
-                f"{place}:1: an HTML or XML page, not data (an error page of the server?). "
-                "Download the file again"
-            )
-        kind = name.removesuffix(".gz").rpartition(".")[2]
-        if kind == "csv":
-            yield from _csv_rows(reader, place, name, counter)
-        elif kind == "json":
-            yield from _json_rows(reader, place, name, counter)
-        else:
-            yield from _jsonl_rows(reader, place, name, counter)
+        with io.BufferedReader(cast(io.RawIOBase, stream), _CHUNK) as reader:
+            head = reader.peek(4096)[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+            if head[:1] == b"<":
+                raise DataError(
+                    f"{place}:1: an HTML or XML page, not data (an error page of the server?). "
+                    "Download the file again"
+                )
+            kind = name.rpartition(".")[2]
+            read = {"csv": _csv_rows, "json": _json_rows, "jsonl": _jsonl_rows}[kind]
+            yield from read(reader, place, name, counter)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
             f"{place}:{counter.line}: the compressed file is cut off or damaged after "
@@ -173,8 +170,11 @@ def _too_long() -> str:
 
 def _csv_rows(stream: BinaryIO, place: str, name: str, at: _Position) -> Iterator[RawRow]:
     # Undecodable bytes become lone surrogates, which no row may hold: the row is refused later.
-    text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-    reader = csv.reader(text, strict=True)
+    with io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="") as text:
+        yield from _csv_records(csv.reader(text, strict=True), place, name, at)
+
+
+def _csv_records(reader: Any, place: str, name: str, at: _Position) -> Iterator[RawRow]:
     while True:
         start = reader.line_num + 1
         try:
@@ -242,14 +242,15 @@ class _JsonText:
 
     def __init__(self, stream: BinaryIO, place: str, at: _Position) -> None:
         # Lone surrogates stand for undecodable bytes; a row that holds one is refused when written.
-        self._stream = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape")
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
+        self._stream = stream
         self._place, self._at = place, at
         self._buffer, self._next = "", 0
         self._decoder = json.JSONDecoder()
 
     def _more(self) -> bool:
         chunk = self._stream.read(_CHUNK)
-        self._buffer = self._buffer[self._next :] + chunk
+        self._buffer = self._buffer[self._next :] + self._decode(chunk, final=not chunk)
         self._next = 0
         return bool(chunk)
 

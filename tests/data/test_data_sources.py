@@ -1,0 +1,358 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_as_judge.data import sources
+from llm_as_judge.data.rows import RawRow, RowError
+
+
+def row(record: Any, number: int = 0, member: str = "f") -> RawRow:
+    return RawRow("f:1", number, record, member)
+
+
+def test_gsm8k_takes_the_number_after_the_marker_without_commas() -> None:
+    answer = "He has <<600*2=1200>>1200 in 2 bags.\n#### 1,200"
+    problem = sources.gsm8k(row({"question": "How many?", "answer": answer}, 42), "train")
+    assert problem.id == "gsm8k/train/42"
+    assert problem.answers == ("1200",)
+    assert problem.domain == "math"
+    assert problem.meta["solution"] == answer
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"question": "q", "answer": "no marker"}, "no number after '####'"),
+        ({"question": "q", "answer": "x #### "}, "no number after '####'"),
+        ({"question": " ", "answer": "#### 1"}, "'question' is empty"),
+        ({"answer": "#### 1"}, r"no 'question' \(keys: answer\)"),
+        ({"question": 7, "answer": "#### 1"}, "'question' is int, wanted str"),
+        (["question"], "found list, wanted an object"),
+    ],
+)
+def test_gsm8k_refuses_with_the_reason(record: Any, reason: str) -> None:
+    with pytest.raises(RowError, match=reason):
+        sources.gsm8k(row(record), "train")
+
+
+@pytest.mark.parametrize(
+    ("solution", "answer"),
+    [
+        (r"so $x=\boxed{7}$.", "7"),
+        (r"$\boxed{\frac{1}{2}}$", r"\frac{1}{2}"),
+        (r"\boxed{a^{b^{c^{d}}}}", "a^{b^{c^{d}}}"),
+        (r"first \boxed{1}, then \boxed{ 2 }", "2"),
+        (r"\fbox{3}", "3"),
+        (r"$\boxed 9$.", "9"),
+        (r"\boxed\frac", r"\frac"),
+        (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
+        (r"\boxed {5}", "5"),
+        (r"\boxed{\left\{\frac{1}{2}\right\}}", r"\left\{\frac{1}{2}\right\}"),
+        (r"\boxed{never closed", ""),
+        (r"\boxed{}", ""),
+        (r"\boxedx{1}", ""),
+        ("no box", ""),
+    ],
+)
+def test_boxed_answer(solution: str, answer: str) -> None:
+    assert sources.boxed_answer(solution) == answer
+
+
+@given(
+    st.recursive(
+        st.sampled_from(["x", r"\frac", " 1", r"\}", r"\{"]),
+        lambda t: st.builds("{{{}{}}}".format, t, t),
+    )
+)
+def test_boxed_answer_returns_any_balanced_content(content: str) -> None:
+    assert sources.boxed_answer(rf"so \boxed{{{content}}} it is {{") == content.strip()
+
+
+@given(st.text(alphabet="\\boxed{} 1$f"))
+def test_boxed_answer_never_raises(text: str) -> None:
+    sources.boxed_answer(text)
+
+
+def test_math_keeps_level_and_subject() -> None:
+    record = {"problem": "p", "level": "Level ?", "type": "Geometry", "solution": r"\boxed{2}"}
+    problem = sources.math(row(record, 3), "train")
+    assert (problem.id, problem.answers) == ("math/train/3", ("2",))
+    assert problem.meta == {"level": "Level ?", "subject": "Geometry", "solution": r"\boxed{2}"}
+    with pytest.raises(RowError, match=r"no \\boxed"):
+        sources.math(row({**record, "solution": r"\boxed{}"}), "train")
+
+
+def squad_record(**changes: Any) -> dict[str, Any]:
+    record = {
+        "id": "a1",
+        "title": "T",
+        "context": "The fox is red.",
+        "question": "What is red?",
+        "answers": [
+            {"text": "The fox", "answer_start": 0},
+            {"text": "fox", "answer_start": 4},
+            {"text": "The fox", "answer_start": 0},
+        ],
+        "is_impossible": False,
+    }
+    return record | changes
+
+
+def test_squad_keeps_all_aliases_in_order_once() -> None:
+    problem = sources.squad2(row(squad_record()), "train")
+    assert problem.answers == ("The fox", "fox")
+    assert json.loads(problem.meta["answers"]) == ["The fox", "fox", "The fox"]
+    assert json.loads(problem.meta["answer_starts"]) == [0, 4, 0]
+    assert problem.id == "squad2/train/a1"
+
+
+def test_unanswerable_squad_rows_have_no_answers() -> None:
+    plausible = [{"text": "fox", "answer_start": 4}]
+    upstream = squad_record(answers=[], is_impossible=True, plausible_answers=plausible)
+    problem = sources.squad2(row(upstream), "train")
+    assert problem.answers == ()
+    assert json.loads(problem.meta["plausible_answers"]) == plausible
+    hub = squad_record(answers={"text": [], "answer_start": []})
+    del hub["is_impossible"]
+    assert sources.squad2(row(hub), "train").answers == ()
+
+
+def test_squad_upstream_and_hub_rows_give_the_same_problem() -> None:
+    hub = squad_record(answers={"text": ["The fox", "fox", "The fox"], "answer_start": [0, 4, 0]})
+    del hub["is_impossible"]
+    assert sources.squad2(row(hub), "train") == sources.squad2(row(squad_record()), "train")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"answers": []}, "'is_impossible' is False but there are 0 answers"),
+        ({"is_impossible": True}, "'is_impossible' is True but there are 3 answers"),
+        ({"is_impossible": "no"}, "'is_impossible' is str"),
+        ({"answers": None}, "no 'answers' list"),
+        ({"answers": [{"text": "", "answer_start": 0}]}, "'text' is empty"),
+        ({"answers": {"text": [" "], "answer_start": [0]}}, "an answer text is empty"),
+        ({"answers": [{"text": "x", "answer_start": "0"}]}, "'answer_start' is not a number"),
+        ({"answers": {"text": "x", "answer_start": [0]}}, "'answers.text' is not a list of texts"),
+        ({"context": ""}, "'context' is empty"),
+    ],
+)
+def test_squad_refuses_with_the_reason(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(RowError, match=reason):
+        sources.squad2(row(squad_record(**changes)), "train")
+
+
+def test_squad_articles_become_one_row_a_question() -> None:
+    question = {"id": "q1", "question": "Q?", "answers": [], "is_impossible": True}
+    good = {"context": "C", "qas": [question, {**question, "id": "q2"}]}
+    article = {"title": "T", "paragraphs": [good, {"qas": []}, {"context": "D", "qas": ["text"]}]}
+    found = list(sources.flatten_squad([row(article), row({"paragraphs": 3}), row(squad_record())]))
+    assert [r.where for r in found] == [
+        "f:1 paragraphs[0].qas[0]",
+        "f:1 paragraphs[0].qas[1]",
+        "f:1 paragraphs[1]",
+        "f:1 paragraphs[2].qas[0]",
+        "f:1 paragraphs",
+        "f:1",
+    ]
+    assert [r.number for r in found] == list(range(6))
+    assert sources.squad2(found[0], "train").context == "C"
+    assert found[2].fault.startswith("no 'context'")
+    assert found[4].fault == "'paragraphs' is not a list"
+
+
+def hotpot_record(**changes: Any) -> dict[str, Any]:
+    record = {
+        "_id": "h1",
+        "question": "Q?",
+        "answer": "yes",
+        "type": "comparison",
+        "level": "hard",
+        "supporting_facts": [["A", 1], ["B: c", 0]],
+        "context": [["A", ["One.", " Two."]], ["B: c", ["Three."]]],
+    }
+    return record | changes
+
+
+def test_hotpot_context_can_be_taken_apart_again() -> None:
+    problem = sources.hotpotqa(row(hotpot_record()), "train")
+    assert problem.context == "A: One. Two.\n\nB: c: Three."
+    assert problem.answers == ("yes",)
+    assert json.loads(problem.meta["paragraphs"]) == [["A", [4, 5]], ["B: c", [6]]]
+    assert json.loads(problem.meta["supporting_facts"]) == [["A", 1], ["B: c", 0]]
+    assert (problem.meta["type"], problem.meta["level"]) == ("comparison", "hard")
+
+
+def test_hotpot_upstream_and_hub_rows_give_the_same_problem() -> None:
+    hub = hotpot_record(
+        id="h1",
+        supporting_facts={"title": ["A", "B: c"], "sent_id": [1, 0]},
+        context={"title": ["A", "B: c"], "sentences": [["One.", " Two."], ["Three."]]},
+    )
+    del hub["_id"]
+    assert sources.hotpotqa(row(hub), "t") == sources.hotpotqa(row(hotpot_record()), "t")
+
+
+def test_hotpot_without_context_or_id() -> None:
+    problem = sources.hotpotqa(row({"question": "Q?", "answer": "A"}, 5), "dev")
+    assert (problem.id, problem.context) == ("hotpotqa/dev/5", "")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"context": "text"},
+        {"context": [["A"]]},
+        {"context": [["A", "text"]]},
+        {"context": {"title": ["A"], "sentences": []}},
+        {"supporting_facts": "A"},
+        {"supporting_facts": [["A", "1"]]},
+        {"answer": ""},
+        {"level": 3},
+    ],
+)
+def test_hotpot_refuses_what_has_another_shape(changes: dict[str, Any]) -> None:
+    with pytest.raises(RowError):
+        sources.hotpotqa(row(hotpot_record(**changes)), "train")
+
+
+def choice_record(**changes: Any) -> dict[str, Any]:
+    choices = [{"label": label, "text": f"t{label}"} for label in "ABCDE"]
+    question = {"question_concept": "c", "stem": "Which?", "choices": choices}
+    return {"id": "x", "answerKey": "D", "question": question} | changes
+
+
+def test_commonsense_upstream_and_hub_rows_give_the_same_problem() -> None:
+    problem = sources.commonsenseqa(row(choice_record()), "train")
+    assert problem.options == ("tA", "tB", "tC", "tD", "tE")
+    assert problem.answers == ("D",)
+    hub = {
+        "id": "x",
+        "answerKey": "D",
+        "question": "Which?",
+        "question_concept": "c",
+        "choices": {"label": list("ABCDE"), "text": [f"t{label}" for label in "ABCDE"]},
+    }
+    assert sources.commonsenseqa(row(hub), "train") == problem
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"answerKey": ""},
+        {"answerKey": "F"},
+        {"question": {"stem": "s", "question_concept": "c"}},
+        {
+            "question": {
+                "stem": "s",
+                "question_concept": "c",
+                "choices": [{"label": "1", "text": "t"}],
+            }
+        },
+    ],
+)
+def test_commonsense_refuses_rows_without_a_gold_letter(changes: dict[str, Any]) -> None:
+    with pytest.raises(RowError):
+        sources.commonsenseqa(row(choice_record(**changes)), "train")
+
+
+def test_mmlu_csv_and_hub_rows() -> None:
+    problem = sources.mmlu(row(["Q?", "a", "b", "c", "d", "C"], 4, "data/dev/algebra_dev.csv"), "x")
+    assert (problem.id, problem.answers) == ("mmlu/dev/algebra/4", ("C",))
+    assert problem.options == ("a", "b", "c", "d")
+    hub = {"question": "Q?", "subject": "algebra", "choices": list("abcd"), "answer": 2}
+    assert sources.mmlu(row(hub), "all").answers == ("C",)
+    for bad in (
+        ["Q?", "a"],
+        {**hub, "answer": 4},
+        {**hub, "answer": True},
+        {**hub, "choices": "ab"},
+    ):
+        with pytest.raises(RowError):
+            sources.mmlu(row(bad), "all")
+
+
+@pytest.mark.parametrize(
+    ("record", "answers"),
+    [
+        ({"problem": "p", "answer": 42, "type": "math"}, ("42",)),
+        ({"problem": "p", "answer": " x ", "type": "qa"}, ("x",)),
+        ({"problem": "p", "answer": ["a", "b", "a"], "type": "qa"}, ("a", "b")),
+        ({"problem": "p", "answer": [], "type": "qa"}, ()),
+    ],
+)
+def test_custom_rows(record: dict[str, Any], answers: tuple[str, ...]) -> None:
+    problem = sources.custom(row(record, 2), "custom", dataset="mine")
+    assert (problem.id, problem.dataset, problem.answers) == ("mine/custom/2", "mine", answers)
+
+
+def test_custom_code_rows_are_graded_by_their_asserts() -> None:
+    record = {"problem": "p", "answer": ["assert f(1) == 2"], "type": "code", "entry_point": "f"}
+    problem = sources.custom(row(record), "custom")
+    assert problem.hidden_tests == ("assert f(1) == 2",)
+    assert problem.answers == ()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"problem": "p", "answer": "1"},
+        {"problem": "p", "answer": "1", "type": "physics"},
+        {"problem": "p", "type": "qa"},
+        {"problem": "p", "answer": "", "type": "math"},
+        {"problem": "p", "answer": True, "type": "math"},
+        {"problem": "p", "answer": {"a": 1}, "type": "qa"},
+        {"problem": "p", "answer": "assert f()", "type": "code"},
+    ],
+)
+def test_custom_refuses_with_a_reason(record: dict[str, Any]) -> None:
+    with pytest.raises(RowError):
+        sources.custom(row(record), "custom")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+names = [
+    "question",
+    "answer",
+    "problem",
+    "solution",
+    "level",
+    "type",
+    "id",
+    "_id",
+    "title",
+    "context",
+]
+names += ["answers", "is_impossible", "supporting_facts", "choices", "answerKey", "subject", "stem"]
+
+
+@given(
+    record=json_values
+    | st.dictionaries(st.sampled_from(names), json_values | st.just("x"), max_size=9),
+    convert=st.sampled_from(
+        [
+            sources.gsm8k,
+            sources.math,
+            sources.squad2,
+            sources.hotpotqa,
+            sources.commonsenseqa,
+            sources.mmlu,
+            sources.custom,
+        ]
+    ),
+)
+def test_any_json_is_converted_or_refused(record: Any, convert: Any) -> None:
+    try:
+        problem = convert(row(record), "train")
+    except RowError:
+        return
+    assert problem.question.strip()

@@ -13,19 +13,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["PARTS", "GroupedSplit", "held_out", "split_rows", "test_size", "val_size"]
+__all__ = ["PARTS", "GroupedSplit", "held_out", "size_of_test", "size_of_val", "split_rows"]
 
 PARTS = 6
 """One part in six is test."""
 _TRIES = 32
 
 
-def test_size(rows: int) -> int:
+def size_of_test(rows: int) -> int:
     """Test rows of a set of ``rows`` rows, rounded down."""
     return rows // PARTS
 
 
-def val_size(rows: int, val_fraction: float) -> int:
+def size_of_val(rows: int, val_fraction: float) -> int:
     """Validation rows of ``rows`` non-test rows, rounded up: every set has one, unless none are
     wanted."""
     return math.ceil(rows * val_fraction)
@@ -55,9 +55,9 @@ def split_rows(groups: Sequence[int], val_fraction: float, rng: random.Random) -
     if not 0 <= val_fraction < 1:
         raise ValueError(f"val_fraction is {val_fraction}, wanted 0 <= val_fraction < 1")
     everything = range(len(groups))
-    test, moved = held_out(everything, groups, test_size(len(groups)), rng)
+    test, moved = held_out(everything, groups, size_of_test(len(groups)), rng)
     rest = [row for row in everything if row not in test]
-    val, moved_val = held_out(rest, groups, val_size(len(rest), val_fraction), rng)
+    val, moved_val = held_out(rest, groups, size_of_val(len(rest), val_fraction), rng)
     return GroupedSplit(
         train=array("Q", [row for row in rest if row not in val]),
         val=array("Q", sorted(val)),

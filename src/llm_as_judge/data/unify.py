@@ -18,7 +18,7 @@ from llm_as_judge.data.duplicates import Grouping
 from llm_as_judge.data.files import encode_problem
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.data.rows import RawRow, RowError
-from llm_as_judge.data.split import split_rows, test_size
+from llm_as_judge.data.split import size_of_test, split_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Domain, Problem
 
@@ -125,7 +125,7 @@ def process_set(plan: SetPlan, progress: Progress) -> SetReport:
         train=len(split.train),
         val=len(split.val),
         test=len(split.test),
-        test_wanted=test_size(len(groups)),
+        test_wanted=size_of_test(len(groups)),
         groups=len(sizes),
         largest_group=max(sizes.values()),
         moved=split.moved,

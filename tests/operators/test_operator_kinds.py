@@ -23,6 +23,7 @@ SOLVE = "```python\ndef solve():\n    return 18\n```"
         ("<thought>add</thought>\n<answer>18</answer>", "18"),
         ("Answer: 17\nNo, wait.\nAnswer: 18", "18"),
         ("So the result is \\boxed{\\frac{1}{2}}.", "\\frac{1}{2}"),
+        ("Thought: 9 + 9 is 18. Answer: 18", "18"),
         ("18", "18"),
         ("First add.\n18", "18"),
         ("<think>long</think>Answer: 18", "18"),

@@ -19,6 +19,7 @@ __all__ = [
     "code_block",
     "fields",
     "function_names",
+    "last_inline",
     "letter",
     "python_code",
 ]
@@ -59,6 +60,12 @@ def _labelled(text: str, names: Sequence[str]) -> dict[str, str]:
         elif current is not None:
             current.append(line)
     return {name: "\n".join(lines).strip() for name, lines in found.items()}
+
+
+def last_inline(text: str, name: str) -> str:
+    """What follows the last ``name:`` to the end of its line, wherever in the line that is."""
+    start = text.lower().rfind(f"{name}:")
+    return "" if start < 0 else text[start + len(name) + 1 :].split("\n", 1)[0].strip(" \t*")
 
 
 def boolean(text: str) -> bool | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from llm_as_judge.operators.base import Operator, ReplyError, Result
-from llm_as_judge.operators.replies import boolean, boxed, fields
+from llm_as_judge.operators.replies import boolean, boxed, fields, last_inline
 from llm_as_judge.types import ChatReply, Json
 
 __all__ = ["AnswerGenerate", "Custom", "Format", "Review", "Revise"]
@@ -39,7 +39,7 @@ class AnswerGenerate(Operator):
 
 def _thought_and_answer(reply: ChatReply) -> tuple[str, str]:
     found = fields(reply.text, ["thought", "answer"])
-    answer = found.get("answer") or boxed(reply.text) or ""
+    answer = found.get("answer") or last_inline(reply.text, "answer") or boxed(reply.text) or ""
     lines = reply.text.splitlines()
     if not answer and "answer" not in found and reply.finish_reason != "length":
         # A reply that ended by itself states its answer last; one cut off does not.

@@ -148,7 +148,7 @@ class Analysis(ABC):
         if state is None or name not in state.variables:
             return
         old = state.variables[name]
-        element = old.element
+        element: Value | None = Value(labels=added.labels, calls=added.calls)
         if root is whole:
             element = added if old.element is None else join(old.element, added)
         state.variables[name] = replace(

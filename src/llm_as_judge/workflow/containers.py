@@ -204,16 +204,23 @@ class Containers(Expressions):
             foreign=any(is_foreign(v) for v in (base.mapping or {}).values()),
         )  # fmt: skip
 
+    def _put(self, container: ast.expr, filled: Value, added: Value, frame: Frame) -> None:
+        """A list that is a variable is known afterwards; of one inside another, only its origin."""
+        if self.stored(container, frame) is not None:
+            self.store(container, filled, frame)
+        else:
+            self.mutate(container, added, frame)
+
     def _list_method(
         self, base: Value, function: ast.Attribute, given: Given, frame: Frame
     ) -> Value:
         name = function.attr
         if name in ("append", "add", "insert", "appendleft"):
             added = given.positional[-1] if given.positional else ANY
-            self.store(function.value, _with_item(base, added), frame)
+            self._put(function.value, _with_item(base, added), added, frame)
             return NONE
         if name in ("extend", "update", "extendleft"):
-            self.store(function.value, _with_items(base, given.first), frame)
+            self._put(function.value, _with_items(base, given.first), given.first, frame)
             return NONE
         for value in given.every:
             if value.kind == "function":

@@ -141,7 +141,11 @@ class PlainCalls(Containers):
             return Value("list", labels, element=given.first.element, endless=True, shortest=1)
         if name == "itertools.repeat":
             endless = len(given.positional) < 2
-            return Value("list", labels, element=given.first, endless=endless)
+            shortest, longest = (0, None) if endless else _bounds(given.positional[1])
+            return Value(
+                "list", labels, element=given.first, endless=endless, shortest=shortest,
+                longest=longest,
+            )  # fmt: skip
         if name in ("itertools.chain", "collections.deque"):
             return self._chained(name, given)
         if name in (

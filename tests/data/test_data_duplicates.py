@@ -23,7 +23,7 @@ def grouped(*rows: tuple[str, list[str]]) -> list[int]:
 def test_same_passage_or_same_question_is_one_group() -> None:
     assert grouped(
         ("Who is the king?", ["passage one"]),
-        ("Where is the river?", ["Passage, one"]),
+        ("Where is the river?", ["Passage  One"]),
         ("Where is the sea?", ["passage two"]),
         ("where is  the SEA?", ["passage three"]),
         ("Who runs?", []),

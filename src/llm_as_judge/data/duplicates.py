@@ -1,7 +1,7 @@
 """Groups of rows that must stay on one side of a split: same passage, or nearly the same question.
 
-Passages are compared by a digest of their words. Questions are compared by the words too (exact),
-then by MinHash over three-word shingles: candidates share a band, and count as near-duplicates
+Passages are compared by a digest of their text, letter case and blanks apart. Questions are
+compared by their words (exact), then by MinHash over three-word shingles: candidates share a band, and count as near-duplicates
 when their shingle sets have a Jaccard similarity of at least 0.8 (computed, not estimated).
 Source: A. Broder, "On the resemblance and containment of documents" (1997).
 
@@ -11,10 +11,12 @@ Memory is about 100 bytes a row; time grows as n log n.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from llm_as_judge.types import Problem
@@ -45,14 +47,14 @@ def passages(problem: Problem) -> list[str]:
     facts = problem.meta.get("supporting_facts")
     if facts is None or problem.dataset != "hotpotqa":
         return [problem.context] if problem.context else []
-    import json
-
     titles = {title for title, _ in json.loads(facts)}
     return [p for p in problem.context.split("\n\n") if p.partition(": ")[0] in titles]
 
 
-def _digest(text: str) -> int:
-    joined = " ".join(_WORD.findall(text.casefold())).encode("utf-8", "surrogatepass")
+@lru_cache(maxsize=256)  # questions about one passage follow each other
+def _digest(kind: str, text: str) -> int:
+    """Of a text, letter case and blanks apart."""
+    joined = f"{kind} {' '.join(text.casefold().split())}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest(), "big")
 
 
@@ -75,9 +77,9 @@ class Grouping:
         row = len(self._parent)
         self._parent.append(row)
         for passage in shared:
-            self._join(row, self._first_with.setdefault(_digest("passage " + passage), row))
+            self._join(row, self._first_with.setdefault(_digest("passage", passage), row))
         tokens = words(question)
-        key = _digest(question)
+        key = _digest("question", " ".join(tokens))
         first = self._first_with.setdefault(key, row)
         self._join(row, first)
         if first == row:

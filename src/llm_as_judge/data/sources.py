@@ -72,9 +72,12 @@ def texts(value: Any, name: str) -> list[str]:
     return value
 
 
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def compact(value: Any) -> str:
     """JSON text for ``meta``."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _encoder.encode(value)
 
 
 # ----------------------------------------------------------------------------------- mathematics

@@ -14,6 +14,7 @@ from llm_as_judge.workflow.values import ANSWER, ANY, LOOSE, PROBLEM, RECOVERED,
 
 __all__ = ["Calls"]
 
+_NOT_CALLABLE = frozenset({"result", "text", "pending", "list", "number", "dict", "none", "module"})
 _FOLLOWED_BY_NAME = ("self", "operators", "module", "llm", "class")
 
 
@@ -39,7 +40,7 @@ class Calls(PlainCalls):
         if target.kind == "llm":
             self.report("W210", node, "the model")
             return Value("pending", element=RECOVERED)
-        if target.kind in ("result", "text", "pending", "list", "number"):
+        if target.kind in _NOT_CALLABLE:
             self.report("W210", node, f"{ast.unparse(function)[:40]} is a value, not a function")
             return Value("pending", element=RECOVERED)
         return self._unknown_call(target, given, frame)

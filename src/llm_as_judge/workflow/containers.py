@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
-from llm_as_judge.workflow.expressions import Expressions, is_foreign
+from llm_as_judge.workflow.expressions import RESULT_METHODS, SET, Expressions, is_foreign
 from llm_as_judge.workflow.frames import Frame
 from llm_as_judge.workflow.values import ANY, NO_CONSTANT, NONE, RECOVERED, Value, join, joined
 from llm_as_judge.workflow.vocabulary import KNOWN_ATTRIBUTES, MUTATING_METHODS, TEXT_METHODS
@@ -68,6 +68,7 @@ class Containers(Expressions):
         return Value(
             "dict" if isinstance(node, ast.DictComp) else "list",
             labels=labels | element.labels,
+            names=SET if isinstance(node, ast.SetComp) else frozenset(),
             element=element,
             shortest=shortest,
             longest=times,
@@ -122,6 +123,9 @@ class Containers(Expressions):
         elif isinstance(target, ast.Subscript):
             self.plain(self.value(target.value, frame))
             key = self.plain(self.value(target.slice, frame))
+            stored = self.stored(target.value, frame)
+            if stored is not None and stored.kind in ("text", "number"):
+                self.report("W304", target, f"items of a {stored.kind} cannot be assigned")
             self.put_item(target, value.labelled(key.labels), frame)
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value, frame: Frame) -> None:
@@ -160,6 +164,8 @@ class Containers(Expressions):
             self.attribute_of(base, function)
             self.mutate(function.value, RECOVERED, frame)
             return RECOVERED
+        if base.kind == "result" and name not in RESULT_METHODS:
+            return self.attribute_of(base, function)
         if base.kind == "result":
             return self._result_method(base, name, given)
         if base.kind == "list":

@@ -27,9 +27,12 @@ from llm_as_judge.workflow.vocabulary import (
 
 __all__ = ["Expressions"]
 
+SET = frozenset({"set"})
+"""Name of a list that is a set."""
 RESULT_METHODS = frozenset(
     {"get", "keys", "values", "items", "copy", "pop", "setdefault", "update"}
 )
+_NO_AWAIT = frozenset({"list", "function", "module", "operator"})
 _HARMLESS_DUNDERS = frozenset({"__name__", "__init__", "__doc__"})
 
 
@@ -113,10 +116,8 @@ class Expressions(Analysis):
             )
             return Value("text", labels=base.labels)
         if (known := KNOWN_ATTRIBUTES.get(base.kind)) is not None and node.attr not in known:
-            what = "a text" if base.kind == "text" else "a list"
-            self.report(
-                "W304", node, f"`.{node.attr}`: {what} has none" + nearest(node.attr, known)
-            )
+            detail = f"`.{node.attr}`: a {base.kind} has none" + nearest(node.attr, known)
+            self.report("W304", node, detail)
         return Value("any", labels=base.labels, element=base.element)
 
     def module_attribute(self, module: str, name: str, node: ast.AST) -> Value:
@@ -191,6 +192,7 @@ class Expressions(Analysis):
             element=joined([*items, *spread]),
             shortest=len(items) + sum(v.shortest for v in starred),
             longest=longest,
+            names=SET if isinstance(node, ast.Set) else frozenset(),
             foreign=any(is_foreign(item) for item in items) or any(v.foreign for v in starred),
             calls=_calls([*items, *starred]),
         )
@@ -228,9 +230,9 @@ class Expressions(Analysis):
         misplaced = isinstance(node.value, ast.Subscript | ast.Attribute) and (
             id(innermost_call(node.value)) in self.created_calls
         )
-        if value.kind in ("result", "text", "number", "list", "dict", "none") and not misplaced:
-            what = "a list" if value.kind == "list" else "a value that is already there"
-            self.report("W305", node, f"await of {what}")
+        if value.kind not in ("any", "pending") and not misplaced:
+            what = value.kind if value.kind in _NO_AWAIT else "value that is already there"
+            self.report("W305", node, f"await of a {what}")
         return Value(value.kind, labels=value.labels, element=value.element)
 
     def binary(self, node: ast.BinOp, frame: Frame) -> Value:
@@ -249,7 +251,10 @@ class Expressions(Analysis):
             return Value("number", labels=labels, constant=number)
         if "text" in (left.kind, right.kind):
             return Value("text", labels=labels)
-        return Value("number" if left.kind == right.kind == "number" else "any", labels=labels)
+        both = left.kind == right.kind == "number"
+        # Only a number can be added to a number.
+        one = "number" in (left.kind, right.kind) and isinstance(node.op, ast.Add | ast.Sub)
+        return Value("number" if both or one else "any", labels=labels)
 
     def boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
         values = [self.plain(self.value(item, frame)) for item in node.values]
@@ -272,15 +277,19 @@ class Expressions(Analysis):
         return Value("number" if value.kind == "number" else "any", labels=value.labels)
 
     def subscript(self, node: ast.Subscript, frame: Frame) -> Value:
-        base = self.plain(self.value(node.value, frame))
+        base = self.value(node.value, frame)
+        if base.kind == "pending" and base.calls <= self.awaited_calls:
+            # Awaited elsewhere: the call itself still has no items.
+            self.report("W305", node, "the awaited call is read instead of what it gave")
+        base = self.plain(base)
         key = self.plain(self.value(node.slice, frame))
         if base.kind == "result":
             return self.read_key(base, key, node)
         if base.kind == "text" and isinstance(key.constant, str):
             self.report("W208", node, f"{key.constant!r}: this is a text, not a result")
             return base
-        if base.kind == "dict" and base.mapping and isinstance(key.constant, str):
-            return base.mapping.get(key.constant, base.element or ANY)
+        if base.kind == "dict" and base.mapping is not None and isinstance(key.constant, str):
+            return self._read_own_key(base.mapping, key.constant, node)
         if base.kind == "list":
             if isinstance(node.slice, ast.Slice):
                 return _sliced(base, node.slice)
@@ -293,6 +302,14 @@ class Expressions(Analysis):
         value = found or Value("text" if base.kind == "text" else "any", calls=base.calls)
         bounded = _sliced(value, node.slice) if isinstance(node.slice, ast.Slice) else value
         return bounded.labelled(base.labels | key.labels)
+
+    def _read_own_key(self, mapping: dict[str, Value], key: str, node: ast.Subscript) -> Value:
+        """A key of a dict of the program's own, all of whose keys are known."""
+        if key in mapping:
+            return mapping[key]
+        if isinstance(node.ctx, ast.Load):
+            self.report("W208", node, f"{key!r}: the dict has {', '.join(mapping) or 'none'}")
+        return RECOVERED
 
     def read_key(self, base: Value, key: Value, node: ast.AST) -> Value:
         """``result[key]``; an unknown key is a finding."""
@@ -488,7 +505,14 @@ def _empty_source(value: Value, analysis: Analysis) -> str:
         for operator in sorted(value.names):
             empties.update(analysis.options.operators[operator].empty)
         return repr(empties)
+    if value.mapping:
+        parts = {key: _empty_source(item, analysis) for key, item in value.mapping.items()}
+        items = ", ".join(f"{key!r}: {source}" for key, source in parts.items())
+        return f"{{{items}}}" if all(parts.values()) else ""
+    if value.kind == "list" and "set" in value.names:
+        return "set()"
     by_kind = {"list": "[]", "dict": "{}", "number": "0", "none": "None"}
-    if value.kind in ("operator", "function", "module", "pending", "class", "llm", "self"):
+    unknown = ("operator", "function", "module", "pending", "class", "llm", "self")
+    if value.kind in unknown or "object" in value.names:
         return ""
     return by_kind.get(value.kind, '""')

@@ -8,11 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from llm_as_judge.workflow.containers import Containers, Given
+from llm_as_judge.workflow.expressions import SET
 from llm_as_judge.workflow.frames import Frame
 from llm_as_judge.workflow.values import ANY, NO_CONSTANT, NONE, Value, joined
 
 __all__ = ["PlainCalls"]
 
+_OBJECT = frozenset({"object"})
+"""Name of a value made by a module: of its kind nothing is known."""
 _COPIES = frozenset({"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"})
 _PICKS = frozenset({"max", "min", "next"})
 _NUMBERS = frozenset(
@@ -158,7 +161,7 @@ class PlainCalls(Containers):
             return self._sampled(name, given)
         if name.startswith(("re.sub", "json.dumps", "string.", "textwrap.")):
             return Value("text", labels=labels)
-        return Value(labels=labels, element=_counted_item(given), calls=given.calls)
+        return Value("any", labels, _OBJECT, element=_counted_item(given), calls=given.calls)
 
     def _chained(self, name: str, given: Given) -> Value:
         sources = given.positional if name == "itertools.chain" else given.positional[:1]
@@ -298,14 +301,16 @@ def _dict(given: Given, labels: frozenset[str]) -> Value:
 
 def _copied(name: str, given: Given) -> Value:
     source = given.first
+    names = SET if name in ("set", "frozenset") else frozenset[str]()
     if not given.positional:
-        return Value("list", items=(), longest=0)
+        return Value("list", names=names, items=(), longest=0)
     if source.kind == "list":
         ordered = name in ("list", "tuple", "iter")
         shortest = min(1, source.shortest) if "set" in name else source.shortest
-        return replace(source, items=source.items if ordered else None, shortest=shortest)
+        items = source.items if ordered else None
+        return replace(source, items=items, shortest=shortest, names=names)
     element = Value("text", source.labels) if source.kind == "text" else source.element
-    return Value("list", given.labels, element=element, foreign=not source.labels)
+    return Value("list", given.labels, names, element=element, foreign=not source.labels)
 
 
 def _rows(source: Value, row: tuple[Value, ...], labels: frozenset[str]) -> Value:

@@ -126,11 +126,19 @@ class Statements(Loops, Calls):
             self._finally(node.finalbody, frame, frame.returns[first_return:])
 
     def _finally(self, body: list[ast.stmt], frame: Frame, returns: list[Return]) -> None:
-        if frame.state is not None:
-            self.follow(body, frame)
-        elif (leaving := join_states(r.state for r in returns)) is not None:
-            frame.state = leaving
-            self.follow(body, frame)
+        """Followed from where the ``try`` ends or is left by ``return``; the calls it makes come
+        on top of those of each ``return``."""
+        goes_on = frame.state is not None
+        entry = frame.state or join_states(r.state for r in returns)
+        if entry is None:
+            return
+        before = entry.cost
+        frame.state = entry.copy()
+        self.follow(body, frame)
+        added = frame.state.cost - before if frame.state is not None else 0
+        for returned in returns:
+            returned.state.cost += added
+        if not goes_on:
             frame.state = None
 
     def context(self, node: ast.With | ast.AsyncWith, frame: Frame) -> None:

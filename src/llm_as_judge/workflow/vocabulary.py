@@ -63,9 +63,10 @@ MUTATING_METHODS = _words(
 
 KNOWN_ATTRIBUTES = {
     "text": frozenset(dir(str)) | frozenset(dir(int)),
+    "dict": frozenset(dir(dict)),
     "list": frozenset().union(*(dir(t) for t in (list, tuple, set, frozenset, collections.deque))),
 }
-"""Attributes of the values that the check calls a text (or number) and a list (or its like)."""
+"""Attributes of the values that the check calls a text (or number) a dict, and a list (or its like)."""
 
 
 @functools.cache

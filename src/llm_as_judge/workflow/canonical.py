@@ -7,6 +7,7 @@ import ast
 import hashlib
 
 from llm_as_judge.operators import Registry
+from llm_as_judge.operators.syntax import children
 
 __all__ = ["canonical_hash", "text_hash"]
 
@@ -47,11 +48,15 @@ def _is_text(statement: ast.stmt) -> bool:
 def _operator_attributes(tree: ast.Module) -> dict[str, str]:
     """``self.NAME = operator.CLASS(...)``: NAME -> CLASS."""
     found: dict[str, str] = {}
-    for node in ast.walk(tree):
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
         if isinstance(node, ast.Assign) and (operator := _created(node.value)):
             for target in node.targets:
                 if isinstance(target, ast.Attribute):
                     found[target.attr] = operator
+        elif not isinstance(node, ast.expr):
+            todo.extend(children(node))
     return found
 
 
@@ -203,7 +208,10 @@ _SPECIAL: dict[type[ast.AST], str] = {
 
 def _bound_names(statement: ast.stmt) -> set[str]:
     bound: set[str] = set()
-    for node in ast.walk(statement):
+    todo: list[ast.AST] = [statement]
+    while todo:
+        node = todo.pop()
+        todo.extend(children(node))
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             bound.add(node.id)
         elif isinstance(node, ast.arg):

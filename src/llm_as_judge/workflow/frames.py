@@ -88,9 +88,15 @@ class Frame:
         return frame
 
 
-_SCOPES = (
-    ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef,
-    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+_SCOPES = frozenset(
+    {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef,
+     ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
+)  # fmt: skip
+
+
+_BINDING = frozenset(
+    {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler,
+     ast.MatchAs, ast.MatchStar, ast.MatchMapping, ast.Global, ast.Nonlocal}
 )  # fmt: skip
 
 
@@ -106,14 +112,16 @@ def local_names(node: ast.AST) -> frozenset[str]:
     todo: list[ast.AST] = list(body) if isinstance(body, list) else [body]
     while todo:
         item = todo.pop()
-        if isinstance(item, ast.Name):
-            if not isinstance(item.ctx, ast.Load):
-                bound.add(item.id)
+        kind = type(item)
+        if kind is ast.Name:
+            if type(item.ctx) is not ast.Load:  # type: ignore[attr-defined]
+                bound.add(item.id)  # type: ignore[attr-defined]
             continue
-        _note_binding(item, bound, elsewhere)
-        if isinstance(item, _SCOPES):
+        if kind in _BINDING:
+            _note_binding(item, bound, elsewhere)
+        if kind in _SCOPES:
             todo.extend(_walrus_scopes(item))
-        else:
+        elif kind is not ast.Constant:
             todo.extend(children(item))
     return frozenset(bound - elsewhere)
 

@@ -59,7 +59,10 @@ def renamed(name: str, record: Any, turn: int, number: int) -> Any:
     mark = f"copy{turn}x{number}"
     fields = {
         "gsm8k": {"question": f"{mark}: {record.get('question')}"},
-        "math": {"problem": f"{mark}: {record.get('problem')}"},
+        "math": {
+            "problem": f"{mark}: {record.get('problem')}",
+            "solution": str(record.get("solution")).replace(r"\boxed{}", r"\boxed{0}"),
+        },
         "squad2": {
             "id": mark,
             "question": f"{mark} {turn * 7} {record.get('question')}",
@@ -222,6 +225,7 @@ def contend(contender: str, raw: Path, out: Path, workers: int) -> None:
     rows = with_process(raw, out, workers) if contender == "process" else with_datasets(raw, out)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # The largest worker, counted as often as there are workers: an upper bound.
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     peak += children * workers if workers > 1 else 0
     print(json.dumps([seconds, peak, rows]))

@@ -27,7 +27,7 @@ def test_same_passage_or_same_question_is_one_group() -> None:
         ("Where is the sea?", ["passage two"]),
         ("where is  the SEA?", ["passage three"]),
         ("Who runs?", []),
-    ) == [0, 1, 2, 2, 4]
+    ) == [0, 0, 2, 2, 4]
     assert grouped(("a b c", ["P q"]), ("d e f", ["p  Q"]), ("d e f", [])) == [0, 0, 0]
 
 

@@ -15,7 +15,7 @@ import json
 import re
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +29,7 @@ _SHINGLE = 3
 _BANDS, _BAND_ROWS = 8, 3  # at similarity 0.8, 99.7 % of the pairs meet in some band
 _WORD = re.compile(r"\w+|[^\w\s]")
 _REPRESENTATIVES = 16
+_TEXTS_AT_ONCE = 4096
 
 
 def words(text: str) -> list[str]:
@@ -89,8 +90,13 @@ class Grouping:
 
     def groups(self) -> array[int]:
         """The group of each row: the number of its first row."""
-        for left, right in _near_duplicates(self._words, self._ends):
-            self._join(self._owners[left], self._owners[right])
+        owners = self._owners
+
+        def together(left: int, right: int) -> bool:
+            return self._root(owners[left]) == self._root(owners[right])
+
+        for left, right in _near_duplicates(self._words, self._ends, together):
+            self._join(owners[left], owners[right])
         return array("q", [self._root(row) for row in range(len(self._parent))])
 
     def _root(self, row: int) -> int:
@@ -105,63 +111,81 @@ class Grouping:
         self._parent[high] = low
 
 
-def _near_duplicates(tokens: array[int], ends: array[int]) -> Iterator[tuple[int, int]]:
-    """Pairs of texts with a shingle similarity of at least ``SIMILARITY``."""
+def _near_duplicates(
+    tokens: array[int], ends: array[int], together: Callable[[int, int], bool]
+) -> Iterator[tuple[int, int]]:
+    """Pairs of texts with a shingle similarity of at least ``SIMILARITY``, less those that are
+    ``together`` already."""
     if len(ends) < 2:
         return
     import numpy as np
 
-    starts = np.concatenate(([0], np.asarray(ends, np.uint64)[:-1])).astype(np.int64)
-    shingles, offsets = _shingles(np.asarray(tokens, np.uint64), starts, np.asarray(ends, np.int64))
-    bands = _bands(shingles, offsets)
-    sets: dict[int, frozenset[int]] = {}
+    shingles, offsets = _shingles(tokens, ends)
 
     def shingle_set(text: int) -> frozenset[int]:
-        if text not in sets:
-            sets[text] = frozenset(shingles[offsets[text] : offsets[text + 1]].tolist())
-        return sets[text]
+        return frozenset(shingles[offsets[text] : offsets[text + 1]].tolist())
 
-    for keys in bands:
+    for keys in _bands(shingles, offsets):
         order = np.argsort(keys, kind="stable")
-        ordered = keys[order]
-        edges = np.flatnonzero(np.diff(ordered)) + 1
-        for bucket in np.split(order, edges) if len(edges) < len(ordered) - 1 else ():
-            if len(bucket) > 1:
-                yield from _similar(bucket.tolist(), shingle_set)
+        edges = np.flatnonzero(np.diff(keys[order])) + 1
+        sizes = np.diff(np.concatenate(([0], edges, [len(order)])))
+        for first, size in zip(
+            np.concatenate(([0], edges))[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True
+        ):
+            yield from _similar(order[first : first + size].tolist(), shingle_set, together)
 
 
-def _similar(bucket: list[int], shingle_set: Any) -> Iterator[tuple[int, int]]:
-    representatives: list[int] = []
+def _similar(
+    bucket: list[int],
+    shingle_set: Callable[[int], frozenset[int]],
+    together: Callable[[int, int], bool],
+) -> Iterator[tuple[int, int]]:
+    """Links of each text of a bucket to the first representative it is near to."""
+    representatives: list[tuple[int, frozenset[int] | None]] = []
     for text in bucket:
-        mine = shingle_set(text)
-        for other in representatives:
-            theirs = shingle_set(other)
-            common = len(mine & theirs)
-            if common >= SIMILARITY * (len(mine) + len(theirs) - common):
+        if any(together(text, other) for other, _ in representatives):
+            continue
+        mine = shingle_set(text) if representatives else None
+        for place, (other, theirs) in enumerate(representatives):
+            theirs = theirs or shingle_set(other)
+            representatives[place] = (other, theirs)
+            if mine is not None and _near(mine, theirs):
                 yield other, text
                 break
         else:
             if len(representatives) < _REPRESENTATIVES:
-                representatives.append(text)
+                representatives.append((text, mine))
 
 
-def _shingles(tokens: Any, starts: Any, ends: Any) -> tuple[Any, Any]:
+def _near(left: frozenset[int], right: frozenset[int]) -> bool:
+    common = len(left & right)
+    return common >= SIMILARITY * (len(left) + len(right) - common)
+
+
+def _shingles(tokens: array[int], ends: array[int]) -> tuple[Any, Any]:
     """(hashes of all shingles end to end, offset of each text's first; one more at the end).
 
     A text shorter than a shingle is padded with zeros to exactly one.
     """
     import numpy as np
 
-    counts = np.maximum(ends - starts - _SHINGLE + 1, 1)
+    words = np.frombuffer(tokens, np.uint32) if tokens else np.zeros(1, np.uint32)
+    stops = np.frombuffer(ends, np.uint64).astype(np.int64)
+    starts = np.concatenate(([0], stops[:-1]))
+    counts = np.maximum(stops - starts - _SHINGLE + 1, 1)
     offsets = np.concatenate(([0], np.cumsum(counts)))
-    owner = np.repeat(np.arange(len(counts)), counts)
-    place = starts[owner] + np.arange(offsets[-1]) - offsets[owner]
-    padded = np.concatenate((tokens, np.zeros(_SHINGLE, np.uint64)))
-    hashes = np.zeros(len(place), np.uint64)
-    for step in range(_SHINGLE):
-        inside = place + step < ends[owner]
-        word = np.where(inside, padded[np.minimum(place + step, len(padded) - 1)], 0)
-        hashes = _mixed(hashes * np.uint64(0x9E3779B97F4A7C15) + word.astype(np.uint64))
+    hashes = np.empty(offsets[-1], np.uint64)
+    for low in range(0, len(counts), _TEXTS_AT_ONCE):
+        part = slice(low, low + _TEXTS_AT_ONCE)
+        first, last = offsets[low], offsets[min(low + _TEXTS_AT_ONCE, len(counts))]
+        owner = np.repeat(np.arange(len(counts[part])), counts[part])
+        place = starts[part][owner] + np.arange(first, last) - offsets[part][owner]
+        found = np.zeros(last - first, np.uint64)
+        for step in range(_SHINGLE):
+            inside = place + step < stops[part][owner]
+            word = np.where(inside, words[np.minimum(place + step, len(words) - 1)], 0)
+            found = _mixed(found * np.uint64(0x9E3779B97F4A7C15) + word.astype(np.uint64))
+        hashes[first:last] = found
     return hashes, offsets
 
 
@@ -179,9 +203,14 @@ def _bands(shingles: Any, offsets: Any) -> Iterator[Any]:
     import numpy as np
 
     for band in range(_BANDS):
-        key = np.zeros(len(offsets) - 1, np.uint64)
-        for row in range(_BAND_ROWS):
-            salt = np.uint64((band * _BAND_ROWS + row + 1) * 0x9E3779B97F4A7C15 % 2**64)
-            least = np.minimum.reduceat(_mixed(shingles ^ salt), offsets[:-1])
-            key = _mixed(key * np.uint64(31) + least)
-        yield key
+        keys = np.empty(len(offsets) - 1, np.uint64)
+        for low in range(0, len(keys), _TEXTS_AT_ONCE):
+            bounds = offsets[low : low + _TEXTS_AT_ONCE + 1]
+            part = shingles[bounds[0] : bounds[-1]]
+            key = np.zeros(len(bounds) - 1, np.uint64)
+            for row in range(_BAND_ROWS):
+                salt = np.uint64((band * _BAND_ROWS + row + 1) * 0x9E3779B97F4A7C15 % 2**64)
+                least = np.minimum.reduceat(_mixed(part ^ salt), bounds[:-1] - bounds[0])
+                key = _mixed(key * np.uint64(31) + least)
+            keys[low : low + _TEXTS_AT_ONCE] = key
+        yield keys

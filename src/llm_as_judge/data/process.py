@@ -11,6 +11,7 @@ appear when everything has succeeded. The same seed gives the same bytes.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -20,7 +21,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,11 +28,11 @@ from pathlib import Path
 from llm_as_judge.data.catalog import DEFAULT_SETS, Dataset, custom_dataset, dataset_named
 from llm_as_judge.data.mix import DOMAIN_SHARES, Draws, prefix_until_used_up, resampled
 from llm_as_judge.data.unify import (
+    Lines,
     Progress,
     Refusal,
     SetPlan,
     SetReport,
-    mapped,
     process_set,
     silent,
 )
@@ -155,9 +155,15 @@ def _process_sets(
             yield process_set(plan, progress)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for done, report in enumerate(pool.map(partial(process_set, progress=silent), plans), 1):
-            progress("sets", done, len(plans))
-            yield report
+        largest_first = sorted(plans, key=lambda plan: -sum(f.stat().st_size for f in plan.files))
+        work = {p.dataset.name: pool.submit(process_set, p, silent) for p in largest_first}
+        try:
+            for done, plan in enumerate(plans, start=1):
+                report = work[plan.dataset.name].result()
+                progress("sets", done, len(plans))
+                yield report
+        finally:  # a bad row stops the other sets that have not begun
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 # ------------------------------------------------------------------------------------------- mixes
@@ -202,21 +208,18 @@ def _write_mix(
     by_set: Counter[str] = Counter()
     digest = hashlib.sha256()
     unique = {name: bytearray(len(found)) for name, found in offsets.items()}
-    maps = {name: mapped(file) for name, file in files.items()}
-    lines = {name: opened.__enter__() for name, opened in maps.items()}
-    try:
-        with target.open("wb", buffering=1 << 20) as stream:
-            for done, (name, row) in enumerate(order, start=1):
-                line = lines[name][offsets[name][row] : offsets[name][row + 1]]
-                stream.write(line)
-                digest.update(line)
-                by_set[name] += 1
-                unique[name][row] = 1
-                if done % 8192 == 0:
-                    progress(target.name, done, None)
-    finally:
-        for opened in maps.values():
-            opened.__exit__()
+    with contextlib.ExitStack() as opened, target.open("wb", buffering=1 << 20) as stream:
+        lines = {
+            name: opened.enter_context(Lines(file, offsets[name])) for name, file in files.items()
+        }
+        for done, (name, row) in enumerate(order, start=1):
+            line = lines[name][row]
+            stream.write(line)
+            digest.update(line)
+            by_set[name] += 1
+            unique[name][row] = 1
+            if done % 8192 == 0:
+                progress(target.name, done, None)
     rows = sum(by_set.values())
     progress(target.name, rows, rows)
     by_domain: Counter[str] = Counter()
@@ -247,11 +250,19 @@ def _write_indexes(work: Path, report: ProcessReport) -> None:
             "file": path.name,
             "domain": part.domain,
             "rows": part.test,
-            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "sha256": _sha256(path),
         }
     _write_json(work / "test" / "test_index.json", index)
     slim = replace(report, sets=tuple(replace(s, files=_names(s.files)) for s in report.sets))
     _write_json(work / "mixed" / "info.json", to_json(slim))
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _names(files: Sequence[str]) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ def text(record: Mapping[str, Any], name: str) -> str:
 
 
 def texts(value: Any, name: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    if not isinstance(value, list) or not {str}.issuperset(map(type, value)):
         raise RowError(f"{name!r} is not a list of texts")
     return value
 
@@ -273,7 +273,7 @@ def hotpotqa(row: RawRow, split: str) -> Problem:
     paragraphs = _hotpot_paragraphs(record.get("context", []))
     meta = {
         "upstream_id": name,
-        "paragraphs": compact([[title, [len(s) for s in lines]] for title, lines in paragraphs]),
+        "paragraphs": compact([[title, list(map(len, lines))] for title, lines in paragraphs]),
         "supporting_facts": compact(_hotpot_facts(record.get("supporting_facts", []))),
     }
     meta |= {key: text(record, key) for key in ("type", "level") if key in record}

@@ -6,7 +6,7 @@ line is copied to its side of the split.
 
 from __future__ import annotations
 
-import mmap
+import os
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ from llm_as_judge.data.split import size_of_test, split_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Domain, Problem
 
-__all__ = ["Progress", "Refusal", "SetPlan", "SetReport", "mapped", "process_set", "silent"]
+__all__ = ["Lines", "Progress", "Refusal", "SetPlan", "SetReport", "process_set", "silent"]
 
 Progress = Callable[[str, int, int | None], None]
 """``progress(what, done, total)``; ``total`` is None while it is unknown."""
@@ -80,22 +80,21 @@ class SetPlan:
     skip_bad: bool
 
 
-class mapped:  # noqa: N801 - reads as a function in a with statement
-    """The bytes of a file, as a context; an empty file has none."""
+class Lines:
+    """Lines of a file by number; only what is asked for is in memory."""
 
-    def __init__(self, path: Path) -> None:
-        self._stream = path.open("rb")
-        self._map: mmap.mmap | bytes = b""
-        if path.stat().st_size:
-            self._map = mmap.mmap(self._stream.fileno(), 0, access=mmap.ACCESS_READ)
+    def __init__(self, path: Path, offsets: Sequence[int]) -> None:
+        self._stream, self._offsets = path.open("rb"), offsets
 
-    def __enter__(self) -> mmap.mmap | bytes:
-        return self._map
+    def __enter__(self) -> Lines:
+        return self
 
     def __exit__(self, *_: object) -> None:
-        if isinstance(self._map, mmap.mmap):
-            self._map.close()
         self._stream.close()
+
+    def __getitem__(self, number: int) -> bytes:
+        start, end = self._offsets[number], self._offsets[number + 1]
+        return os.pread(self._stream.fileno(), end - start, start)
 
 
 def process_set(plan: SetPlan, progress: Progress) -> SetReport:
@@ -110,11 +109,10 @@ def process_set(plan: SetPlan, progress: Progress) -> SetReport:
         f"processed/{name}_val.jsonl": split.val,
         f"test/{name}_test.jsonl": split.test,
     }
-    with mapped(unsplit) as lines:
+    with Lines(unsplit, unified.offsets) as lines:
         for file, rows in sides.items():
             with (plan.work / file).open("wb", buffering=1 << 20) as stream:
-                for row in rows:
-                    stream.write(lines[unified.offsets[kept[row]] : unified.offsets[kept[row] + 1]])
+                stream.writelines(lines[kept[row]] for row in rows)
     unsplit.unlink()
     sizes = Counter(groups)
     return SetReport(

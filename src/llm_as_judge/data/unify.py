@@ -18,7 +18,7 @@ from llm_as_judge.data.duplicates import Grouping
 from llm_as_judge.data.files import encode_problem
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.data.rows import RawRow, RowError
-from llm_as_judge.data.split import size_of_test, split_rows
+from llm_as_judge.data.split import GroupedSplit, size_of_test, split_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Domain, Problem
 
@@ -102,7 +102,11 @@ def process_set(plan: SetPlan, progress: Progress) -> SetReport:
     unsplit = plan.work / "unsplit" / f"{plan.dataset.name}.jsonl"
     unified = _unify(plan, unsplit, progress)
     kept, groups = _limited(unified.grouping.groups(), plan)
-    split = split_rows(groups, plan.val_fraction, named_rng(plan.seed, plan.dataset.name, "split"))
+    if plan.dataset.train_only:
+        split = GroupedSplit(train=range(len(groups)), val=(), test=(), moved=0)
+    else:
+        rng = named_rng(plan.seed, plan.dataset.name, "split")
+        split = split_rows(groups, plan.val_fraction, rng)
     name = plan.dataset.name
     sides = {
         f"processed/{name}_train.jsonl": split.train,
@@ -123,7 +127,7 @@ def process_set(plan: SetPlan, progress: Progress) -> SetReport:
         train=len(split.train),
         val=len(split.val),
         test=len(split.test),
-        test_wanted=size_of_test(len(groups)),
+        test_wanted=0 if plan.dataset.train_only else size_of_test(len(groups)),
         groups=len(sizes),
         largest_group=max(sizes.values()),
         moved=split.moved,

@@ -28,6 +28,7 @@ from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import OperatorSettings, operator_docs, registry
+from llm_as_judge.operators.rehearsal import rehearsed_reply
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
@@ -295,7 +296,8 @@ async def _open_chat(
     ledger: Ledger,
 ) -> ChatModel:
     if name == "scripted":
-        return ScriptedChat(ledger=ledger, role=role)
+        reply = rehearsed_reply if role == "executor" else None
+        return ScriptedChat(reply, ledger=ledger, role=role)
     limits = client.Limits(
         concurrency=config.executor.concurrency,
         timeout_s=config.executor.timeout_s,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -43,6 +44,9 @@ for register in (
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``llm-as-judge`` and of the scripts that are doors to it."""
     signal.signal(signal.SIGTERM, _terminated)
+    # Threads that spin while they wait starve the embedded server on the same processors; torch
+    # reads this when it is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     load_dotenv(Path(".env"))
     try:
         app(args=arguments)

@@ -91,8 +91,8 @@ def test_hub_rows_are_stored_once_with_their_revision(tmp_path: Path) -> None:
     sets = ("gsm8k", "math")
     manifest = acquire(tmp_path / "raw", None, True, tmp_path, sets=sets, hub=hub)
     assert [e.where for e in manifest.entries] == [
-        "openai/gsm8k@c0ffee",
-        "hendrycks/competition_math@c0ffee",
+        f"openai/gsm8k@{CATALOG['gsm8k'].hub[0].revision}",
+        f"EleutherAI/hendrycks_math@{CATALOG['math'].hub[0].revision}",
     ]
     assert manifest.origins == ("hub",)
     again = acquire(tmp_path / "raw", None, True, tmp_path, sets=sets, hub=hub)
@@ -104,9 +104,9 @@ def test_hub_rows_are_stored_once_with_their_revision(tmp_path: Path) -> None:
 
 
 def test_a_second_repository_stands_in_for_a_missing_one(tmp_path: Path) -> None:
-    hub = FakeHub(broken=("hendrycks/competition_math",))
+    hub = FakeHub(broken=("EleutherAI/hendrycks_math",))
     manifest = acquire(tmp_path / "raw", None, True, tmp_path, sets=("math",), hub=hub)
-    assert manifest.entries[0].where == "EleutherAI/hendrycks_math@c0ffee"
+    assert manifest.entries[0].where == "hendrycks/competition_math@c0ffee"
 
 
 def test_a_failed_set_fails_by_name_and_leaves_nothing_half_written(tmp_path: Path) -> None:

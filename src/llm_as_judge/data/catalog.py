@@ -78,6 +78,15 @@ class Dataset:
                 number += 1
 
 
+# Commits of the hub's repositories, so that everybody reads the same rows.
+_GSM8K = "e53f048856ff4f594e959d75785d2c2d37b678ee"
+_SQUAD2 = "3ffb306f725f7d2ce8394bc1873b24868140c412"
+_HOTPOTQA = "1908d6afbbead072334abe2965f91bd2709910ab"
+_HUMANEVAL = "7dce6050a7d6d172f3cc5c32aa97f52fa1a2e544"
+_MBPP = "4bb6404fdc6cacfda99d4ac4205087b89d32030c"
+_COMMONSENSE = "94630fe30dad47192a8546eb75f094926d47e155"
+_MMLU = "c30699e8356da336a370243923dbaf21066bb9fe"
+
 _HUB_NAMES = ("train.jsonl", "train*.parquet", "*/train*.parquet")
 
 CATALOG: dict[str, Dataset] = {
@@ -91,7 +100,7 @@ CATALOG: dict[str, Dataset] = {
             "train",
             "MIT",
             sources.gsm8k,
-            (HubRecord("openai/gsm8k", ("main",), ("train",)),),
+            (HubRecord("openai/gsm8k", ("main",), ("train",), _GSM8K),),
         ),
         Dataset(
             "math",
@@ -108,7 +117,6 @@ CATALOG: dict[str, Dataset] = {
             "MIT",
             sources.math,
             (
-                HubRecord("hendrycks/competition_math", ("default",), ("train",)),
                 HubRecord(
                     "EleutherAI/hendrycks_math",
                     (
@@ -121,7 +129,11 @@ CATALOG: dict[str, Dataset] = {
                         "precalculus",
                     ),
                     ("train",),
+                    "21a5633873b6a120296cce3e2df9d5550074f4a3",
                 ),
+                HubRecord(
+                    "hendrycks/competition_math", ("default",), ("train",)
+                ),  # disabled at times
             ),
         ),
         Dataset(
@@ -132,7 +144,7 @@ CATALOG: dict[str, Dataset] = {
             "train",
             "CC BY-SA 4.0",
             sources.squad2,
-            (HubRecord("rajpurkar/squad_v2", ("squad_v2",), ("train",)),),
+            (HubRecord("rajpurkar/squad_v2", ("squad_v2",), ("train",), _SQUAD2),),
             flatten=sources.flatten_squad,
         ),
         Dataset(
@@ -143,7 +155,7 @@ CATALOG: dict[str, Dataset] = {
             "train",
             "CC BY-SA 4.0",
             sources.hotpotqa,
-            (HubRecord("hotpotqa/hotpot_qa", ("distractor",), ("train",)),),
+            (HubRecord("hotpotqa/hotpot_qa", ("distractor",), ("train",), _HOTPOTQA),),
         ),
         Dataset(
             "humaneval",
@@ -153,7 +165,7 @@ CATALOG: dict[str, Dataset] = {
             "all",
             "MIT",
             code.humaneval,
-            (HubRecord("openai/openai_humaneval", ("openai_humaneval",), ("test",)),),
+            (HubRecord("openai/openai_humaneval", ("openai_humaneval",), ("test",), _HUMANEVAL),),
             hub_file="HumanEval.jsonl",
         ),
         Dataset(
@@ -169,6 +181,7 @@ CATALOG: dict[str, Dataset] = {
                     "google-research-datasets/mbpp",
                     ("sanitized",),
                     ("prompt", "test", "validation", "train"),
+                    _MBPP,
                 ),
             ),
             hub_file="sanitized-mbpp.jsonl",
@@ -186,6 +199,7 @@ CATALOG: dict[str, Dataset] = {
                     "google-research-datasets/mbpp",
                     ("full",),
                     ("prompt", "test", "validation", "train"),
+                    _MBPP,
                 ),
             ),
             hub_file="mbpp.jsonl",
@@ -198,7 +212,7 @@ CATALOG: dict[str, Dataset] = {
             "train",
             "MIT",
             sources.commonsenseqa,
-            (HubRecord("tau/commonsense_qa", ("default",), ("train",)),),
+            (HubRecord("tau/commonsense_qa", ("default",), ("train",), _COMMONSENSE),),
         ),
         Dataset(
             "mmlu",
@@ -208,7 +222,7 @@ CATALOG: dict[str, Dataset] = {
             "all",
             "MIT",
             sources.mmlu,
-            (HubRecord("cais/mmlu", ("all",), ("dev", "validation", "test")),),
+            (HubRecord("cais/mmlu", ("all",), ("dev", "validation", "test"), _MMLU),),
             hub_file="all.jsonl",
         ),
         Dataset(

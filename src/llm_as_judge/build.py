@@ -212,6 +212,10 @@ async def open_system(config: Config, adapter: Path | None = None) -> AsyncItera
     Args:
         adapter: checkpoint folder; None = a fresh adapter, equal to the base model.
     """
+    if config.experience.enabled:
+        raise ConfigError(
+            "experience.enabled: the experience buffer is not there yet; set it false"
+        )
     # Imported here: checking, running and grading programs must not wait for torch.
     from llm_as_judge.policy.model import AdapterSpec, load_policy
     from llm_as_judge.policy.sample import HFSampler

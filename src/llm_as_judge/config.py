@@ -173,7 +173,9 @@ class RewardConfig(Section):
 class ExperienceConfig(Section):
     """Memory of good programs, shown to the policy as examples."""
 
-    enabled: bool = Field(False, description="Show retrieved programs in the prompt.")
+    enabled: bool = Field(
+        False, description="Show retrieved programs in the prompt. Not there yet: true is refused."
+    )
     reward_threshold: Number = Field(8.0, description="Total reward from which a program is kept.")
     buffer_size: int = Field(100, ge=1, description="Programs kept per domain.")
     top_k: int = Field(3, ge=0, description="Examples shown.")
@@ -494,8 +496,6 @@ def _tree(raw: Mapping[str, Any], where: str) -> dict[str, Any]:
             if not isinstance(value, list) or not all(isinstance(gpu, int) for gpu in value):
                 raise ConfigError(f"{where}: physical_gpus: found {value!r}, wanted e.g. [0]")
             value = f"cuda:{value[0]}" if value else "cpu"
-        if key == "experience_buffer" and isinstance(value, dict):
-            value = {"enabled": True, **value}
         _merge(tree, _nest({target: value}, where))
     return tree
 

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from llm_as_judge.errors import EndpointError, LlmAsJudgeError, SandboxError
+from llm_as_judge.errors import ContextError, EndpointError, LlmAsJudgeError, SandboxError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.llm.shared import SharedDraws
 from llm_as_judge.policy.prompt import PolicyPrompt
@@ -144,6 +144,8 @@ class RolloutRunner:
     ) -> Rollout:
         try:
             execution = await self._run(rollout.program, problem, executor)
+        except ContextError as error:  # the program built a text that is too long
+            execution = Execution("crashed", error=str(error))
         except (EndpointError, SandboxError) as error:
             return replace(rollout, failure=_failure("execute", error))
         try:

@@ -31,7 +31,12 @@ async def solve(
     path = Path(policy)
     if path.suffix == ".py" and path.is_file():
         async with open_workbench(config) as bench:
-            program = parse_program(path.read_text(encoding="utf-8"), problem.domain, "class")
+            program = parse_program(
+                path.read_text(encoding="utf-8"),
+                problem.domain,
+                "class",
+                max_calls=config.workflow.max_worst_case_calls,
+            )
             return await _run(bench, problem, program, show, graded)
     if policy != "untrained" and not path.is_dir():
         raise ConfigError(

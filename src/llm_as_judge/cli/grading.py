@@ -1,4 +1,4 @@
-"""grade: answers in, verdicts out."""
+"""grade: answers in, verdicts out; audit: the judge itself is measured."""
 
 from __future__ import annotations
 
@@ -14,6 +14,52 @@ from llm_as_judge.config import load_config
 
 def register(app: typer.Typer) -> None:
     app.command(epilog="Example: llm-as-judge grade --in rows.jsonl --out verdicts.jsonl")(grade)
+    app.command(epilog="Example: llm-as-judge audit --rules-only")(audit)
+
+
+def audit(
+    labelled: Annotated[
+        Path | None,
+        typer.Option("--labelled", help="JSONL of `grade` rows with `correct` and `source`."),
+    ] = None,
+    rules_only: Annotated[bool, typer.Option("--rules-only", help="No LLM judge.")] = False,
+    attack_numbers: Annotated[
+        int, typer.Option("--attack-numbers", help="Word problems that attacks are made from.")
+    ] = 40,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Report; default results/audit/FINGERPRINT.json.")
+    ] = None,
+    config: ConfigOption = None,
+    set_: SetOption = None,
+) -> None:
+    """Measure the judge on attacks, controls and labelled rows: exit 3 below the bar."""
+    from llm_as_judge.build import open_judge
+    from llm_as_judge.judge.audit import AuditReport, read_labelled, run_audit
+    from llm_as_judge.judge.report import render_report, write_report
+
+    settings = load_config(
+        config, overrides=set_ or (), flags={"judge.model": "none" if rules_only else None}
+    )
+    cases = read_labelled(labelled) if labelled else []
+
+    async def job() -> AuditReport:
+        async with open_judge(settings) as judge:
+            with progress_bar() as show:
+                return await run_audit(
+                    judge,
+                    judge.fingerprint,
+                    "rules" if settings.judge.model == "none" else "model",
+                    cases,
+                    attack_numbers=attack_numbers,
+                    progress=lambda done, total: show("auditing", done, total),
+                )
+
+    report = asyncio.run(job())
+    path = out or settings.output.results / "audit" / f"{report.fingerprint}.json"
+    write_report(report, path)
+    console.print(render_report(report))
+    console.print(f"report  {path}", highlight=False)
+    raise typer.Exit(0 if report.passed else 3)
 
 
 def grade(

@@ -1,0 +1,77 @@
+"""Documents and code are kept together: links lead somewhere, commands and options exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from llm_as_judge.cli import app
+from llm_as_judge.config import Config, iterate_fields
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+FIELDS = {name for name, _ in iterate_fields(Config)}
+SECTIONS = {name.split(".")[0] for name in FIELDS}
+
+
+def options_of_verbs() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+
+    def collect(name: str, command: typer.core.click.Command) -> None:  # type: ignore[name-defined]
+        for sub, child in getattr(command, "commands", {}).items():
+            collect(f"{name} {sub}".strip(), child)
+        found[name] = {option for p in command.params for option in p.opts}
+
+    collect("", typer.main.get_command(app))
+    return found
+
+
+VERBS = options_of_verbs()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
+def test_links_lead_to_files_that_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    targets = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", text)
+    missing = [t for t in targets if not (document.parent / t).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
+def test_commands_and_their_options_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for line in re.findall(r"(?:^ {4}|`)llm-as-judge ([a-z][^`\n]*)", text, re.MULTILINE):
+        words = line.split("#")[0].split()
+        two, one = " ".join(words[:2]), words[0]
+        verb = two if two in VERBS else one
+        if "|" in one or "," in one:
+            continue
+        assert verb in VERBS, f"{document.name}: no verb in {line!r}"
+        for option in re.findall(r"(?<!\S)(--[a-z-]+)", line.split("#")[0]):
+            known = VERBS[verb] | {"--help"}
+            assert option in known, f"{document.name}: {verb} has no {option}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
+def test_configuration_keys_in_documents_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for key in re.findall(r"`([a-z]+\.[a-z_]+)(?::[^`]*)?`", text):
+        if key.split(".")[0] in SECTIONS and not key.endswith((".py", ".json", ".yaml")):
+            if (ROOT / "src/llm_as_judge" / f"{key.replace('.', '/')}.py").exists():
+                continue  # a module's name
+            assert key in FIELDS, f"{document.name}: no configuration key {key}"
+
+
+def test_every_configuration_key_says_what_it_means() -> None:
+    undescribed = [
+        name for name, info in iterate_fields(Config) if "." in name and not info.description
+    ]
+    assert not undescribed
+
+
+def test_help_of_every_verb_has_an_example() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert all(c.epilog for name, c in commands.items() if not hasattr(c, "commands"))

@@ -138,3 +138,13 @@ def test_repetition_counts_copies_and_repeated_lines() -> None:
     assert repetition_score(GOOD, copies=6, group_size=6) == -10.0
     looped = Program("call one()\n" * 9 + "call two()", "y", hash="h")
     assert repetition_score(looped, copies=1, group_size=6) == pytest.approx(10 * (1 - 2 * 0.8))
+
+
+def test_a_program_that_cannot_run_is_graded_by_its_findings() -> None:
+    def broken(*codes: str) -> Program:
+        return Program("x", "", diagnostics=tuple(Diagnostic(c, 1, "m") for c in codes), hash="h")
+
+    assert format_score(broken("W208")) == -6.0
+    assert format_score(broken("W208", "W301")) == -7.0
+    assert format_score(broken(*["W208"] * 9)) == -10.0
+    assert format_score(broken("W101")) == -10.0

@@ -24,6 +24,8 @@ from llm_as_judge.types import Execution, Program, Reward, RewardPart, Rollout
 
 BEST, WORST = 10.0, -10.0
 WRONG = -5.0
+UNREADABLE = frozenset({"W100", "W101"})
+"""Findings that say: this is no program, this is not Python."""
 CALLS_AT_ZERO = 5.0
 """A program that can make this many executor calls scores 0 for simplicity."""
 
@@ -92,9 +94,14 @@ def simplicity_score(program: Program) -> float:
 
 
 def format_score(program: Program) -> float:
-    """10 for a text that runs as written; each finding costs 5, a repair at least 10."""
+    """10 for a text that runs as written; each finding costs 5, a repair at least 10.
+
+    A program that cannot run scores -6 for one finding down to -10 for five: a small policy that
+    never writes a valid one still learns which of its texts are nearer. No program at all: -10.
+    """
     if not program.runnable:
-        return WORST
+        codes = {finding.code for finding in program.diagnostics}
+        return WORST if not codes or codes & UNREADABLE else _clip(WRONG - len(program.diagnostics))
     if program.strictly_valid:
         return BEST
     findings = len(program.diagnostics) + len(program.repairs)

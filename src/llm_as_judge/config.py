@@ -449,7 +449,8 @@ def load_config(
     merged: dict[str, Any] = {}
     for _, layer in layers:
         _merge(merged, layer)
-    name = merged.get("policy", {}).get("name", PolicyConfig().name)
+    policy = merged.get("policy", {})
+    name = policy.get("name", PolicyConfig().name) if isinstance(policy, dict) else None
     entry = load_models().get(name) if isinstance(name, str) else None
     base = _nest(entry.overrides, f"models.yaml: models.{name}.overrides") if entry else {}
     _merge(base, merged)
@@ -504,7 +505,13 @@ def _parse_override(text: str) -> dict[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise ConfigError(f"--set {text!r}: wanted key=value, e.g. --set training.steps=10")
-    return _nest({FLAT_KEYS.get(key, key): yaml.safe_load(value)}, f"--set {text}")
+    try:
+        read = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ConfigError(
+            f"--set {text}: cannot be read as YAML: {' '.join(str(error).split())}"
+        ) from None
+    return _nest({FLAT_KEYS.get(key, key): read}, f"--set {text}")
 
 
 def _nest(dotted: Mapping[str, Any], where: str) -> dict[str, Any]:

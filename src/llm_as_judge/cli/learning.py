@@ -20,6 +20,7 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    status_console,
 )
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.monitoring.live import ProgressView, results_table, step_markdown, step_table
@@ -115,7 +116,7 @@ def evaluate(
         label = name or settings.policy.name + ("_untrained" if untrained else "")
         return write_results(result, settings, adapter, label)
 
-    with ProgressView(console, count) as view:
+    with ProgressView(status_console, count) as view:
         path = asyncio.run(job(view))
     data = read_results(path)
     if as_json:

@@ -13,6 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 console = Console()
 """Human output. JSON for scripts goes to plain ``print``."""
+status_console = Console(stderr=True)
+"""Progress: kept off standard output, which may be piped to another program."""
 
 ConfigOption = Annotated[
     str | None,
@@ -41,7 +43,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for script
 def progress_bar() -> Iterator[Callable[[str, int, int | None], None]]:
     """A callback ``(what, done, total)`` that moves a bar on the terminal."""
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=status_console
     ) as bars:
         task = bars.add_task("starting", total=None)
 

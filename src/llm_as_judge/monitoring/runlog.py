@@ -140,6 +140,8 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: cannot be read: not UTF-8 at byte {error.start}") from None
     for number, line in enumerate(text.splitlines(keepends=True), start=1):
         if not line.endswith("\n"):
             return

@@ -1,0 +1,195 @@
+"""The record of a run: whole files or none, finished lines kept, clocks kept apart."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.monitoring.runlog import (
+    METRICS,
+    ROLLOUTS,
+    TIMINGS,
+    RunLog,
+    newest_run,
+    output_errors,
+    read_lines,
+    read_rollouts,
+    read_steps,
+    write_text,
+)
+from llm_as_judge.types import (
+    Completion,
+    Execution,
+    Group,
+    OperatorCall,
+    Problem,
+    Program,
+    Rollout,
+)
+
+
+def group(seconds: float) -> Group:
+    calls = (OperatorCall("Custom", prompt_tokens=4, seconds=seconds),)
+    rollout = Rollout(
+        "gsm8k/train/0",
+        0,
+        Completion((1,), (2,), (-0.5,), "text", "stop"),
+        Program("text", "text"),
+        Execution("ok", "4", calls, seconds=seconds),
+    )
+    return Group(Problem("gsm8k/train/0", "gsm8k", "math", "2 + 2?", ("4",)), (rollout,))
+
+
+def test_a_file_is_written_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "file.txt"
+    write_text(path, "one")
+    write_text(path, "zwölf\n")
+    assert path.read_text(encoding="utf-8") == "zwölf\n"
+    assert [entry.name for entry in path.parent.iterdir()] == ["file.txt"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_temporary_one(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    write_text(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_text(path, "new \ud800")
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_file_in_place_of_a_folder_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("")
+    with pytest.raises(OutputError, match=r"logs: cannot be written"):
+        RunLog(tmp_path / "logs")
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_text(tmp_path / "logs" / "file.txt", "x")
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EACCES, "no write permission"),
+        (errno.EROFS, "read-only"),
+        (errno.EIO, os.strerror(errno.EIO)),
+    ],
+)
+def test_a_full_disk_and_a_locked_folder_are_told_apart(number: int, said: str) -> None:
+    with pytest.raises(OutputError, match=said), output_errors(Path("x")):
+        raise OSError(number, os.strerror(number))
+
+
+def test_other_errors_pass_through_untouched() -> None:
+    with pytest.raises(KeyError), output_errors(Path("x")):
+        raise KeyError("other")
+
+
+def test_clock_values_are_in_timings_and_nowhere_else(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    log.step(1, {"time/sample_s": 2.5, "reward/mean": 1.0, "accuracy/all": 0.5})
+    assert list(read_lines(tmp_path / METRICS)) == [
+        {"step": 1, "accuracy/all": 0.5, "reward/mean": 1.0}
+    ]
+    assert list(read_lines(tmp_path / TIMINGS)) == [{"step": 1, "time/sample_s": 2.5}]
+    assert read_steps(tmp_path) == [
+        {"step": 1, "accuracy/all": 0.5, "reward/mean": 1.0, "time/sample_s": 2.5}
+    ]
+
+
+def test_two_runs_that_differ_in_seconds_alone_log_the_same_bytes(tmp_path: Path) -> None:
+    for name, seconds in (("a", 0.25), ("b", 7.5)):
+        log = RunLog(tmp_path / name)
+        log.groups(1, [group(seconds)])
+        log.step(1, {"reward/mean": 1.0, "time/sample_s": seconds})
+    for name in (METRICS, ROLLOUTS):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_rollout_comes_back_without_its_seconds(tmp_path: Path) -> None:
+    RunLog(tmp_path).groups(3, [group(1.5)])
+    ((step, domain, rollout),) = read_rollouts(tmp_path)
+    assert (step, domain) == (3, "math")
+    assert rollout == group(0.0).rollouts[0]
+
+
+def test_a_half_written_last_line_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / METRICS
+    path.write_text('{"step": 1}\n{"step": 2, "rew')
+    assert list(read_lines(path)) == [{"step": 1}]
+    path.write_text('{"step": 1}\n{"step": 2}')  # whole, but nobody can know
+    assert list(read_lines(path)) == [{"step": 1}]
+    path.write_text("")
+    assert list(read_lines(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [('{"step": ', r"not JSON"), ("[2]", "found list, wanted an object")]
+)
+def test_a_broken_line_is_named_by_file_and_line(tmp_path: Path, line: str, said: str) -> None:
+    path = tmp_path / METRICS
+    path.write_text(f'{{"step": 1}}\n{line}\n{{"step": 3}}\n')
+    with pytest.raises(DataError, match=rf"metrics\.jsonl:2: {said}"):
+        list(read_lines(path))
+
+
+def test_a_missing_file_and_one_that_is_no_text_are_data_errors(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        read_steps(tmp_path)
+    (tmp_path / METRICS).write_bytes(b"\xff\xfe\n")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_steps(tmp_path)
+
+
+def test_what_was_written_of_later_steps_is_cut(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    for step in (1, 2, 3):
+        log.groups(step, [group(1.0)])
+        log.step(step, {"reward/mean": float(step), "time/sample_s": 1.0})
+    with (tmp_path / METRICS).open("a") as file:
+        file.write('{"step": 4, "rew')  # killed here
+    log.cut_after(2)
+    for name in (METRICS, TIMINGS, ROLLOUTS):
+        assert [row["step"] for row in read_lines(tmp_path / name)] == [1, 2]
+    log.step(3, {"reward/mean": 9.0})
+    assert [row["reward/mean"] for row in read_steps(tmp_path)] == [1.0, 2.0, 9.0]
+
+
+def test_lines_that_are_kept_keep_their_bytes(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    log.groups(1, [group(1.0)])
+    log.step(1, {"reward/mean": 1 / 3})
+    before = [(tmp_path / name).read_bytes() for name in (METRICS, ROLLOUTS)]
+    log.cut_after(1)
+    assert [(tmp_path / name).read_bytes() for name in (METRICS, ROLLOUTS)] == before
+
+
+def test_cutting_an_empty_run_makes_no_files(tmp_path: Path) -> None:
+    RunLog(tmp_path).cut_after(5)
+    assert [entry.name for entry in tmp_path.iterdir()] == []
+
+
+def test_configuration_and_facts_are_readable_again(tmp_path: Path) -> None:
+    log = RunLog(tmp_path / "run")
+    log.write_config({"training": {"steps": 3}})
+    log.write_facts({"b": 1, "a": 2})
+    assert yaml.safe_load((tmp_path / "run/config.yaml").read_text()) == {"training": {"steps": 3}}
+    assert list(json.loads((tmp_path / "run/run.json").read_text())) == ["a", "b"]
+
+
+def test_the_newest_run_is_the_one_written_to_last(tmp_path: Path) -> None:
+    for name, when in (("b", 100), ("a", 200)):
+        RunLog(tmp_path / name).step(1, {})
+        os.utime(tmp_path / name / METRICS, (when, when))
+    assert newest_run(tmp_path) == tmp_path / "a"
+
+
+def test_no_run_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no run found .* llm-as-judge train"):
+        newest_run(tmp_path)

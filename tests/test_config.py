@@ -1,0 +1,295 @@
+"""The configuration: precedence, coercion, and errors that say what to mend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge.config import (
+    FLAT_KEYS,
+    Config,
+    config_dir,
+    iterate_fields,
+    load_config,
+    load_endpoints,
+    load_models,
+)
+from llm_as_judge.errors import ConfigError
+
+PROFILES = ("training", "embedded", "smoke")
+
+
+def yaml_file(folder: Path, text: str) -> Path:
+    path = folder / "run.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def config_folder(folder: Path, models: str, endpoints: str = "models: {}\n") -> Path:
+    (folder / "models.yaml").write_text(models, encoding="utf-8")
+    (folder / "aflow_llm.yaml").write_text(endpoints, encoding="utf-8")
+    (folder / "training.yaml").write_text("{}\n", encoding="utf-8")
+    return folder
+
+
+# ---------------------------------------------------------------------------------------- errors
+@pytest.mark.parametrize(
+    ("text", "unknown", "near"),
+    [
+        ("training: {lerning_rate: 1}\n", "training.lerning_rate", "training.learning_rate"),
+        ("lora_rnk: 8\n", "lora_rnk", "lora_rank"),
+        ("policy: {max_new_tokens: 8}\n", "policy.max_new_tokens", "sampling.max_new_tokens"),
+        ("trainig: {}\n", "trainig", "training"),
+    ],
+)
+def test_an_unknown_key_is_named_with_the_nearest_known_one(
+    tmp_path: Path, text: str, unknown: str, near: str
+) -> None:
+    path = yaml_file(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert str(path) in str(caught.value)
+    assert f"unknown key {unknown!r}" in str(caught.value)
+    assert f"did you mean {near!r}?" in str(caught.value)
+
+
+def test_an_unknown_key_without_a_neighbour_lists_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"unknown key 'zzzzqqqq' \(known: policy"):
+        load_config(yaml_file(tmp_path, "zzzzqqqq: 1\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("training: {steps: many}\n", "training.steps: found 'many'"),
+        ("training: {steps: 0}\n", "training.steps: found 0"),
+        ("learning_rate: fast\n", "training.learning_rate: found 'fast'"),
+        ("policy: {dtype: float8}\n", "policy.dtype: found 'float8'"),
+        ("policy: 7\n", "policy: found 7"),
+        ("physical_gpus: 0\n", "physical_gpus: found 0, wanted e.g. [0]"),
+        ("physical_gpus: [one]\n", "physical_gpus: found ['one'], wanted e.g. [0]"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_key(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(yaml_file(tmp_path, text))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("policy: {name: [\n", "cannot be read as YAML"),
+        ("- a\n- b\n", "found a list, wanted keys and values"),
+        ("just words\n", "found a str, wanted keys and values"),
+    ],
+)
+def test_broken_yaml_is_one_line_with_the_file(tmp_path: Path, text: str, said: str) -> None:
+    path = yaml_file(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_an_error_of_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_bytes(b"\xff\xfe\x00policy")
+    with pytest.raises(ConfigError, match="cannot be read as YAML"):
+        load_config(path)
+
+
+def test_a_missing_file_and_a_missing_profile_say_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        load_config(tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match=r"no profile 'embeded' \(shipped: .*embedded.*training"):
+        load_config("embeded")
+
+
+@pytest.mark.parametrize("text", ["training.steps", "=3", ""])
+def test_an_override_needs_a_key_and_a_value(text: str) -> None:
+    with pytest.raises(ConfigError, match="wanted key=value"):
+        load_config(overrides=[text])
+
+
+def test_an_override_that_is_no_yaml_is_an_error_of_configuration() -> None:
+    with pytest.raises(ConfigError, match=r"--set data\.sets=\["):
+        load_config(overrides=["data.sets=["])
+
+
+def test_an_unknown_override_names_the_override() -> None:
+    with pytest.raises(ConfigError, match=r"--set training\.step=3: unknown key 'training\.step'"):
+        load_config(overrides=["training.step=3"])
+
+
+# ------------------------------------------------------------------------------------ flat keys
+def test_every_flat_key_points_at_a_field() -> None:
+    known = {name for name, _ in iterate_fields(Config)}
+    assert set(FLAT_KEYS.values()) <= known
+
+
+def test_documented_flat_keys_reach_their_place(tmp_path: Path) -> None:
+    config = load_config(
+        yaml_file(
+            tmp_path,
+            "strategy_model: qwen3-8b\naflow_executor_model: scripted\nlora_rank: 8\n"
+            "lora_alpha: 16\nrollout_batch_size: 3\nnum_return_sequences_in_group: 5\n"
+            "ppo_epochs: 2\nlearning_rate: 5e-6\nmax_steps: 7\ntrain_dataset: a.jsonl\n"
+            "val_dataset: b.jsonl\ntemperature: 0.9\nexperience_buffer: {top_k: 2}\n",
+        )
+    )
+    assert (config.policy.name, config.executor.model) == ("qwen3-8b", "scripted")
+    assert (config.policy.lora_rank, config.policy.lora_alpha) == (8, 16)
+    training = config.training
+    assert (training.problems_per_step, training.samples_per_problem) == (3, 5)
+    assert (training.epochs_per_step, training.steps) == (2, 7)
+    assert (config.data.train_file, config.data.val_file) == (Path("a.jsonl"), Path("b.jsonl"))
+    assert config.sampling.temperature == 0.9
+    assert (config.experience.enabled, config.experience.top_k) == (False, 2)
+
+
+def test_an_exponent_without_a_point_is_a_number(tmp_path: Path) -> None:
+    assert load_config(yaml_file(tmp_path, "learning_rate: 5e-6\n")).training.learning_rate == 5e-6
+    assert load_config(overrides=["learning_rate=2e-4"]).training.learning_rate == 2e-4
+
+
+@pytest.mark.parametrize(
+    ("gpus", "device"), [("[2]", "cuda:2"), ("[1, 3]", "cuda:1"), ("[]", "cpu")]
+)
+def test_physical_gpus_choose_the_device(tmp_path: Path, gpus: str, device: str) -> None:
+    assert load_config(yaml_file(tmp_path, f"physical_gpus: {gpus}\n")).policy.device == device
+
+
+# ----------------------------------------------------------------------------------- precedence
+def test_each_layer_wins_over_the_one_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = (
+        "models:\n  small:\n    format: gguf\n    sources: [{hub: a/b}]\n"
+        "    overrides: {policy.lora_rank: 2, policy.lora_alpha: 3, training.steps: 4}\n"
+    )
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(config_folder(tmp_path, models)))
+    path = yaml_file(tmp_path, "policy: {name: small}\nlora_alpha: 30\n")
+    seen = load_config(path)
+    assert seen.policy.lora_rank == 2  # the model's override wins over the default
+    assert seen.policy.lora_alpha == 30  # the file wins over the model's override
+    assert seen.training.epochs_per_step == 1  # the default, where nobody says anything
+    chosen = load_config(path, overrides=["lora_alpha=31", "training.steps=5"])
+    assert (chosen.policy.lora_alpha, chosen.training.steps) == (31, 5)
+    flagged = load_config(
+        path, overrides=["training.steps=5"], flags={"training.steps": 6, "training.seed": None}
+    )
+    assert (flagged.training.steps, flagged.training.seed) == (6, 0)
+    assert load_config(path, model="other").policy.lora_rank == 64  # other model, no overrides
+
+
+def test_the_later_of_two_overrides_wins() -> None:
+    assert load_config(overrides=["max_steps=2", "training.steps=3"]).training.steps == 3
+
+
+# --------------------------------------------------------------------------------- shipped files
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_shipped_profile_loads_and_names_models_that_exist(profile: str) -> None:
+    config = load_config(profile)
+    known = {*load_models(), *load_endpoints(config_dir() / "aflow_llm.yaml.example")}
+    assert config.policy.name in load_models()
+    assert config.executor.model in known
+    assert config.judge.model in known | {"none"}
+
+
+def test_every_yaml_that_ships_is_a_profile_or_the_list_of_models() -> None:
+    assert {path.stem for path in config_dir().glob("*.yaml")} - {"aflow_llm"} == {
+        *PROFILES,
+        "models",
+    }
+
+
+def test_every_field_is_described() -> None:
+    sections = set(Config.model_fields)
+    bare = [name for name, info in iterate_fields(Config) if not info.description]
+    assert set(bare) <= sections
+
+
+def test_training_is_the_profile_of_no_name() -> None:
+    assert load_config() == load_config("training")
+
+
+def test_a_configuration_survives_its_own_json() -> None:
+    config = load_config("embedded")
+    assert Config.model_validate(config.model_dump(mode="json")) == config
+
+
+# ----------------------------------------------------------------------------------- environment
+ENDPOINTS = """models:
+  near:
+    base_url: ${TEST_NEAR_URL:-http://localhost:1/v1}
+    api_key: ${TEST_NEAR_KEY:-}
+"""
+
+
+def test_an_unset_variable_gives_its_default_and_a_set_one_its_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "from-openai")
+    monkeypatch.delenv("TEST_NEAR_URL", raising=False)
+    path = yaml_file(tmp_path, ENDPOINTS)
+    endpoint = load_endpoints(path)["near"]
+    assert endpoint.base_url == "http://localhost:1/v1"
+    assert endpoint.api_key.get_secret_value() == "from-openai"
+    assert "from-openai" not in repr(endpoint)
+    monkeypatch.setenv("TEST_NEAR_URL", "http://other/v1")
+    monkeypatch.setenv("TEST_NEAR_KEY", "own")
+    endpoint = load_endpoints(path)["near"]
+    assert (endpoint.base_url, endpoint.api_key.get_secret_value()) == ("http://other/v1", "own")
+
+
+def test_an_unset_variable_without_default_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TEST_FAR_URL", raising=False)
+    path = yaml_file(tmp_path, "models: {far: {base_url: '${TEST_FAR_URL}'}}\n")
+    with pytest.raises(ConfigError, match=r"models\.far\.base_url: .*TEST_FAR_URL is not set"):
+        load_endpoints(path)
+
+
+def test_the_own_endpoints_file_of_the_folder_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").mkdir()
+    own = tmp_path / "config" / "aflow_llm.yaml"
+    own.write_text("models: {mine: {base_url: http://localhost:2/v1}}\n", encoding="utf-8")
+    assert list(load_endpoints()) == ["mine"]
+
+
+def test_a_source_whose_variable_is_unset_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "models:\n  m:\n    format: safetensors\n"
+        "    sources: [{path: '${TEST_WEIGHTS}'}, {hub: a/b}]\n"
+    )
+    path = yaml_file(tmp_path, text)
+    monkeypatch.delenv("TEST_WEIGHTS", raising=False)
+    assert [source.hub for source in load_models(path)["m"].sources] == ["a/b"]
+    monkeypatch.setenv("TEST_WEIGHTS", str(tmp_path))
+    assert load_models(path)["m"].sources[0].path == tmp_path
+
+
+@pytest.mark.parametrize("load", [load_models, load_endpoints])
+def test_an_entry_that_is_no_mapping_is_named(tmp_path: Path, load: object) -> None:
+    path = yaml_file(tmp_path, "models: {m: 3}\n")
+    assert callable(load)
+    with pytest.raises(ConfigError, match=r"models\.m: found int, wanted keys like"):
+        load(path)
+
+
+def test_the_cache_is_the_chosen_folder_then_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLM_AS_JUDGE_CACHE", str(tmp_path / "env"))
+    assert load_config().output.cache_dir() == tmp_path / "env"
+    chosen = load_config(overrides=[f"output.cache={tmp_path / 'own'}"])
+    assert chosen.output.cache_dir() == tmp_path / "own"

@@ -23,9 +23,9 @@ STEP_COLUMNS: Sequence[tuple[str, str, str]] = (
     ("reward", "reward/mean", "{:+.2f}"),
     ("calls", "executor/calls", "{:.1f}"),
     ("tokens", "executor/tokens", "{:.0f}"),
-    ("sample s", "time/sample_s", "{:.0f}"),
+    ("smp s", "time/sample_s", "{:.0f}"),
     ("run s", "time/execute_and_grade_s", "{:.0f}"),
-    ("update s", "time/update_s", "{:.0f}"),
+    ("upd s", "time/update_s", "{:.0f}"),
 )
 """Heading, key of metrics.jsonl or timings.jsonl, format."""
 
@@ -37,7 +37,7 @@ def cells(row: Mapping[str, Any]) -> list[str]:
 
 def step_table(steps: Sequence[Mapping[str, Any]], title: str = "") -> Table:
     """Steps as a table for the terminal."""
-    table = Table(title=title or None)
+    table = Table(title=title or None, box=None, padding=(0, 1, 0, 0))  # fits 80 columns
     for heading, _, _ in STEP_COLUMNS:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in steps:

@@ -54,7 +54,7 @@ def save_checkpoint(
     config: Mapping[str, Any],
     keep: int,
 ) -> Path:
-    """Write ``root/step_N``, point ``latest`` at it, remove all but the ``keep`` newest.
+    """Write ``root/step_N``, point ``latest`` at it, remove all but the ``keep`` last written.
 
     Raises:
         OutputError: the folder cannot be written; what was there before is untouched.
@@ -75,15 +75,21 @@ def save_checkpoint(
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         write_text(root / LATEST, target.name + "\n")
-        for old in checkpoints(root)[:-keep]:
+        # by time, not by step: a new run may start again below the steps of an older one
+        for old in sorted(checkpoints(root), key=_written)[:-keep]:
             shutil.rmtree(old)
     return target
 
 
 def checkpoints(root: Path) -> list[Path]:
     """Complete checkpoints under ``root``, oldest step first."""
-    found = [p for p in root.glob("step_*") if (p / "state.json").is_file()]
-    return sorted(found, key=lambda p: int(p.name.removeprefix("step_")))
+    steps = {p: p.name.removeprefix("step_") for p in root.glob("step_*")}
+    found = [p for p, step in steps.items() if step.isdecimal() and (p / "state.json").is_file()]
+    return sorted(found, key=lambda p: int(steps[p]))
+
+
+def _written(checkpoint: Path) -> int:
+    return (checkpoint / "state.json").stat().st_mtime_ns
 
 
 def latest_checkpoint(root: Path) -> Path | None:

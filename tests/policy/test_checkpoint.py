@@ -1,0 +1,155 @@
+"""Checkpoints: complete or absent, newest first, never read by executing them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from llm_as_judge.errors import ModelError, OutputError
+from llm_as_judge.policy.checkpoint import (
+    LATEST,
+    checkpoints,
+    latest_checkpoint,
+    load_state,
+    save_checkpoint,
+)
+from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+
+SPEC = AdapterSpec(4, 8)
+TENSORS = {"moment": torch.arange(6.0).reshape(2, 3)}
+
+
+@pytest.fixture(scope="module")
+def policy(tiny_weights: Path) -> Policy:
+    return load_policy(tiny_weights, adapter=SPEC, device="cpu", dtype="float32", seed=1)
+
+
+def save(root: Path, step: int, policy: Policy, keep: int = 3) -> Path:
+    return save_checkpoint(
+        root,
+        step,
+        policy,
+        state={"step": step, "nested": {"a": [1, 2]}},
+        tensors=TENSORS,
+        config={"policy": {"name": "tiny"}},
+        keep=keep,
+    )
+
+
+def names(root: Path) -> list[str]:
+    return sorted(path.name for path in root.iterdir())
+
+
+def test_what_is_saved_is_read_back(tmp_path: Path, policy: Policy) -> None:
+    folder = save(tmp_path / "new", 12, policy)
+    saved = load_state(folder)
+    assert folder == tmp_path / "new" / "step_12"
+    assert saved.state == {"step": 12, "nested": {"a": [1, 2]}}
+    assert torch.equal(saved.tensors["moment"], TENSORS["moment"])
+    assert yaml.safe_load((folder / "config.yaml").read_text()) == {"policy": {"name": "tiny"}}
+
+
+def test_the_adapter_comes_back_bit_for_bit(
+    tmp_path: Path, tiny_weights: Path, policy: Policy
+) -> None:
+    trained = load_policy(tiny_weights, adapter=SPEC, device="cpu", dtype="float32", seed=2)
+    torch.manual_seed(5)
+    with torch.no_grad():
+        for _, parameter in trained.adapter_parameters():
+            parameter.normal_()
+    folder = save(tmp_path, 1, trained)
+    loaded = load_policy(tiny_weights, adapter=folder, device="cpu", dtype="float32", seed=3)
+    wanted, found = trained.adapter_state(), loaded.adapter_state()
+    assert wanted.keys() == found.keys()
+    assert all(torch.equal(wanted[name], found[name]) for name in wanted)
+
+
+def test_nothing_in_a_checkpoint_is_a_pickle(tmp_path: Path, policy: Policy) -> None:
+    folder = save(tmp_path, 1, policy)
+    assert {path.suffix for path in folder.iterdir()} <= {".json", ".safetensors", ".yaml", ".md"}
+
+
+def test_latest_names_the_newest_and_only_keep_remain(tmp_path: Path, policy: Policy) -> None:
+    for step in (8, 9, 10, 11):
+        save(tmp_path, step, policy, keep=2)
+    assert names(tmp_path) == [LATEST, "step_10", "step_11"]
+    assert (tmp_path / LATEST).read_text() == "step_11\n"
+    assert latest_checkpoint(tmp_path) == tmp_path / "step_11"
+
+
+def test_steps_are_ordered_as_numbers(tmp_path: Path, policy: Policy) -> None:
+    for step in (9, 10, 100):
+        save(tmp_path, step, policy)
+    assert [path.name for path in checkpoints(tmp_path)] == ["step_9", "step_10", "step_100"]
+
+
+def test_a_new_run_beside_an_older_longer_one_keeps_its_own_checkpoint(
+    tmp_path: Path, policy: Policy
+) -> None:
+    for step in (50, 100):
+        save(tmp_path, step, policy, keep=2)
+    fresh = save(tmp_path, 10, policy, keep=2)
+    assert fresh.is_dir()
+    assert latest_checkpoint(tmp_path) == fresh
+
+
+def test_the_same_step_again_replaces_it(tmp_path: Path, policy: Policy) -> None:
+    folder = save(tmp_path, 3, policy)
+    (folder / "left_over").write_text("x")
+    assert save(tmp_path, 3, policy) == folder
+    assert not (folder / "left_over").exists()
+
+
+def test_no_checkpoint_is_none(tmp_path: Path) -> None:
+    assert latest_checkpoint(tmp_path) is None
+    assert latest_checkpoint(tmp_path / "missing") is None
+
+
+@pytest.mark.parametrize("pointer", ["step_99\n", "", "\n"], ids=repr)
+def test_a_stale_latest_falls_back_to_the_highest_step(
+    tmp_path: Path, policy: Policy, pointer: str
+) -> None:
+    save(tmp_path, 2, policy)
+    save(tmp_path, 10, policy)
+    (tmp_path / LATEST).write_text(pointer)
+    assert latest_checkpoint(tmp_path) == tmp_path / "step_10"
+
+
+def test_folders_that_are_no_checkpoints_are_passed_over(tmp_path: Path, policy: Policy) -> None:
+    save(tmp_path, 2, policy)
+    (tmp_path / "step_7").mkdir()  # no state.json
+    (tmp_path / "step_best").mkdir()
+    (tmp_path / "step_best" / "state.json").write_text("{}")
+    (tmp_path / LATEST).unlink()
+    assert latest_checkpoint(tmp_path) == tmp_path / "step_2"
+
+
+@pytest.mark.parametrize("name", ["state.json", "optimizer.safetensors"])
+@pytest.mark.parametrize("broken", [None, b"", b'{"step": ', b"\xff\xfe\x00"], ids=repr)
+def test_a_broken_checkpoint_is_a_model_error_that_names_the_folder(
+    tmp_path: Path, policy: Policy, name: str, broken: bytes | None
+) -> None:
+    folder = save(tmp_path, 4, policy)
+    (folder / name).unlink()
+    if broken is not None:
+        (folder / name).write_bytes(broken)
+    with pytest.raises(ModelError, match=r"step_4: not a complete checkpoint"):
+        load_state(folder)
+
+
+def test_a_failed_save_leaves_the_one_before_in_place(tmp_path: Path, policy: Policy) -> None:
+    good = save(tmp_path, 4, policy)
+    with pytest.raises(TypeError):
+        save_checkpoint(tmp_path, 5, policy, state={"bad": object()}, tensors={}, config={}, keep=1)
+    assert names(tmp_path) == [LATEST, "step_4"]
+    assert load_state(good).state == json.loads((good / "state.json").read_text())
+
+
+def test_a_root_that_is_a_file_is_an_output_error(tmp_path: Path, policy: Policy) -> None:
+    (tmp_path / "root").write_text("in the way")
+    with pytest.raises(OutputError, match="cannot be written"):
+        save(tmp_path / "root", 1, policy)

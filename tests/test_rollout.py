@@ -1,0 +1,312 @@
+"""Rollouts: one failure stays one, equal programs run once, metrics worked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_as_judge.errors import ContextError, EndpointError, SandboxError
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.reward import RewardOptions
+from llm_as_judge.rollout import RolloutRunner, SamplingOptions, group_metrics
+from llm_as_judge.types import (
+    ChatModel,
+    Completion,
+    Execution,
+    Failure,
+    Group,
+    Message,
+    OperatorCall,
+    Problem,
+    Program,
+    Reward,
+    RewardPart,
+    Rollout,
+    StopReason,
+    Verdict,
+)
+
+SUM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",))
+CAPITAL = Problem("squad2/train/1", "squad2", "qa", "Capital?", ("Oslo",))
+SAMPLING = SamplingOptions(temperature=1.0, max_new_tokens=8)
+
+
+def completion(text: str, tokens: int = 2, stop: StopReason = "stop") -> Completion:
+    return Completion((1,), tuple(range(tokens)), (-1.0,) * tokens, text, stop)
+
+
+# ------------------------------------------------------------------------------------- the seams
+class WrittenSampler:
+    """Writes the same given texts for every prompt."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+        self.seeds: list[int] = []
+
+    def sample(
+        self, prompts_P: list[list[Message]], samples_per_prompt: int, **options: Any
+    ) -> list[list[Completion]]:
+        assert samples_per_prompt == len(self.texts)
+        self.seeds.append(options["seed"])
+        return [[completion(text) for text in self.texts] for _ in prompts_P]
+
+
+def parse(text: str, problem: Problem) -> Program:
+    """What stands before a blank is the program; ``broken`` is none."""
+    source = text.split(" ")[0]
+    if source == "broken":
+        return Program(source, "", hash="same hash")
+    return Program(source, source, worst_case_calls=1, hash=source)
+
+
+class CountingRun:
+    """A program answers with its own text, or raises the error that stands for it."""
+
+    def __init__(self, errors: Mapping[str, Exception] | None = None) -> None:
+        self.errors = errors or {}
+        self.ran: list[tuple[str, str]] = []
+        self.executors: list[ChatModel] = []
+
+    async def __call__(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
+        self.ran.append((problem.id, program.source))
+        self.executors.append(executor)
+        if program.source in self.errors:
+            raise self.errors[program.source]
+        if not program.runnable:
+            return Execution("rejected", error="no program")
+        return Execution("ok", program.source, (OperatorCall("Custom", 10, 5, llm_calls=1),))
+
+
+class GoldJudge:
+    """Right is what the problem lists as an answer; raises where told to."""
+
+    def __init__(self, error_for: str = "") -> None:
+        self.error_for = error_for
+        self.graded: list[str] = []
+
+    async def grade(self, problem: Problem, answer: str) -> Verdict:
+        self.graded.append(answer)
+        if answer == self.error_for:
+            raise SandboxError("the sandbox broke")
+        return Verdict(answer in problem.answers, "exact", "equal")
+
+
+@pytest.fixture
+def prompt(tmp_path: Path) -> PolicyPrompt:
+    (tmp_path / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
+    return PolicyPrompt(tmp_path, "body", {"math": "m", "qa": "q", "code": "c"})
+
+
+def runner(
+    prompt: PolicyPrompt,
+    sampler: WrittenSampler,
+    run: CountingRun,
+    judge: GoldJudge | None = None,
+    **options: Any,
+) -> RolloutRunner:
+    return RolloutRunner(
+        prompt=prompt,
+        sampler=sampler,
+        parse=parse,
+        run=run,
+        executor=ScriptedChat(),
+        judge=judge or GoldJudge(),  # type: ignore[arg-type]
+        reward=RewardOptions(),
+        **options,
+    )
+
+
+# ------------------------------------------------------------------------------------ the runner
+async def test_groups_keep_the_order_of_problems_and_of_samples(prompt: PolicyPrompt) -> None:
+    sampler = WrittenSampler("4", "Oslo")
+    found = await runner(prompt, sampler, CountingRun()).groups(
+        [CAPITAL, SUM], 2, SAMPLING, seed=77
+    )
+    assert [group.problem for group in found] == [CAPITAL, SUM]
+    assert [[r.index for r in group.rollouts] for group in found] == [[0, 1], [0, 1]]
+    assert [[r.verdict.correct for r in g.rollouts if r.verdict] for g in found] == [
+        [False, True],
+        [True, False],
+    ]
+    assert sampler.seeds == [77]
+
+
+async def test_an_endpoint_error_fails_one_rollout_and_its_siblings_go_on(
+    prompt: PolicyPrompt,
+) -> None:
+    run = CountingRun({"down": EndpointError("executor: no reply after 3 retries")})
+    (group,) = await runner(prompt, WrittenSampler("4", "down", "5"), run).groups(
+        [SUM], 3, SAMPLING, seed=0
+    )
+    right, failed, wrong = group.rollouts
+    assert failed.failure == Failure(
+        "execute", "EndpointError", "executor: no reply after 3 retries"
+    )
+    assert failed.execution is None
+    assert failed.verdict is None
+    assert failed.reward is None
+    assert right.verdict is not None
+    assert right.verdict.correct
+    assert wrong.verdict is not None
+    assert not wrong.verdict.correct
+    assert len(group.scored) == 2
+
+
+async def test_an_error_while_grading_keeps_the_execution(prompt: PolicyPrompt) -> None:
+    (group,) = await runner(
+        prompt, WrittenSampler("4", "5"), CountingRun(), GoldJudge(error_for="5")
+    ).groups([SUM], 2, SAMPLING, seed=0)
+    assert group.rollouts[1].failure == Failure("grade", "SandboxError", "the sandbox broke")
+    assert group.rollouts[1].execution is not None
+    assert group.rollouts[1].reward is None
+    assert group.rollouts[0].reward is not None
+
+
+async def test_a_text_too_long_for_the_executor_is_the_programs_doing(
+    prompt: PolicyPrompt,
+) -> None:
+    run = CountingRun({"long": ContextError("9000 tokens do not fit 4096")})
+    (group,) = await runner(prompt, WrittenSampler("4", "long"), run).groups(
+        [SUM], 2, SAMPLING, seed=0
+    )
+    found = group.rollouts[1]
+    assert found.failure is None
+    assert found.execution == Execution("crashed", error="9000 tokens do not fit 4096")
+    assert found.verdict == Verdict(False, "execution", "crashed", "9000 tokens do not fit 4096")
+    assert found.reward is not None
+
+
+async def test_what_gave_no_answer_is_wrong_without_asking_the_judge(
+    prompt: PolicyPrompt,
+) -> None:
+    judge = GoldJudge()
+    (group,) = await runner(prompt, WrittenSampler("broken", "4"), CountingRun(), judge).groups(
+        [SUM], 2, SAMPLING, seed=0
+    )
+    assert judge.graded == ["4"]
+    assert group.rollouts[0].verdict == Verdict(False, "execution", "rejected", "no program")
+
+
+async def test_equal_programs_of_a_group_run_once_and_of_two_groups_twice(
+    prompt: PolicyPrompt,
+) -> None:
+    run, judge = CountingRun(), GoldJudge()
+    other = Problem("gsm8k/train/2", "gsm8k", "math", "1 + 3?", ("4",))
+    groups = await runner(prompt, WrittenSampler("4 a", "5", "4 b"), run, judge).groups(
+        [SUM, other], 3, SAMPLING, seed=0
+    )
+    assert sorted(run.ran) == sorted((p.id, text) for p in (SUM, other) for text in ("4", "5"))
+    assert len(judge.graded) == 4
+    for group in groups:
+        first, _, again = group.rollouts
+        assert first.execution == again.execution
+        assert first.verdict == again.verdict
+        assert (first.index, again.index) == (0, 2)
+        assert (first.completion.text, again.completion.text) == ("4 a", "4 b")
+
+
+async def test_programs_that_cannot_run_are_never_taken_for_equal(prompt: PolicyPrompt) -> None:
+    run = CountingRun()
+    await runner(prompt, WrittenSampler("broken", "broken"), run).groups([SUM], 2, SAMPLING, seed=0)
+    assert len(run.ran) == 2
+
+
+@pytest.mark.parametrize(("draws", "executors"), [("shared", 2), ("independent", 1)])
+async def test_shared_draws_are_of_one_group(
+    prompt: PolicyPrompt, draws: str, executors: int
+) -> None:
+    run = CountingRun()
+    await runner(prompt, WrittenSampler("4", "5"), run, group_draws=draws).groups(
+        [SUM, CAPITAL], 2, SAMPLING, seed=0
+    )
+    assert len({id(executor) for executor in run.executors}) == executors
+
+
+async def test_every_rollout_is_reported_as_it_ends(prompt: PolicyPrompt) -> None:
+    seen: list[Rollout] = []
+    run = CountingRun({"down": EndpointError("x")})
+    await runner(prompt, WrittenSampler("4", "4", "down"), run).groups(
+        [SUM], 3, SAMPLING, seed=0, on_rollout=seen.append
+    )
+    assert sorted(r.index for r in seen) == [0, 1, 2]
+    assert all(r.reward is None for r in seen)
+
+
+async def test_a_bug_of_ours_is_not_hidden_as_a_failure(prompt: PolicyPrompt) -> None:
+    run = CountingRun({"bug": KeyError("ours")})
+    with pytest.raises(KeyError, match="ours"):
+        await runner(prompt, WrittenSampler("bug", "4"), run).groups([SUM], 2, SAMPLING, seed=0)
+
+
+# ------------------------------------------------------------------------------------ the metrics
+def scored(total: float) -> Reward:
+    return Reward({"correctness": RewardPart(total, 0.65), "format": RewardPart(10.0, 0.05)}, total)
+
+
+def by_hand() -> list[Group]:
+    clean = Program("a", "a", hash="a")
+    mended = Program("b", "b", repairs=("await",), hash="b")
+    call = OperatorCall("Custom", prompt_tokens=30, completion_tokens=10, llm_calls=2, cached=1)
+    ok, late = Execution("ok", "4", (call, call)), Execution("timeout", calls=(call,))
+    right, wrong = Verdict(True, "exact", "r"), Verdict(False, "exact", "r")
+    math = (
+        Rollout(SUM.id, 0, completion("a", 4), clean, ok, right, scored(10.0)),
+        Rollout(SUM.id, 1, completion("a", 2), clean, ok, right, scored(6.0)),
+        Rollout(SUM.id, 2, completion("b", 8, "length"), mended, late, wrong, scored(-4.0)),
+        Rollout(SUM.id, 3, completion("a", 2), clean, failure=Failure("execute", "E", "m")),
+    )
+    qa = (
+        Rollout(CAPITAL.id, 0, completion("b", 2), mended, ok, wrong, scored(-8.0)),
+        Rollout(CAPITAL.id, 1, completion("c", 2), clean, ok, Verdict(None, "llm", "u")),
+        Rollout(CAPITAL.id, 2, completion("c", 2), clean, ok, right, scored(6.0)),
+        Rollout(CAPITAL.id, 3, completion("?", 2), Program("?", ""), Execution("malformed"), wrong),
+    )
+    return [Group(SUM, math), Group(CAPITAL, qa)]
+
+
+WANTED = {
+    "rollout/count": 8,
+    "rollout/strictly_valid": 5 / 8,
+    "rollout/repaired": 2 / 8,
+    "rollout/truncated": 1 / 8,
+    "rollout/failed": 1 / 8,
+    "rollout/not_graded": 1 / 8,
+    # math: a, b of four runnable; qa: a, b of three runnable
+    "rollout/distinct_programs": (2 / 4 + 2 / 3) / 2,
+    "rollout/program_tokens": (4 + 2 + 8 + 2 + 2 + 2 + 2 + 2) / 8,
+    # seven were executed: five ok with two calls, one late with one, one with none
+    "executor/calls": (5 * 4 + 2 + 0) / 7,
+    "executor/tokens": (5 * 80 + 40 + 0) / 7,
+    "executor/shared_calls": (5 * 2 + 1 + 0) / 7,
+    "accuracy/all": 3 / 6,
+    "accuracy/math": 2 / 3,
+    "accuracy/qa": 1 / 3,
+    "execution/ok": 5 / 8,
+    "execution/timeout": 1 / 8,
+    "execution/malformed": 1 / 8,
+    "execution/rejected": 0,
+    "execution/crashed": 0,
+    "execution/no_answer": 0,
+    "reward/mean": (10 + 6 - 4 - 8 + 6) / 5,
+    "reward/correctness": (10 + 6 - 4 - 8 + 6) / 5,
+    "reward/format": 10,
+}
+
+
+def test_metrics_worked_by_hand() -> None:
+    assert group_metrics(by_hand()) == pytest.approx(WANTED)
+
+
+def test_accuracy_is_of_verdicts_and_missing_where_nothing_was_graded() -> None:
+    nothing = Rollout(SUM.id, 0, completion("a"), Program("a", "a", hash="a"))
+    found = group_metrics([Group(SUM, (nothing,))])
+    assert not [name for name in found if name.startswith(("accuracy", "reward"))]
+    assert found["rollout/not_graded"] == 1.0
+
+
+def test_no_rollouts_have_no_metrics() -> None:
+    assert group_metrics([]) == {}

@@ -163,7 +163,7 @@ def read_results(path: Path) -> Any:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; run: llm-as-judge evaluate") from None
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as JSON: {error}") from None
     if not isinstance(data, dict) or not isinstance(data.get("datasets"), list):
         raise DataError(f'{path}: found no "datasets" list; wanted a results file of evaluate')

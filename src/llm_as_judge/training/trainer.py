@@ -166,7 +166,8 @@ class _Run:
                 learning_rate=training.learning_rate,
                 warmup_steps=training.warmup_steps,
                 schedule=training.schedule,
-                total_steps=steps,
+                # not `steps` alone: a run in two parts has the learning rates of the whole
+                total_steps=max(steps, training.steps),
                 weight_decay=training.weight_decay,
                 max_grad_norm=training.max_grad_norm,
                 epochs=training.epochs_per_step,

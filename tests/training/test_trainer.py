@@ -1,0 +1,184 @@
+"""Whole training runs of a real tiny policy: complete records, the same twice, the same resumed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file
+
+from llm_as_judge.config import Config, config_dir
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.errors import ConfigError, DataError, TrainingError
+from llm_as_judge.monitoring.runlog import read_rollouts, read_steps
+from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
+from llm_as_judge.types import Problem
+
+PROBLEMS = (
+    *(
+        Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} plus 2?", (str(n + 2),))
+        for n in range(4)
+    ),
+    *(
+        Problem(f"hotpotqa/train/{n}", "hotpotqa", "qa", f"Who lit lamp {n}?", ("Edna Moss",))
+        for n in range(4)
+    ),
+)
+STEPS, GROUPS, SAMPLES = 3, 2, 4
+
+
+@pytest.fixture
+def place(tmp_path: Path, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with configuration and data; the tiny policy is its only model."""
+    folder = tmp_path / "config"
+    shutil.copytree(config_dir(), folder)
+    entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
+    (folder / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))
+    write_problems(tmp_path / "data" / "mixed" / "train_mixed.jsonl", PROBLEMS)
+    return tmp_path
+
+
+def config(place: Path, output: str, **training: Any) -> Config:
+    return Config.model_validate(
+        {
+            "policy": {
+                "name": "tiny",
+                "device": "cpu",
+                "dtype": "float32",
+                "lora_rank": 4,
+                "lora_alpha": 8,
+            },
+            "sampling": {
+                "temperature": 1.0,
+                "max_new_tokens": 60,
+                "form": "body",
+                "prompt_style": "short",
+            },
+            "executor": {"model": "scripted"},
+            "judge": {"model": "none"},
+            "training": {
+                "steps": STEPS,
+                "problems_per_step": GROUPS,
+                "samples_per_problem": SAMPLES,
+                "learning_rate": 1e-3,
+                **training,
+            },
+            "data": {"train_file": place / "data" / "mixed" / "train_mixed.jsonl"},
+            "output": {"checkpoints": place / output, "cache": place / "cache"},
+        }
+    )
+
+
+async def train(
+    place: Path, name: str, steps: int = STEPS, *, resume: bool = False, **training: Any
+) -> TrainingResult:
+    trainer = GRPOTrainer(
+        config=config(place, f"checkpoints_{name}", **training),
+        run_dir=place / f"run_{name}",
+        resume=resume,
+    )
+    return await trainer.train(num_steps=steps)
+
+
+def lines(folder: Path, name: str) -> list[Any]:
+    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+
+
+@pytest.mark.slow
+async def test_a_run_leaves_metrics_rollouts_and_a_checkpoint(
+    place: Path, tiny_weights: Path
+) -> None:
+    result = await train(place, "whole")
+    assert result.steps == STEPS
+    assert [row["step"] for row in lines(result.run_dir, "metrics.jsonl")] == [1, 2, 3]
+
+    rollouts = list(read_rollouts(result.run_dir))
+    assert len(rollouts) == STEPS * GROUPS * SAMPLES
+    assert {step for step, _, _ in rollouts} == {1, 2, 3}
+    assert {rollout.completion.policy_version for _, _, rollout in rollouts} <= {0, 1, 2}
+    for step in read_steps(result.run_dir):
+        shares = {k: v for k, v in step.items() if k.startswith(("accuracy/", "execution/"))}
+        assert all(0.0 <= share <= 1.0 for share in shares.values())
+        assert step["rollout/count"] == GROUPS * SAMPLES
+        assert step["time/step_s"] > 0
+        assert step["rollout/failed"] == 0
+
+    root = place / "checkpoints_whole" / "tiny" / "grpo_mixed"
+    assert result.checkpoint == root / "step_3"
+    assert (root / "latest").read_text() == "step_3\n"
+    assert load_file(result.checkpoint / "adapter_model.safetensors")
+    facts = json.loads((result.run_dir / "run.json").read_text())
+    assert facts["policy"] == "tiny"
+    assert len(facts["train_file_sha256"]) == 64
+
+    groups = sum(step["update/groups"] for step in read_steps(result.run_dir))
+    assert groups > 0, "the tiny policy wrote nothing that could teach"
+    fresh = AdapterSpec(4, 8)
+    states = [
+        load_policy(tiny_weights, adapter=adapter, device="cpu", dtype="float32").adapter_state()
+        for adapter in (fresh, result.checkpoint)
+    ]
+    assert any(not torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+@pytest.mark.slow
+async def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(place: Path) -> None:
+    one, two = await train(place, "one"), await train(place, "two")
+    for name in ("metrics.jsonl", "rollouts.jsonl"):
+        assert (one.run_dir / name).read_bytes() == (two.run_dir / name).read_bytes()
+    other = await train(place, "other", 1, seed=5)
+    first = [row for row in lines(one.run_dir, "rollouts.jsonl") if row["step"] == 1]
+    assert lines(other.run_dir, "rollouts.jsonl") != first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+async def test_a_resumed_run_equals_the_unbroken_one(place: Path, schedule: str) -> None:
+    options = {"save_every": 1, "schedule": schedule}
+    unbroken = await train(place, "unbroken", **options)
+    await train(place, "broken", 2, **options)
+    resumed = await train(place, "broken", resume=True, **options)
+    assert resumed.steps == STEPS
+    for name in ("rollouts.jsonl", "metrics.jsonl"):
+        assert lines(resumed.run_dir, name) == lines(unbroken.run_dir, name)
+
+
+@pytest.mark.slow
+async def test_resuming_drops_what_a_killed_run_wrote_after_its_checkpoint(place: Path) -> None:
+    first = await train(place, "killed", 1)
+    for name in ("metrics.jsonl", "rollouts.jsonl"):
+        path = first.run_dir / name
+        rows = path.read_text().splitlines(keepends=True)
+        later = {**json.loads(rows[-1]), "step": 2}
+        path.write_text("".join(rows) + json.dumps(later) + '\n{"step": 3, "cut')
+    resumed = await train(place, "killed", 2, resume=True)
+    assert [row["step"] for row in lines(resumed.run_dir, "metrics.jsonl")] == [1, 2]
+    assert len(lines(resumed.run_dir, "rollouts.jsonl")) == 2 * GROUPS * SAMPLES
+
+
+def test_resuming_without_a_checkpoint_is_a_config_error(place: Path) -> None:
+    with pytest.raises(ConfigError, match=r"grpo_mixed: no checkpoint to resume from"):
+        GRPOTrainer(config=config(place, "nothing"), resume=True)
+
+
+async def test_a_missing_train_file_is_said_before_any_model_loads(place: Path) -> None:
+    (place / "data" / "mixed" / "train_mixed.jsonl").unlink()
+    with pytest.raises(DataError, match=r"train_mixed\.jsonl: no such file"):
+        await train(place, "no_data")
+
+
+@pytest.mark.slow
+async def test_too_many_ungraded_rollouts_stop_the_run_and_are_kept(place: Path) -> None:
+    ungradable = [Problem(f"gsm8k/train/{n}", "gsm8k", "math", "2 + 2?") for n in range(4)]
+    write_problems(place / "data" / "mixed" / "train_mixed.jsonl", ungradable)
+    with pytest.raises(TrainingError, match="the problem has no gold answer"):
+        await train(place, "ungraded", 1)
+    assert len(lines(place / "run_ungraded", "rollouts.jsonl")) == GROUPS * SAMPLES
+    assert not (place / "run_ungraded" / "metrics.jsonl").exists()

@@ -124,6 +124,7 @@ PARENT = """
 import os, signal, sys, threading, time
 from pathlib import Path
 from llm_as_judge.llm.local import EmbeddedServer
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background jobs
 server = EmbeddedServer(Path(sys.argv[1]), "tiny", command=sys.argv[3:])
 {start}
 print(server.pid, flush=True)

@@ -349,3 +349,13 @@ def test_help_is_0_and_a_wrong_option_2(verb: Verbs) -> None:
     for name in ("check", "run", "solve", "train", "evaluate", "grade", "download", "process"):
         assert name in out
     assert verb("check", "--nosuch")[0] == 2
+
+
+def test_data_stats_without_processed_data_says_what_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(["data", "stats"])
+    assert stop.value.code == 2
+    assert "process" in capsys.readouterr().err

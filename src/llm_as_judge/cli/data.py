@@ -28,6 +28,26 @@ SourceOption = Annotated[
 def register(app: typer.Typer) -> None:
     app.command(epilog="Example: llm-as-judge download --source ~/datasets")(download)
     app.command(epilog="Example: llm-as-judge process --set data.limit_per_set=500")(process)
+    app.add_typer(data, name="data")
+
+
+data = typer.Typer(no_args_is_help=True, help="Look at the processed data.")
+
+
+@data.command(epilog="Example: llm-as-judge data stats --json")
+def stats(
+    data_dir: DataDirOption = None, config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """Rows, lengths, answer types and overlap by set and split."""
+    from llm_as_judge.data.stats import data_stats, stats_table
+
+    settings = load_config(config, flags={"data.data_dir": data_dir}).data
+    with progress_bar() as show:
+        found = data_stats(settings.data_dir, progress=show)
+    if as_json:
+        print(json.dumps(to_json(found)))  # noqa: T201
+    else:
+        console.print(stats_table(found))
 
 
 def download(
@@ -76,6 +96,9 @@ def process(
         bool, typer.Option("--skip-bad", help="Leave bad rows out, list and count them.")
     ] = False,
     seed: Annotated[int | None, typer.Option("--seed", help="Of split and mix.")] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes that unify sets at the same time.")
+    ] = 1,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -96,6 +119,7 @@ def process(
             mix_size=settings.mix_size,
             limit_per_set=settings.limit_per_set,
             skip_bad=skip_bad,
+            workers=workers,
             progress=show,
         )
     if as_json:
@@ -107,3 +131,5 @@ def process(
             f"refused {entry.refused}",
             highlight=False,
         )
+        for refusal in entry.refusals:
+            console.print(f"  left out {refusal.where}: {refusal.reason}", markup=False)

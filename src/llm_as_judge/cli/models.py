@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from llm_as_judge.cli.options import ConfigOption, JsonOption, console, progress_bar
+from llm_as_judge.cli.options import (
+    ConfigOption,
+    JsonOption,
+    ModelOption,
+    console,
+    progress_bar,
+)
 from llm_as_judge.config import load_config, load_models
 from llm_as_judge.errors import ConfigError
 
@@ -60,11 +66,12 @@ def pull(
         list[str] | None, typer.Argument(help="Entries; default: those the configuration uses.")
     ] = None,
     config: ConfigOption = None,
+    model: ModelOption = None,
 ) -> None:
     """Fetch weights into the cache: verified, resumable, from the first source that has them."""
     from llm_as_judge.llm.weights import fetch
 
-    settings, entries = load_config(config), load_models()
+    settings, entries = load_config(config, model=model), load_models()
     if not names:
         used = (settings.policy.name, settings.executor.model, settings.judge.model)
         names = [name for name in dict.fromkeys(used) if name in entries]

@@ -15,9 +15,9 @@ from typing import Literal
 
 from llm_as_judge.judge.units import CURRENCY, FAMILY_OF, singular
 
-__all__ = ["Quantity", "count_numbers", "parse_number"]
+__all__ = ["NUMERALS", "Quantity", "count_numbers", "parse_number"]
 
-_ONES = dict(
+NUMERALS = dict(
     zip(
         [
             "zero",
@@ -120,14 +120,14 @@ def _words_value(words: list[str]) -> tuple[int, int] | None:
     total = current = 0
     used = 0
     for index, word in enumerate(words):
-        if word in _ONES or word in _TENS:
-            current += _ONES.get(word, 0) + _TENS.get(word, 0)
+        if word in NUMERALS or word in _TENS:
+            current += NUMERALS.get(word, 0) + _TENS.get(word, 0)
         elif word == "hundred" and used:
             current = max(current, 1) * 100
         elif word in _SCALES and used:
             total += max(current, 1) * _SCALES[word]
             current = 0
-        elif word == "and" and used and index + 1 < len(words) and words[index + 1] in _ONES:
+        elif word == "and" and used and index + 1 < len(words) and words[index + 1] in NUMERALS:
             continue
         else:
             break
@@ -204,7 +204,7 @@ def _is_unit(tail: str) -> bool:
     words = re.findall(r"[^\W\d_]+|[°¢]", tail.lower())
     if not words:
         return True
-    if any(word in _ONES or word in _TENS for word in words):
+    if any(word in NUMERALS or word in _TENS for word in words):
         return False
     first = words[0]
     known = singular(first) in FAMILY_OF or first in _FACTORS
@@ -223,7 +223,7 @@ def _spelled(text: str, unit: str) -> Quantity | None:
     tail = " ".join(words[used:])
     if len(words) - used > 4 or re.search(r"\d|[^\w\s%.'-]", tail):
         return None
-    if any(word in _ONES or word in _TENS for word in words[used:]):
+    if any(word in NUMERALS or word in _TENS for word in words[used:]):
         return None
     tail_unit, percent, factor = _unit(tail)
     return Quantity(Fraction(sign * value * factor), "words", unit or tail_unit, percent)

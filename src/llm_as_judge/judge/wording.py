@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from llm_as_judge.judge.number import NUMERALS
+
 __all__ = ["MONTHS", "informative", "stem", "tokens"]
 
 _LIGHT = frozenset(
@@ -63,35 +65,7 @@ _LIGHT = frozenset(
         "sir",
     ]
 )
-_NUMERALS = dict(
-    zip(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-            "twenty",
-        ],
-        (str(number) for number in range(21)),
-        strict=True,
-    )
-)
+_NUMERALS = {word: str(number) for word, number in {**NUMERALS, "twenty": 20}.items()}
 _ORDINALS = dict(
     zip(
         [

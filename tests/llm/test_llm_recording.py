@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -116,8 +117,10 @@ def text_of(outcome: Outcome | None) -> str:
 @given(st.text(max_size=60))
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     folder = tmp_path_factory.mktemp("recording")
-    key = put(Recording(folder), text)
-    assert text_of(Recording(folder).get(key)) == f"reply to {text}"
+    with closing(Recording(folder)) as recording:
+        key = put(recording, text)
+    with closing(Recording(folder)) as reopened:
+        assert text_of(reopened.get(key)) == f"reply to {text}"
 
 
 def test_a_half_written_line_costs_only_itself(tmp_path: Path) -> None:

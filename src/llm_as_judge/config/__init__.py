@@ -1,0 +1,30 @@
+"""The typed configuration of a run."""
+
+from llm_as_judge.config.catalogue import (
+    Endpoint,
+    ModelEntry,
+    ModelSource,
+    PackageSource,
+    load_endpoints,
+    load_models,
+)
+from llm_as_judge.config.loading import FLAT_KEYS, load_config
+from llm_as_judge.config.reading import config_dir, iterate_fields
+from llm_as_judge.config.tree import DATASETS, EXTRA_DATASETS, Config, OutputConfig
+
+__all__ = [
+    "DATASETS",
+    "EXTRA_DATASETS",
+    "FLAT_KEYS",
+    "Config",
+    "Endpoint",
+    "ModelEntry",
+    "ModelSource",
+    "OutputConfig",
+    "PackageSource",
+    "config_dir",
+    "iterate_fields",
+    "load_config",
+    "load_endpoints",
+    "load_models",
+]

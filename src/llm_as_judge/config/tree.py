@@ -1,0 +1,238 @@
+"""The configuration tree: a value in one place, every field with its meaning and unit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from llm_as_judge.config.reading import Number, Section
+
+DATASETS = ("gsm8k", "math", "squad2", "hotpotqa", "humaneval", "mbpp")
+EXTRA_DATASETS = ("commonsenseqa", "mmlu")
+
+
+class PolicyConfig(Section):
+    """The model that writes programs, and its adapter."""
+
+    name: str = Field("qwen25-7b", description="Entry of models.yaml: the policy's base model.")
+    device: str = Field("auto", description="`cpu`, `cuda:0` ...; `auto` takes CUDA if present.")
+    dtype: Literal["auto", "bfloat16", "float32"] = Field(
+        "auto",
+        description="Type of base weights; `auto`: bfloat16 where the hardware multiplies in it "
+        "(CUDA, AVX512-BF16, AMX), else float32, which is then several times faster.",
+    )
+    lora_rank: int = Field(64, ge=1, description="Rank of the LoRA matrices.")
+    lora_alpha: int = Field(64, ge=1, description="LoRA scale; the factor is alpha / rank.")
+    lora_targets: tuple[str, ...] = Field(
+        ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
+        description="Linear layers that get an adapter.",
+    )
+    gradient_checkpointing: bool = Field(
+        False, description="Recompute activations in the backward pass: less memory, more time."
+    )
+
+
+class SamplingConfig(Section):
+    """How candidate programs are drawn."""
+
+    temperature: Number = Field(0.3, ge=0, description="Of training rollouts.")
+    max_new_tokens: int = Field(512, ge=1, description="Tokens of one program at most.")
+    form: Literal["class", "body"] = Field(
+        "class",
+        description="`class`: the policy writes the whole Workflow class; `body`: only the "
+        "statements of __call__, the class around it is given.",
+    )
+    problem_chars: int = Field(
+        2000, ge=100, description="Longest problem text in the policy's prompt; cuts are marked."
+    )
+    rows_at_once: int = Field(64, ge=1, description="Programs decoded together at most.")
+    prompt_style: Literal["full", "short"] = Field(
+        "full", description="Operator documentation in the prompt: full, or one line each."
+    )
+
+
+class ExecutorConfig(Section):
+    """The frozen model that operators call."""
+
+    model: str = Field(
+        "gpt-oss-120b",
+        description="Name in aflow_llm.yaml (an endpoint), in models.yaml (GGUF weights, served "
+        "by the embedded server), or `scripted`.",
+    )
+    temperature: Number = Field(0.0, ge=0, description="Of operator calls that want one answer.")
+    vote_temperature: Number = Field(
+        0.7, ge=0, description="Of repeated draws (the second and later equal call of a rollout)."
+    )
+    max_tokens: int = Field(2048, ge=1, description="Tokens of one operator reply at most.")
+    concurrency: int = Field(64, ge=1, description="Requests in flight at most.")
+    context_tokens: int = Field(4096, ge=256, description="Embedded server: tokens a slot holds.")
+    slots: int = Field(8, ge=1, description="Embedded server: requests served at once.")
+    timeout_s: Number = Field(120.0, gt=0, description="Deadline of one request.")
+    retries: int = Field(3, ge=0, description="Tries after the first, with backoff.")
+
+
+class JudgeConfig(Section):
+    """Who grades what the rules cannot decide."""
+
+    model: str = Field(
+        "gpt-oss-120b", description="Like executor.model; `none`: rules only, no LLM judge."
+    )
+    max_tokens: int = Field(2048, ge=1, description="Tokens of one verdict at most.")
+    qa_f1_threshold: Number | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="Rules only: F1 from which an inexact QA answer is correct; null: none is.",
+    )
+    max_ungraded_share: Number = Field(
+        0.05, ge=0, le=1, description="More not-graded rollouts in a step than this stop the run."
+    )
+
+
+class WorkflowConfig(Section):
+    """Running a program on a problem."""
+
+    sandbox: Literal["auto", "jail", "landlock", "subprocess"] = Field(
+        "auto",
+        description="`auto`: `jail` (namespaces and system-call filter), else `landlock`; "
+        "`subprocess`: limits alone. Refuses to start where it does not hold.",
+    )
+    timeout_s: Number = Field(180.0, gt=0, description="Wall time of one run.")
+    cpu_s: Number = Field(10.0, gt=0, description="Processor time of one run.")
+    memory_mb: int = Field(512, ge=64, description="Address space of one run.")
+    max_operator_calls: int = Field(32, ge=1, description="Operator calls of one run.")
+    max_worst_case_calls: int = Field(
+        32, ge=1, description="A program that could make more executor calls is rejected unrun."
+    )
+    group_draws: Literal["shared", "independent"] = Field(
+        "shared",
+        description="`shared`: equal executor calls inside a group share one reply, which saves "
+        "calls and removes executor noise from the advantage.",
+    )
+    concurrency: int = Field(8, ge=1, description="Programs in flight at once.")
+
+
+class RewardConfig(Section):
+    """Five parts, each on -10..10; the total is their weighted sum."""
+
+    scheme: Literal["weighted", "gated"] = Field(
+        "weighted", description="`gated`: a wrong answer earns nothing for being fast or simple."
+    )
+    correctness: Number = Field(0.65, description="Weight of +10 right / -5 wrong.")
+    efficiency: Number = Field(0.15, description="Weight of tokens against the group and a budget.")
+    simplicity: Number = Field(0.10, description="Weight of few operators and calls.")
+    format: Number = Field(0.05, description="Weight of a text that runs as written.")
+    repetition: Number = Field(0.05, description="Weight of the penalty for repeated programs.")
+    token_budget: int = Field(
+        4000, ge=1, description="Executor tokens a run may use before efficiency turns negative."
+    )
+
+
+class ExperienceConfig(Section):
+    """Memory of good programs, shown to the policy as examples."""
+
+    enabled: bool = Field(
+        False, description="Show retrieved programs in the prompt. Not there yet: true is refused."
+    )
+    reward_threshold: Number = Field(8.0, description="Total reward from which a program is kept.")
+    buffer_size: int = Field(100, ge=1, description="Programs kept per domain.")
+    top_k: int = Field(3, ge=0, description="Examples shown.")
+
+
+class TrainingConfig(Section):
+    """GRPO."""
+
+    steps: int = Field(500, ge=1, description="Updates in the run.")
+    problems_per_step: int = Field(4, ge=1, description="Groups in a step.")
+    samples_per_problem: int = Field(6, ge=2, description="Programs of one group (K).")
+    epochs_per_step: int = Field(1, ge=1, description="Passes over the rollouts of a step.")
+    learning_rate: Number = Field(5e-6, gt=0, description="Peak, after warm-up.")
+    warmup_steps: int = Field(0, ge=0, description="Steps of linear warm-up.")
+    schedule: Literal["constant", "linear", "cosine"] = Field(
+        "constant", description="Course of the learning rate after warm-up."
+    )
+    weight_decay: Number = Field(0.0, ge=0, description="AdamW, on adapter weights only.")
+    max_grad_norm: Number = Field(1.0, gt=0, description="Gradients are clipped to this norm.")
+    centre: Literal["mean", "leave_one_out"] = Field(
+        "mean", description="What is subtracted from a reward: the group's mean, or its siblings'."
+    )
+    scale: Literal["group", "batch", "none"] = Field(
+        "group", description="What advantages are divided by: deviation of the group, or batch."
+    )
+    aggregate: Literal["sequence", "token", "constant"] = Field(
+        "sequence", description="Mean per sequence (GRPO), per token (DAPO), fixed (Dr. GRPO)."
+    )
+    objective: Literal["ppo_clip", "truncated_is", "reinforce"] = Field(
+        "ppo_clip", description="How the policy ratio enters the loss."
+    )
+    clip_low: Number = Field(0.2, ge=0, lt=1, description="Ratio below 1 - this is clipped.")
+    clip_high: Number = Field(0.28, ge=0, description="Ratio above 1 + this is clipped.")
+    is_cap: Number = Field(2.0, gt=0, description="Cap of the ratio for truncated_is.")
+    kl_weight: Number = Field(0.0, ge=0, description="Weight of k3 KL to the adapter-free model.")
+    max_logprob_gap: Number | None = Field(
+        None,
+        description="|log-prob at sampling - at update| before the first update of a batch above "
+        "which the run stops: the greatest in float32 (default 1e-4), the mean in bfloat16 (1e-2).",
+    )
+    row_tokens: int = Field(
+        32768, ge=64, description="Tokens of one packed row at most; a step is split over rows."
+    )
+    save_every: int = Field(50, ge=1, description="Steps between checkpoints.")
+    keep_checkpoints: int = Field(3, ge=1, description="Newest checkpoints kept.")
+    seed: int = Field(0, ge=0, description="Of everything random in the run.")
+
+
+class DataConfig(Section):
+    """Where problems come from."""
+
+    data_dir: Path = Field(Path("data"), description="Holds raw/, processed/, mixed/, test/.")
+    source: Path | None = Field(None, description="Folder of upstream files, instead of the hub.")
+    train_file: Path = Field(Path("data/mixed/train_mixed.jsonl"), description="Training problems.")
+    val_file: Path = Field(Path("data/mixed/val_mixed.jsonl"), description="Validation problems.")
+    sets: tuple[str, ...] = Field(DATASETS, description="Data sets in the mix.")
+    val_fraction: Number = Field(0.02, ge=0, lt=1, description="Share of train held out.")
+    mix_size: int | None = Field(None, ge=10, description="Rows of train_mixed; default: all.")
+    limit_per_set: int | None = Field(None, ge=6, description="Rows taken of each set at most.")
+    seed: int = Field(0, ge=0, description="Of split and mix.")
+
+
+class EvaluationConfig(Section):
+    """Measuring a policy on held-out problems."""
+
+    limit_per_set: int | None = Field(None, ge=1, description="Problems of each test set.")
+    temperature: Number = Field(0.0, ge=0, description="0 = greedy, one program a problem.")
+
+
+class OutputConfig(Section):
+    """Where results go."""
+
+    checkpoints: Path = Field(Path("checkpoints"), description="checkpoints/MODEL/grpo_mixed.")
+    logs: Path = Field(Path("logs"), description="Run directories and logs.")
+    results: Path = Field(Path("results"), description="results/evaluation/MODEL_results.json.")
+    cache: Path | None = Field(
+        None, description="Weights and downloads; default ~/.cache/llm-as-judge."
+    )
+
+    def cache_dir(self) -> Path:
+        if self.cache is not None:
+            return self.cache
+        return Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
+
+
+class Config(Section):
+    """Everything a run needs; written beside every checkpoint."""
+
+    policy: PolicyConfig = PolicyConfig()
+    sampling: SamplingConfig = SamplingConfig()
+    executor: ExecutorConfig = ExecutorConfig()
+    judge: JudgeConfig = JudgeConfig()
+    workflow: WorkflowConfig = WorkflowConfig()
+    reward: RewardConfig = RewardConfig()
+    experience: ExperienceConfig = ExperienceConfig()
+    training: TrainingConfig = TrainingConfig()
+    data: DataConfig = DataConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    output: OutputConfig = OutputConfig()

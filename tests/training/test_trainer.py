@@ -45,7 +45,7 @@ def place(tmp_path: Path, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -
     return tmp_path
 
 
-def config(place: Path, output: str, **training: Any) -> Config:
+def config(place: Path, output: str, *, max_ungraded_share: float = 0.5, **training: Any) -> Config:
     return Config.model_validate(
         {
             "policy": {
@@ -62,7 +62,7 @@ def config(place: Path, output: str, **training: Any) -> Config:
                 "prompt_style": "short",
             },
             "executor": {"model": "scripted"},
-            "judge": {"model": "none"},
+            "judge": {"model": "none", "max_ungraded_share": max_ungraded_share},
             "training": {
                 "steps": STEPS,
                 "problems_per_step": GROUPS,
@@ -179,6 +179,20 @@ async def test_too_many_ungraded_rollouts_stop_the_run_and_are_kept(place: Path)
     ungradable = [Problem(f"gsm8k/train/{n}", "gsm8k", "math", "2 + 2?") for n in range(4)]
     write_problems(place / "data" / "mixed" / "train_mixed.jsonl", ungradable)
     with pytest.raises(TrainingError, match="the problem has no gold answer"):
-        await train(place, "ungraded", 1)
+        await train(place, "ungraded", 1, max_ungraded_share=0.05)
     assert len(lines(place / "run_ungraded", "rollouts.jsonl")) == GROUPS * SAMPLES
     assert not (place / "run_ungraded" / "metrics.jsonl").exists()
+
+
+@pytest.mark.slow
+async def test_rollouts_nobody_can_grade_are_counted_and_the_run_goes_on(place: Path) -> None:
+    known = [Problem(f"gsm8k/train/{n}", "gsm8k", "math", "2 + 2?", ("4",)) for n in range(8)]
+    known[0] = Problem("gsm8k/train/0", "gsm8k", "math", "2 + 2?")
+    write_problems(place / "data" / "mixed" / "train_mixed.jsonl", known)
+    result = await train(place, "partly", 4)
+    seen = [r for _, _, r in read_rollouts(result.run_dir) if r.problem_id == known[0].id]
+    runnable = [r for r in seen if r.program.runnable]
+    assert seen
+    assert all(r.verdict is not None and r.verdict.correct is None for r in runnable)
+    shares = sum(row["rollout/not_graded"] for row in lines(result.run_dir, "metrics.jsonl"))
+    assert shares * GROUPS * SAMPLES == pytest.approx(len(runnable))

@@ -88,7 +88,11 @@ class JudgeConfig(Section):
         description="Rules only: F1 from which an inexact QA answer is correct; null: none is.",
     )
     max_ungraded_share: Number = Field(
-        0.05, ge=0, le=1, description="More not-graded rollouts in a step than this stop the run."
+        0.5,
+        ge=0,
+        le=1,
+        description="More rollouts of a step than this that ran but could not be graded stop the "
+        "run; fewer are left out and counted.",
     )
 
 
@@ -179,6 +183,12 @@ class TrainingConfig(Section):
     )
     row_tokens: int = Field(
         32768, ge=64, description="Tokens of one packed row at most; a step is split over rows."
+    )
+    max_failed_share: Number = Field(
+        0.25,
+        ge=0,
+        le=1,
+        description="More rollouts of a step than this lost to endpoint or sandbox stop the run.",
     )
     save_every: int = Field(50, ge=1, description="Steps between checkpoints.")
     keep_checkpoints: int = Field(3, ge=1, description="Newest checkpoints kept.")

@@ -215,22 +215,29 @@ class _Run:
         return metrics
 
     def _check_graded(self, groups: Sequence[Group]) -> None:
+        """A step that lost too much teaches nothing; what broke must be mended first."""
         rollouts = [r for g in groups for r in g.rollouts]
-        lost = [r for r in rollouts if r.failure or r.verdict is None or r.verdict.correct is None]
-        allowed = self._config.judge.max_ungraded_share
-        if len(lost) <= allowed * len(rollouts):
-            return
-        first = lost[0]
-        reason = (
-            first.failure.message
-            if first.failure
-            else (first.verdict.explanation if first.verdict else "no verdict")
-        )
-        raise TrainingError(
-            f"step {self.step + 1}: {len(lost)} of {len(rollouts)} rollouts failed or were not "
-            f"graded, more than judge.max_ungraded_share = {allowed}; the first: {reason}. "
-            "Mend that and go on with --resume"
-        )
+        failed = [r.failure.message for r in rollouts if r.failure]
+        undecided = [
+            r.verdict.explanation
+            for r in rollouts
+            if r.failure is None and r.verdict is not None and r.verdict.correct is None
+        ]
+        for lost, key, allowed, what in (
+            (failed, "training.max_failed_share", self._config.training.max_failed_share, "failed"),
+            (
+                undecided,
+                "judge.max_ungraded_share",
+                self._config.judge.max_ungraded_share,
+                "could not be graded",
+            ),
+        ):
+            if len(lost) > allowed * len(rollouts):
+                raise TrainingError(
+                    f"step {self.step + 1}: {len(lost)} of {len(rollouts)} rollouts {what}, more "
+                    f"than {key} = {allowed}; the first: {lost[0]}. Mend that and go on with "
+                    "--resume"
+                )
 
     def save(self, root: Path, log: RunLog) -> Path:
         plain, tensors = self._learner.state()

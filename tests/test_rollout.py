@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llm_as_judge.errors import ContextError, EndpointError, SandboxError
+from llm_as_judge.errors import BudgetError, ContextError, EndpointError, SandboxError
+from llm_as_judge.llm.billing import BilledAs
+from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner, SamplingOptions, group_metrics
 from llm_as_judge.types import (
     ChatModel,
+    ChatRequest,
     Completion,
     Execution,
     Failure,
@@ -106,6 +110,7 @@ def runner(
     sampler: WrittenSampler,
     run: CountingRun,
     judge: GoldJudge | None = None,
+    executor: ChatModel | None = None,
     **options: Any,
 ) -> RolloutRunner:
     return RolloutRunner(
@@ -113,7 +118,7 @@ def runner(
         sampler=sampler,
         parse=parse,
         run=run,
-        executor=ScriptedChat(),
+        executor=executor or ScriptedChat(),
         judge=judge or GoldJudge(),  # type: ignore[arg-type]
         reward=RewardOptions(),
         **options,
@@ -236,6 +241,62 @@ async def test_every_rollout_is_reported_as_it_ends(prompt: PolicyPrompt) -> Non
     assert all(r.reward is None for r in seen)
 
 
+async def test_calls_are_billed_to_problem_rollout_and_role_whoever_shares_them(
+    prompt: PolicyPrompt,
+) -> None:
+    ledger = Ledger()
+    executor = ScriptedChat(ledger=ledger, delay_s=0.001)
+
+    async def run(program: Program, problem: Problem, chat: ChatModel) -> Execution:
+        await chat.chat(ChatRequest((Message("user", "the same for all"),), 8))
+        await chat.chat(ChatRequest((Message("user", program.source),), 8))
+        return Execution("ok", program.source)
+
+    class AskingJudge:
+        async def grade(self, problem: Problem, answer: str) -> Verdict:
+            chat = BilledAs(executor, "judge")
+            await chat.chat(ChatRequest((Message("user", f"is {answer} right?"),), 8))
+            return Verdict(True, "llm", "r")
+
+    asking = runner(
+        prompt,
+        WrittenSampler("4", "5", "4"),
+        run,  # type: ignore[arg-type]
+        AskingJudge(),  # type: ignore[arg-type]
+        executor=executor,
+        ledger=ledger,
+    )
+    await asking.groups([SUM, CAPITAL], 3, SAMPLING, seed=0)
+    for problem in (SUM, CAPITAL):
+        assert ledger.by_problem[problem.id].calls == 3 + 2
+        assert ledger.by_problem[problem.id].cached_calls == 1
+    bills = ledger.take_rollouts()
+    assert sorted(bills) == sorted(f"{p.id}#{i}" for p in (SUM, CAPITAL) for i in (0, 1))
+    assert sum(sums.tokens for sums in bills.values()) == ledger.total.tokens
+    assert ledger.by_role["executor"].calls == 6
+    assert ledger.by_role["judge"].calls == 4
+
+
+async def test_a_spent_budget_ends_all_others_before_the_run_ends(prompt: PolicyPrompt) -> None:
+    ended: list[str] = []
+
+    async def run(program: Program, problem: Problem, executor: ChatModel) -> Execution:
+        if program.source == "dear":
+            await asyncio.sleep(0.001)
+            raise BudgetError("budget: spent")
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(f"{problem.id} {program.source}")
+        raise AssertionError("not reached")
+
+    costly = runner(prompt, WrittenSampler("dear", "slow"), run)  # type: ignore[arg-type]
+    with pytest.raises(BudgetError):
+        await costly.groups([SUM, CAPITAL], 2, SAMPLING, seed=0)
+    assert f"{SUM.id} slow" in ended
+    assert f"{CAPITAL.id} slow" in ended
+
+
 async def test_a_bug_of_ours_is_not_hidden_as_a_failure(prompt: PolicyPrompt) -> None:
     run = CountingRun({"bug": KeyError("ours")})
     with pytest.raises(KeyError, match="ours"):
@@ -274,6 +335,7 @@ WANTED = {
     "rollout/repaired": 2 / 8,
     "rollout/truncated": 1 / 8,
     "rollout/failed": 1 / 8,
+    "rollout/failed/execute_E": 1 / 8,
     "rollout/not_graded": 1 / 8,
     # math: a, b of four runnable; qa: a, b of three runnable
     "rollout/distinct_programs": (2 / 4 + 2 / 3) / 2,
@@ -282,6 +344,8 @@ WANTED = {
     "executor/calls": (5 * 4 + 2 + 0) / 7,
     "executor/tokens": (5 * 80 + 40 + 0) / 7,
     "executor/shared_calls": (5 * 2 + 1 + 0) / 7,
+    # asked: math 4 + 4 + 2, qa 4 + 4 + 4; paid: half of those of the first a and b of each group
+    "executor/saved_share": 1 - (2 + 1 + 2 + 2) / 22,
     "accuracy/all": 3 / 6,
     "accuracy/math": 2 / 3,
     "accuracy/qa": 1 / 3,

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.config import Config, Endpoint, config_dir, load_endpoints, load_models
 from llm_as_judge.data.files import ProblemFile
@@ -22,6 +22,7 @@ from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.llm import client
+from llm_as_judge.llm.billing import BilledAs, Role
 from llm_as_judge.llm.client import OpenAIChat
 from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
@@ -190,7 +191,7 @@ async def _open_judge(
 ) -> Judge:
     model: ChatModel | None = None
     if executor is not None and config.judge.model == config.executor.model:
-        model = executor
+        model = BilledAs(executor, "judge")
     elif config.judge.model != "none":
         model = await _open_chat(
             stack, config, config.judge.model, config.judge.max_tokens, "judge", ledger
@@ -245,6 +246,7 @@ async def open_system(config: Config, adapter: Path | None = None) -> AsyncItera
             judge=bench.judge,
             reward=RewardOptions(**reward.model_dump()),
             group_draws=config.workflow.group_draws,
+            ledger=bench.ledger,
         )
         yield System(bench, policy, prompt, sampler, runner)
 
@@ -296,7 +298,7 @@ async def _open_chat(
     config: Config,
     name: str,
     max_tokens: int,
-    role: Literal["executor", "judge"],
+    role: Role,
     ledger: Ledger,
 ) -> ChatModel:
     if name == "scripted":
@@ -324,7 +326,7 @@ def _endpoint_chat(
     name: str,
     endpoint: Endpoint,
     limits: client.Limits,
-    role: Literal["executor", "judge"],
+    role: Role,
     ledger: Ledger,
 ) -> OpenAIChat:
     prompt_usd = endpoint.usd_per_million_prompt_tokens
@@ -348,7 +350,7 @@ async def _embedded_chat(
     config: Config,
     name: str,
     limits: client.Limits,
-    role: Literal["executor", "judge"],
+    role: Role,
     ledger: Ledger,
 ) -> OpenAIChat:
     entry, cache = load_models()[name], config.output.cache_dir()

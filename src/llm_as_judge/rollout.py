@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from llm_as_judge.errors import ContextError, EndpointError, LlmAsJudgeError, SandboxError
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.llm.billing import billed_to
+from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.shared import SharedDraws
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions, reward_group
@@ -33,6 +35,8 @@ from llm_as_judge.types import (
     Rollout,
     Verdict,
 )
+
+T = TypeVar("T")
 
 ParseProgram = Callable[[str, Problem], Program]
 """Text of a reply -> checked program."""
@@ -68,7 +72,14 @@ class RolloutRunner:
         judge: Judge,
         reward: RewardOptions,
         group_draws: Literal["shared", "independent"] = "shared",
+        ledger: Ledger | None = None,
+        mark_shared: bool = True,
     ) -> None:
+        """
+        Args:
+            ledger: counts the calls that shared draws save.
+            mark_shared: False while recording or replaying, see :class:`SharedDraws`.
+        """
         self._prompt = prompt
         self._sampler = sampler
         self._parse = parse
@@ -77,6 +88,8 @@ class RolloutRunner:
         self._judge = judge
         self._reward = reward
         self._group_draws = group_draws
+        self._ledger = ledger
+        self._mark_shared = mark_shared
         self.times = StageTimes()
 
     async def groups(
@@ -104,14 +117,12 @@ class RolloutRunner:
             seed=seed,
         )
         sampled = time.perf_counter()
-        groups = await asyncio.gather(
-            *(
-                self._group(problem, completions, on_rollout)
-                for problem, completions in zip(problems_P, completions_P_K, strict=True)
-            )
+        groups = await together(
+            self._group(problem, completions, on_rollout)
+            for problem, completions in zip(problems_P, completions_P_K, strict=True)
         )
         self.times = StageTimes(sampled - started, time.perf_counter() - sampled)
-        return list(groups)
+        return groups
 
     async def _group(
         self,
@@ -119,7 +130,9 @@ class RolloutRunner:
         completions_K: Sequence[Completion],
         on_rollout: Callable[[Rollout], None] | None,
     ) -> Group:
-        executor = SharedDraws(self._executor) if self._group_draws == "shared" else self._executor
+        executor = self._executor
+        if self._group_draws == "shared":
+            executor = SharedDraws(executor, self._ledger, mark_cached=self._mark_shared)
         results: dict[str, asyncio.Task[Rollout]] = {}
 
         async def one(index: int, completion: Completion) -> Rollout:
@@ -127,7 +140,9 @@ class RolloutRunner:
             bare = Rollout(problem.id, index, completion, program)
             key = program.hash if program.runnable else f"unrunnable {index}"
             if key not in results:  # equal programs of a group run once
-                results[key] = asyncio.create_task(self._execute_and_grade(bare, problem, executor))
+                with billed_to(problem=problem.id, rollout=f"{problem.id}#{index}"):
+                    work = self._execute_and_grade(bare, problem, executor)
+                    results[key] = asyncio.create_task(work)
             first = await results[key]
             rollout = replace(
                 bare, execution=first.execution, verdict=first.verdict, failure=first.failure
@@ -136,7 +151,7 @@ class RolloutRunner:
                 on_rollout(rollout)
             return rollout
 
-        rollouts = await asyncio.gather(*(one(i, c) for i, c in enumerate(completions_K)))
+        rollouts = await together(one(i, c) for i, c in enumerate(completions_K))
         return Group(problem, reward_group(rollouts, self._reward))
 
     async def _execute_and_grade(
@@ -158,6 +173,19 @@ class RolloutRunner:
         if execution.status != "ok":
             return Verdict(False, "execution", execution.status, execution.error)
         return await self._judge.grade(problem, execution.answer)
+
+
+async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Results in order. What ends the run (a spent budget) ends the others first, so that none
+    goes on asking servers that are being closed."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 def _failure(stage: Literal["execute", "grade"], error: LlmAsJudgeError) -> Failure:
@@ -189,7 +217,11 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "executor/calls": _mean([e.llm_calls for e in executed]),
         "executor/tokens": _mean([e.tokens for e in executed]),
         "executor/shared_calls": _mean([sum(c.cached for c in e.calls) for e in executed]),
+        "executor/saved_share": _saved_share(groups),
     }
+    for failure in filter(None, (r.failure for r in rollouts)):
+        kind = f"rollout/failed/{failure.stage}_{failure.kind}"
+        metrics[kind] = metrics.get(kind, 0.0) + 1 / count
     if graded:
         metrics["accuracy/all"] = _accuracy(graded)
     for status in ("ok", "malformed", "rejected", "timeout", "crashed", "no_answer"):
@@ -221,3 +253,19 @@ def _distinct_share(groups: Sequence[Group]) -> float:
         if hashes:
             shares.append(len(set(hashes)) / len(hashes))
     return _mean(shares)
+
+
+def _saved_share(groups: Sequence[Group]) -> float:
+    """Share of the executor calls that all programs made, each on its own, that nobody paid for:
+    equal programs ran once, equal calls shared a reply."""
+    wanted = paid = 0
+    for group in groups:
+        ran: set[str] = set()
+        for rollout in group.rollouts:
+            if rollout.execution is None:
+                continue
+            wanted += rollout.execution.llm_calls
+            if rollout.program.hash not in ran:
+                paid += sum(call.llm_calls - call.cached for call in rollout.execution.calls)
+            ran.add(rollout.program.hash)
+    return 1 - paid / wanted if wanted else 0.0

@@ -7,8 +7,9 @@ import pytest
 from fault_endpoint import FAULTS, KIND_OF_FAULT, FaultEndpoint
 
 from llm_as_judge.errors import EndpointError
+from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.llm.client import Limits, OpenAIChat
-from llm_as_judge.llm.ledger import Ledger, Price, billed_to
+from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.types import ChatRequest, Message
 
 

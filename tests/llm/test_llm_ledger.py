@@ -1,20 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 
 import pytest
 
 from llm_as_judge.errors import BudgetError
-from llm_as_judge.llm.ledger import (
-    Budget,
-    Ledger,
-    Price,
-    Totals,
-    billed_to,
-    current_scope,
-    worst_case_tokens,
-)
+from llm_as_judge.llm.billing import Attempt, BilledAs, billed_to, current_scope, metered
+from llm_as_judge.llm.ledger import Budget, Ledger, Price, Totals, worst_case_tokens
+from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import ChatRequest, Message, Usage
 
 
@@ -48,9 +43,66 @@ def test_attempts_are_summed_by_role_operator_problem_and_rollout() -> None:
     assert ledger.by_operator["Custom"].cost_usd == 0.5
     assert ledger.by_problem["p1"] == ledger.by_rollout["p1#0"]
     assert ledger.failures == {"timeout": 1}
-    assert ledger.take_rollout("p1#0").tokens == 19
-    assert ledger.take_rollout("p1#0") == Totals()
-    assert ledger.take_problem("p1").tokens == 19
+    assert ledger.take_rollouts()["p1#0"].tokens == 19
+    assert ledger.take_rollouts() == {}
+
+
+def test_what_retrying_cost_is_told_apart() -> None:
+    ledger = Ledger()
+    ledger.record_attempt("executor", Usage(10, 0), 0.5, 1.0, "empty", number=1)
+    ledger.record_attempt("executor", Usage(10, 5), 0.75, 1.0, number=2)
+    ledger.record_attempt("executor", Usage(1, 1), 0.25, 1.0)
+    assert {number: sums.tokens for number, sums in ledger.by_attempt.items()} == {"1": 12, "2": 15}
+    assert ledger.by_attempt["1"].failed_attempts == 1
+
+
+async def test_a_meter_sees_the_attempts_of_its_block_and_of_tasks_started_inside() -> None:
+    ledger = Ledger()
+    ledger.record_attempt("executor", Usage(1, 1), None, 0.0)
+    with metered() as outer:
+
+        async def work() -> None:
+            ledger.record_attempt("executor", Usage(2, 2), 0.5, 1.0, "timeout", 3)
+
+        with metered() as inner:
+            await asyncio.create_task(work())
+        ledger.record_attempt("judge", None, None, 0.0)
+    ledger.record_attempt("executor", Usage(1, 1), None, 0.0)
+    assert inner == [Attempt(Usage(2, 2), 0.5, 1.0, "timeout", 3)]
+    assert outer == [*inner, Attempt(None, None, 0.0)]
+
+
+async def test_one_model_in_two_roles_is_billed_under_both() -> None:
+    ledger = Ledger()
+    model = ScriptedChat(["a", "b"], ledger=ledger)
+    judge = BilledAs(model, "judge")
+    await model.chat(ChatRequest((Message("user", "1234"),), 8))
+    await judge.chat(ChatRequest((Message("user", "12345678"),), 8))
+    assert judge.name == model.name
+    assert ledger.by_role["executor"].prompt_tokens == 1
+    assert ledger.by_role["judge"].prompt_tokens == 2
+
+
+def test_metrics_are_the_difference_of_two_moments_and_no_cost_where_it_is_unknown() -> None:
+    ledger = Ledger()
+    ledger.record_call("executor")
+    ledger.record_attempt("executor", Usage(10, 5), 0.5, 1.0)
+    before = dataclasses.replace(ledger.total)
+    ledger.record_call("executor")
+    ledger.record_attempt("executor", Usage(3, 2), 0.25, 1.0, "empty")
+    step = ledger.total.since(before).metrics()
+    assert step == {
+        "ledger/calls": 1,
+        "ledger/attempts": 1,
+        "ledger/failed_attempts": 1,
+        "ledger/unmetered_attempts": 0,
+        "ledger/cached_calls": 0,
+        "ledger/prompt_tokens": 3,
+        "ledger/completion_tokens": 2,
+        "ledger/cost_usd": 0.25,
+    }
+    ledger.record_attempt("executor", Usage(1, 0), None, 1.0)
+    assert "ledger/cost_usd" not in ledger.total.since(before).metrics()
 
 
 def test_one_unpriced_token_makes_the_cost_unknown() -> None:

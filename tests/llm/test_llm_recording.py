@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_as_judge.errors import ContextError, EndpointError, ModelError, OutputError
-from llm_as_judge.llm.ledger import Ledger, Price, billed_to
+from llm_as_judge.llm.billing import billed_to
+from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.llm.recording import Outcome, RecordedChat, Recording
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import request_digest

@@ -193,3 +193,31 @@ def test_the_newest_run_is_the_one_written_to_last(tmp_path: Path) -> None:
 def test_no_run_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no run found .* llm-as-judge train"):
         newest_run(tmp_path)
+
+
+def test_bills_are_kept_beside_the_steps_and_survive_a_cut(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    assert log.ledger() is None
+    log.bills({"total": {"calls": 1}}, {"gsm8k/train/1#0": {"calls": 1}}, 1)
+    log.bills({"total": {"calls": 3}}, {"gsm8k/train/1#0": {"calls": 2}}, 2)
+    log.cut_after(0)
+    assert log.ledger() == {"total": {"calls": 3}}
+    rows = list(read_lines(tmp_path / "ledger.jsonl"))
+    assert rows == [
+        {"step": 1, "problem": "gsm8k/train/1", "rollout": "gsm8k/train/1#0", "calls": 1},
+        {"step": 2, "problem": "gsm8k/train/1", "rollout": "gsm8k/train/1#0", "calls": 2},
+    ]
+
+
+@pytest.mark.parametrize("text", ["{", "[]"])
+def test_a_broken_ledger_is_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "ledger.json").write_text(text)
+    with pytest.raises(DataError, match=r"ledger\.json: "):
+        RunLog(tmp_path).ledger()
+
+
+def test_what_depends_on_retries_stays_out_of_the_metrics(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    log.step(1, {"accuracy/all": 0.5, "ledger/attempts": 7.0, "time/step_s": 1.0})
+    assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1, "accuracy/all": 0.5}\n'
+    assert read_steps(tmp_path)[0]["ledger/attempts"] == 7.0

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from operator_fakes import CODE, MATH, FakeSandbox, called, service
 
-from llm_as_judge.errors import EndpointError, SandboxError
+from llm_as_judge.errors import ContextError, EndpointError, SandboxError
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import ExecutionRoom, OperatorService, OperatorSettings, registry
 from llm_as_judge.types import ChatRequest, Json, SandboxResult, TestReport
@@ -195,6 +195,32 @@ async def test_our_faults_pass_through() -> None:
             sandbox=BrokenSandbox(),
             problem="p",
         )
+
+
+async def test_a_text_too_long_for_the_executor_is_an_empty_value_and_an_error_in_the_trace() -> (
+    None
+):
+    def too_long(_: ChatRequest) -> str:
+        raise ContextError("executor m: too_long: 9000 tokens do not fit 4096 (1 try)")
+
+    for operator, values in ARGUMENTS.items():
+        if operator != "Test":
+            result, call = await called(operator, too_long, **values)
+            assert result == dict(registry()[operator].empty)
+            said = "none of 5 votes" if operator == "MdEnsemble" else "too long for the executor"
+            assert said in call.error
+            assert call.llm_calls == 0
+
+
+async def test_calls_are_billed_to_their_operator() -> None:
+    serve, chat = service(lambda _: "Answer: 1")
+    await serve("AnswerGenerate", ["a"], {})
+    await serve("Custom", ["a", "b"], {})
+    await serve("Custom", ["c", "d"], {})
+    assert {name: sums.calls for name, sums in chat.ledger.by_operator.items()} == {
+        "AnswerGenerate": 1,
+        "Custom": 2,
+    }
 
 
 async def test_the_trace_counts_tokens_calls_and_cost_of_its_own_execution_only() -> None:

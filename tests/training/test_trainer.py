@@ -114,6 +114,13 @@ async def test_a_run_leaves_metrics_rollouts_and_a_checkpoint(
     assert result.checkpoint == root / "step_3"
     assert (root / "latest").read_text() == "step_3\n"
     assert load_file(result.checkpoint / "adapter_model.safetensors")
+    ledger = json.loads((result.run_dir / "ledger.json").read_text())
+    bills = lines(result.run_dir, "ledger.jsonl")
+    assert ledger["total"]["calls"] > 0
+    assert sum(row["calls"] for row in bills) == ledger["total"]["calls"]
+    steps = read_steps(result.run_dir)
+    assert sum(row["ledger/calls"] for row in steps) == ledger["total"]["calls"]
+    assert {row["problem"] for row in bills} <= {problem.id for problem in PROBLEMS}
     facts = json.loads((result.run_dir / "run.json").read_text())
     assert facts["policy"] == "tiny"
     assert len(facts["train_file_sha256"]) == 64
@@ -148,6 +155,8 @@ async def test_a_resumed_run_equals_the_unbroken_one(place: Path, schedule: str)
     assert resumed.steps == STEPS
     for name in ("rollouts.jsonl", "metrics.jsonl"):
         assert lines(resumed.run_dir, name) == lines(unbroken.run_dir, name)
+    paid = [json.loads((r.run_dir / "ledger.json").read_text()) for r in (resumed, unbroken)]
+    assert paid[0]["total"]["calls"] == paid[1]["total"]["calls"]
 
 
 @pytest.mark.slow

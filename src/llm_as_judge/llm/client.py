@@ -20,7 +20,8 @@ from typing import Any
 import httpx
 
 from llm_as_judge.errors import ContextError, EndpointError, ModelError
-from llm_as_judge.llm.ledger import Ledger, Price, Role, worst_case_tokens
+from llm_as_judge.llm.billing import Role
+from llm_as_judge.llm.ledger import Ledger, Price, worst_case_tokens
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, is_loopback
 from llm_as_judge.llm.wire import Unusable, WireReply, read_response, request_body
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
@@ -131,7 +132,7 @@ class OpenAIChat:
                 left_out=tuple(self.left_out),
             )
             try:
-                reply, seconds = await self._attempt(request, body)
+                reply, seconds = await self._attempt(request, body, attempt + refusals + 1)
             except Unusable as problem:
                 if self._leave_out(problem) and refusals < len(body):
                     refusals += 1
@@ -145,7 +146,9 @@ class OpenAIChat:
                 continue
             return self._reply(request, reply, seconds, attempt + refusals + 1)
 
-    async def _attempt(self, request: ChatRequest, body: dict[str, Any]) -> tuple[WireReply, float]:
+    async def _attempt(
+        self, request: ChatRequest, body: dict[str, Any], number: int
+    ) -> tuple[WireReply, float]:
         """One request on the wire, booked in the ledger whatever comes of it."""
         allowed = body.get("max_tokens") or body.get("max_completion_tokens") or request.max_tokens
         worst = Usage(worst_case_tokens(request).prompt_tokens, int(allowed))
@@ -170,7 +173,7 @@ class OpenAIChat:
                 raise
             finally:
                 server.in_flight -= 1
-                self._book(usage, time.perf_counter() - started, failure)
+                self._book(usage, time.perf_counter() - started, failure, number)
         return reply, time.perf_counter() - started
 
     async def _send(self, server: Replica, body: dict[str, Any]) -> WireReply:
@@ -198,9 +201,9 @@ class OpenAIChat:
                     raise Unusable("too_large", f"response exceeds {_MAX_BODY >> 20} MiB")
             return response.status_code, response.headers, bytes(content)
 
-    def _book(self, usage: Usage | None, seconds: float, failure: str) -> None:
+    def _book(self, usage: Usage | None, seconds: float, failure: str, number: int) -> None:
         cost = self.price.of(usage) if self.price is not None and usage is not None else None
-        self.ledger.record_attempt(self._role, usage, cost, seconds, failure)
+        self.ledger.record_attempt(self._role, usage, cost, seconds, failure, number)
         if usage is not None and self._tokens is not None:
             self._tokens.spend(usage.prompt_tokens + usage.completion_tokens)
 

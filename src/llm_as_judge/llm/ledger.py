@@ -2,24 +2,20 @@
 
 Every attempt at an endpoint is written down here by the client itself, retries and unusable replies
 included, so the sums agree with the endpoint's own. A price that is not known is *unknown*, never 0.
-Who a call belongs to travels with the task in a context variable (:func:`billed_to`), so that
-hundreds of concurrent problems never mix.
+Who a call belongs to is said by :func:`llm_as_judge.llm.billing.billed_to`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, fields, replace
-from typing import Literal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, fields
 
 from llm_as_judge.errors import BudgetError
+from llm_as_judge.llm.billing import Attempt, Role, current_scope
 from llm_as_judge.types import ChatRequest, Json, Usage
-
-Role = Literal["executor", "judge"]
 
 _TOKENS_OF_A_FRAME = 16
 """What a chat template puts around one message, at most."""
@@ -34,40 +30,6 @@ class Price:
 
     def of(self, usage: Usage) -> float:
         return (usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion) / 1e6
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Who a call is made for; empty = nobody in particular."""
-
-    problem: str = ""
-    rollout: str = ""
-    operator: str = ""
-
-
-_NOBODY = Scope()
-_scope: contextvars.ContextVar[Scope] = contextvars.ContextVar("billed_to", default=_NOBODY)
-
-
-@contextmanager
-def billed_to(
-    *, problem: str | None = None, rollout: str | None = None, operator: str | None = None
-) -> Iterator[None]:
-    """Calls made inside, also by tasks started inside, belong to this problem, rollout, operator.
-
-    What is not given stays as the surrounding block set it.
-    """
-    given = {"problem": problem, "rollout": rollout, "operator": operator}
-    changes = {key: value for key, value in given.items() if value is not None}
-    token = _scope.set(replace(_scope.get(), **changes))
-    try:
-        yield
-    finally:
-        _scope.reset(token)
-
-
-def current_scope() -> Scope:
-    return _scope.get()
 
 
 @dataclass(slots=True)
@@ -87,6 +49,9 @@ class Totals:
     unpriced_tokens: int = 0
     seconds: float = 0.0
 
+    def as_json(self) -> dict[str, Json]:
+        return {item.name: getattr(self, item.name) for item in fields(Totals)}
+
     @property
     def tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
@@ -99,6 +64,22 @@ class Totals:
     def add(self, other: Totals) -> None:
         for item in fields(Totals):
             setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
+
+    def since(self, earlier: Totals) -> Totals:
+        """What came after ``earlier``, an older copy of these sums."""
+        return Totals(
+            **{f.name: getattr(self, f.name) - getattr(earlier, f.name) for f in fields(Totals)}
+        )
+
+    def metrics(self) -> dict[str, float]:
+        """The sums as ``ledger/...``, for the log of a step; no cost where it is unknown."""
+        names = ("calls", "attempts", "failed_attempts", "unmetered_attempts", "cached_calls")
+        sums = {f"ledger/{name}": float(getattr(self, name)) for name in names}
+        sums["ledger/prompt_tokens"] = float(self.prompt_tokens)
+        sums["ledger/completion_tokens"] = float(self.completion_tokens)
+        if self.cost_usd is not None:
+            sums["ledger/cost_usd"] = self.cost_usd
+        return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +107,11 @@ class Ledger:
     total: Totals = field(default_factory=Totals)
     by_role: dict[str, Totals] = field(default_factory=dict)
     by_operator: dict[str, Totals] = field(default_factory=dict)
+    by_attempt: dict[str, Totals] = field(default_factory=dict)
+    """``1``: first tries, ``2``: second tries ...: what retrying cost."""
     by_problem: dict[str, Totals] = field(default_factory=dict)
     by_rollout: dict[str, Totals] = field(default_factory=dict)
+    """Since the last :meth:`take_rollouts`."""
     failures: Counter[str] = field(default_factory=Counter)
     """Failed attempts by kind: ``http_429``, ``timeout``, ``empty`` ..."""
     _reserved: _Reserved = field(default_factory=_Reserved)
@@ -140,24 +124,31 @@ class Ledger:
         cost_usd: float | None,
         seconds: float,
         failure: str = "",
+        number: int = 1,
     ) -> None:
-        """One request on the wire. ``usage`` is None where the endpoint did not say it."""
+        """One request on the wire: the ``number``-th try of its call.
+
+        Args:
+            usage: None where the endpoint did not say it.
+            failure: kind of the failure; empty = a usable reply.
+        """
         tokens = usage.prompt_tokens + usage.completion_tokens if usage else 0
-        self._book(
-            role,
-            Totals(
-                attempts=1,
-                failed_attempts=int(bool(failure)),
-                unmetered_attempts=int(usage is None),
-                prompt_tokens=usage.prompt_tokens if usage else 0,
-                completion_tokens=usage.completion_tokens if usage else 0,
-                priced_usd=cost_usd or 0.0,
-                unpriced_tokens=tokens if cost_usd is None else 0,
-                seconds=seconds,
-            ),
+        entry = Totals(
+            attempts=1,
+            failed_attempts=int(bool(failure)),
+            unmetered_attempts=int(usage is None),
+            prompt_tokens=usage.prompt_tokens if usage else 0,
+            completion_tokens=usage.completion_tokens if usage else 0,
+            priced_usd=cost_usd or 0.0,
+            unpriced_tokens=tokens if cost_usd is None else 0,
+            seconds=seconds,
         )
+        self._book(role, entry)
+        self.by_attempt.setdefault(str(number), Totals()).add(entry)
         if failure:
             self.failures[failure] += 1
+        for meter in current_scope().meters:
+            meter.append(Attempt(usage, cost_usd, seconds, failure, number))
 
     def record_call(self, role: Role) -> None:
         """One request of ours that went to the endpoint, whatever its attempts came to."""
@@ -168,10 +159,10 @@ class Ledger:
         self._book(role, Totals(cached_calls=1))
 
     def _book(self, role: Role, entry: Totals) -> None:
-        scope = _scope.get()
+        scope = current_scope()
         self.total.add(entry)
-        self.by_role.setdefault(role, Totals()).add(entry)
         for table, key in (
+            (self.by_role, scope.role or role),
             (self.by_operator, scope.operator),
             (self.by_problem, scope.problem),
             (self.by_rollout, scope.rollout),
@@ -179,12 +170,10 @@ class Ledger:
             if key:
                 table.setdefault(key, Totals()).add(entry)
 
-    def take_rollout(self, rollout: str) -> Totals:
-        """The sums of one rollout, and forget them: a long run has hundreds of thousands."""
-        return self.by_rollout.pop(rollout, Totals())
-
-    def take_problem(self, problem: str) -> Totals:
-        return self.by_problem.pop(problem, Totals())
+    def take_rollouts(self) -> dict[str, Totals]:
+        """The sums by rollout since the last take, and forget them: a run has very many."""
+        taken, self.by_rollout = self.by_rollout, {}
+        return taken
 
     # ------------------------------------------------------------------------------------- budget
     @asynccontextmanager
@@ -244,30 +233,32 @@ class Ledger:
 
     # -------------------------------------------------------------------------------- persistence
     def snapshot(self) -> dict[str, Json]:
-        """Sums that a checkpoint keeps, so that a resumed run goes on under the same budget."""
-        return {
-            "total": _as_json(self.total),
-            "by_role": {name: _as_json(sums) for name, sums in self.by_role.items()},
-            "by_operator": {name: _as_json(sums) for name, sums in self.by_operator.items()},
-            "failures": dict(self.failures),
+        """Sums that a run keeps, so that it goes on under the same budget when it is resumed."""
+        tables: dict[str, Json] = {
+            name: {key: sums.as_json() for key, sums in getattr(self, name).items()}
+            for name in _KEPT_TABLES
         }
+        return {"total": self.total.as_json(), **tables, "failures": dict(self.failures)}
 
     def restore(self, snapshot: Mapping[str, Mapping[str, object]]) -> None:
-        """Go on from :meth:`snapshot`."""
+        """Go on from :meth:`snapshot`.
+
+        Raises:
+            TypeError: it is none.
+        """
         self.total = _totals(snapshot["total"])
-        self.by_role = {name: _totals(sums) for name, sums in snapshot["by_role"].items()}
-        self.by_operator = {name: _totals(sums) for name, sums in snapshot["by_operator"].items()}
+        for name in _KEPT_TABLES:
+            setattr(self, name, {k: _totals(sums) for k, sums in snapshot.get(name, {}).items()})
         self.failures = Counter({name: int(str(n)) for name, n in snapshot["failures"].items()})
+
+
+_KEPT_TABLES = ("by_role", "by_operator", "by_attempt")
 
 
 def worst_case_tokens(request: ChatRequest) -> Usage:
     """Upper bound: no tokenizer makes more than one token of a byte."""
     text = sum(len(m.content.encode()) + _TOKENS_OF_A_FRAME for m in request.messages)
     return Usage(prompt_tokens=text, completion_tokens=request.max_tokens)
-
-
-def _as_json(totals: Totals) -> dict[str, Json]:
-    return {item.name: getattr(totals, item.name) for item in fields(Totals)}
 
 
 def _totals(data: object) -> Totals:

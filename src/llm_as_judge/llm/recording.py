@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from llm_as_judge.errors import ContextError, EndpointError, ModelError, OutputError
-from llm_as_judge.llm.ledger import Ledger, Role, current_scope
+from llm_as_judge.llm.billing import Attempt, Role, current_scope, metered
+from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.shared import InFlight, request_digest
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, from_json, to_json
 
@@ -41,6 +42,8 @@ class Outcome:
     reply: ChatReply | None = None
     error: str = ""
     too_long: bool = False
+    attempts: tuple[Attempt, ...] = ()
+    """What it was billed for: a replay books the same."""
 
     def give(self) -> ChatReply:
         if self.reply is None:
@@ -236,12 +239,14 @@ class RecordedChat:
 
     async def _ask(self, key: str, request: ChatRequest) -> Outcome:
         assert self._model is not None
-        try:
-            outcome = Outcome(reply=await self._model.chat(request))
-        except EndpointError as error:
-            if self._mode == "cache":
-                raise
-            outcome = Outcome(error=str(error), too_long=isinstance(error, ContextError))
+        with metered() as attempts:
+            try:
+                outcome = Outcome(reply=await self._model.chat(request))
+            except EndpointError as error:
+                if self._mode == "cache":
+                    raise
+                outcome = Outcome(error=str(error), too_long=isinstance(error, ContextError))
+        outcome = replace(outcome, attempts=tuple(attempts))
         self._recording.put(key, self._name, request, outcome)
         return outcome
 
@@ -260,11 +265,10 @@ class RecordedChat:
             return
         self._billed.add(key)
         self._ledger.record_call(self._role)
-        if known.reply is not None:
-            reply = known.reply
-            self._ledger.record_attempt(self._role, reply.usage, reply.cost_usd, reply.seconds)
-        else:
-            self._ledger.record_attempt(self._role, None, None, 0.0, "recorded_failure")
+        for a in known.attempts:
+            self._ledger.record_attempt(
+                self._role, a.usage, a.cost_usd, a.seconds, a.failure, a.number
+            )
 
 
 # ------------------------------------------------------------------------------------------- lines

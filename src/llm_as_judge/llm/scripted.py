@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from llm_as_judge.errors import EndpointError
-from llm_as_judge.llm.ledger import Ledger, Price, Role
+from llm_as_judge.llm.billing import Role
+from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.types import ChatReply, ChatRequest, Json, Usage, to_json
 
 Answers = Callable[[ChatRequest], str] | Mapping[str, str] | Sequence[str]

@@ -14,7 +14,8 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from llm_as_judge.llm.ledger import Ledger, Role
+from llm_as_judge.llm.billing import Role
+from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, to_json
 
 T = TypeVar("T")

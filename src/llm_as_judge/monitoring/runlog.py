@@ -3,12 +3,14 @@
     config.yaml     the resolved configuration
     run.json        versions, hashes of the data, isolation, what judge and executor were used
     metrics.jsonl   one line a step; nothing that depends on a clock
-    timings.jsonl   one line a step: seconds by stage
+    timings.jsonl   one line a step: seconds by stage, and what the endpoints were paid
     rollouts.jsonl  one line a rollout: everything but its clock times
+    ledger.json     calls, attempts, tokens, dollars of the run: all, by role, operator, try
+    ledger.jsonl    the same sums by rollout; lines of one rollout add up, and so do its problem's
     train.log       what the terminal said
 
-Numbers that come from a clock are kept apart so that a run with a scripted model is the same byte
-for byte when repeated. Every line is flushed: a killed run keeps all finished steps and rollouts.
+Numbers that come from a clock, or from retries, are kept apart so that a run with a scripted model
+is the same byte for byte when repeated. Every line is flushed: a killed run keeps all finished steps and rollouts.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.types import Group, from_json, to_json
 
 METRICS, TIMINGS, ROLLOUTS = "metrics.jsonl", "timings.jsonl", "rollouts.jsonl"
+LEDGER, BILLS = "ledger.json", "ledger.jsonl"
 
 
 class RunLog:
@@ -48,8 +51,8 @@ class RunLog:
         write_text(self.folder / "run.json", json.dumps(facts, indent=2, sort_keys=True) + "\n")
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Append one step; keys under ``time/`` go to timings.jsonl."""
-        timed = {k: v for k, v in metrics.items() if k.startswith("time/")}
+        """Append one step; keys under ``time/`` and ``ledger/`` go to timings.jsonl."""
+        timed = {k: v for k, v in metrics.items() if k.startswith(("time/", "ledger/"))}
         counted = {k: v for k, v in metrics.items() if k not in timed}
         self._append(METRICS, {"step": step, **dict(sorted(counted.items()))})
         self._append(TIMINGS, {"step": step, **dict(sorted(timed.items()))})
@@ -65,6 +68,37 @@ class RunLog:
                     "rollout": _without_clock(to_json(rollout)),
                 }
                 self._append(ROLLOUTS, line)
+
+    def bills(
+        self, ledger: Mapping[str, Any], rollouts: Mapping[str, Mapping[str, Any]], step: int
+    ) -> None:
+        """Write what the run has used so far, and append what rollouts used since the last time.
+
+        Args:
+            rollouts: sums by rollout (``PROBLEM_ID#INDEX``). Paid is paid: :meth:`cut_after`
+                leaves these lines.
+        """
+        write_text(self.folder / LEDGER, json.dumps(ledger, indent=2, sort_keys=True) + "\n")
+        for name, sums in rollouts.items():
+            problem = name.rpartition("#")[0]
+            self._append(BILLS, {"step": step, "problem": problem, "rollout": name, **sums})
+
+    def ledger(self) -> dict[str, Any] | None:
+        """What :meth:`bills` wrote last; None if there is none yet.
+
+        Raises:
+            DataError: the file is broken.
+        """
+        path = self.folder / LEDGER
+        if not path.is_file():
+            return None
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: cannot be read as JSON: {error}") from None
+        if not isinstance(data, dict):
+            raise DataError(f"{path}: found {type(data).__name__}, wanted an object of sums")
+        return data
 
     def cut_after(self, step: int) -> None:
         """Drop what a killed run had written of later steps: the resumed run writes it anew."""

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
+from llm_as_judge.errors import ContextError
 from llm_as_judge.operators.prompts import Enhancement, OperatorPrompts
 from llm_as_judge.types import (
     ChatModel,
@@ -147,7 +148,8 @@ class CallRoom:
         """The executor's reply to the named prompt of this operator.
 
         Raises:
-            ReplyError: the reply is empty.
+            ReplyError: the reply is empty, or the text is too long for the executor's context: the
+                doing of the program, which built it.
             EndpointError: the executor gave none; our fault, it passes through.
         """
         execution = self.execution
@@ -160,7 +162,10 @@ class CallRoom:
         )
         for name in applied:
             self.note(f"enhanced: {name}")
-        reply = await execution.executor.chat(execution.request(prompt))
+        try:
+            reply = await execution.executor.chat(execution.request(prompt))
+        except ContextError as error:
+            raise ReplyError(f"the text is too long for the executor: {error}") from None
         self.replies.append(reply)
         text = without_thinking(reply.text)
         if not text:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.operators.base import (
     MAX_TEXT_CHARACTERS,
     MAX_TEXTS,
@@ -53,7 +54,8 @@ class OperatorService:
         record = _Record(room)
         self._records.append(record)
         try:
-            result = await self._run(entry, room, values, record)
+            with billed_to(operator=name):
+                result = await self._run(entry, room, values, record)
         finally:
             record.end()
         record.finished = True

@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from llm_as_judge.build import System, open_system, problem_file, problem_sampler
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.data.files import ProblemFile
-from llm_as_judge.errors import ConfigError, TrainingError
+from llm_as_judge.errors import BudgetError, ConfigError, TrainingError
 from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.policy.checkpoint import (
     SavedState,
@@ -125,7 +125,14 @@ class GRPOTrainer:
             checkpoint = saved.folder if saved else None
             metrics: dict[str, float] = {}
             while run.step < steps:
-                metrics = await run.one_step(log, self._view)
+                cursor = run.cursor()
+                try:
+                    metrics = await run.one_step(log, self._view)
+                except BudgetError:  # the step is done again when there is money for it
+                    run.save(self.checkpoint_root, log, cursor)
+                    raise
+                finally:
+                    run.write_bills(log)
                 self._view.step(run.step, steps, metrics)
                 if run.step % self.config.training.save_every == 0 or run.step == steps:
                     checkpoint = run.save(self.checkpoint_root, log)
@@ -147,6 +154,7 @@ class _Run:
         training = config.training
         self._config = config
         self._system = system
+        self._ledger = system.bench.ledger
         self._problems = problems
         self._sampler = problem_sampler(problems, config)
         self._learner = Learner(
@@ -184,12 +192,15 @@ class _Run:
             self._learner.load_state(saved.state["learner"], saved.tensors)
             self._sampler.load_state_dict(saved.state["sampler"])
             log.cut_after(self.step)
+            paid = log.ledger() or saved.state.get("ledger")
+            if paid:
+                self._ledger.restore(paid)
         log.write_config(self._config.model_dump(mode="json"))
         log.write_facts(self._system.facts())
 
     async def one_step(self, log: RunLog, view: TrainingView) -> dict[str, float]:
         training, started = self._config.training, time.perf_counter()
-        step = self.step + 1
+        step, paid_before = self.step + 1, replace(self._ledger.total)
         problems = [self._problems[i] for i in self._sampler.next_batch()]
         view.stage(f"step {step}: sampling and running programs")
         groups = await self._system.runner.groups(
@@ -209,6 +220,7 @@ class _Run:
         times = self._system.runner.times
         metrics["time/sample_s"] = times.sample_s
         metrics["time/execute_and_grade_s"] = times.execute_and_grade_s
+        metrics.update(self._ledger.total.since(paid_before).metrics())
         metrics["time/step_s"] = time.perf_counter() - started
         self.step = step
         log.step(step, metrics)
@@ -239,12 +251,24 @@ class _Run:
                     "--resume"
                 )
 
-    def save(self, root: Path, log: RunLog) -> Path:
+    def cursor(self) -> Any:
+        """Which problems come next."""
+        return self._sampler.state_dict()
+
+    def write_bills(self, log: RunLog) -> None:
+        rollouts = {name: sums.as_json() for name, sums in self._ledger.take_rollouts().items()}
+        log.bills(self._ledger.snapshot(), rollouts, self.step)
+
+    def save(self, root: Path, log: RunLog, cursor: Any = None) -> Path:
+        """Args:
+        cursor: which problems come next; default: those after the last step.
+        """
         plain, tensors = self._learner.state()
         state: dict[str, Any] = {
             "step": self.step,
             "learner": plain,
-            "sampler": self._sampler.state_dict(),
+            "sampler": cursor or self._sampler.state_dict(),
+            "ledger": self._ledger.snapshot(),
             "run_dir": str(log.folder),
             "base_model": self._config.policy.name,
         }

@@ -1,0 +1,107 @@
+"""Who a call is made for: it travels with the task in a context variable.
+
+Hundreds of problems run at once; each call is booked for its own problem, rollout and operator,
+because a task inherits the scope in which it was started.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Usage
+
+Role = Literal["executor", "judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One request on the wire, as it was booked."""
+
+    usage: Usage | None
+    """None: the endpoint did not say what it used."""
+    cost_usd: float | None
+    seconds: float
+    failure: str = ""
+    """Kind of the failure (``http_429``, ``timeout`` ...); empty = a usable reply."""
+    number: int = 1
+    """1 for the first try of a call, 2 for the second ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Who a call is made for; empty = nobody in particular."""
+
+    problem: str = ""
+    rollout: str = ""
+    operator: str = ""
+    role: Role | None = None
+    """Of the calls inside, whatever the role of the client that makes them."""
+    meters: tuple[list[Attempt], ...] = ()
+    """Lists that get every attempt made inside."""
+
+
+_NOBODY = Scope()
+_scope: contextvars.ContextVar[Scope] = contextvars.ContextVar("billed_to", default=_NOBODY)
+
+
+def current_scope() -> Scope:
+    return _scope.get()
+
+
+@contextmanager
+def billed_to(
+    *,
+    problem: str | None = None,
+    rollout: str | None = None,
+    operator: str | None = None,
+    role: Role | None = None,
+) -> Iterator[None]:
+    """Calls made inside, also by tasks started inside, belong to this problem, rollout, operator.
+
+    What is not given stays as the surrounding block set it.
+    """
+    given = {"problem": problem, "rollout": rollout, "operator": operator, "role": role}
+    with _changed(**{key: value for key, value in given.items() if value is not None}):
+        yield
+
+
+@contextmanager
+def metered() -> Iterator[list[Attempt]]:
+    """A list that fills with the attempts made inside, in the order in which they end."""
+    attempts: list[Attempt] = []
+    with _changed(meters=(*_scope.get().meters, attempts)):
+        yield attempts
+
+
+@contextmanager
+def _changed(**changes: object) -> Iterator[None]:
+    token = _scope.set(replace(_scope.get(), **changes))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+class BilledAs:
+    """``model`` with its calls booked under another role: one server as executor and judge."""
+
+    def __init__(self, model: ChatModel, role: Role) -> None:
+        self._model = model
+        self._role: Role = role
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """One reply of the model.
+
+        Raises:
+            EndpointError: from the model.
+        """
+        with billed_to(role=self._role):
+            return await self._model.chat(request)

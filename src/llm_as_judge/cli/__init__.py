@@ -20,6 +20,8 @@ from llm_as_judge.cli.grading import register as register_grading
 from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
 from llm_as_judge.cli.programs import register as register_programs
+from llm_as_judge.cli.serving import register as register_serving
+from llm_as_judge.cli.watching import register as register_watching
 from llm_as_judge.errors import LlmAsJudgeError, UserError
 
 __all__ = ["app", "main"]
@@ -35,7 +37,9 @@ for register in (
     register_data,
     register_models,
     register_learning,
+    register_watching,
     register_programs,
+    register_serving,
     register_grading,
 ):
     register(app)

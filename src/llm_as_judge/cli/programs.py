@@ -1,4 +1,4 @@
-"""check, run, solve: programs and problems one at a time."""
+"""check, run: programs one at a time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ import typer
 
 from llm_as_judge.cli.options import (
     ConfigOption,
-    DeviceOption,
     ExecutorOption,
     JsonOption,
-    ModelOption,
-    SeedOption,
     SetOption,
     console,
 )
@@ -36,7 +33,6 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog="Example: llm-as-judge run my_workflow.py --problem '2 + 2?' --executor scripted"
     )(run)
-    app.command(epilog="Example: llm-as-judge solve --config embedded --problem '17 * 3?'")(solve)
 
 
 def check(
@@ -46,7 +42,7 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Check a program without running it: exit 0 clean, 3 findings."""
-    program = _parse(file, _domain(domain), form)
+    program = _parse(file, wanted_domain(domain), form)
     if as_json:
         print(json.dumps({"file": str(file), **_described(program)}))  # noqa: T201
     else:
@@ -87,7 +83,7 @@ def run(
     """Run a program on a problem: answer, calls, tokens, cost, seconds, status."""
     from llm_as_judge.build import open_workbench
 
-    task = _problem(problem, problem_file, _domain(domain), entry_point)
+    task = wanted_problem(problem, problem_file, wanted_domain(domain), entry_point)
     program = _parse(file, task.domain, form)
     settings = load_config(
         config,
@@ -104,53 +100,8 @@ def run(
     raise typer.Exit(0 if execution.status == "ok" else 1)
 
 
-def solve(
-    problem: Annotated[str | None, typer.Option("--problem", help="Text of the problem.")] = None,
-    problem_file: Annotated[
-        Path | None, typer.Option("--problem-file", help="File with the text of the problem.")
-    ] = None,
-    domain: DomainOption = "qa",
-    entry_point: Annotated[
-        str, typer.Option("--entry-point", help="Code: name of the function to write.")
-    ] = "",
-    reference: Annotated[
-        list[str] | None, typer.Option("--reference", help="A gold answer: also print a verdict.")
-    ] = None,
-    policy: Annotated[
-        str, typer.Option("--policy", help="untrained, a checkpoint folder, or a program FILE.py.")
-    ] = "untrained",
-    config: ConfigOption = None,
-    model: ModelOption = None,
-    device: DeviceOption = None,
-    executor: ExecutorOption = None,
-    seed: SeedOption = None,
-    set_: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """One problem, every stage shown: prompt, program, calls, answer, verdict."""
-    from llm_as_judge.serving.solve import solve as run_solve
-
-    settings = load_config(
-        config,
-        model=model,
-        overrides=set_ or (),
-        flags={"policy.device": device, "executor.model": executor, "training.seed": seed},
-    )
-    task = _problem(problem, problem_file, _domain(domain), entry_point, tuple(reference or ()))
-
-    def show(stage: str, value: Any) -> None:
-        if as_json:
-            print(json.dumps({"stage": stage, "value": to_json(value)}), flush=True)  # noqa: T201
-            return
-        console.rule(stage)
-        text = value if isinstance(value, str) else json.dumps(to_json(value), indent=2)
-        console.print(text, markup=False, highlight=False)
-
-    asyncio.run(run_solve(settings, task, policy, show, graded=bool(reference)))
-
-
 # ------------------------------------------------------------------------------------------ parts
-def _domain(name: str) -> Domain:
+def wanted_domain(name: str) -> Domain:
     domains: dict[str, Domain] = {"math": "math", "qa": "qa", "code": "code"}
     if name not in domains:
         raise ConfigError(f"--domain {name!r}: wanted math, qa or code")
@@ -168,10 +119,10 @@ def _form(name: str) -> Literal["class", "body"]:
 def _parse(file: Path, domain: Domain, form: str) -> Program:
     from llm_as_judge.workflow.program import parse_program
 
-    return parse_program(_text(file), domain, _form(form))
+    return parse_program(read_text(file), domain, _form(form))
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path) -> str:
     try:
         data = file.read_bytes()
     except FileNotFoundError:
@@ -182,7 +133,7 @@ def _text(file: Path) -> str:
     return data[:MAX_PROGRAM_BYTES].decode("utf-8", errors="replace")
 
 
-def _problem(
+def wanted_problem(
     text: str | None,
     file: Path | None,
     domain: Domain,
@@ -191,7 +142,7 @@ def _problem(
 ) -> Problem:
     if (text is None) == (file is None):
         raise ConfigError("give the problem once: --problem TEXT or --problem-file FILE")
-    question = text if text is not None else _text(file or Path())
+    question = text if text is not None else read_text(file or Path())
     if not question.strip():
         raise DataError("the problem is empty")
     return Problem("cli/problem/0", "custom", domain, question, answers, entry_point=entry_point)

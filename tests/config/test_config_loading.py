@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from llm_as_judge.config import (
     FLAT_KEYS,
+    PRESETS,
     Config,
     config_dir,
     iterate_fields,
@@ -15,6 +17,7 @@ from llm_as_judge.config import (
     load_endpoints,
     load_models,
 )
+from llm_as_judge.config.tree import TrainingConfig
 from llm_as_judge.errors import ConfigError
 
 PROFILES = ("training", "embedded", "smoke")
@@ -293,3 +296,42 @@ def test_the_cache_is_the_chosen_folder_then_the_environment(
     assert load_config().output.cache_dir() == tmp_path / "env"
     chosen = load_config(overrides=[f"output.cache={tmp_path / 'own'}"])
     assert chosen.output.cache_dir() == tmp_path / "own"
+
+
+# -------------------------------------------------------------------------------------- presets
+def test_every_preset_sets_the_same_keys_and_the_first_is_the_default() -> None:
+    assert {frozenset(values) for values in PRESETS.values()} == {frozenset(PRESETS["grpo"])}
+    default = load_config(overrides=["training.preset=grpo"]).training
+    for key, value in PRESETS["grpo"].items():
+        assert getattr(default, key) == TrainingConfig.model_fields[key].default == value
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_one_key_chooses_a_whole_loss(tmp_path: Path, name: str) -> None:
+    training = load_config(yaml_file(tmp_path, f"training: {{preset: {name}}}\n")).training
+    assert {key: getattr(training, key) for key in PRESETS[name]} == dict(PRESETS[name])
+
+
+def test_a_key_beside_the_preset_wins_in_any_order(tmp_path: Path) -> None:
+    path = yaml_file(tmp_path, "training: {clip_high: 0.5, preset: dapo}\n")
+    training = load_config(path).training
+    assert (training.aggregate, training.clip_high) == ("token", 0.5)
+    training = load_config(overrides=["training.clip_high=0.5", "training.preset=dapo"]).training
+    assert (training.aggregate, training.clip_high) == ("token", 0.5)
+
+
+def test_a_preset_of_the_command_line_wins_over_keys_of_the_file(tmp_path: Path) -> None:
+    path = yaml_file(tmp_path, "training: {scale: batch, clip_high: 0.5}\n")
+    training = load_config(path, overrides=["training.preset=dapo"]).training
+    assert (training.scale, training.clip_high) == ("group", 0.28)
+
+
+def test_a_written_configuration_is_read_back_unchanged(tmp_path: Path) -> None:
+    config = load_config("embedded", overrides=["training.preset=gspo", "training.clip_low=0.1"])
+    path = yaml_file(tmp_path, yaml.safe_dump(config.model_dump(mode="json")))
+    assert load_config(path) == config
+
+
+def test_an_unknown_preset_names_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"training\.preset: found 'ppo'.*dr_grpo"):
+        load_config(overrides=["training.preset=ppo"])

@@ -9,7 +9,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.training.grpo import LossOptions, policy_loss, step_advantages
+from llm_as_judge.config import PRESETS
+from llm_as_judge.training.grpo import (
+    LossOptions,
+    policy_loss,
+    sequence_log_ratio,
+    step_advantages,
+)
 
 
 def test_grpo_advantages_are_centred_and_scaled_by_the_group() -> None:
@@ -86,7 +92,7 @@ def test_constant_aggregation_divides_by_the_token_limit() -> None:
 
 def test_clip_stops_the_gradient_on_both_sides_only_where_it_would_overshoot() -> None:
     up, down = math.log(1.5), math.log(0.5)
-    # token 0: advantage +1, ratio 1.5 > 1.28: clipped; token 1: ratio 0.5, not clipped (min);
+    # token 0: advantage +1, ratio 1.5 > 1.2: clipped; token 1: ratio 0.5, not clipped (min);
     # token 2: advantage -2, ratio 0.5 < 0.8: clipped
     _, gradient = loss_of([-1.0 + up, -2.0 + down, -0.5 + down])
     assert gradient[0] == 0.0
@@ -98,6 +104,94 @@ def test_truncated_importance_weight_is_capped_and_has_no_gradient() -> None:
     far = math.log(5.0)
     _, gradient = loss_of([-1.0 + far, -2.0, -0.5], objective="truncated_is", is_cap=2.0)
     assert gradient.tolist() == pytest.approx([-0.25 * 2.0, -0.25, 1.0])
+
+
+def test_ratio_of_a_sequence_is_the_geometric_mean_of_its_tokens() -> None:
+    # sequence 0: (log 4 + log 1) / 2 = log 2; sequence 1: log 3
+    found = sequence_log_ratio(torch.tensor([4.0, 1.0, 3.0]).log(), torch.tensor([2, 1]))
+    assert found.exp().tolist() == pytest.approx([2.0, 2.0, 3.0])
+
+
+def test_gspo_is_the_mean_over_sequences_of_their_ratio_times_advantage() -> None:
+    # sequence 0: s = exp((log 1.21 + 0) / 2) = 1.1 below 1.2; sequence 1: s = 0.9, above 0.8
+    new = [-1.0 + math.log(1.21), -2.0, -0.5 + math.log(0.9)]
+    loss, gradient = loss_of(new, objective="gspo")
+    assert loss == pytest.approx(-(1.1 * 1 + 0.9 * -2) / 2)
+    # d s / d logprob = s / length: both tokens of sequence 0 alike, though only one has moved
+    assert gradient.tolist() == pytest.approx([-1.1 / 2 / 2, -1.1 / 2 / 2, 2 * 0.9 / 2])
+
+
+def test_gspo_clips_whole_sequences() -> None:
+    # the first token's ratio 1.96 makes the sequence's 1.4 > 1.2: no token of it has a gradient
+    new = [-1.0 + math.log(1.96), -2.0, -0.5]
+    loss, gradient = loss_of(new, objective="gspo")
+    assert loss == pytest.approx(-(1.2 * 1 - 2) / 2)
+    assert gradient.tolist() == pytest.approx([0.0, 0.0, 1.0])
+
+
+def test_gspo_clips_a_punished_sequence_below() -> None:
+    loss, gradient = loss_of([-1.0, -2.0, -0.5 + math.log(0.5)], objective="gspo")
+    assert loss == pytest.approx(-(1 + 0.8 * -2) / 2)
+    assert gradient.tolist() == pytest.approx([-0.25, -0.25, 0.0])
+
+
+def test_cispo_keeps_the_gradient_of_every_token_under_a_clipped_weight() -> None:
+    # ratios 5, 1, 0.1; weights 2, 1, 0.5; all tokens weigh 1/3
+    new = [-1.0 + math.log(5), -2.0, -0.5 + math.log(0.1)]
+    options = {"objective": "cispo", "aggregate": "token", "is_floor": 0.5, "is_cap": 2.0}
+    loss, gradient = loss_of(new, **options)
+    assert loss == pytest.approx(-(2 * 1 * new[0] + 1 * 1 * new[1] + 0.5 * -2 * new[2]) / 3)
+    assert gradient.tolist() == pytest.approx([-2 / 3, -1 / 3, 2 * 0.5 / 3])
+
+
+def test_cispo_of_the_paper_has_no_floor() -> None:
+    new = [-1.0, -2.0, -0.5 + math.log(0.1)]
+    _, gradient = loss_of(new, objective="cispo", aggregate="token")
+    assert gradient.tolist() == pytest.approx([-1 / 3, -1 / 3, 2 * 0.1 / 3])
+
+
+def test_a_floor_is_cispo_s_alone() -> None:
+    new = [-1.0, -2.0, -0.5 + math.log(0.1)]
+    _, gradient = loss_of(new, objective="truncated_is", aggregate="token", is_floor=0.5)
+    assert gradient.tolist() == pytest.approx([-1 / 3, -1 / 3, 2 * 0.1 / 3])
+
+
+@pytest.mark.parametrize(
+    ("objective", "wanted"),
+    [("ppo_clip", 2 / 3), ("gspo", 2 / 3), ("cispo", 1 / 3), ("reinforce", 0.0)],
+)
+def test_share_of_clipped_tokens_is_reported(objective: str, wanted: float) -> None:
+    # ratios 3, 1.4 | 1 with advantages 1 | -2: two above 1.2 (their mean too), one above the cap 2
+    new = OLD + torch.tensor([3.0, 1.4, 1.0]).log()
+    _, stats = policy_loss(new, OLD, ADVANTAGES, LENGTHS, LossOptions(objective=objective))  # type: ignore[arg-type]
+    assert stats["clipped_share"] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_is_a_set_of_loss_options(preset: str) -> None:
+    options = LossOptions(**PRESETS[preset])
+    loss, _ = policy_loss(OLD, OLD, ADVANTAGES, LENGTHS, options)
+    assert torch.isfinite(loss)
+
+
+def test_default_options_are_the_grpo_preset() -> None:
+    assert LossOptions(**PRESETS["grpo"]) == LossOptions()
+
+
+@pytest.mark.parametrize(
+    ("preset", "wanted"),
+    [
+        # advantages 1 | -2 at ratio 1, two tokens | one
+        ("grpo", [-1 / 4, -1 / 4, 2 / 2]),
+        ("dr_grpo", [-1 / 20, -1 / 20, 2 / 20]),
+        ("dapo", [-1 / 3, -1 / 3, 2 / 3]),
+        ("gspo", [-1 / 4, -1 / 4, 2 / 2]),
+        ("cispo", [-1 / 3, -1 / 3, 2 / 3]),
+    ],
+)
+def test_gradient_of_each_preset_on_the_first_pass(preset: str, wanted: list[float]) -> None:
+    _, gradient = loss_of(OLD.tolist(), **{**PRESETS[preset], "constant_tokens": 10})
+    assert gradient.tolist() == pytest.approx(wanted)
 
 
 def test_reinforce_ignores_the_ratio() -> None:

@@ -9,6 +9,7 @@ from llm_as_judge.config.catalogue import (
     load_models,
 )
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
+from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import config_dir, iterate_fields
 from llm_as_judge.config.tree import DATASETS, EXTRA_DATASETS, Config, OutputConfig
 
@@ -16,6 +17,7 @@ __all__ = [
     "DATASETS",
     "EXTRA_DATASETS",
     "FLAT_KEYS",
+    "PRESETS",
     "Config",
     "Endpoint",
     "ModelEntry",

@@ -2,7 +2,8 @@
 
 Order of precedence, low to high: defaults of the tree < ``overrides`` of the model's entry in
 models.yaml < the training file or profile < ``--set a.b=c`` < flags. Secrets and paths may come
-from the environment. An unknown key is an error that names the nearest known one. The documented
+from the environment. ``training.preset`` is written out where it stands: keys of the same file, or of
+the same command line, win over it, and it wins over what came before. An unknown key is an error that names the nearest known one. The documented
 flat keys of training.yaml (``lora_rank``, ``rollout_batch_size`` ...) are accepted beside the tree.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 import yaml
 
 from llm_as_judge.config.catalogue import load_models
+from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import config_dir, read_yaml, validated
 from llm_as_judge.config.tree import Config, PolicyConfig
 from llm_as_judge.errors import ConfigError
@@ -57,23 +59,38 @@ def load_config(
         ConfigError: says which file and key, and the nearest known key.
     """
     file = _find_profile(path)
-    layers: list[tuple[str, dict[str, Any]]] = [(str(file), _tree(read_yaml(file), str(file)))]
+    tree = _tree(read_yaml(file), str(file))
+    layers: list[tuple[str, dict[str, Any]]] = [(str(file), tree)]
     for text in overrides:
         layers.append((f"--set {text}", _parse_override(text)))
     set_flags = {k: v for k, v in (flags or {}).items() if v is not None}
     if model is not None:
         set_flags["policy.name"] = model
     layers.append(("flags", _nest(set_flags, "flags")))
-    merged: dict[str, Any] = {}
-    for _, layer in layers:
-        _merge(merged, layer)
+    command: dict[str, Any] = {}
+    for _, layer in layers[1:]:
+        _merge(command, layer)
+    merged = _with_preset(tree)
+    _merge(merged, _with_preset(command))
     policy = merged.get("policy", {})
     name = policy.get("name", PolicyConfig().name) if isinstance(policy, dict) else None
     entry = load_models().get(name) if isinstance(name, str) else None
     base = _nest(entry.overrides, f"models.yaml: models.{name}.overrides") if entry else {}
+    base = _with_preset(base)
     _merge(base, merged)
     where = " + ".join(where for where, layer in layers if layer)
     return validated(Config, base, where, also_known=tuple(FLAT_KEYS))
+
+
+def _with_preset(layer: Mapping[str, Any]) -> dict[str, Any]:
+    """``layer`` over the keys of the preset it names."""
+    training = layer.get("training")
+    name = training.get("preset") if isinstance(training, dict) else None
+    expanded: dict[str, Any] = {}
+    if isinstance(name, str) and name in PRESETS:  # any other name is refused with its key
+        expanded["training"] = dict(PRESETS[name])
+    _merge(expanded, layer)
+    return expanded
 
 
 def _find_profile(path: Path | str | None) -> Path:

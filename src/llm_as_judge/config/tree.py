@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from llm_as_judge.config.presets import Preset
 from llm_as_judge.config.reading import Number, Section
 
 DATASETS = ("gsm8k", "math", "squad2", "hotpotqa", "humaneval", "mbpp")
@@ -160,6 +161,11 @@ class TrainingConfig(Section):
     )
     weight_decay: Number = Field(0.0, ge=0, description="AdamW, on adapter weights only.")
     max_grad_norm: Number = Field(1.0, gt=0, description="Gradients are clipped to this norm.")
+    preset: Preset = Field(
+        "grpo",
+        description="Published loss that sets the keys from centre to kl_weight; a key given "
+        "beside it, or in a later file or option, wins.",
+    )
     centre: Literal["mean", "leave_one_out"] = Field(
         "mean", description="What is subtracted from a reward: the group's mean, or its siblings'."
     )
@@ -169,12 +175,17 @@ class TrainingConfig(Section):
     aggregate: Literal["sequence", "token", "constant"] = Field(
         "sequence", description="Mean per sequence (GRPO), per token (DAPO), fixed (Dr. GRPO)."
     )
-    objective: Literal["ppo_clip", "truncated_is", "reinforce"] = Field(
+    objective: Literal["ppo_clip", "gspo", "cispo", "truncated_is", "reinforce"] = Field(
         "ppo_clip", description="How the policy ratio enters the loss."
     )
-    clip_low: Number = Field(0.2, ge=0, lt=1, description="Ratio below 1 - this is clipped.")
-    clip_high: Number = Field(0.28, ge=0, description="Ratio above 1 + this is clipped.")
-    is_cap: Number = Field(2.0, gt=0, description="Cap of the ratio for truncated_is.")
+    clip_low: Number = Field(
+        0.2, ge=0, lt=1, description="ppo_clip, gspo: a ratio below 1 - this is clipped."
+    )
+    clip_high: Number = Field(
+        0.2, ge=0, description="ppo_clip, gspo: a ratio above 1 + this is clipped."
+    )
+    is_floor: Number = Field(0.0, ge=0, le=1, description="cispo: floor of the ratio; 0: none.")
+    is_cap: Number = Field(2.0, ge=1, description="cispo, truncated_is: cap of the ratio.")
     kl_weight: Number = Field(0.0, ge=0, description="Weight of k3 KL to the adapter-free model.")
     max_logprob_gap: Number | None = Field(
         None,

@@ -6,10 +6,13 @@ Differences from GRPO as published (DeepSeekMath, arXiv:2402.03300), all named o
 * ``scale``: deviation of the group, of the whole step, or none (Dr. GRPO, arXiv:2503.20783);
 * ``aggregate``: mean over the tokens of each sequence (GRPO), over all tokens (DAPO,
   arXiv:2503.14476), or division by a constant (Dr. GRPO);
-* ``objective``: the clipped ratio (PPO, arXiv:1707.06347), the truncated ratio as a weight
-  (truncated importance sampling, CISPO arXiv:2506.13585), or none (REINFORCE);
+* ``objective``: the clipped ratio of each token (PPO, arXiv:1707.06347) or of the sequence (GSPO,
+  arXiv:2507.18071), the ratio as a weight without gradient, clipped on both sides (CISPO,
+  arXiv:2506.13585) or above (truncated importance sampling), or no ratio (REINFORCE);
 * KL to the adapter-free model by the k3 estimator (http://joschu.net/blog/kl-approx.html), off by
   default.
+
+Published combinations have names: ``config/presets.py``.
 
 Axes: ``_G`` rollouts of one group, ``_S`` sequences of a step, ``_T`` tokens of all sequences laid
 end to end.
@@ -27,7 +30,7 @@ from torch import Tensor
 Centre = Literal["mean", "leave_one_out"]
 Scale = Literal["group", "batch", "none"]
 Aggregate = Literal["sequence", "token", "constant"]
-Objective = Literal["ppo_clip", "truncated_is", "reinforce"]
+Objective = Literal["ppo_clip", "gspo", "cispo", "truncated_is", "reinforce"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +42,17 @@ class LossOptions:
     aggregate: Aggregate = "sequence"
     objective: Objective = "ppo_clip"
     clip_low: float = 0.2
-    clip_high: float = 0.28
+    clip_high: float = 0.2
+    is_floor: float = 0.0
     is_cap: float = 2.0
     kl_weight: float = 0.0
     constant_tokens: int = 512
     """Divisor per sequence of ``aggregate="constant"``: the token limit of a program."""
+
+    @property
+    def floor(self) -> float:
+        """Least weight of a token: plain truncated importance sampling has none."""
+        return self.is_floor if self.objective == "cispo" else 0.0
 
 
 def step_advantages(
@@ -115,7 +124,10 @@ def policy_loss(
     """
     lengths = torch.tensor(lengths_S, device=logprobs_T.device)
     advantages_T = advantages_S.repeat_interleave(lengths)
-    ratio_T = torch.exp(logprobs_T - old_logprobs_T)
+    log_ratio_T = logprobs_T - old_logprobs_T
+    if options.objective == "gspo":
+        log_ratio_T = sequence_log_ratio(log_ratio_T, lengths)
+    ratio_T = torch.exp(log_ratio_T)
     per_token_T = -_objective(logprobs_T, ratio_T, advantages_T, options)
     stats: dict[str, float] = {
         "ratio_mean": ratio_T.mean().item(),
@@ -136,25 +148,62 @@ def policy_loss(
     return (per_token_T * weights_T).sum(), stats
 
 
+def clipped_objective(ratio_T: Tensor, advantages_T: Tensor, low: float, high: float) -> Tensor:
+    """(T,) value to raise: the lesser of the plain and the clipped ratio, times the advantage.
+
+    Source: PPO, arXiv:1707.06347, equation 7; the two limits apart: DAPO, arXiv:2503.14476.
+    """
+    clipped_T = ratio_T.clamp(1 - low, 1 + high)
+    return torch.minimum(ratio_T * advantages_T, clipped_T * advantages_T)
+
+
+def sequence_log_ratio(log_ratio_T: Tensor, lengths_S: Tensor) -> Tensor:
+    """(T,) at each token the mean log-ratio of its sequence: GSPO's length-normalised ratio.
+
+    The clipped objective of it, averaged over the sequence, is GSPO's: every token carries the same
+    value, and its gradient reaches all tokens of the sequence alike.
+
+    Args:
+        log_ratio_T: log-prob now minus at sampling.
+        lengths_S: tokens of each sequence, on the same device.
+    Source: arXiv:2507.18071, equation 7.
+    """
+    sequence_of_T = torch.arange(len(lengths_S), device=lengths_S.device).repeat_interleave(
+        lengths_S
+    )
+    sums_S = log_ratio_T.new_zeros(len(lengths_S)).index_add(0, sequence_of_T, log_ratio_T)
+    return (sums_S / lengths_S)[sequence_of_T]
+
+
+def weighted_objective(
+    logprobs_T: Tensor, ratio_T: Tensor, advantages_T: Tensor, floor: float, cap: float
+) -> Tensor:
+    """(T,) value to raise: log-prob times advantage, weighted by the clipped ratio.
+
+    The weight has no gradient, so no token loses its own: that is the difference from PPO's clip.
+
+    Source: CISPO, arXiv:2506.13585, equations 4 and 5 (floor = 1 - eps_low, cap = 1 + eps_high).
+    """
+    return ratio_T.detach().clamp(floor, cap) * advantages_T * logprobs_T
+
+
 def _objective(
     logprobs_T: Tensor, ratio_T: Tensor, advantages_T: Tensor, options: LossOptions
 ) -> Tensor:
-    if options.objective == "ppo_clip":
-        clipped = ratio_T.clamp(1 - options.clip_low, 1 + options.clip_high)
-        return torch.minimum(ratio_T * advantages_T, clipped * advantages_T)
-    if options.objective == "truncated_is":
-        weight = ratio_T.detach().clamp(max=options.is_cap)
-        return weight * advantages_T * logprobs_T
-    return advantages_T * logprobs_T
+    if options.objective in ("ppo_clip", "gspo"):
+        return clipped_objective(ratio_T, advantages_T, options.clip_low, options.clip_high)
+    if options.objective == "reinforce":
+        return advantages_T * logprobs_T
+    return weighted_objective(logprobs_T, ratio_T, advantages_T, options.floor, options.is_cap)
 
 
 def _clipped(ratio_T: Tensor, advantages_T: Tensor, options: LossOptions) -> Tensor:
-    if options.objective == "ppo_clip":
+    if options.objective in ("ppo_clip", "gspo"):
         low = (ratio_T < 1 - options.clip_low) & (advantages_T < 0)
         return low | ((ratio_T > 1 + options.clip_high) & (advantages_T > 0))
-    if options.objective == "truncated_is":
-        return ratio_T > options.is_cap
-    return torch.zeros_like(ratio_T, dtype=torch.bool)
+    if options.objective == "reinforce":
+        return torch.zeros_like(ratio_T, dtype=torch.bool)
+    return (ratio_T > options.is_cap) | (ratio_T < options.floor)
 
 
 def _token_weights(lengths_S: Tensor, options: LossOptions, sequences: int, tokens: int) -> Tensor:

@@ -166,6 +166,7 @@ class _Run:
                 objective=training.objective,
                 clip_low=training.clip_low,
                 clip_high=training.clip_high,
+                is_floor=training.is_floor,
                 is_cap=training.is_cap,
                 kl_weight=training.kl_weight,
                 constant_tokens=config.sampling.max_new_tokens,

@@ -53,6 +53,7 @@ if [ $download = 1 ]; then run download "${config[@]}" "${from[@]}"; fi
 if [ $process = 1 ]; then run process "${config[@]}"; fi
 if [ $train = 1 ]; then
   run evaluate "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" --untrained
+  run audit "${config[@]}" --if-needed
   run train "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}"
 fi
 run evaluate "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}"

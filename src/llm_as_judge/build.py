@@ -21,6 +21,8 @@ from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
+from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.llm import client
 from llm_as_judge.llm.billing import BilledAs, Role
 from llm_as_judge.llm.client import OpenAIChat
@@ -196,14 +198,46 @@ async def _open_judge(
         model = await _open_chat(
             stack, config, config.judge.model, config.judge.max_tokens, "judge", ledger
         )
+    remembers = model is not None and config.judge.model != "scripted"
     judge = Judge(
         sandbox,
         model,
         f1_threshold=config.judge.qa_f1_threshold,
         max_tokens=config.judge.max_tokens,
+        records=JudgeRecords(config.output.cache_dir() / "judge" if remembers else None),
+        identity=_judge_identity(config),
     )
     stack.push_async_callback(judge.aclose)
     return judge
+
+
+def judge_fingerprint(config: Config) -> str:
+    """The fingerprint of the judge that ``config`` asks for; starts nothing.
+
+    Raises:
+        ConfigError: there is no such model.
+    """
+    return fingerprint_of(
+        _judge_identity(config),
+        f1_threshold=config.judge.qa_f1_threshold,
+        max_tokens=config.judge.max_tokens,
+    )
+
+
+def _judge_identity(config: Config) -> str | None:
+    """What the judge model is known by: an endpoint by the model it is asked for, weights by
+    their hash. Where an endpoint runs is no part of it."""
+    name = config.judge.model
+    endpoints, entries = load_endpoints(), load_models()
+    if name == "none":
+        return None
+    if name in endpoints:
+        return f"{name}={endpoints[name].model_name or name}"
+    if name in entries and entries[name].format == "gguf":
+        return f"{name}={entries[name].sha256 or entries[name].filename}"
+    if name == "scripted":
+        return name
+    raise _no_such_model("judge", name)
 
 
 @asynccontextmanager
@@ -315,11 +349,16 @@ async def _open_chat(
     elif name in entries and entries[name].format == "gguf":
         chat = await _embedded_chat(stack, config, name, limits, role, ledger)
     else:
-        known = [*endpoints, *(n for n, e in entries.items() if e.format == "gguf"), "scripted"]
-        raise ConfigError(f"{role}.model: no {name!r} (known: {', '.join(known)})")
+        raise _no_such_model(role, name)
     stack.push_async_callback(chat.aclose)
     await chat.probe()
     return chat
+
+
+def _no_such_model(role: str, name: str) -> ConfigError:
+    local = (n for n, entry in load_models().items() if entry.format == "gguf")
+    known = [*load_endpoints(), *local, "scripted"]
+    return ConfigError(f"{role}.model: no {name!r} (known: {', '.join(known)})")
 
 
 def _endpoint_chat(

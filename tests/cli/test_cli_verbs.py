@@ -359,3 +359,44 @@ def test_data_stats_without_processed_data_says_what_to_run(
         main(["data", "stats"])
     assert stop.value.code == 2
     assert "process" in capsys.readouterr().err
+
+
+# ----------------------------------------------------------------------------------------- audit
+def test_audit_of_the_rules_passes_once_and_is_not_repeated(verb: Verbs, folder: Path) -> None:
+    audit = ("audit", "--rules-only", "--attack-numbers", "1")
+    code, out, _ = verb(*audit, "--if-needed")
+    assert code == 0
+    assert "audit passed" in out
+    (report,) = (folder / "results" / "audit").iterdir()
+    written_at = report.stat().st_mtime_ns
+    code, out, _ = verb(*audit, "--if-needed")
+    assert (code, "passed before" in out) == (0, True)
+    assert report.stat().st_mtime_ns == written_at
+
+
+def test_audit_below_the_bar_is_3(verb: Verbs) -> None:
+    lax = ("--set", "judge.qa_f1_threshold=0.3")
+    code, out, _ = verb("audit", "--rules-only", "--attack-numbers", "1", *lax)
+    assert code == 3
+    assert "audit failed" in out
+
+
+def test_train_with_an_unaudited_judge_is_2_with_the_command_to_run(verb: Verbs) -> None:
+    problem = {"id": "gsm8k/train/0", "dataset": "gsm8k", "domain": "math", "question": "1+1?"}
+    Path("train.jsonl").write_text(json.dumps({**problem, "answers": ["2"]}) + "\n")
+    files = ("--set", "data.train_file=train.jsonl", "--set", "judge.model=scripted")
+    line = verb.refused("train", "--config", "smoke", *files)
+    assert "the judge has no audit report" in line
+    assert "run: llm-as-judge audit --set judge.model=scripted" in line
+
+
+def test_a_run_with_a_forced_judge_is_shown_with_a_warning(verb: Verbs) -> None:
+    judge = {"judge": "big", "audit": "missing", "from_step": 1, "reason": "it has no report"}
+    folder = run_folder()
+    RunLog(folder).write_facts({"judges": [judge]})
+    for arguments in (("monitor", "--once"), ("report", "--run-dir", str(folder))):
+        code, _, err = verb(*arguments)
+        assert code == 0
+        assert "warning: unaudited judge: big rewarded from step 1 on" in " ".join(err.split())
+    RunLog(folder).write_facts({"judges": [{**judge, "audit": "passed"}]})
+    assert "unaudited" not in verb("monitor", "--once")[2]

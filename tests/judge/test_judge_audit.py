@@ -14,7 +14,8 @@ from llm_as_judge.judge.agreement import cohen_kappa, kappa_interval, wilson
 from llm_as_judge.judge.attacks import CATEGORIES, make_attacks, make_controls
 from llm_as_judge.judge.audit import AuditReport, read_labelled, run_audit
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.report import render_report, require_passing_audit, write_report
+from llm_as_judge.judge.permit import require_passing_audit, standing_of
+from llm_as_judge.judge.report import render_report, write_report
 from llm_as_judge.types import Problem, Verdict
 
 TRUTH = {
@@ -192,19 +193,34 @@ def test_a_row_without_a_label_is_refused(tmp_path: Path) -> None:
         read_labelled(labelled_file(tmp_path, [row]))
 
 
+def permitted(path: Path, fingerprint: str, max_age_days: float = 30.0) -> None:
+    standing = standing_of(path, fingerprint, max_age_days)
+    require_passing_audit(standing, "llm-as-judge audit")
+
+
 async def test_only_a_fresh_passing_report_of_this_judge_lets_train(tmp_path: Path) -> None:
     path = tmp_path / "runs" / "audit.json"
-    with pytest.raises(AuditError, match="no audit report"):
-        require_passing_audit(path, "f")
+    with pytest.raises(AuditError, match="no audit report; run: llm-as-judge audit "):
+        permitted(path, "f")
     write_report(await audited(lambda p, a, n: is_right(p, a)), path)
-    require_passing_audit(path, "f")
-    with pytest.raises(AuditError, match="this one is g"):
-        require_passing_audit(path, "g")
+    permitted(path, "f")
+    with pytest.raises(AuditError, match="audit of judge f, not of g"):
+        permitted(path, "g")
     with pytest.raises(AuditError, match="days old"):
-        require_passing_audit(path, "f", max_age_days=0.0)
+        permitted(path, "f", max_age_days=0.0)
     write_report(await audited(lambda p, a, n: True), path)
     with pytest.raises(AuditError, match=r"failed its audit \(precision"):
-        require_passing_audit(path, "f")
+        permitted(path, "f")
+
+
+def test_rules_do_not_age(tmp_path: Path) -> None:
+    path = tmp_path / "audit.json"
+    report = {"time": 0.0, "fingerprint": "f", "passed": True, "mode": "rules"}
+    path.write_text(json.dumps(report))
+    permitted(path, "f")
+    path.write_text(json.dumps({**report, "mode": "model"}))
+    with pytest.raises(AuditError, match="days old"):
+        permitted(path, "f")
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"time": "x"}'])
@@ -212,7 +228,7 @@ def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "audit.json"
     path.write_text(text)
     with pytest.raises(AuditError, match="not an audit report"):
-        require_passing_audit(path, "f")
+        permitted(path, "f")
 
 
 async def test_the_report_is_shown_in_tables(tmp_path: Path) -> None:

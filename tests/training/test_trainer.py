@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from llm_as_judge.config import Config, config_dir
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.errors import ConfigError, DataError, TrainingError
+from llm_as_judge.errors import AuditError, ConfigError, DataError, TrainingError
 from llm_as_judge.monitoring.runlog import read_rollouts, read_steps
 from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
@@ -33,9 +33,18 @@ PROBLEMS = (
 STEPS, GROUPS, SAMPLES = 3, 2, 4
 
 
+@pytest.fixture(scope="session")
+def audits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rules are audited by the first run that needs it, for all of them."""
+    return tmp_path_factory.mktemp("audits")
+
+
 @pytest.fixture
-def place(tmp_path: Path, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(
+    tmp_path: Path, tiny_weights: Path, audits: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """A folder with configuration and data; the tiny policy is its only model."""
+    (tmp_path / "results").symlink_to(audits)
     folder = tmp_path / "config"
     shutil.copytree(config_dir(), folder)
     entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
@@ -71,7 +80,11 @@ def config(place: Path, output: str, *, max_ungraded_share: float = 0.5, **train
                 **training,
             },
             "data": {"train_file": place / "data" / "mixed" / "train_mixed.jsonl"},
-            "output": {"checkpoints": place / output, "cache": place / "cache"},
+            "output": {
+                "checkpoints": place / output,
+                "cache": place / "cache",
+                "results": place / "results",
+            },
         }
     )
 
@@ -205,3 +218,31 @@ async def test_rollouts_nobody_can_grade_are_counted_and_the_run_goes_on(place: 
     assert all(r.verdict is not None and r.verdict.correct is None for r in runnable)
     shares = sum(row["rollout/not_graded"] for row in lines(result.run_dir, "metrics.jsonl"))
     assert shares * GROUPS * SAMPLES == pytest.approx(len(runnable))
+
+
+@pytest.mark.slow
+async def test_a_forced_judge_is_written_into_the_run_and_every_later_checkpoint(
+    place: Path,
+) -> None:
+    async def run(judge: str, steps: int, **options: bool) -> TrainingResult:
+        plain = config(place, "checkpoints_forced", save_every=1)
+        settings = plain.model_copy(
+            update={"judge": plain.judge.model_copy(update={"model": judge})}
+        )
+        trainer = GRPOTrainer(config=settings, run_dir=place / "run_forced", **options)
+        return await trainer.train(num_steps=steps)
+
+    def noted(result: TrainingResult) -> list[Any]:
+        assert result.checkpoint is not None
+        state = json.loads((result.checkpoint / "state.json").read_text())
+        facts = json.loads((result.run_dir / "run.json").read_text())
+        assert state["judges"] == facts["judges"]
+        return [(one["from_step"], one["audit"], one["forced"]) for one in state["judges"]]
+
+    with pytest.raises(AuditError, match="no audit report"):
+        await run("scripted", 1)
+    assert not (place / "run_forced").exists()
+    forced = await run("scripted", 1, force_unaudited_judge=True)
+    assert noted(forced) == [(1, "missing", True)]
+    resumed = await run("none", 2, resume=True)
+    assert noted(resumed) == [(1, "missing", True), (2, "passed", False)]

@@ -29,24 +29,34 @@ def audit(
     out: Annotated[
         Path | None, typer.Option("--out", help="Report; default results/audit/FINGERPRINT.json.")
     ] = None,
+    if_needed: Annotated[
+        bool, typer.Option("--if-needed", help="Do nothing if a passing report is at hand.")
+    ] = False,
     config: ConfigOption = None,
     set_: SetOption = None,
 ) -> None:
     """Measure the judge on attacks, controls and labelled rows: exit 3 below the bar."""
-    from llm_as_judge.build import open_judge
+    from llm_as_judge.build import judge_fingerprint, open_judge
     from llm_as_judge.judge.audit import AuditReport, read_labelled, run_audit
+    from llm_as_judge.judge.permit import report_path, standing_of
     from llm_as_judge.judge.report import render_report, write_report
 
     settings = load_config(
         config, overrides=set_ or (), flags={"judge.model": "none" if rules_only else None}
     )
+    if if_needed:
+        fingerprint = judge_fingerprint(settings)
+        standing = standing_of(report_path(settings.output.results, fingerprint), fingerprint)
+        if standing.status == "passed":
+            console.print(f"report  {standing.report}: passed before", highlight=False)
+            return
     cases = read_labelled(labelled) if labelled else []
 
     async def job() -> AuditReport:
         async with open_judge(settings) as judge:
             with progress_bar() as show:
                 return await run_audit(
-                    judge,
+                    judge.fresh,
                     judge.fingerprint,
                     "rules" if settings.judge.model == "none" else "model",
                     cases,
@@ -55,7 +65,7 @@ def audit(
                 )
 
     report = asyncio.run(job())
-    path = out or settings.output.results / "audit" / f"{report.fingerprint}.json"
+    path = out or report_path(settings.output.results, report.fingerprint)
     write_report(report, path)
     console.print(render_report(report))
     console.print(f"report  {path}", highlight=False)

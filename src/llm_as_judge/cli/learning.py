@@ -20,8 +20,10 @@ from llm_as_judge.cli.options import (
     SetOption,
     console,
     status_console,
+    warn_of_judges,
 )
 from llm_as_judge.config import Config, load_config
+from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.live import ProgressView, results_table, step_table
 from llm_as_judge.monitoring.runlog import read_steps
 
@@ -47,6 +49,13 @@ def train(
     run_dir: Annotated[
         Path | None, typer.Option("--run-dir", help="Folder of metrics and rollouts.")
     ] = None,
+    force_unaudited_judge: Annotated[
+        bool,
+        typer.Option(
+            "--force-unaudited-judge",
+            help="Train though the judge has no passing audit; run and checkpoints say so.",
+        ),
+    ] = False,
     set_: SetOption = None,
 ) -> None:
     """Train the policy by GRPO; checkpoints in checkpoints/MODEL/grpo_mixed/step_N."""
@@ -55,11 +64,18 @@ def train(
 
     per_step = settings.training.problems_per_step * settings.training.samples_per_problem
     with ProgressView(console, per_step, settings.training.steps) as view:
-        trainer = GRPOTrainer(config=settings, run_dir=run_dir, resume=resume, view=view)
+        trainer = GRPOTrainer(
+            config=settings,
+            run_dir=run_dir,
+            resume=resume,
+            force_unaudited_judge=force_unaudited_judge,
+            view=view,
+        )
         result = asyncio.run(trainer.train())
     console.print(step_table(read_steps(result.run_dir), title="training"))
     console.print(f"run directory  {result.run_dir}", highlight=False)
     console.print(f"checkpoint     {result.checkpoint}", highlight=False)
+    warn_of_judges(judges_of(result.run_dir))
 
 
 def evaluate(
@@ -119,6 +135,7 @@ def evaluate(
         return
     console.print(results_table({"untrained" if untrained else str(adapter): data}))
     console.print(f"results  {path}", highlight=False)
+    warn_of_judges(data["judges"])
 
 
 def _settings(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from llm_as_judge.monitoring.judges import unaudited_warning
 
 console = Console()
 """Human output. JSON for scripts goes to plain ``print``."""
@@ -37,6 +39,13 @@ DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", help="Folder of raw/, mixed/ and test/.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+def warn_of_judges(judges: Sequence[dict[str, Any]]) -> None:
+    """A line on standard error if one of ``judges`` rewarded without a passing audit."""
+    warning = unaudited_warning(judges)
+    if warning:
+        status_console.print(f"warning: {warning}", style="yellow", highlight=False)
 
 
 @contextmanager

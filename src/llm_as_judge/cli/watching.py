@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from llm_as_judge.cli.options import ConfigOption, ModelOption, console
+from llm_as_judge.cli.options import ConfigOption, ModelOption, console, warn_of_judges
 from llm_as_judge.config import load_config
+from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.live import results_table, step_markdown, step_table
 from llm_as_judge.monitoring.runlog import newest_run, read_steps
 
@@ -44,8 +45,12 @@ def report(
             print(step_markdown(steps))  # noqa: T201
         else:
             console.print(step_table(steps, title=str(run_dir)))
+        warn_of_judges(judges_of(run_dir))
     if results or run_dir is None:
-        console.print(results_table(_headed(results, config, model, read_results)))
+        headed = _headed(results, config, model, read_results)
+        console.print(results_table(headed))
+        for data in headed.values():
+            warn_of_judges(data.get("judges", []))
 
 
 def _headed(
@@ -71,6 +76,7 @@ def monitor(
 ) -> None:
     """The steps of a run, also of one that is going on elsewhere."""
     folder = run_dir or newest_run(load_config(config).output.logs)
+    warn_of_judges(judges_of(folder))
     if once:
         console.print(step_table(read_steps(folder), title=str(folder)))
         return

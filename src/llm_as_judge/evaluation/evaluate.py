@@ -17,6 +17,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.statistics import wilson
+from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.runlog import write_text
 from llm_as_judge.rollout import SamplingOptions
 from llm_as_judge.types import Group, Problem, Rollout, to_json
@@ -77,13 +78,17 @@ async def evaluate(
 
 
 def results_json(result: EvaluationResult, config: Config, checkpoint: Path | None) -> Any:
-    """The documented results form: ``.datasets[] | {name: .dataset, accuracy: .metrics.accuracy}``."""
+    """The documented results form: ``.datasets[] | {name: .dataset, accuracy: .metrics.accuracy}``.
+
+    ``judge`` graded here; ``judges`` rewarded the checkpoint when it was trained.
+    """
     everything = [group for groups in result.groups_by_set.values() for group in groups]
     return {
         "model": config.policy.name,
         "checkpoint": str(checkpoint) if checkpoint else None,
         "executor": config.executor.model,
         "judge": config.judge.model,
+        "judges": judges_of(checkpoint) if checkpoint else [],
         "seed": config.training.seed,
         "datasets": [
             {

@@ -13,18 +13,20 @@ import importlib.metadata
 from dataclasses import replace
 from pathlib import Path
 
+import llm_as_judge.sandbox as code_sandbox
 from llm_as_judge.judge.choice import grade_choice
 from llm_as_judge.judge.code import grade_code
 from llm_as_judge.judge.extract import clean, declared_answer, guard
-from llm_as_judge.judge.llm_judge import JudgePrompts, LlmJudge
+from llm_as_judge.judge.llm_judge import JudgePrompts, LlmJudge, llm_fingerprint
 from llm_as_judge.judge.math import grade_math
 from llm_as_judge.judge.pool import KillablePool
 from llm_as_judge.judge.qa import grade_qa
 from llm_as_judge.judge.records import JudgeRecords
+from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.symbolic import limit_worker
 from llm_as_judge.types import ChatModel, Limits, Problem, Sandbox, Verdict
 
-__all__ = ["RULE_MODULES", "Judge", "rules_fingerprint"]
+__all__ = ["RULE_MODULES", "Judge", "judge_fingerprint", "rules_fingerprint"]
 
 RULE_MODULES = [
     "abstention",
@@ -45,6 +47,7 @@ RULE_MODULES = [
     "units",
     "wording",
 ]
+_CODE_GRADER = ("grading", "inside/grading", "inside/literals")
 _ALGEBRA = ("math-verify", "latex2sympy2-extended", "sympy")
 _CLOSED_SETS = frozenset({"squad2", "squad_v2", "hotpotqa"})
 
@@ -54,9 +57,29 @@ def rules_fingerprint() -> str:
     digest = hashlib.sha256()
     for name in RULE_MODULES:
         digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    for name in _CODE_GRADER:
+        digest.update((Path(code_sandbox.__file__).parent / f"{name}.py").read_bytes())
     for package in _ALGEBRA:
         digest.update(f"{package}=={importlib.metadata.version(package)}".encode())
     return digest.hexdigest()
+
+
+def judge_fingerprint(
+    identity: str | None, *, f1_threshold: float | None = None, max_tokens: int = 1024
+) -> str:
+    """What ``Judge.fingerprint`` will be, before any model is started.
+
+    Args:
+        identity: of the judge model, see :func:`llm_fingerprint`; None = rules only.
+        f1_threshold, max_tokens: as given to :class:`Judge`.
+    """
+    if identity is None:
+        return _combined(f"f1>={f1_threshold}")
+    return _combined(llm_fingerprint(identity, max_tokens=max_tokens))
+
+
+def _combined(model: str) -> str:
+    return hashlib.sha256((rules_fingerprint() + model).encode()).hexdigest()[:16]
 
 
 class Judge:
@@ -68,7 +91,7 @@ class Judge:
         f1_threshold: rules only, QA: official F1 from which a partial answer counts as correct.
             None (default): on SQuAD2, HotpotQA and problems with a context a partial answer is
             incorrect, on open questions it is not graded. docs/grading.md says why.
-        prompts, max_tokens, use_schema, records, backoff_s: of the :class:`LlmJudge`.
+        prompts, max_tokens, use_schema, records, backoff_s, identity: of the :class:`LlmJudge`.
         workers: processes for symbolic algebra.
         math_cpu_s: processor seconds after which a comparison is killed.
         test_limits: bounds of one run of hidden tests.
@@ -85,6 +108,7 @@ class Judge:
         use_schema: bool = True,
         records: JudgeRecords | None = None,
         backoff_s: float = 0.5,
+        identity: str | None = None,
         workers: int = 2,
         math_cpu_s: float = 2.0,
         test_limits: Limits = Limits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
@@ -99,6 +123,7 @@ class Judge:
                 use_schema=use_schema,
                 records=records,
                 backoff_s=backoff_s,
+                identity=identity,
             )
         self._f1_threshold = f1_threshold
         self._limits = test_limits
@@ -107,14 +132,23 @@ class Judge:
     @property
     def fingerprint(self) -> str:
         """Changes whenever a verdict may change: code, algebra, prompts, model, sampling."""
-        digest = hashlib.sha256(rules_fingerprint().encode())
-        model = self._llm.fingerprint if self._llm else f"f1>={self._f1_threshold}"
-        digest.update(model.encode())
-        return digest.hexdigest()[:16]
+        return _combined(self._llm.fingerprint if self._llm else f"f1>={self._f1_threshold}")
 
-    async def grade(self, problem: Problem, answer: str) -> Verdict:
+    @property
+    def fresh(self) -> Grader:
+        """The same judge without its memory: for asking twice whether a verdict is steady."""
+        return _Fresh(self)
+
+    def log_calls(self, path: Path) -> None:
+        """Writes every call of the judge model from now on to ``path``, a JSON line each."""
+        if self._llm is not None:
+            self._llm.records.log_path = path
+
+    async def grade(self, problem: Problem, answer: str, *, fresh: bool = False) -> Verdict:
         """Verdict on ``answer``.
 
+        Args:
+            fresh: ask the judge model even if its verdict is known.
         Raises:
             SandboxError: the sandbox is broken (code).
         """
@@ -128,7 +162,7 @@ class Judge:
         if self._llm is None:
             return self._without_model(problem, verdict)
         declared = declared_answer(text, one_sentence=problem.domain == "math")
-        return await self._llm.judge(problem, declared.text, verdict.score)
+        return await self._llm.judge(problem, declared.text, verdict.score, fresh=fresh)
 
     async def _by_rules(self, problem: Problem, answer: str) -> Verdict:
         if problem.domain == "code":
@@ -156,3 +190,11 @@ class Judge:
     async def aclose(self) -> None:
         """Ends the worker processes."""
         await self._pool.aclose()
+
+
+class _Fresh:
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    async def grade(self, problem: Problem, answer: str) -> Verdict:
+        return await self._judge.grade(problem, answer, fresh=True)

@@ -13,6 +13,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,13 +24,15 @@ from llm_as_judge.judge.opinion import SCHEMA, Opinion, Unreadable, read_opinion
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Message, Problem, Verdict
 
-__all__ = ["JudgePrompts", "LlmJudge"]
+__all__ = ["ATTEMPTS", "JudgePrompts", "LlmJudge", "llm_fingerprint"]
 
 Order = Literal["reference_first", "candidate_first"]
 
 _MODULES = ("llm_judge", "opinion", "extract")
 _LONGEST_CANDIDATE = 2000
 _LONGEST_QUESTION = 4000
+ATTEMPTS = 3
+"""Tries for a readable reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,31 @@ class JudgePrompts:
         return JudgePrompts(*(text.strip() for text in texts))
 
 
+def llm_fingerprint(
+    identity: str,
+    *,
+    max_tokens: int,
+    prompts: JudgePrompts | None = None,
+    attempts: int = ATTEMPTS,
+    use_schema: bool = True,
+) -> str:
+    """Hash of code, prompts, schema, model and sampling.
+
+    Args:
+        identity: of the model: its name and, where known, the hash of its weights.
+    """
+    prompts = prompts or JudgePrompts.load()
+    parts = [
+        *(Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in _MODULES),
+        prompts.rubric,
+        prompts.plain,
+        json.dumps(SCHEMA, sort_keys=True),
+        identity,
+        f"{max_tokens};{attempts};{use_schema};temperature=0",
+    ]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
 def _squeezed(text: str) -> str:
     return re.sub(r"[\s\"'`*]+", "", text).casefold()
 
@@ -68,7 +96,8 @@ class LlmJudge:
         attempts: tries for a readable reply, each with another seed.
         backoff_s: pause before the second try, doubled for the third.
         use_schema: ask for JSON by schema; the last try is plain text in any case.
-        records: cache and call log; None = none.
+        records: cache and call log; None = a cache in memory, no log.
+        identity: what the model is known by in the fingerprint; None = its name.
     """
 
     def __init__(
@@ -77,47 +106,50 @@ class LlmJudge:
         *,
         prompts: JudgePrompts | None = None,
         max_tokens: int = 1024,
-        attempts: int = 3,
+        attempts: int = ATTEMPTS,
         backoff_s: float = 0.5,
         use_schema: bool = True,
         records: JudgeRecords | None = None,
+        identity: str | None = None,
     ) -> None:
         self._model = model
+        self._identity = identity or model.name
         self._prompts = prompts or JudgePrompts.load()
         self._max_tokens = max_tokens
         self._attempts = attempts
         self._backoff_s = backoff_s
         self._use_schema = use_schema
-        self._records = records or JudgeRecords()
+        self.records = records or JudgeRecords()
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """Hash of code, prompts, schema, model and sampling."""
-        parts = [
-            *(Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in _MODULES),
-            self._prompts.rubric,
-            self._prompts.plain,
-            json.dumps(SCHEMA, sort_keys=True),
-            self._model.name,
-            f"{self._max_tokens};{self._attempts};{self._use_schema};temperature=0",
-        ]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        """See :func:`llm_fingerprint`."""
+        return llm_fingerprint(
+            self._identity,
+            max_tokens=self._max_tokens,
+            prompts=self._prompts,
+            attempts=self._attempts,
+            use_schema=self._use_schema,
+        )
 
-    async def judge(self, problem: Problem, candidate: str, score: float | None) -> Verdict:
+    async def judge(
+        self, problem: Problem, candidate: str, score: float | None, *, fresh: bool = False
+    ) -> Verdict:
         """Verdict of the model; correct None if no reply could be read (abstained).
 
         Args:
             candidate: the declared answer, clean.
             score: the official metric so far, kept in the verdict.
+            fresh: ask the model even if the verdict is known: to see whether it still is the same.
         """
         key = self._key(problem, candidate)
-        known = self._records.cached(key)
+        known = None if fresh else self.records.cached(key)
         if known is not None:
             return known
         bill = _Bill()
         verdict = await self._both_orders(problem, candidate, score, bill)
-        if verdict.correct is not None:
-            self._records.keep(key, verdict)
+        if verdict.correct is not None and not fresh:
+            self.records.keep(key, verdict)
         return verdict
 
     def _key(self, problem: Problem, candidate: str) -> str:
@@ -157,14 +189,14 @@ class LlmJudge:
                 reply = await self._model.chat(request)
             except EndpointError as error:
                 found = Unreadable("endpoint", str(error)[:200])
-                self._records.log(problem.id, order, attempt, None, found.kind)
+                self.records.log(problem.id, order, attempt, None, found.kind)
                 continue
             bill.add(reply)
             found = read_opinion(reply.text, reply.finish_reason, schema=not plain)
             if isinstance(found, Opinion) and not _quoted(found, candidate):
                 found = Unreadable("quote", "the quoted answer is not in the candidate")
             kind = found.kind if isinstance(found, Unreadable) else found.word
-            self._records.log(problem.id, order, attempt, reply, kind)
+            self.records.log(problem.id, order, attempt, reply, kind)
             if isinstance(found, Opinion):
                 return found
         return found

@@ -27,7 +27,7 @@ class JudgeRecords:
 
     def __init__(self, cache_dir: Path | None = None, log_path: Path | None = None) -> None:
         self._cache_dir = cache_dir
-        self._log_path = log_path
+        self.log_path = log_path
         self._memory: dict[str, Verdict] = {}
 
     def cached(self, key: str) -> Verdict | None:
@@ -66,7 +66,7 @@ class JudgeRecords:
         self, problem_id: str, order: str, attempt: int, reply: ChatReply | None, outcome: str
     ) -> None:
         """Appends one call to the log."""
-        if self._log_path is None:
+        if self.log_path is None:
             return
         line = {
             "time": time.time(),
@@ -76,6 +76,6 @@ class JudgeRecords:
             "outcome": outcome,
             "reply": to_json(reply),
         }
-        self._log_path.parent.mkdir(parents=True, exist_ok=True)
-        with self._log_path.open("a", encoding="utf-8") as file:
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")

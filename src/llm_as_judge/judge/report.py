@@ -1,4 +1,4 @@
-"""The audit report as JSON, as a table in the terminal, and as a licence to train."""
+"""The audit report as JSON and as tables in the terminal."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from llm_as_judge.errors import AuditError, OutputError
+from llm_as_judge.errors import OutputError
 from llm_as_judge.judge.agreement import Interval
 from llm_as_judge.judge.audit import AuditReport
 from llm_as_judge.types import to_json
 
-__all__ = ["render_report", "require_passing_audit", "write_report"]
-
-_DAY_S = 86400.0
+__all__ = ["render_report", "write_report"]
 
 
 def write_report(report: AuditReport, path: Path) -> None:
@@ -39,33 +37,6 @@ def write_report(report: AuditReport, path: Path) -> None:
         Path(temporary).replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror})") from None
-
-
-def require_passing_audit(path: Path, fingerprint: str, max_age_days: float = 30.0) -> None:
-    """Returns if ``path`` is a fresh passing report of the judge with ``fingerprint``.
-
-    Raises:
-        AuditError: no report, unreadable, of another judge, too old, or not passed; says what to do.
-    """
-    advice = "Run: llm-as-judge audit (or pass --force-unaudited-judge, which is recorded)"
-    try:
-        document = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise AuditError(f"{path}: the judge has no audit report. {advice}") from None
-    except (OSError, ValueError) as error:
-        raise AuditError(f"{path}: not an audit report ({error}). {advice}") from None
-    if not isinstance(document, dict) or not isinstance(document.get("time"), (int, float)):
-        raise AuditError(f"{path}: not an audit report. {advice}")
-    if document.get("fingerprint") != fingerprint:
-        found = document.get("fingerprint")
-        raise AuditError(f"{path}: audit of judge {found}, this one is {fingerprint}. {advice}")
-    age_days = (time.time() - document["time"]) / _DAY_S
-    if not 0 <= age_days <= max_age_days:
-        wanted = f"wanted at most {max_age_days:g}"
-        raise AuditError(f"{path}: the audit is {age_days:.0f} days old, {wanted}. {advice}")
-    if document.get("passed") is not True:
-        missed = ", ".join(map(str, document.get("failures") or ["unknown"]))
-        raise AuditError(f"{path}: the judge failed its audit ({missed}). {advice}")
 
 
 def _shown(interval: Interval) -> str:

@@ -26,6 +26,7 @@ from llm_as_judge.policy.checkpoint import (
 )
 from llm_as_judge.rollout import SamplingOptions, group_metrics
 from llm_as_judge.training.grpo import LossOptions
+from llm_as_judge.training.judge_gate import admit_judge, judge_entry, judge_history
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.types import Group, Rollout
 
@@ -75,6 +76,7 @@ class GRPOTrainer:
         config: Config | None = None,
         run_dir: Path | None = None,
         resume: bool = False,
+        force_unaudited_judge: bool = False,
         view: TrainingView | None = None,
     ) -> None:
         """
@@ -83,11 +85,14 @@ class GRPOTrainer:
             run_dir: folder of metrics and rollouts; default ``logs/train_MODEL_TIME``, or the
                 resumed run's own.
             resume: go on from the latest checkpoint of this model.
+            force_unaudited_judge: train with a judge that has no fresh passing audit; run.json
+                and every checkpoint say so.
         Raises:
             ConfigError: the configuration is wrong, or there is nothing to resume.
         """
         self.config = config or load_config(config_path)
         self._run_dir = run_dir
+        self._force = force_unaudited_judge
         self._view = view or SilentView()
         self._resume_from = self._find_resume() if resume else None
 
@@ -107,19 +112,25 @@ class GRPOTrainer:
         """Run until ``num_steps`` steps are done in all (default: ``training.steps``).
 
         Raises:
-            UserError: something a person can mend (data, model, endpoint, folder).
+            UserError: something a person can mend (data, model, endpoint, folder, a judge that
+                is unaudited or failed its audit).
             TrainingError: the run must not go on; the last checkpoint is intact.
         """
         steps = num_steps or self.config.training.steps
         saved = self._resume_from
         async with AsyncExitStack() as stack:
             problems = problem_file(self.config.data.train_file)
+            standing = await admit_judge(self.config, force=self._force, say=self._view.stage)
             self._view.stage("loading models")
             system = await stack.enter_async_context(
                 open_system(self.config, adapter=saved.folder if saved else None)
             )
             run = _Run(self.config, system, problems, steps)
             log = RunLog(self._folder(saved))
+            earlier = saved.state.get("judges", []) if saved else []
+            first = saved.state["step"] + 1 if saved else 1
+            entry = judge_entry(standing, self.config, step=first, forced=self._force)
+            run.judges = judge_history(earlier, entry)
             run.start(log, saved)
             self._view.stage(f"run directory {log.folder}")
             checkpoint = saved.folder if saved else None
@@ -185,6 +196,7 @@ class _Run:
             ),
         )
         self.step = 0
+        self.judges: list[dict[str, Any]] = []
 
     def start(self, log: RunLog, saved: SavedState | None) -> None:
         """Write what the run is made of; load what a checkpoint holds."""
@@ -197,7 +209,8 @@ class _Run:
             if paid:
                 self._ledger.restore(paid)
         log.write_config(self._config.model_dump(mode="json"))
-        log.write_facts(self._system.facts())
+        log.write_facts({**self._system.facts(), "judges": self.judges})
+        self._system.bench.judge.log_calls(log.folder / "judge_calls.jsonl")
 
     async def one_step(self, log: RunLog, view: TrainingView) -> dict[str, float]:
         training, started = self._config.training, time.perf_counter()
@@ -272,6 +285,7 @@ class _Run:
             "ledger": self._ledger.snapshot(),
             "run_dir": str(log.folder),
             "base_model": self._config.policy.name,
+            "judges": self.judges,
         }
         return save_checkpoint(
             root,

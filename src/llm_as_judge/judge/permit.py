@@ -1,0 +1,87 @@
+"""May this judge train? What its audit report says, and since when.
+
+A report stands under the judge's fingerprint, so that a judge that has changed in any way has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from llm_as_judge.errors import AuditError
+
+__all__ = ["MAX_AGE_DAYS", "Standing", "report_path", "require_passing_audit", "standing_of"]
+
+MAX_AGE_DAYS = 30.0
+"""Of a report about a language model, which may change behind its name. Rules cannot."""
+_DAY_S = 86400.0
+
+Status = Literal["passed", "failed", "missing", "unreadable", "other_judge", "old"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of a judge: only ``passed`` lets it train."""
+
+    fingerprint: str
+    status: Status
+    reason: str
+    """Why it may not train; empty if it may."""
+    report: str
+    """Path of the report."""
+    report_sha256: str = ""
+
+
+def report_path(results: Path, fingerprint: str) -> Path:
+    """Where ``llm-as-judge audit`` leaves its report, below the folder of results."""
+    return results / "audit" / f"{fingerprint}.json"
+
+
+def standing_of(path: Path, fingerprint: str, max_age_days: float = MAX_AGE_DAYS) -> Standing:
+    """What the report at ``path`` says of the judge with ``fingerprint``."""
+    try:
+        text = path.read_bytes()
+        document = json.loads(text)
+    except FileNotFoundError:
+        return Standing(fingerprint, "missing", "the judge has no audit report", str(path))
+    except (OSError, ValueError) as error:
+        reason = f"not an audit report ({error})"
+        return Standing(fingerprint, "unreadable", reason, str(path))
+    status, reason = _read(document, fingerprint, max_age_days)
+    return Standing(fingerprint, status, reason, str(path), hashlib.sha256(text).hexdigest())
+
+
+def _read(document: Any, fingerprint: str, max_age_days: float) -> tuple[Status, str]:
+    if not isinstance(document, Mapping) or not isinstance(document.get("time"), (int, float)):
+        return "unreadable", "not an audit report"
+    if document.get("fingerprint") != fingerprint:
+        return "other_judge", f"audit of judge {document.get('fingerprint')}, not of {fingerprint}"
+    age_days = (time.time() - document["time"]) / _DAY_S
+    if document.get("mode") != "rules" and not 0 <= age_days <= max_age_days:
+        return "old", f"the audit is {age_days:.0f} days old, wanted at most {max_age_days:g}"
+    if document.get("passed") is not True:
+        missed = ", ".join(map(str, document.get("failures") or ["unknown"]))
+        return "failed", f"the judge failed its audit ({missed})"
+    return "passed", ""
+
+
+def require_passing_audit(standing: Standing, command: str) -> None:
+    """Returns if the judge may train.
+
+    Args:
+        command: that would audit this judge.
+    Raises:
+        AuditError: it may not; says why and what to do.
+    """
+    if standing.status == "passed":
+        return
+    again = "choose another judge" if standing.status == "failed" else f"run: {command}"
+    raise AuditError(
+        f"{standing.report}: {standing.reason}; {again} "
+        "(or train with --force-unaudited-judge, which is recorded in the run and its checkpoints)"
+    )

@@ -1,0 +1,37 @@
+"""Which judges rewarded a policy, and whether one of them was never shown to be fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["judges_of", "unaudited_warning"]
+
+_FILES = ("run.json", "state.json")
+
+
+def judges_of(folder: Path) -> list[dict[str, Any]]:
+    """``judges`` of a run (run.json) or a checkpoint (state.json); empty where none is noted."""
+    for name in _FILES:
+        try:
+            document = json.loads((folder / name).read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        noted = document.get("judges") if isinstance(document, dict) else None
+        if isinstance(noted, list):
+            return [one for one in noted if isinstance(one, dict)]
+    return []
+
+
+def unaudited_warning(judges: Sequence[dict[str, Any]]) -> str | None:
+    """One line for people; None if every judge had passed its audit."""
+    forced = [one for one in judges if one.get("audit") != "passed"]
+    if not forced:
+        return None
+    first = forced[0]
+    return (
+        f"unaudited judge: {first.get('judge')} rewarded from step {first.get('from_step')} on "
+        f"though {first.get('reason')} (--force-unaudited-judge)"
+    )

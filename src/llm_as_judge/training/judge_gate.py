@@ -1,0 +1,87 @@
+"""No judge rewards before it is measured: what ``train`` asks for before it loads a model.
+
+Rules alone are audited on the spot, which takes seconds. A judge with a language model must have
+been audited by ``llm-as-judge audit``; or a person forces it, and then every checkpoint says so.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from llm_as_judge.build import judge_fingerprint
+from llm_as_judge.config import Config
+from llm_as_judge.judge.audit import run_audit
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.permit import Standing, report_path, require_passing_audit, standing_of
+from llm_as_judge.judge.report import write_report
+
+__all__ = ["admit_judge", "audit_command", "judge_entry", "judge_history"]
+
+
+async def admit_judge(
+    config: Config, *, force: bool = False, say: Callable[[str], None] = lambda text: None
+) -> Standing:
+    """How the judge of ``config`` stands; rules without a report are audited now.
+
+    Args:
+        force: return also if the judge may not train.
+        say: told what takes time.
+    Raises:
+        AuditError: unaudited, failed, too old, and not forced. ConfigError: no such model.
+        OutputError: the report cannot be written.
+    """
+    fingerprint = judge_fingerprint(config)
+    path = report_path(config.output.results, fingerprint)
+    standing = standing_of(path, fingerprint)
+    if config.judge.model == "none" and standing.status not in ("passed", "failed"):
+        say("auditing the rules that grade")
+        judge = Judge(f1_threshold=config.judge.qa_f1_threshold)
+        try:
+            write_report(await run_audit(judge, fingerprint, "rules"), path)
+        finally:
+            await judge.aclose()
+        standing = standing_of(path, fingerprint)
+    if not force:
+        require_passing_audit(standing, audit_command(config))
+    return standing
+
+
+def audit_command(config: Config) -> str:
+    """The command that audits the judge of ``config`` and leaves the report where it is sought."""
+    default = Config()
+    usual, judge = (one.judge.model_dump(mode="json") for one in (default, config))
+    changed = [f"judge.{key}={_yaml(value)}" for key, value in judge.items() if value != usual[key]]
+    if config.output.results != default.output.results:
+        changed.append(f"output.results={config.output.results}")
+    return " --set ".join(["llm-as-judge audit", *map(shlex.quote, changed)])
+
+
+def _yaml(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def judge_entry(standing: Standing, config: Config, *, step: int, forced: bool) -> dict[str, Any]:
+    """What run.json and every checkpoint say of the judge from ``step`` on."""
+    return {
+        "from_step": step,
+        "judge": config.judge.model,
+        "fingerprint": standing.fingerprint,
+        "audit": standing.status,
+        "reason": standing.reason,
+        "forced": forced and standing.status != "passed",
+        "report": standing.report,
+        "report_sha256": standing.report_sha256,
+    }
+
+
+def judge_history(
+    earlier: Sequence[Mapping[str, Any]], entry: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The judges of all steps so far: a resumed run cannot forget that one was unaudited."""
+    last = dict(earlier[-1]) if earlier else {}
+    if {**last, "from_step": 0} == {**entry, "from_step": 0}:
+        return [dict(one) for one in earlier]
+    return [*(dict(one) for one in earlier), dict(entry)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ TWO_SETS = ["--set", "data.sets=[gsm8k,squad2]"]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working folder, away from the person's own environment."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
@@ -37,9 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
     for name in ("LLM_AS_JUDGE_CONFIG", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    before = signal.getsignal(signal.SIGTERM)
-    yield tmp_path
-    signal.signal(signal.SIGTERM, before)
+    return tmp_path
 
 
 class Verbs:
@@ -289,6 +287,52 @@ def test_monitor_once_prints_the_newest_run(verb: Verbs) -> None:
 def test_monitor_without_a_run_is_2(verb: Verbs, folder: Path) -> None:
     assert "no run found" in verb.refused("monitor", "--once")
     assert "cannot be read" in verb.refused("monitor", "--once", str(folder))
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_verb_with_one_line_and_its_own_status(
+    verb: Verbs, number: int, status: int
+) -> None:
+    run_folder()
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
+    timer.start()
+    try:
+        code, _, err = verb("monitor", "--every", "20")
+        assert signal.getsignal(signal.SIGTERM) == handlers[signal.SIGTERM]
+    finally:
+        timer.join()
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+    assert code == status
+    assert err.splitlines()[-1] == "stopped; finished rollouts, steps and checkpoints are kept"
+    assert "Traceback" not in err
+
+
+def test_train_without_data_or_in_a_used_folder_is_2_before_anything_is_drawn(
+    verb: Verbs, folder: Path
+) -> None:
+    train = ("train", "--config", "smoke")
+    code, out, err = verb(*train)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert "train_mixed.jsonl: no such file" in err
+    (folder / "data" / "mixed").mkdir(parents=True)
+    (folder / "data" / "mixed" / "train_mixed.jsonl").write_text("")
+    said = verb.refused(*train, "--run-dir", str(run_folder()))
+    assert "logs/run1: holds a run already" in said
+    assert "--resume" in said
+    assert "no checkpoint to resume from" in verb.refused(*train, "--resume")
+    assert "no model 'nosuch'" in verb.refused(*train, "--set", "policy.name=nosuch")
+
+
+def test_a_run_file_that_is_none_is_one_line(verb: Verbs, folder: Path) -> None:
+    run = run_folder()
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"reward/mean": 1.0}\n')
+    said = verb.refused("report", "--run-dir", str(run))
+    assert 'metrics.jsonl:3: no whole number "step" (keys: reward/mean)' in said
 
 
 def test_report_of_a_run_is_a_table_or_markdown(verb: Verbs) -> None:

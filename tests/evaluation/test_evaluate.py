@@ -149,7 +149,17 @@ def test_a_missing_results_file_says_which_command_writes_it(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b"{}", b'{"datasets": {}}', b"\xff\xfe\x00", b"null"],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"datasets": {}}',
+        b'{"datasets": []}',
+        b'{"datasets": [], "overall": {"accuracy": 0.5}}',
+        b"\xff\xfe\x00",
+        b"null",
+    ],
     ids=repr,
 )
 def test_a_broken_results_file_is_a_data_error_that_names_it(

@@ -16,6 +16,7 @@ from llm_as_judge.monitoring.runlog import (
     ROLLOUTS,
     TIMINGS,
     RunLog,
+    is_used,
     newest_run,
     output_errors,
     read_lines,
@@ -137,6 +138,36 @@ def test_a_broken_line_is_named_by_file_and_line(tmp_path: Path, line: str, said
     path.write_text(f'{{"step": 1}}\n{line}\n{{"step": 3}}\n')
     with pytest.raises(DataError, match=rf"metrics\.jsonl:2: {said}"):
         list(read_lines(path))
+
+
+@pytest.mark.parametrize("row", ['{"loss": 1}', '{"step": "2"}', '{"step": null}'])
+def test_a_row_without_a_step_is_named_by_file_and_line(tmp_path: Path, row: str) -> None:
+    log = RunLog(tmp_path)
+    log.step(1, {"time/step_s": 1.0})
+    for name in (METRICS, TIMINGS):
+        text = (tmp_path / name).read_text()
+        (tmp_path / name).write_text(text + row + "\n")
+        for reading in (lambda: read_steps(tmp_path), lambda: log.cut_after(1)):
+            with pytest.raises(DataError, match=rf'{name}:2: no whole number "step"'):
+                reading()
+        (tmp_path / name).write_text(text)
+
+
+def test_a_line_that_is_no_rollout_is_named_by_file_and_line(tmp_path: Path) -> None:
+    RunLog(tmp_path).groups(3, [group(1.5)])
+    with (tmp_path / ROLLOUTS).open("a") as file:
+        file.write('{"step": 3, "domain": "math", "rollout": {"index": 0}}\n')
+    with pytest.raises(DataError, match=r"rollouts\.jsonl:2: not a rollout: Rollout"):
+        list(read_rollouts(tmp_path))
+
+
+@pytest.mark.parametrize("name", [METRICS, ROLLOUTS])
+def test_a_folder_is_used_once_a_step_or_a_rollout_is_in_it(tmp_path: Path, name: str) -> None:
+    log = RunLog(tmp_path)
+    log.write_config({})
+    assert not is_used(tmp_path)
+    (tmp_path / name).write_text("")
+    assert is_used(tmp_path)
 
 
 def test_a_missing_file_and_one_that_is_no_text_are_data_errors(tmp_path: Path) -> None:

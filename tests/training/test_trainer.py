@@ -196,6 +196,13 @@ async def test_a_missing_train_file_is_said_before_any_model_loads(place: Path) 
         await train(place, "no_data")
 
 
+def test_a_folder_that_holds_a_run_is_refused(place: Path) -> None:
+    (place / "run").mkdir()
+    (place / "run" / "metrics.jsonl").write_text('{"step": 1}\n')
+    with pytest.raises(ConfigError, match="run: holds a run already; go on with it by --resume"):
+        GRPOTrainer(config=config(place, "used"), run_dir=place / "run")
+
+
 @pytest.mark.slow
 async def test_too_many_ungraded_rollouts_stop_the_run_and_are_kept(place: Path) -> None:
     ungradable = [Problem(f"gsm8k/train/{n}", "gsm8k", "math", "2 + 2?") for n in range(4)]

@@ -1,6 +1,7 @@
 """The command line: one verb per file group, errors as one line with an exit status.
 
-0 done · 1 failed (endpoint, sandbox, training) · 2 something a person can mend · 3 below a bar.
+0 done · 1 failed (endpoint, sandbox, training) · 2 something a person can mend · 3 below a bar ·
+130 stopped by Ctrl-C · 143 stopped by SIGTERM.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -45,25 +48,47 @@ for register in (
     register(app)
 
 
+class Stopped(SystemExit):
+    """Ctrl-C or SIGTERM. No ``Exception``, so that nothing below takes it for a failure; and no
+    ``KeyboardInterrupt``, which typer would turn into a silent exit."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``llm-as-judge`` and of the scripts that are doors to it."""
-    signal.signal(signal.SIGTERM, _terminated)
     # Threads that spin while they wait starve the embedded server on the same processors; torch
     # reads this when it is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     load_dotenv(Path(".env"))
     try:
-        app(args=arguments)
+        with _signals():
+            app(args=arguments)
     except UserError as error:
         _complain(error, 2)
     except LlmAsJudgeError as error:
         _complain(error, 1)
-    except KeyboardInterrupt:
-        print("interrupted; finished steps and checkpoints are kept", file=sys.stderr)  # noqa: T201
-        sys.exit(130)
+    except Stopped as stop:
+        print("stopped; finished rollouts, steps and checkpoints are kept", file=sys.stderr)  # noqa: T201
+        sys.exit(stop.code)
     except BrokenPipeError:  # the reader of our output went away: nobody to tell
         sys.stderr.close()
         sys.exit(1)
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """Servers and sandboxes are closed on the way out of Ctrl-C and of SIGTERM alike."""
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        numbers.append(signal.SIGINT)  # a shell's background job ignores it, and so do we
+    before = {number: signal.signal(number, _stopped) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _complain(error: Exception, status: int) -> None:
@@ -71,6 +96,5 @@ def _complain(error: Exception, status: int) -> None:
     sys.exit(status)
 
 
-def _terminated(number: int, frame: FrameType | None) -> None:
-    # as after Ctrl-C: servers and sandboxes are closed on the way out
-    raise KeyboardInterrupt
+def _stopped(number: int, frame: FrameType | None) -> None:
+    raise Stopped(number)

@@ -60,6 +60,9 @@ def train(
 ) -> None:
     """Train the policy by GRPO; checkpoints in checkpoints/MODEL/grpo_mixed/step_N."""
     settings = _settings(config, model, device, seed, executor, data_dir, steps, set_)
+    from llm_as_judge.training.preflight import check_before_training
+
+    check_before_training(settings, run_dir=run_dir, resume=resume)  # before torch is loaded
     from llm_as_judge.training.trainer import GRPOTrainer
 
     per_step = settings.training.problems_per_step * settings.training.samples_per_problem

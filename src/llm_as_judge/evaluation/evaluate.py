@@ -23,6 +23,16 @@ from llm_as_judge.rollout import SamplingOptions
 from llm_as_judge.types import Group, Problem, Rollout, to_json
 
 PROBLEMS_AT_ONCE = 16
+SHOWN = (
+    "accuracy",
+    "accuracy_low",
+    "accuracy_high",
+    "strictly_valid",
+    "executed",
+    "calls",
+    "tokens",
+)
+"""Figures that every results file has, of each set and overall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,4 +182,15 @@ def read_results(path: Path) -> Any:
         raise DataError(f"{path}: cannot be read as JSON: {error}") from None
     if not isinstance(data, dict) or not isinstance(data.get("datasets"), list):
         raise DataError(f'{path}: found no "datasets" list; wanted a results file of evaluate')
+    entries = [("overall", data.get("overall"))]
+    for number, row in enumerate(data["datasets"]):
+        named = isinstance(row, dict) and isinstance(row.get("dataset"), str)
+        entries.append((f"datasets[{number}]", row.get("metrics") if named else None))
+    for where, metrics in entries:
+        found = metrics if isinstance(metrics, dict) else {}
+        missing = [n for n in SHOWN if not isinstance(found.get(n), (int, float))]
+        if missing:
+            raise DataError(
+                f"{path}: {where} has no {missing[0]!r}; wanted a whole results file of evaluate"
+            )
     return data

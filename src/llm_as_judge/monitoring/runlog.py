@@ -19,14 +19,14 @@ import errno
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from llm_as_judge.errors import DataError, OutputError
-from llm_as_judge.types import Group, from_json, to_json
+from llm_as_judge.types import Group, Rollout, from_json, to_json
 
 METRICS, TIMINGS, ROLLOUTS = "metrics.jsonl", "timings.jsonl", "rollouts.jsonl"
 LEDGER, BILLS = "ledger.json", "ledger.jsonl"
@@ -101,11 +101,15 @@ class RunLog:
         return data
 
     def cut_after(self, step: int) -> None:
-        """Drop what a killed run had written of later steps: the resumed run writes it anew."""
+        """Drop what a killed run had written of later steps: the resumed run writes it anew.
+
+        Raises:
+            DataError: a line is not a row of a run (``file:line``).
+        """
         for name in (METRICS, TIMINGS, ROLLOUTS):
             path = self.folder / name
             if path.is_file():
-                kept = [row for row in read_lines(path) if row["step"] <= step]
+                kept = [row for row in read_lines(path, "step") if row["step"] <= step]
                 write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
 
     def _append(self, name: str, row: Mapping[str, Any]) -> None:
@@ -164,45 +168,74 @@ def write_text(path: Path, text: str) -> None:
 
 
 # --------------------------------------------------------------------------------------- reading
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path, *numbers: str) -> Iterator[dict[str, Any]]:
     """Rows of a JSONL file; a last line cut off by a kill is left out.
 
+    Args:
+        numbers: fields that every row must have, as a whole number.
     Raises:
-        DataError: the file is missing, or a complete line is not a JSON object (file:line).
+        DataError: the file is missing, or a complete line is not such a row (``file:line``).
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    return
+                yield _row(line, f"{path}:{number}", numbers)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _row(line: bytes, where: str, numbers: Sequence[str]) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: cannot be read: not UTF-8 at byte {error.start}") from None
-    for number, line in enumerate(text.splitlines(keepends=True), start=1):
-        if not line.endswith("\n"):
-            return
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{path}:{number}: not JSON: {error.msg}") from None
-        if not isinstance(row, dict):
-            raise DataError(f"{path}:{number}: found {type(row).__name__}, wanted an object")
-        yield row
+        raise DataError(f"{where}: cannot be read: not UTF-8 at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise DataError(f"{where}: not JSON: {error.msg}") from None
+    if not isinstance(row, dict):
+        raise DataError(f"{where}: found {type(row).__name__}, wanted an object")
+    for name in numbers:
+        if not isinstance(row.get(name), int):
+            keys = ", ".join(sorted(row)[:5]) or "none"
+            raise DataError(
+                f'{where}: no whole number "{name}" (keys: {keys}); '
+                "this is no file of a run: name another folder, or remove that line"
+            )
+    return row
 
 
 def read_steps(folder: Path) -> list[dict[str, Any]]:
-    """Metrics and timings of a run by step, in order."""
-    steps = {row["step"]: row for row in read_lines(folder / METRICS)}
+    """Metrics and timings of a run by step, in order.
+
+    Raises:
+        DataError: a file is missing or broken (``file:line``).
+    """
+    steps = {row["step"]: row for row in read_lines(folder / METRICS, "step")}
     if (folder / TIMINGS).is_file():
-        for row in read_lines(folder / TIMINGS):
+        for row in read_lines(folder / TIMINGS, "step"):
             steps.get(row["step"], {}).update(row)
     return [steps[number] for number in sorted(steps)]
 
 
-def read_rollouts(folder: Path) -> Iterator[tuple[int, str, Any]]:
-    """(step, domain, Rollout) of every line of rollouts.jsonl."""
-    from llm_as_judge.types import Rollout
+def read_rollouts(folder: Path) -> Iterator[tuple[int, str, Rollout]]:
+    """(step, domain, Rollout) of every line of rollouts.jsonl.
 
-    for row in read_lines(folder / ROLLOUTS):
-        yield row["step"], row["domain"], from_json(Rollout, row["rollout"])
+    Raises:
+        DataError: the file is missing or broken (``file:line``).
+    """
+    path = folder / ROLLOUTS
+    for number, row in enumerate(read_lines(path, "step"), start=1):
+        try:
+            rollout: Rollout = from_json(Rollout, row["rollout"])
+            yield row["step"], str(row["domain"]), rollout
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{path}:{number}: not a rollout: {error}") from None
+
+
+def is_used(folder: Path) -> bool:
+    """Whether a run has written steps or rollouts there."""
+    return any((folder / name).is_file() for name in (METRICS, ROLLOUTS))
 
 
 def newest_run(logs: Path) -> Path:

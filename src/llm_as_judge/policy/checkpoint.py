@@ -21,16 +21,17 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 import yaml
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.monitoring.runlog import output_errors, write_text
-from llm_as_judge.policy.model import Policy
+
+if TYPE_CHECKING:  # finding a checkpoint must not wait for torch
+    import torch
+
+    from llm_as_judge.policy.model import Policy
 
 LATEST = "latest"
 
@@ -59,6 +60,8 @@ def save_checkpoint(
     Raises:
         OutputError: the folder cannot be written; what was there before is untouched.
     """
+    from safetensors.torch import save_file
+
     target = root / f"step_{step}"
     with output_errors(target):
         root.mkdir(parents=True, exist_ok=True)
@@ -109,6 +112,9 @@ def load_state(folder: Path) -> SavedState:
     Raises:
         ModelError: a file is missing or broken.
     """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
     try:
         state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
         tensors = load_file(folder / "optimizer.safetensors")

@@ -16,11 +16,10 @@ from typing import Any, Protocol
 from llm_as_judge.build import System, open_system, problem_file, problem_sampler
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.data.files import ProblemFile
-from llm_as_judge.errors import BudgetError, ConfigError, TrainingError
+from llm_as_judge.errors import BudgetError, TrainingError
 from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.policy.checkpoint import (
     SavedState,
-    latest_checkpoint,
     load_state,
     save_checkpoint,
 )
@@ -28,6 +27,7 @@ from llm_as_judge.rollout import SamplingOptions, group_metrics
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.judge_gate import admit_judge, judge_entry, judge_history
 from llm_as_judge.training.learner import Learner, OptimizerOptions
+from llm_as_judge.training.preflight import check_before_training, checkpoint_root
 from llm_as_judge.types import Group, Rollout
 
 
@@ -88,25 +88,20 @@ class GRPOTrainer:
             force_unaudited_judge: train with a judge that has no fresh passing audit; run.json
                 and every checkpoint say so.
         Raises:
-            ConfigError: the configuration is wrong, or there is nothing to resume.
+            DataError: the training file is missing.
+            ConfigError: the configuration is wrong, there is nothing to resume, or ``run_dir``
+                holds another run.
         """
         self.config = config or load_config(config_path)
         self._run_dir = run_dir
         self._force = force_unaudited_judge
         self._view = view or SilentView()
-        self._resume_from = self._find_resume() if resume else None
+        found = check_before_training(self.config, run_dir=run_dir, resume=resume)
+        self._resume_from = load_state(found) if found else None
 
     @property
     def checkpoint_root(self) -> Path:
-        return self.config.output.checkpoints / self.config.policy.name / "grpo_mixed"
-
-    def _find_resume(self) -> SavedState:
-        found = latest_checkpoint(self.checkpoint_root)
-        if found is None:
-            raise ConfigError(
-                f"{self.checkpoint_root}: no checkpoint to resume from; train without --resume"
-            )
-        return load_state(found)
+        return checkpoint_root(self.config)
 
     async def train(self, num_steps: int | None = None) -> TrainingResult:
         """Run until ``num_steps`` steps are done in all (default: ``training.steps``).

@@ -1,0 +1,48 @@
+"""What can be said before a run starts, in a moment: files and folders, without torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llm_as_judge.config import Config, load_models
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.monitoring.runlog import is_used
+from llm_as_judge.policy.checkpoint import latest_checkpoint
+
+
+def checkpoint_root(config: Config) -> Path:
+    """Folder of the checkpoints of this model."""
+    return config.output.checkpoints / config.policy.name / "grpo_mixed"
+
+
+def check_before_training(config: Config, *, run_dir: Path | None, resume: bool) -> Path | None:
+    """Everything that would otherwise be found out after the models have been loaded.
+
+    Returns:
+        The checkpoint to go on from; None for a new run.
+    Raises:
+        DataError: the training file is missing.
+        ConfigError: the model is unknown, there is nothing to resume, or ``run_dir`` already holds
+            a run.
+    """
+    if not config.data.train_file.is_file():
+        raise DataError(
+            f"{config.data.train_file}: no such file; run: llm-as-judge download, then process"
+        )
+    if config.policy.name not in load_models():
+        raise ConfigError(
+            f"policy.name: no model {config.policy.name!r} in models.yaml "
+            f"(known: {', '.join(load_models())})"
+        )
+    if not resume:
+        if run_dir is not None and is_used(run_dir):
+            raise ConfigError(
+                f"{run_dir}: holds a run already; go on with it by --resume, "
+                "or name another folder by --run-dir"
+            )
+        return None
+    root = checkpoint_root(config)
+    found = latest_checkpoint(root)
+    if found is None:
+        raise ConfigError(f"{root}: no checkpoint to resume from; train without --resume")
+    return found

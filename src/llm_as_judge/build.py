@@ -32,7 +32,8 @@ from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import OperatorSettings, operator_docs, registry
 from llm_as_judge.operators.rehearsal import rehearsed_reply
-from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.policy.checkpoint import EXPERIENCE
+from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.sandbox import open_sandbox
@@ -51,6 +52,7 @@ from llm_as_judge.workflow.program import parse_program
 from llm_as_judge.workflow.run import run_program
 
 if TYPE_CHECKING:
+    from llm_as_judge.policy.memory import Memory
     from llm_as_judge.policy.model import Policy
 
 
@@ -103,6 +105,7 @@ class System:
     prompt: PolicyPrompt
     sampler: PolicySampler
     runner: RolloutRunner
+    memory: Memory | None = None
 
     def facts(self) -> dict[str, Any]:
         """What the run was made of, for run.json."""
@@ -119,6 +122,9 @@ class System:
             "isolation": to_json(self.bench.sandbox.isolation),
             "models": _hashes_of_models(config),
         }
+        if self.memory is not None:
+            facts["embedder"] = config.experience.embedder
+            facts["experience_entries"] = len(self.memory.buffer)
         if config.data.train_file.is_file():
             digest = hashlib.sha256(config.data.train_file.read_bytes()).hexdigest()
             facts["train_file_sha256"] = digest
@@ -247,17 +253,13 @@ async def open_system(config: Config, adapter: Path | None = None) -> AsyncItera
     Args:
         adapter: checkpoint folder; None = a fresh adapter, equal to the base model.
     """
-    if config.experience.enabled:
-        raise ConfigError(
-            "experience.enabled: the experience buffer is not there yet; set it false"
-        )
     # Imported here: checking, running and grading programs must not wait for torch.
     from llm_as_judge.policy.model import AdapterSpec, load_policy
     from llm_as_judge.policy.sample import HFSampler
 
     policy = await asyncio.to_thread(
         load_policy,
-        policy_weights(config),
+        model_weights(config, config.policy.name, "policy.name"),
         adapter=adapter
         or AdapterSpec(
             config.policy.lora_rank, config.policy.lora_alpha, config.policy.lora_targets
@@ -269,8 +271,14 @@ async def open_system(config: Config, adapter: Path | None = None) -> AsyncItera
     )
     async with open_workbench(config) as bench:
         reward = config.reward
-        prompt = policy_prompt(config)
         sampler = HFSampler(policy, rows_at_once=config.sampling.rows_at_once)
+        memory = await asyncio.to_thread(open_memory, config, adapter)
+        prompt = policy_prompt(
+            config,
+            memory=memory,
+            count_tokens=lambda messages: len(sampler.prompt_ids(messages)),
+            context_tokens=policy.context_tokens,
+        )
         runner = RolloutRunner(
             prompt=prompt,
             sampler=sampler,
@@ -282,27 +290,71 @@ async def open_system(config: Config, adapter: Path | None = None) -> AsyncItera
             group_draws=config.workflow.group_draws,
             ledger=bench.ledger,
         )
-        yield System(bench, policy, prompt, sampler, runner)
+        yield System(bench, policy, prompt, sampler, runner, memory)
 
 
-def policy_weights(config: Config) -> Path:
-    """The policy's weights, fetched if they are not on this machine."""
-    entries = load_models()
-    if config.policy.name not in entries:
-        raise ConfigError(
-            f"policy.name: no model {config.policy.name!r} in models.yaml "
-            f"(known: {', '.join(entries)})"
-        )
-    return fetch(entries[config.policy.name], config.output.cache_dir())
+def policy_prompt(
+    config: Config,
+    *,
+    memory: Memory | None = None,
+    count_tokens: CountTokens | None = None,
+    context_tokens: int | None = None,
+) -> PolicyPrompt:
+    """Layer 1.
 
-
-def policy_prompt(config: Config) -> PolicyPrompt:
+    Args:
+        context_tokens: tokens that the policy's context holds, prompt and program together.
+    """
+    sampling = config.sampling
+    room = context_tokens - sampling.max_new_tokens if context_tokens else None
     return PolicyPrompt(
         config_dir() / "prompts" / "policy",
-        config.sampling.form,
-        {domain: operator_docs(domain, config.sampling.prompt_style) for domain in DOMAINS},
-        problem_chars=config.sampling.problem_chars,
+        sampling.form,
+        {domain: operator_docs(domain, sampling.prompt_style) for domain in DOMAINS},
+        problem_chars=sampling.problem_chars,
+        memory=memory,
+        count_tokens=count_tokens,
+        max_tokens=min((n for n in (sampling.max_prompt_tokens, room) if n), default=None),
     )
+
+
+def open_memory(config: Config, adapter: Path | None = None) -> Memory | None:
+    """The experience buffer, if the configuration has one: a checkpoint's own where it holds one,
+    else that of ``experience.folder``.
+
+    Raises:
+        ModelError: the embedder's weights cannot be had.
+        ConfigError: entries of another program form.
+    """
+    experience = config.experience
+    if not experience.enabled:
+        return None
+    # Imported here: torch, and the sentence model, only where the buffer is used.
+    from llm_as_judge.policy.embed import SentenceEmbedder
+    from llm_as_judge.policy.experience import ExperienceBuffer
+    from llm_as_judge.policy.memory import Memory
+
+    saved = adapter / EXPERIENCE if adapter else None
+    return Memory(
+        ExperienceBuffer(threshold=experience.reward_threshold, size=experience.buffer_size),
+        SentenceEmbedder(
+            model_weights(config, experience.embedder, "experience.embedder"), experience.embedder
+        ),
+        form=config.sampling.form,
+        folder=experience.folder or config.data.data_dir / "experience_buffer",
+        start=saved if saved and saved.is_dir() else None,
+        top_k=experience.top_k,
+        retrieval=experience.retrieval,
+        example_chars=experience.example_chars,
+    )
+
+
+def model_weights(config: Config, name: str, key: str) -> Path:
+    """Weights of the models.yaml entry that ``key`` names, fetched if they are not here yet."""
+    entries = load_models()
+    if name not in entries:
+        raise ConfigError(f"{key}: no model {name!r} in models.yaml (known: {', '.join(entries)})")
+    return fetch(entries[name], config.output.cache_dir())
 
 
 def problem_file(path: Path) -> ProblemFile:

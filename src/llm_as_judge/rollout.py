@@ -11,6 +11,7 @@ one rollout, and its siblings go on.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -108,9 +109,10 @@ class RolloutRunner:
             on_rollout: called as each rollout ends, for progress (its reward is not yet set).
         """
         started = time.perf_counter()
+        prompts_P = await asyncio.to_thread(self._prompt.write, problems_P)
         completions_P_K = await asyncio.to_thread(
             self._sampler.sample,
-            [self._prompt.messages(problem) for problem in problems_P],
+            [prompt.messages for prompt in prompts_P],
             samples_per_problem,
             temperature=sampling.temperature,
             max_new_tokens=sampling.max_new_tokens,
@@ -122,7 +124,7 @@ class RolloutRunner:
             for problem, completions in zip(problems_P, completions_P_K, strict=True)
         )
         self.times = StageTimes(sampled - started, time.perf_counter() - sampled)
-        return groups
+        return [replace(g, prompt=p.facts) for g, p in zip(groups, prompts_P, strict=True)]
 
     async def _group(
         self,
@@ -219,6 +221,7 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "executor/shared_calls": _mean([sum(c.cached for c in e.calls) for e in executed]),
         "executor/saved_share": _saved_share(groups),
     }
+    metrics.update(prompt_metrics(groups))
     for failure in filter(None, (r.failure for r in rollouts)):
         kind = f"rollout/failed/{failure.stage}_{failure.kind}"
         metrics[kind] = metrics.get(kind, 0.0) + 1 / count
@@ -235,6 +238,32 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
         for part in rewards[0].parts:
             metrics[f"reward/{part}"] = _mean([reward.parts[part].score for reward in rewards])
     return metrics
+
+
+def prompt_metrics(groups: Sequence[Group]) -> dict[str, float]:
+    """What prompts showed, per prompt, and how much of them is computed once.
+
+    ``prompt/shared`` is the share of prompt tokens, counted once for each group, that stand in a
+    beginning which another prompt of the step has too and are therefore not computed again.
+    """
+    prompts = sorted(g.rollouts[0].completion.prompt_ids for g in groups if g.rollouts)
+    tokens = sum(map(len, prompts))
+    again = sum(_common_beginning(a, b) for a, b in itertools.pairwise(prompts))
+    facts = [g.prompt for g in groups]
+    return {
+        "prompt/tokens": tokens / len(prompts) if prompts else 0.0,
+        "prompt/shared": again / tokens if tokens else 0.0,
+        "prompt/examples": _mean([f.examples for f in facts]),
+        "prompt/retrieved": _mean([len(f.retrieved) for f in facts]),
+        "prompt/examples_dropped": _mean([f.examples_dropped for f in facts]),
+        "prompt/cut": _mean([float(f.cut_characters > 0) for f in facts]),
+        "prompt/cut_characters": _mean([f.cut_characters for f in facts]),
+    }
+
+
+def _common_beginning(left: Sequence[int], right: Sequence[int]) -> int:
+    longest = min(len(left), len(right))
+    return next((i for i in range(longest) if left[i] != right[i]), longest)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import types as _types
 import typing
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -28,6 +28,7 @@ __all__ = [
     "Completion",
     "Diagnostic",
     "Domain",
+    "Embedder",
     "Execution",
     "ExecutionStatus",
     "Failure",
@@ -40,6 +41,7 @@ __all__ = [
     "PolicySampler",
     "Problem",
     "Program",
+    "PromptFacts",
     "Reward",
     "RewardPart",
     "Rollout",
@@ -272,11 +274,26 @@ class Rollout:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptFacts:
+    """What a prompt showed besides rules and operators."""
+
+    examples: int = 0
+    """Solved problems shown, retrieved ones among them."""
+    retrieved: tuple[str, ...] = ()
+    """Ids of the problems whose programs came from the experience buffer."""
+    examples_dropped: int = 0
+    """Left out because the prompt would not have fitted the context."""
+    cut_characters: int = 0
+    """Of the problem's text that the policy did not see; the workflow gets all of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """K rollouts of one problem."""
 
     problem: Problem
     rollouts: tuple[Rollout, ...]
+    prompt: PromptFacts = PromptFacts()
 
     @property
     def scored(self) -> tuple[Rollout, ...]:
@@ -462,6 +479,23 @@ class PolicySampler(Protocol):
         seed: int,
     ) -> list[list[Completion]]:
         """(P, K) completions. ``temperature == 0`` is greedy."""
+        ...
+
+
+# ------------------------------------------------------------------------------ seam: embedder
+class Embedder(Protocol):
+    """Texts to vectors whose cosine says how alike the texts are."""
+
+    @property
+    def name(self) -> str:
+        """Of the model: vectors of two models must not be compared."""
+        ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector of unit length for each text. May be called from several threads."""
         ...
 
 

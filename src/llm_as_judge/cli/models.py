@@ -73,7 +73,9 @@ def pull(
 
     settings, entries = load_config(config, model=model), load_models()
     if not names:
-        used = (settings.policy.name, settings.executor.model, settings.judge.model)
+        used = [settings.policy.name, settings.executor.model, settings.judge.model]
+        if settings.experience.enabled:
+            used.append(settings.experience.embedder)
         names = [name for name in dict.fromkeys(used) if name in entries]
     for name in names:
         if name not in entries:

@@ -49,6 +49,12 @@ class SamplingConfig(Section):
     problem_chars: int = Field(
         2000, ge=100, description="Longest problem text in the policy's prompt; cuts are marked."
     )
+    max_prompt_tokens: int | None = Field(
+        None,
+        ge=64,
+        description="Longest prompt: a longer one loses examples, then a part of the problem, both "
+        "counted. Default: what the model's context leaves beside max_new_tokens.",
+    )
     rows_at_once: int = Field(64, ge=1, description="Programs decoded together at most.")
     prompt_style: Literal["full", "short"] = Field(
         "full", description="Operator documentation in the prompt: full, or one line each."
@@ -140,11 +146,25 @@ class ExperienceConfig(Section):
     """Memory of good programs, shown to the policy as examples."""
 
     enabled: bool = Field(
-        False, description="Show retrieved programs in the prompt. Not there yet: true is refused."
+        False, description="Keep good programs, and show retrieved ones in the prompt."
     )
     reward_threshold: Number = Field(8.0, description="Total reward from which a program is kept.")
     buffer_size: int = Field(100, ge=1, description="Programs kept per domain.")
     top_k: int = Field(3, ge=0, description="Examples shown.")
+    retrieval: Literal["fixed_per_step", "per_problem"] = Field(
+        "fixed_per_step",
+        description="`fixed_per_step`: problems of one domain in a step share their examples, which "
+        "are then computed once; `per_problem`: each problem gets its own nearest ones.",
+    )
+    embedder: str = Field(
+        "all-minilm-l6-v2", description="Entry of models.yaml: the sentence model of the search."
+    )
+    folder: Path | None = Field(
+        None, description="Where the buffer lies; default DATA_DIR/experience_buffer."
+    )
+    example_chars: int = Field(
+        300, ge=40, description="Longest problem text of a retrieved example; cuts are marked."
+    )
 
 
 class TrainingConfig(Section):

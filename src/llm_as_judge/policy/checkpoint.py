@@ -8,6 +8,7 @@
             optimizer.safetensors   AdamW moments
             state.json              step, schedule, data cursor, policy version
             config.yaml             the resolved configuration
+            experience/             the experience buffer, where the run has one
 
 A checkpoint is written under a temporary name and renamed, so a kill at any moment leaves the
 one before it in place.
@@ -34,6 +35,8 @@ if TYPE_CHECKING:  # finding a checkpoint must not wait for torch
     from llm_as_judge.policy.model import Policy
 
 LATEST = "latest"
+EXPERIENCE = "experience"
+"""Folder of the experience buffer inside a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,12 @@ def save_checkpoint(
     tensors: Mapping[str, torch.Tensor],
     config: Mapping[str, Any],
     keep: int,
+    experience: Mapping[str, str] | None = None,
 ) -> Path:
     """Write ``root/step_N``, point ``latest`` at it, remove all but the ``keep`` last written.
 
+    Args:
+        experience: file name -> content, written under ``experience/``; None = no such folder.
     Raises:
         OutputError: the folder cannot be written; what was there before is untouched.
     """
@@ -72,6 +78,10 @@ def save_checkpoint(
             save_file(dict(tensors), partial / "optimizer.safetensors")
             write_text(partial / "state.json", json.dumps(state, indent=2, sort_keys=True) + "\n")
             write_text(partial / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False))
+            if experience is not None:
+                (partial / EXPERIENCE).mkdir()
+                for name, text in experience.items():
+                    write_text(partial / EXPERIENCE / name, text)
             if target.exists():
                 shutil.rmtree(target)
             partial.replace(target)

@@ -69,6 +69,12 @@ class Policy:
         ids = eos if isinstance(eos, list) else [eos]
         return frozenset(i for i in [*ids, self.tokenizer.eos_token_id] if i is not None)
 
+    @property
+    def context_tokens(self) -> int | None:
+        """Positions the model has, prompt and completion together; None = it does not say."""
+        found = getattr(self.base.config, "max_position_embeddings", None)
+        return int(found) if found else None
+
     def adapter_parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
         return [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
 

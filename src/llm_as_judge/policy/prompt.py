@@ -1,23 +1,28 @@
 """Layer 1: the prompt the policy sees. Operator documentation, rules, examples, then the problem.
 
-What is equal for all problems comes first, so that sampling and training compute it once.
-Templates are data (config/prompts/policy/FORM.yaml) and are filled in one pass over known
+What is equal for all problems comes first, so that sampling and training compute it once: of the
+examples, the shipped ones stand before those that come from the experience buffer. A prompt that is
+too long for the context loses examples from the front, and only then a part of the problem's
+text; both are counted (``PromptFacts``) and the cut is marked in the text. Templates are data (config/prompts/policy/FORM.yaml) and are filled in one pass over known
 placeholders: braces and markers inside a problem stay as they are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.types import Domain, Message, Problem
+from llm_as_judge.types import Domain, Message, Problem, PromptFacts
 
+LEAST_CHARS = 40
+"""A problem is never cut to fewer characters."""
 PLACEHOLDER = re.compile(r"<<([a-z_]+)>>")
 
 
@@ -26,6 +31,8 @@ class Example(BaseModel):
 
     problem: str
     program: str
+    problem_id: str = ""
+    """Of an example that comes from the experience buffer."""
 
 
 class Template(BaseModel):
@@ -36,8 +43,28 @@ class Template(BaseModel):
     examples: Mapping[Domain, tuple[Example, ...]] = {}
 
 
+class ExampleSource(Protocol):
+    """Where examples other than the shipped ones come from."""
+
+    @property
+    def top_k(self) -> int:
+        """Examples in a prompt at most, shipped ones among them."""
+        ...
+
+    def examples(self, problems_P: Sequence[Problem]) -> list[tuple[Example, ...]]: ...
+
+
+CountTokens = Callable[[Sequence[Message]], int]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPrompt:
+    messages: list[Message]
+    facts: PromptFacts
+
+
 class PolicyPrompt:
-    """Makes the messages for one problem."""
+    """Makes the messages for the problems of a step."""
 
     def __init__(
         self,
@@ -46,32 +73,102 @@ class PolicyPrompt:
         docs: Mapping[Domain, str],
         *,
         problem_chars: int = 600,
+        examples: bool = True,
+        memory: ExampleSource | None = None,
+        count_tokens: CountTokens | None = None,
+        max_tokens: int | None = None,
     ) -> None:
         """
         Args:
             folder: holds FORM.yaml.
             docs: for each domain the text that replaces <<operators>>.
             problem_chars: longest problem text shown; the workflow itself gets all of it.
+            examples: False = without the shipped examples.
+            memory: its examples take the places that it has (``top_k``) from the back; shipped
+                ones fill the rest.
+            count_tokens: tokens of a prompt as the sampler makes them.
+            max_tokens: greatest number of them; None = no limit.
         Raises:
             ConfigError: template missing or not of the expected form.
         """
         self._template = _load(folder / f"{form}.yaml")
         self._docs = docs
         self._problem_chars = problem_chars
+        self._shipped = self._template.examples if examples else {}
+        self._memory = memory
+        self._count = count_tokens
+        self._max_tokens = max_tokens
 
     def messages(self, problem: Problem) -> list[Message]:
-        template = self._template
-        docs = self._docs[problem.domain]
-        turns = [Message("system", fill(template.system, {"operators": docs}))]
-        for example in template.examples.get(problem.domain, ()):
-            asked = {"domain": problem.domain, "problem": example.problem}
+        """Of one problem; see :meth:`write`."""
+        return self.write([problem])[0].messages
+
+    def write(self, problems_P: Sequence[Problem]) -> list[WrittenPrompt]:
+        """The prompts of a step's problems, which may share retrieved examples.
+
+        Raises:
+            ConfigError: rules and operators alone leave no room for the problem.
+        """
+        retrieved_P = self._memory.examples(problems_P) if self._memory else None
+        return [
+            self._fitted(problem, self._examples(problem, retrieved_P[p] if retrieved_P else ()))
+            for p, problem in enumerate(problems_P)
+        ]
+
+    def _examples(self, problem: Problem, retrieved: tuple[Example, ...]) -> tuple[Example, ...]:
+        shipped = tuple(self._shipped.get(problem.domain, ()))
+        if self._memory is None or not retrieved:
+            return shipped
+        return shipped[: max(0, self._memory.top_k - len(retrieved))] + retrieved
+
+    def _fitted(self, problem: Problem, examples: tuple[Example, ...]) -> WrittenPrompt:
+        chars = min(self._problem_chars, len(problem.statement()))
+        for left in range(len(examples) + 1):
+            shown = examples[left:]
+            if self._fits(messages := self._messages(problem, shown, chars)):
+                return _written(messages, problem, shown, left, chars)
+        low, high = LEAST_CHARS, chars  # greatest number of characters that fits, by halving
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._fits(self._messages(problem, (), middle)):
+                low = middle
+            else:
+                high = middle - 1
+        if not self._fits(messages := self._messages(problem, (), low)):
+            raise ConfigError(
+                f"the prompt without examples and with {low} characters of the problem is longer "
+                f"than {self._max_tokens} tokens; raise sampling.max_prompt_tokens, lower "
+                "sampling.max_new_tokens or set sampling.prompt_style=short"
+            )
+        return _written(messages, problem, (), len(examples), low)
+
+    def _fits(self, messages: Sequence[Message]) -> bool:
+        if self._count is None or self._max_tokens is None:
+            return True
+        return self._count(messages) <= self._max_tokens
+
+    def _messages(self, problem: Problem, examples: Sequence[Example], chars: int) -> list[Message]:
+        template, domain = self._template, problem.domain
+        turns = [Message("system", fill(template.system, {"operators": self._docs[domain]}))]
+        for example in examples:
+            asked = {"domain": domain, "problem": example.problem}
             turns.append(Message("user", fill(template.user, asked)))
             turns.append(Message("assistant", f"```python\n{example.program}\n```"))
-        text = shorten(problem.statement(), self._problem_chars)
-        turns.append(
-            Message("user", fill(template.user, {"domain": problem.domain, "problem": text}))
-        )
+        asked = {"domain": domain, "problem": shorten(problem.statement(), chars)}
+        turns.append(Message("user", fill(template.user, asked)))
         return turns
+
+
+def _written(
+    messages: list[Message], problem: Problem, shown: Sequence[Example], dropped: int, chars: int
+) -> WrittenPrompt:
+    facts = PromptFacts(
+        examples=len(shown),
+        retrieved=tuple(e.problem_id for e in shown if e.problem_id),
+        examples_dropped=dropped,
+        cut_characters=max(0, len(problem.statement()) - chars),
+    )
+    return WrittenPrompt(messages, facts)
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

@@ -226,6 +226,8 @@ class _Run:
         view.stage(f"step {step}: update")
         metrics = group_metrics(groups)
         metrics.update(self._learner.update(groups, temperature=self._config.sampling.temperature))
+        if self._system.memory is not None:
+            metrics.update(self._system.memory.remember(step, groups))
         times = self._system.runner.times
         metrics["time/sample_s"] = times.sample_s
         metrics["time/execute_and_grade_s"] = times.execute_and_grade_s
@@ -290,4 +292,5 @@ class _Run:
             tensors=tensors,
             config=self._config.model_dump(mode="json"),
             keep=self._config.training.keep_checkpoints,
+            experience=self._system.memory.files() if self._system.memory else None,
         )

@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers import (
+    BertConfig,
+    BertModel,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
 
 # Tiny matrices: a second thread costs more than it gives, and on a busy machine far more.
 torch.set_num_threads(1)
@@ -73,6 +79,26 @@ def tiny_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _fit(model, tokenizer)
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Safetensors folder of a sentence model of random weights."""
+    folder = tmp_path_factory.mktemp("tiny_encoder")
+    tokenizer = byte_tokenizer()
+    torch.manual_seed(0)
+    BertModel(
+        BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+    ).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

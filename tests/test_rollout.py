@@ -20,6 +20,7 @@ from llm_as_judge.types import (
     ChatModel,
     ChatRequest,
     Completion,
+    Domain,
     Execution,
     Failure,
     Group,
@@ -27,6 +28,7 @@ from llm_as_judge.types import (
     OperatorCall,
     Problem,
     Program,
+    PromptFacts,
     Reward,
     RewardPart,
     Rollout,
@@ -326,7 +328,8 @@ def by_hand() -> list[Group]:
         Rollout(CAPITAL.id, 2, completion("c", 2), clean, ok, right, scored(6.0)),
         Rollout(CAPITAL.id, 3, completion("?", 2), Program("?", ""), Execution("malformed"), wrong),
     )
-    return [Group(SUM, math), Group(CAPITAL, qa)]
+    one, two = PromptFacts(3, ("x/1",)), PromptFacts(2, (), examples_dropped=1, cut_characters=30)
+    return [Group(SUM, math, one), Group(CAPITAL, qa, two)]
 
 
 WANTED = {
@@ -346,6 +349,14 @@ WANTED = {
     "executor/shared_calls": (5 * 2 + 1 + 0) / 7,
     # asked: math 4 + 4 + 2, qa 4 + 4 + 4; paid: half of those of the first a and b of each group
     "executor/saved_share": 1 - (2 + 1 + 2 + 2) / 22,
+    # both prompts are the one token 1: the second need not be computed
+    "prompt/tokens": 1,
+    "prompt/shared": 1 / 2,
+    "prompt/examples": (3 + 2) / 2,
+    "prompt/retrieved": (1 + 0) / 2,
+    "prompt/examples_dropped": (0 + 1) / 2,
+    "prompt/cut": 1 / 2,
+    "prompt/cut_characters": 30 / 2,
     "accuracy/all": 3 / 6,
     "accuracy/math": 2 / 3,
     "accuracy/qa": 1 / 3,
@@ -370,6 +381,36 @@ def test_accuracy_is_of_verdicts_and_missing_where_nothing_was_graded() -> None:
     found = group_metrics([Group(SUM, (nothing,))])
     assert not [name for name in found if name.startswith(("accuracy", "reward"))]
     assert found["rollout/not_graded"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("prompts", "shared"),
+    [
+        ([(1, 2, 3)], 0),
+        ([(1, 2, 3), (4, 2, 3)], 0),
+        ([(1, 2, 3), (1, 2, 4, 5)], 2 / 7),
+        ([(9, 1), (1, 2, 3), (9, 1, 4), (1, 2, 4), (1, 5, 5)], (2 + 2 + 1) / 14),
+    ],
+    ids=["one", "nothing", "a beginning", "two families"],
+)
+def test_shared_prompt_tokens_are_those_that_need_no_second_computation(
+    prompts: list[tuple[int, ...]], shared: float
+) -> None:
+    groups = []
+    for prompt_ids in prompts:
+        written = Completion(prompt_ids, (1,), (-1.0,), "a", "stop")
+        groups.append(Group(SUM, (Rollout(SUM.id, 0, written, Program("a", "a", hash="a")),)))
+    assert group_metrics(groups)["prompt/shared"] == pytest.approx(shared)
+
+
+async def test_a_group_says_what_its_prompt_showed(tmp_path: Path) -> None:
+    (tmp_path / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
+    docs: dict[Domain, str] = {"math": "m", "qa": "q", "code": "c"}
+    cutting = PolicyPrompt(tmp_path, "body", docs, problem_chars=3)
+    groups = await runner(cutting, WrittenSampler("4"), CountingRun()).groups(
+        [SUM, CAPITAL], 1, SAMPLING, seed=0
+    )
+    assert [g.prompt.cut_characters for g in groups] == [len("2 + 2?") - 3, len("Capital?") - 3]
 
 
 def test_no_rollouts_have_no_metrics() -> None:

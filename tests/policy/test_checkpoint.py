@@ -153,3 +153,19 @@ def test_a_root_that_is_a_file_is_an_output_error(tmp_path: Path, policy: Policy
     (tmp_path / "root").write_text("in the way")
     with pytest.raises(OutputError, match="cannot be written"):
         save(tmp_path / "root", 1, policy)
+
+
+def test_the_experience_buffer_lies_in_the_checkpoint(tmp_path: Path, policy: Policy) -> None:
+    target = save_checkpoint(
+        tmp_path,
+        1,
+        policy,
+        state={},
+        tensors=TENSORS,
+        config={},
+        keep=1,
+        experience={"math.jsonl": "{}\n"},
+    )
+    assert [p.name for p in (target / "experience").iterdir()] == ["math.jsonl"]
+    assert (target / "experience" / "math.jsonl").read_text() == "{}\n"
+    assert not (save(tmp_path, 2, policy) / "experience").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from llm_as_judge.config import config_dir
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.policy.prompt import PolicyPrompt, fill, shorten
-from llm_as_judge.types import Domain, Problem
+from llm_as_judge.policy.prompt import Example, PolicyPrompt, fill, shorten
+from llm_as_judge.types import Domain, Message, Problem, PromptFacts
 from llm_as_judge.workflow.program import parse_program
 
 SHIPPED = config_dir() / "prompts" / "policy"
@@ -89,6 +90,94 @@ def test_a_long_problem_is_cut_with_a_mark(tmp_path: Path) -> None:
     prompt = PolicyPrompt(tmp_path, "body", DOCS, problem_chars=100)
     last = prompt.messages(Problem("g/1", "g", "qa", "q" * 250))[-1].content
     assert "[... 150 characters left out ...]" in last
+
+
+# ----------------------------------------------------------- retrieved examples, and what must fit
+class Source:
+    """Gives every problem the same examples."""
+
+    def __init__(self, *programs: str, top_k: int = 2) -> None:
+        self.top_k = top_k
+        self.shown = tuple(Example(problem=f"as {p}", program=p, problem_id=p) for p in programs)
+
+    def examples(self, problems_P: Sequence[Problem]) -> list[tuple[Example, ...]]:
+        return [self.shown] * len(problems_P)
+
+
+def shown_programs(messages: Sequence[Message]) -> list[str]:
+    return [m.content.split("\n")[1] for m in messages if m.role == "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "shown"),
+    [
+        ((), ["shipped 1", "shipped 2"]),
+        (("x",), ["shipped 1", "x"]),
+        (("x", "y"), ["x", "y"]),
+    ],
+    ids=["none", "one", "all"],
+)
+def test_retrieved_examples_take_places_from_the_back(
+    tmp_path: Path, retrieved: tuple[str, ...], shown: list[str]
+) -> None:
+    (tmp_path / "body.yaml").write_text(
+        "system: s\nuser: <<problem>>\nexamples: {math: [{problem: p, program: shipped 1}, "
+        "{problem: q, program: shipped 2}]}"
+    )
+    prompt = PolicyPrompt(tmp_path, "body", DOCS, memory=Source(*retrieved))
+    written = prompt.write([Problem("g/1", "g", "math", "p?")])[0]
+    assert shown_programs(written.messages) == shown
+    assert written.facts == PromptFacts(2, retrieved)
+
+
+def test_the_shipped_examples_can_be_left_out(tmp_path: Path) -> None:
+    (tmp_path / "body.yaml").write_text(TEMPLATE)
+    prompt = PolicyPrompt(tmp_path, "body", DOCS, examples=False)
+    assert [m.role for m in prompt.messages(Problem("g/1", "g", "math", "p"))] == ["system", "user"]
+
+
+def characters(messages: Sequence[Message]) -> int:
+    return sum(len(m.content) for m in messages)
+
+
+def limited(tmp_path: Path, most: int) -> PolicyPrompt:
+    (tmp_path / "body.yaml").write_text("system: system\nuser: <<problem>>\n")
+    source = Source("far", "near")
+    return PolicyPrompt(
+        tmp_path, "body", DOCS, memory=source, count_tokens=characters, max_tokens=most
+    )
+
+
+# system 6, "as far" 6, far's program 17, "as near" 7, near's 18 characters
+@pytest.mark.parametrize(
+    ("most", "facts"),
+    [
+        (154, PromptFacts(2, ("far", "near"))),
+        (153, PromptFacts(1, ("near",), 1)),
+        (131, PromptFacts(1, ("near",), 1)),
+        (130, PromptFacts(0, (), 2)),
+        (106, PromptFacts(0, (), 2)),
+        # 34 characters of mark, 60 of the problem
+        (100, PromptFacts(0, (), 2, cut_characters=40)),
+    ],
+)
+def test_examples_leave_from_the_front_and_the_problem_is_cut_last(
+    tmp_path: Path, most: int, facts: PromptFacts
+) -> None:
+    written = limited(tmp_path, most).write([Problem("g/1", "g", "math", "q" * 100)])[0]
+    assert written.facts == facts
+    assert characters(written.messages) <= most
+    assert ("characters left out" in written.messages[-1].content) == bool(facts.cut_characters)
+
+
+def test_rules_that_leave_no_room_for_the_problem_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"longer than 60 tokens; raise sampling\.max_prompt"):
+        limited(tmp_path, 60).messages(Problem("g/1", "g", "math", "q" * 100))
+
+
+def test_a_short_problem_is_never_cut(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="longer than 8 tokens"):
+        limited(tmp_path, 8).messages(Problem("g/1", "g", "math", "2 + 2?"))
 
 
 def test_a_missing_template_is_a_config_error(tmp_path: Path) -> None:

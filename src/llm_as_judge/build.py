@@ -87,6 +87,7 @@ class Workbench:
             executor=executor,
             sandbox=self.sandbox,
             limits=run_limits(self.config),
+            enhancements=None if executing.enhance else (),
             settings=OperatorSettings(
                 max_tokens=executing.max_tokens,
                 temperature=executing.temperature,
@@ -312,6 +313,7 @@ def policy_prompt(
         sampling.form,
         {domain: operator_docs(domain, sampling.prompt_style) for domain in DOMAINS},
         problem_chars=sampling.problem_chars,
+        examples=sampling.examples,
         memory=memory,
         count_tokens=count_tokens,
         max_tokens=min((n for n in (sampling.max_prompt_tokens, room) if n), default=None),

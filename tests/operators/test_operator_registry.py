@@ -149,6 +149,16 @@ def test_docs_name_each_operator_of_the_domain_with_its_keys() -> None:
     assert len(math.splitlines()) == 7
 
 
+def test_docs_of_style_calls_are_statements_that_can_be_copied() -> None:
+    text = operator_docs("math", "calls")
+    assert (
+        'draft = await answer_generate(input=problem)  # -> draft["thought"], draft["answer"]. '
+        in text
+    )
+    for line in text.splitlines():
+        compile(f"async def f():\n    {line}", "docs", "exec")
+
+
 def test_every_operator_is_shown_in_some_domain_with_its_own_call_in_the_example() -> None:
     for entry in registry().values():
         assert entry.description.domains

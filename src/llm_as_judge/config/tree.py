@@ -56,9 +56,12 @@ class SamplingConfig(Section):
         "counted. Default: what the model's context leaves beside max_new_tokens.",
     )
     rows_at_once: int = Field(64, ge=1, description="Programs decoded together at most.")
-    prompt_style: Literal["full", "short"] = Field(
-        "full", description="Operator documentation in the prompt: full, or one line each."
+    prompt_style: Literal["full", "short", "calls"] = Field(
+        "full",
+        description="Operator documentation in the prompt: `full`; `short`: one line each; `calls`: "
+        "one statement each that can be copied, with the values to read.",
     )
+    examples: bool = Field(True, description="Show the shipped examples in the prompt.")
 
 
 class ExecutorConfig(Section):
@@ -74,6 +77,11 @@ class ExecutorConfig(Section):
         0.7, ge=0, description="Of repeated draws (the second and later equal call of a rollout)."
     )
     max_tokens: int = Field(2048, ge=1, description="Tokens of one operator reply at most.")
+    enhance: bool = Field(
+        True,
+        description="Layer 2: add the lines of config/prompts/operators/enhancements.yaml that fit "
+        "operator, domain and executor; the `notes` of each call name them.",
+    )
     concurrency: int = Field(64, ge=1, description="Requests in flight at most.")
     context_tokens: int = Field(4096, ge=256, description="Embedded server: tokens a slot holds.")
     slots: int = Field(8, ge=1, description="Embedded server: requests served at once.")

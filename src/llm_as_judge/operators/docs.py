@@ -12,26 +12,36 @@ __all__ = ["operator_docs"]
 
 def operator_docs(
     domain: Domain,
-    style: Literal["full", "short"] = "full",
+    style: Literal["full", "short", "calls"] = "full",
     operators: Registry | None = None,
 ) -> str:
     """The operators of a domain as text.
 
     Args:
         style: ``short``: one line each, ``call -> result keys``, for small models; ``full``: with
-            class name, summary, arguments, keys, greatest number of executor calls and an example.
+            class name, summary, arguments, keys, greatest number of executor calls and an example;
+            ``calls``: one line each that can be copied: a whole statement and the values to read.
     """
     entries = [
         entry for entry in (operators or registry()).values() if domain in entry.description.domains
     ]
     if style == "short":
         return "\n".join(_line(entry) for entry in entries)
+    if style == "calls":
+        return "\n".join(_statement(entry) for entry in entries)
     return "\n\n".join(_paragraph(entry) for entry in entries)
 
 
 def _line(entry: OperatorEntry) -> str:
     keys = ", ".join(f'"{key}"' for key in entry.empty)
     return f"{entry.description.call} -> {{{keys}}}  # {entry.description.summary}"
+
+
+def _statement(entry: OperatorEntry) -> str:
+    example = entry.description.example
+    name = example.partition(" = ")[0]
+    values = ", ".join(f'{name}["{key}"]' for key in entry.empty)
+    return f"{example}  # -> {values}. {entry.description.summary}"
 
 
 def _paragraph(entry: OperatorEntry) -> str:

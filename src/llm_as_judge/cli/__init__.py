@@ -19,6 +19,7 @@ from dotenv import load_dotenv
 from rich.console import Console
 
 from llm_as_judge.cli.data import register as register_data
+from llm_as_judge.cli.evaluating import register as register_evaluating
 from llm_as_judge.cli.grading import register as register_grading
 from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
@@ -40,6 +41,7 @@ for register in (
     register_data,
     register_models,
     register_learning,
+    register_evaluating,
     register_watching,
     register_programs,
     register_serving,

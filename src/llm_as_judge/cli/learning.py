@@ -1,9 +1,8 @@
-"""train, evaluate: runs that need the policy."""
+"""train: the run that makes a policy."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,17 +13,15 @@ from llm_as_judge.cli.options import (
     DataDirOption,
     DeviceOption,
     ExecutorOption,
-    JsonOption,
     ModelOption,
     SeedOption,
     SetOption,
     console,
-    status_console,
     warn_of_judges,
 )
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.monitoring.judges import judges_of
-from llm_as_judge.monitoring.live import ProgressView, results_table, step_table
+from llm_as_judge.monitoring.live import ProgressView, step_table
 from llm_as_judge.monitoring.runlog import read_steps
 
 
@@ -32,7 +29,6 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: llm-as-judge train --config embedded --set training.steps=20")(
         train
     )
-    app.command(epilog="Example: llm-as-judge evaluate --config embedded --untrained")(evaluate)
 
 
 def train(
@@ -81,66 +77,6 @@ def train(
     warn_of_judges(judges_of(result.run_dir))
 
 
-def evaluate(
-    config: ConfigOption = None,
-    model: ModelOption = None,
-    device: DeviceOption = None,
-    seed: SeedOption = None,
-    executor: ExecutorOption = None,
-    data_dir: DataDirOption = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option("--checkpoint", help="Adapter folder; default: the model's latest."),
-    ] = None,
-    untrained: Annotated[
-        bool, typer.Option("--untrained", help="The base model without an adapter.")
-    ] = False,
-    limit: Annotated[
-        int | None, typer.Option("--limit", help="Problems of each set (a seeded sample).")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Results go to NAME_results.json; default MODEL.")
-    ] = None,
-    set_: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Accuracy of a policy on the held-out test files, with intervals."""
-    settings = _settings(config, model, device, seed, executor, data_dir, None, set_, limit=limit)
-    from llm_as_judge.build import open_system
-    from llm_as_judge.errors import ModelError
-    from llm_as_judge.evaluation.evaluate import (
-        evaluate as run_evaluation,
-    )
-    from llm_as_judge.evaluation.evaluate import (
-        read_results,
-        test_problems,
-        write_results,
-    )
-    from llm_as_judge.policy.checkpoint import latest_checkpoint
-
-    root = settings.output.checkpoints / settings.policy.name / "grpo_mixed"
-    adapter = None if untrained else checkpoint or latest_checkpoint(root)
-    if adapter is None and not untrained:
-        raise ModelError(f"{root}: no checkpoint; train first, or evaluate --untrained")
-    count = sum(len(problems) for problems, _ in test_problems(settings).values())
-
-    async def job(view: ProgressView) -> Path:
-        async with open_system(settings, adapter=adapter) as system:
-            result = await run_evaluation(settings, system, on_rollout=view.rollout)
-        label = name or settings.policy.name + ("_untrained" if untrained else "")
-        return write_results(result, settings, adapter, label)
-
-    with ProgressView(status_console, count) as view:
-        path = asyncio.run(job(view))
-    data = read_results(path)
-    if as_json:
-        print(json.dumps(data))  # noqa: T201
-        return
-    console.print(results_table({"untrained" if untrained else str(adapter): data}))
-    console.print(f"results  {path}", highlight=False)
-    warn_of_judges(data["judges"])
-
-
 def _settings(
     config: str | None,
     model: str | None,
@@ -150,14 +86,12 @@ def _settings(
     data_dir: Path | None,
     steps: int | None,
     overrides: list[str] | None,
-    limit: int | None = None,
 ) -> Config:
     flags: dict[str, Any] = {
         "policy.device": device,
         "training.seed": seed,
         "training.steps": steps,
         "executor.model": executor,
-        "evaluation.limit_per_set": limit,
         "data.data_dir": data_dir,
     }
     if data_dir is not None:

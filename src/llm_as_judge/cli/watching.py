@@ -37,7 +37,7 @@ def report(
     ] = False,
 ) -> None:
     """Results side by side, and the steps of a run."""
-    from llm_as_judge.evaluation.evaluate import read_results
+    from llm_as_judge.evaluation.layout import read_results
 
     if run_dir is not None:
         steps = read_steps(run_dir)

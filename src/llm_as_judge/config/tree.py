@@ -251,8 +251,16 @@ class DataConfig(Section):
 class EvaluationConfig(Section):
     """Measuring a policy on held-out problems."""
 
-    limit_per_set: int | None = Field(None, ge=1, description="Problems of each test set.")
-    temperature: Number = Field(0.0, ge=0, description="0 = greedy, one program a problem.")
+    limit_per_set: int | None = Field(
+        None, ge=1, description="Problems of each test set: a seeded, stratified sample."
+    )
+    sets: tuple[str, ...] | None = Field(
+        None, description="Test sets; default: data.sets. `mixed` is the test mix."
+    )
+    samples: int = Field(1, ge=1, description="Rollouts of each problem, for pass@k.")
+    temperature: Number = Field(
+        0.0, ge=0, description="Of the policy; 0 = greedy, which wants evaluation.samples = 1."
+    )
 
 
 class OutputConfig(Section):

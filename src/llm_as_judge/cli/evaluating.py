@@ -1,0 +1,270 @@
+"""evaluate, regrade: held-out figures of policies and baselines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from llm_as_judge.cli.options import (
+    ConfigOption,
+    DataDirOption,
+    DeviceOption,
+    ExecutorOption,
+    JsonOption,
+    ModelOption,
+    SeedOption,
+    SetOption,
+    console,
+    status_console,
+    warn_of_judges,
+)
+from llm_as_judge.config import Config, load_config
+from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.monitoring.live import ProgressView, results_table
+
+if TYPE_CHECKING:
+    from llm_as_judge.evaluation.entrants import Entrant
+    from llm_as_judge.evaluation.records import EvaluationRecord
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: llm-as-judge evaluate --config embedded --policy cot --limit 5")(
+        evaluate
+    )
+    app.command(
+        epilog="Example: llm-as-judge regrade results/evaluation/cot_results.json --rules-only"
+    )(regrade)
+
+
+def evaluate(
+    config: ConfigOption = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    seed: SeedOption = None,
+    executor: ExecutorOption = None,
+    data_dir: DataDirOption = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            "--baseline",
+            help="untrained, a checkpoint folder, FILE.py, a folder of math.py, qa.py, code.py, "
+            "or a baseline: direct, cot, self_consistency, program_of_thought, hand_crafted, "
+            "random. Default: the model's latest checkpoint.",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="Same as --policy CHECKPOINT.")
+    ] = None,
+    untrained: Annotated[
+        bool, typer.Option("--untrained", help="Same as --policy untrained.")
+    ] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", help="Problems of each set: a seeded, stratified sample."),
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option("--samples", help="Rollouts of each problem, for pass@k.")
+    ] = None,
+    match: Annotated[
+        Path | None,
+        typer.Option(
+            "--match",
+            help="self_consistency: as many votes as meet the tokens of this results file; wants "
+            "the results of cot and direct beside it.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="Results go to NAME_results.json; default: the policy's name."),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run again what is already on disk; it is put aside.")
+    ] = False,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Accuracy and official metrics on the held-out test files, with intervals.
+
+    Every finished rollout is kept: the same command again runs only what is missing.
+    """
+    settings = _settings(config, model, device, seed, executor, data_dir, limit, samples, set_)
+    from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
+    from llm_as_judge.evaluation.results import write_results
+
+    spec = _policy(policy, checkpoint, untrained, settings)
+    entrant = _entrant(spec, settings, match)
+    record = begin_evaluation(settings, entrant, name or _name(spec, settings), fresh=fresh)
+    _announce(record)
+    missing = len(record.missing())
+
+    async def job(view: ProgressView) -> None:
+        await run_evaluation(record, entrant, view.rollout)
+
+    if missing:
+        try:
+            with ProgressView(status_console, missing) as view:
+                asyncio.run(job(view))
+        finally:
+            path = write_results(record, record.folder.parent.parent)
+    else:
+        path = write_results(record, record.folder.parent.parent)
+    _show(path, record.plan.name, as_json)
+    _complain_of_failures(record)
+
+
+def regrade(
+    results: Annotated[
+        Path, typer.Argument(help="Results file, or folder results/evaluation/NAME/HASH.")
+    ],
+    rules_only: Annotated[
+        bool, typer.Option("--rules-only", help="No LLM judge; needs no model.")
+    ] = False,
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="Judge model; default: that of the evaluation.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Of the new results; default NAME_regraded.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Grade saved executions again; runs no policy and no executor."""
+    from llm_as_judge.evaluation.records import EvaluationRecord
+    from llm_as_judge.evaluation.regrade import regrade as run_regrade
+    from llm_as_judge.evaluation.results import write_results
+
+    if rules_only and judge is not None:
+        raise ConfigError("give --rules-only or --judge, not both")
+    record = EvaluationRecord.read(results)
+    folder = record.folder.parent.parent
+    count = sum(len(group.rollouts) for group in record.groups())
+    with ProgressView(status_console, count) as view:
+        new, changes = asyncio.run(
+            run_regrade(
+                record,
+                folder,
+                name or f"{record.plan.name}_regraded",
+                "none" if rules_only else judge,
+                view.rollout,
+            )
+        )
+    path = write_results(new, folder)
+    _show(path, new.plan.name, as_json)
+    status_console.print(f"{len(changes)} of {count} verdicts changed", highlight=False)
+    for change in changes[:20]:
+        before = change.before.correct if change.before else None
+        after = change.after.correct if change.after else None
+        rule = change.after.rule if change.after else ""
+        line = f"  {change.problem_id}  {before} -> {after}  {rule}"
+        status_console.print(line, markup=False, highlight=False)
+
+
+# ------------------------------------------------------------------------------------------ parts
+def _settings(
+    config: str | None,
+    model: str | None,
+    device: str | None,
+    seed: int | None,
+    executor: str | None,
+    data_dir: Path | None,
+    limit: int | None,
+    samples: int | None,
+    overrides: list[str] | None,
+) -> Config:
+    flags: dict[str, Any] = {
+        "policy.device": device,
+        "training.seed": seed,
+        "executor.model": executor,
+        "evaluation.limit_per_set": limit,
+        "evaluation.samples": samples,
+        "data.data_dir": data_dir,
+    }
+    if data_dir is not None:
+        flags["data.train_file"] = data_dir / "mixed" / "train_mixed.jsonl"
+    return load_config(config, model=model, overrides=overrides or (), flags=flags)
+
+
+def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settings: Config) -> str:
+    given = [
+        text
+        for text in (policy, str(checkpoint) if checkpoint else None, "untrained" * untrained)
+        if text
+    ]
+    if len(given) > 1:
+        raise ConfigError(f"give one policy, not {' and '.join(given)}")
+    if given:
+        if checkpoint is not None and not checkpoint.is_dir():
+            raise ModelError(f"{checkpoint}: no such checkpoint folder")
+        return given[0]
+    from llm_as_judge.policy.checkpoint import latest_checkpoint
+
+    root = settings.output.checkpoints / settings.policy.name / "grpo_mixed"
+    latest = latest_checkpoint(root)
+    if latest is None:
+        raise ModelError(f"{root}: no checkpoint; train first, or evaluate --untrained")
+    return str(latest)
+
+
+def _entrant(spec: str, settings: Config, match: Path | None) -> Entrant:
+    from llm_as_judge.evaluation.baselines import find_entrant, matching_votes
+    from llm_as_judge.evaluation.evaluate import results_folder
+
+    most = settings.workflow.max_worst_case_calls
+    votes = matching_votes(match, results_folder(settings), most) if match else None
+    return find_entrant(spec, settings, votes)
+
+
+def _name(spec: str, settings: Config) -> str:
+    """MODEL for a checkpoint, MODEL_untrained, else the name of baseline, file or folder."""
+    path = Path(spec)
+    if spec == "untrained":
+        return f"{settings.policy.name}_untrained"
+    if (path / "state.json").is_file():
+        return settings.policy.name
+    return path.stem
+
+
+def _announce(record: EvaluationRecord) -> None:
+    plan = record.plan
+    for planned in plan.sets:
+        seen = planned.seen_in_training
+        overlap = f", {seen} of them also in the training mix" if seen else ""
+        line = f"{planned.name:14} {planned.sample}{overlap}"
+        status_console.print(line, markup=False, highlight=False)
+    total, missing = len(plan.ids) * plan.samples, len(record.missing())
+    if missing < total:
+        line = f"{total - missing} of {total} rollouts are on disk: {record.folder}"
+        status_console.print(line, markup=False, highlight=False)
+
+
+def _show(path: Path, heading: str, as_json: bool) -> None:
+    from llm_as_judge.evaluation.layout import read_results
+
+    data = read_results(path)
+    if as_json:
+        print(json.dumps(data))  # noqa: T201
+        return
+    console.print(results_table({heading: data}))
+    console.print(f"results  {path}", highlight=False, soft_wrap=True)
+    warn_of_judges(data["judges"])
+
+
+def _complain_of_failures(record: EvaluationRecord) -> None:
+    """Our own failures are no figures: say so, and end with 1 where they are many."""
+    failures = [r.failure for g in record.groups() for r in g.rollouts if r.failure]
+    if not failures:
+        return
+    status_console.print(
+        f"{len(failures)} rollouts failed by our fault, not the policy's; the first: "
+        f"{failures[0].message}. The same command runs them again",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    allowed = record.config.judge.max_ungraded_share
+    if len(failures) > allowed * len(record.plan.ids) * record.plan.samples:
+        raise typer.Exit(1)

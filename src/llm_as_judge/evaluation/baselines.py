@@ -1,0 +1,149 @@
+"""The entrants by name: baselines of ``workflows/``, one's own programs, checkpoints.
+
+direct · cot · self_consistency · program_of_thought · hand_crafted    workflows/NAME/DOMAIN.py
+random                  a random valid workflow for each problem
+untrained, CHECKPOINT   the policy without and with its adapter
+FILE.py, FOLDER         a program for all domains, or FOLDER/DOMAIN.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import llm_as_judge
+from llm_as_judge.build import DOMAINS
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.evaluation.entrants import Entrant, FixedProgram, ModelEntrant, ProgramEntrant
+from llm_as_judge.evaluation.layout import read_results
+from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
+from llm_as_judge.types import Domain
+from llm_as_judge.workflow.program import parse_program
+
+UNTRAINED, RANDOM, VOTING = "untrained", "random", "self_consistency"
+_VOTES = re.compile(r"^VOTES = \d+$", re.MULTILINE)
+_VOTE_OF: Mapping[Domain, str] = {"math": "cot", "qa": "cot", "code": "direct"}
+"""By domain the baseline that is one vote of self-consistency."""
+
+
+def workflows_dir() -> Path:
+    """The folder of shipped workflows: the checkout's, or the wheel's."""
+    package = Path(llm_as_judge.__file__).resolve().parent
+    checkout = package.parents[1] / "workflows"
+    return checkout if (checkout / "direct").is_dir() else package / "_workflows"
+
+
+def baseline_names() -> list[str]:
+    """Every name that ``--policy`` knows beside files and checkpoints."""
+    return [*sorted(p.name for p in workflows_dir().iterdir() if p.is_dir()), RANDOM]
+
+
+def find_entrant(spec: str, config: Config, votes: Mapping[Domain, int] | None = None) -> Entrant:
+    """The entrant that ``spec`` names.
+
+    Args:
+        votes: of self-consistency, by domain; see :func:`matching_votes`.
+    Raises:
+        ConfigError: there is no such entrant, or one of its programs does not pass the check.
+    """
+    if votes and spec != VOTING:
+        raise ConfigError(f"--match sets the votes of {VOTING}, and the policy is {spec}")
+    if spec == UNTRAINED:
+        return ModelEntrant(UNTRAINED, None)
+    if spec == RANDOM:
+        most = config.workflow.max_worst_case_calls
+        samplers = {domain: RandomPrograms(domain, most) for domain in DOMAINS}
+        return ProgramEntrant(RANDOM, samplers, grammar(), form="body")
+    path = Path(spec)
+    if spec in baseline_names():
+        return _written(spec, _texts(workflows_dir() / spec), config, votes or {})
+    if path.suffix == ".py":
+        return _written(spec, dict.fromkeys(DOMAINS, _text(path)), config, {})
+    if (path / "adapter_config.json").is_file() or (path / "state.json").is_file():
+        return ModelEntrant(spec, path)
+    if path.is_dir() and (texts := _texts(path)):
+        return _written(spec, texts, config, {})
+    raise ConfigError(
+        f"--policy {spec!r}: wanted {UNTRAINED}, {', '.join(baseline_names())}, a checkpoint "
+        "folder, a program FILE.py, or a folder of math.py, qa.py, code.py"
+    )
+
+
+def _texts(folder: Path) -> dict[Domain, str]:
+    files = {domain: folder / f"{domain}.py" for domain in DOMAINS}
+    return {domain: _text(path) for domain, path in files.items() if path.is_file()}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from None
+
+
+def _written(
+    label: str, texts: Mapping[Domain, str], config: Config, votes: Mapping[Domain, int]
+) -> ProgramEntrant:
+    chosen = {
+        d: _VOTES.sub(f"VOTES = {votes[d]}", t) if d in votes else t for d, t in texts.items()
+    }
+    for domain, text in chosen.items():
+        _check(
+            label,
+            domain,
+            text,
+            config.workflow.max_worst_case_calls,
+            one=len(set(texts.values())) == 1,
+        )
+    contents = "\0".join(f"{domain}\0{text}" for domain, text in sorted(chosen.items()))
+    samplers = {domain: FixedProgram(text) for domain, text in chosen.items()}
+    return ProgramEntrant(label, samplers, contents)
+
+
+def _check(label: str, domain: Domain, text: str, max_calls: int, one: bool) -> None:
+    """A program with findings would score 0 and look like a weak one: it is refused instead."""
+    program = parse_program(text, domain, "class", max_calls=max_calls)
+    if program.runnable:
+        return
+    finding = program.diagnostics[0]
+    where = label if one else f"{label}/{domain}.py"
+    raise ConfigError(
+        f"{where}:{finding.line}: {finding.code} {finding.message}; "
+        f"run: llm-as-judge check {where} --domain {domain}"
+    )
+
+
+# ------------------------------------------------------------------------------ equal token budget
+def matching_votes(target: Path, folder: Path, most_calls: int) -> dict[Domain, int]:
+    """Votes by domain that cost self-consistency about the tokens a problem of ``target``.
+
+    The price of a vote is what the results of `cot` (math, qa) and `direct` (code) in ``folder``
+    say; a vote among code solutions costs one call more, which is left out.
+
+    Raises:
+        DataError: a results file is missing.
+    """
+    wanted = read_results(target)["domains"]
+    votes: dict[Domain, int] = {}
+    for domain in DOMAINS:
+        if domain not in wanted:
+            continue
+        price = _tokens(folder / f"{_VOTE_OF[domain]}_results.json", domain)
+        most = most_calls - (1 if domain == "code" else 0)
+        votes[domain] = max(1, min(most, round(float(wanted[domain]["tokens"]) / price)))
+    return votes
+
+
+def _tokens(path: Path, domain: Domain) -> float:
+    found: Any = read_results(path)["domains"].get(domain)
+    if not found or not found["tokens"]:
+        name = path.name.removesuffix("_results.json")
+        raise DataError(
+            f"{path}: no tokens of {domain}; run: llm-as-judge evaluate --policy {name}"
+        )
+    return float(found["tokens"])

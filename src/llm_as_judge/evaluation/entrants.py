@@ -1,0 +1,253 @@
+"""Who is evaluated: a policy model, or programs that are written already (the baselines).
+
+All of them go through :class:`RolloutRunner`: a baseline is a policy that always writes the same
+program, so executor, rows, sandbox and judge are the same by construction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol
+
+from llm_as_judge.build import DOMAINS, Workbench, open_system, open_workbench, policy_prompt
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.reward import RewardOptions
+from llm_as_judge.rollout import RolloutRunner, SamplingOptions
+from llm_as_judge.types import Completion, Domain, Message, PolicySampler, Problem, Program, Rollout
+from llm_as_judge.workflow.program import parse_program
+
+PROGRAMS_AT_ONCE = 16
+"""Problems whose programs a model writes together; their runs then go on together."""
+
+Keep = Callable[[Rollout], None]
+Attempt = Callable[[Sequence[tuple[Problem, int]], Keep], Awaitable[None]]
+"""Makes the rollouts of the wanted (problem, number) pairs; gives each to ``keep`` as it ends."""
+
+
+class Entrant(Protocol):
+    """One row of the table."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def domains(self) -> frozenset[Domain]:
+        """What it has programs for; problems of other domains are left out."""
+        ...
+
+    @property
+    def adapter(self) -> Path | None:
+        """Of a checkpoint."""
+        ...
+
+    def identity(self) -> Mapping[str, str]:
+        """Hashes of what decides the programs, beside the configuration.
+
+        Raises:
+            UserError: a file of it is missing or does not fit.
+        """
+        ...
+
+    def check(self, config: Config) -> None:
+        """
+        Raises:
+            UserError: the configuration does not fit it; found before anything is started.
+        """
+        ...
+
+    def open(self, config: Config) -> AbstractAsyncContextManager[Attempt]:
+        """Start what it needs; everything is closed on the way out."""
+        ...
+
+
+# ----------------------------------------------------------------------------------- policy model
+@dataclass(frozen=True, slots=True)
+class ModelEntrant:
+    """The base model with a saved adapter, or with none."""
+
+    label: str
+    adapter: Path | None
+
+    @property
+    def domains(self) -> frozenset[Domain]:
+        return frozenset(DOMAINS)
+
+    def identity(self) -> Mapping[str, str]:
+        if self.adapter is None:
+            return {"adapter": "none"}
+        return {"adapter": _digest(_bytes(self.adapter / "adapter_model.safetensors"))}
+
+    def check(self, config: Config) -> None:
+        if self.adapter is not None:
+            check_base_model(self.adapter, config.policy.name)
+        if config.evaluation.samples > 1 and config.evaluation.temperature == 0:
+            raise ConfigError(
+                f"evaluation.samples: {config.evaluation.samples} programs at temperature 0 are "
+                "all the same; set evaluation.temperature above 0"
+            )
+
+    @asynccontextmanager
+    async def open(self, config: Config) -> AsyncIterator[Attempt]:
+        async with open_system(config, adapter=self.adapter) as system:
+
+            async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
+                sampling = SamplingOptions(
+                    config.evaluation.temperature, config.sampling.max_new_tokens
+                )
+                pairs = {(problem.id, index) for problem, index in wanted}
+                problems = list({problem.id: problem for problem, _ in wanted}.values())
+                for start in range(0, len(problems), PROGRAMS_AT_ONCE):
+                    await system.runner.groups(
+                        problems[start : start + PROGRAMS_AT_ONCE],
+                        config.evaluation.samples,
+                        sampling,
+                        seed=config.training.seed * 1_000_003 + start,
+                        on_rollout=lambda r: keep(r) if (r.problem_id, r.index) in pairs else None,
+                    )
+
+            yield attempt
+
+
+def check_base_model(adapter: Path, policy: str) -> None:
+    """
+    Raises:
+        ModelError: the checkpoint is not one, or belongs to another base model.
+    """
+    try:
+        state = json.loads((adapter / "state.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{adapter}: no state.json; wanted a checkpoint folder step_N") from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{adapter / 'state.json'}: cannot be read: {error}") from None
+    base = state.get("base_model") if isinstance(state, dict) else None
+    if base != policy:
+        raise ModelError(
+            f"{adapter}: an adapter of {base}, and the policy is {policy}; give --model {base}"
+        )
+
+
+# --------------------------------------------------------------------------------------- programs
+class FixedProgram:
+    """A policy that writes the same text for every problem."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def sample(
+        self,
+        prompts_P: list[list[Message]],
+        samples_per_prompt: int,
+        *,
+        temperature: float,
+        max_new_tokens: int,
+        seed: int,
+    ) -> list[list[Completion]]:
+        # no ids: no model wrote it, so it costs the policy no tokens
+        written = Completion((), (), (), self._text, "stop")
+        return [[written] * samples_per_prompt for _ in prompts_P]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEntrant:
+    """Programs that are written already: one sampler for each domain."""
+
+    label: str
+    samplers: Mapping[Domain, PolicySampler]
+    contents: str
+    """What decides the programs: their texts, or the grammar they are drawn from."""
+    form: Literal["class", "body"] = "class"
+
+    @property
+    def domains(self) -> frozenset[Domain]:
+        return frozenset(self.samplers)
+
+    @property
+    def adapter(self) -> Path | None:
+        return None
+
+    def identity(self) -> Mapping[str, str]:
+        return {"programs": _digest(self.contents.encode())}
+
+    def check(self, config: Config) -> None:
+        if config.evaluation.samples > 1 and config.executor.temperature == 0:
+            raise ConfigError(
+                f"evaluation.samples: {config.evaluation.samples} runs of one program with a "
+                "greedy executor are all the same; set executor.temperature above 0"
+            )
+
+    @asynccontextmanager
+    async def open(self, config: Config) -> AsyncIterator[Attempt]:
+        async with open_workbench(config) as bench:
+
+            async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
+                parts: dict[tuple[int, Domain], list[Problem]] = defaultdict(list)
+                for problem, number in wanted:
+                    parts[number, problem.domain].append(problem)
+                for (number, domain), problems in parts.items():
+                    # each number has executor draws of its own: samples must be independent
+                    runner = program_runner(
+                        _reseeded(bench, number), self.samplers[domain], self.form
+                    )
+                    await runner.groups(
+                        problems,
+                        1,
+                        SamplingOptions(0.0, config.sampling.max_new_tokens),
+                        seed=config.training.seed + number,
+                        on_rollout=_numbered(keep, number),
+                    )
+
+            yield attempt
+
+
+def _numbered(keep: Keep, number: int) -> Keep:
+    return lambda rollout: keep(replace(rollout, index=number))
+
+
+def program_runner(
+    bench: Workbench, sampler: PolicySampler, form: Literal["class", "body"] = "class"
+) -> RolloutRunner:
+    """The runner of training and evaluation over programs that ``sampler`` writes."""
+    config = bench.config
+
+    def parse(text: str, problem: Problem) -> Program:
+        return parse_program(
+            text, problem.domain, form, max_calls=config.workflow.max_worst_case_calls
+        )
+
+    return RolloutRunner(
+        prompt=policy_prompt(config),
+        sampler=sampler,
+        parse=parse,
+        run=bench.run,
+        executor=bench.executor,
+        judge=bench.judge,
+        reward=RewardOptions(**config.reward.model_dump()),
+        group_draws=config.workflow.group_draws,
+        ledger=bench.ledger,
+    )
+
+
+def _reseeded(bench: Workbench, number: int) -> Workbench:
+    training = bench.config.training
+    other = training.model_copy(update={"seed": training.seed + number})
+    return replace(bench, config=bench.config.model_copy(update={"training": other}))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelError(
+            f"{path}: cannot be read: {error.strerror}; wanted a checkpoint folder step_N"
+        ) from None

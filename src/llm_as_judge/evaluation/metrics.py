@@ -1,0 +1,153 @@
+"""Figures of an evaluation: accuracy and official metrics with intervals, shares, what it cost.
+
+Accuracy is over graded rollouts and comes from verdicts; what was not graded is counted beside
+it. Several samples of one problem are averaged first: the problem is the unit of every interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from llm_as_judge.evaluation.official import SPAN_SETS, official_scores
+from llm_as_judge.evaluation.statistics import bootstrap, pass_at_k, wilson
+from llm_as_judge.types import Group, Rollout
+
+Metrics = dict[str, float | None]
+"""Shares in 0..1, means per rollout; None = not known."""
+
+_SHARES = {
+    "executed": "ok",
+    "timeout": "timeout",
+    "crashed": "crashed",
+    "rejected": "rejected",
+    "malformed": "malformed",
+    "empty": "no_answer",
+}
+_PASS_AT = (1, 2, 5, 10, 20, 50, 100)
+
+
+def is_graded(rollout: Rollout) -> bool:
+    return rollout.verdict is not None and rollout.verdict.correct is not None
+
+
+def is_correct(rollout: Rollout) -> bool:
+    return rollout.verdict is not None and rollout.verdict.correct is True
+
+
+def problem_accuracy(group: Group) -> float | None:
+    """Share of right among the graded rollouts of one problem; None where none was graded."""
+    graded = [is_correct(r) for r in group.rollouts if is_graded(r)]
+    return fmean(graded) if graded else None
+
+
+def set_metrics(groups: Sequence[Group]) -> Metrics:
+    """Everything there is to say of some problems with their rollouts."""
+    return {**_accuracy(groups), **_shares(groups), **_cost(groups), **_official(groups)}
+
+
+def _accuracy(groups: Sequence[Group]) -> Metrics:
+    values = [a for group in groups if (a := problem_accuracy(group)) is not None]
+    graded = [r for group in groups for r in group.rollouts if is_graded(r)]
+    correct = sum(map(is_correct, graded))
+    low, high = bootstrap(values) if values else (0.0, 1.0)
+    metrics: Metrics = {
+        "accuracy": fmean(values) if values else 0.0,
+        "accuracy_low": low,
+        "accuracy_high": high,
+        "bootstrap_low": low,
+        "bootstrap_high": high,
+        "correct": float(correct),
+        "graded": float(len(graded)),
+    }
+    if all(len(group.rollouts) <= 1 for group in groups):
+        # the better of the two for shares of few problems, but it needs single samples
+        metrics["accuracy_low"], metrics["accuracy_high"] = wilson(correct, len(graded))
+    scores = [r.verdict.score for r in graded if r.verdict and r.verdict.score is not None]
+    if scores:
+        metrics["score"] = fmean(scores)
+    return metrics
+
+
+def _shares(groups: Sequence[Group]) -> Metrics:
+    rollouts = [r for group in groups for r in group.rollouts]
+    count = max(1, len(rollouts))
+    executions = [r.execution for r in rollouts if r.execution]
+    failed = sum(r.failure is not None for r in rollouts)
+    return {
+        "not_graded": float(sum(not is_graded(r) for r in rollouts)),
+        "failed": float(failed),
+        "strictly_valid": sum(r.program.strictly_valid for r in rollouts) / count,
+        "repaired": sum(bool(r.program.repairs) for r in rollouts) / count,
+        **{
+            name: sum(e.status == status for e in executions) / count
+            for name, status in _SHARES.items()
+        },
+    }
+
+
+def _cost(groups: Sequence[Group]) -> Metrics:
+    """Means per rollout; ``policy_tokens`` are prompt and program of the policy itself."""
+    rollouts = [r for group in groups for r in group.rollouts]
+    count = max(1, len(rollouts))
+    executions = [r.execution for r in rollouts if r.execution]
+    costs = [e.cost_usd for e in executions]
+    known = [cost for cost in costs if cost is not None]
+    written = [len(r.completion.prompt_ids) + len(r.completion.token_ids) for r in rollouts]
+    return {
+        "calls": sum(e.llm_calls for e in executions) / count,
+        "tokens": sum(e.tokens for e in executions) / count,
+        "policy_tokens": sum(written) / count,
+        "cost_usd": sum(known) / count if len(known) == len(costs) else None,
+        "seconds": sum(e.seconds for e in executions) / count,
+    }
+
+
+def _official(groups: Sequence[Group]) -> Metrics:
+    """EM and F1 where all problems are of one span set; pass@k for code."""
+    datasets = {group.problem.dataset for group in groups}
+    if len(datasets) == 1 and datasets <= SPAN_SETS:
+        return _spans(groups)
+    if groups and all(group.problem.domain == "code" for group in groups):
+        return _passes(groups)
+    return {}
+
+
+def _spans(groups: Sequence[Group]) -> Metrics:
+    """Means over problems, in all and of those with and without an answer."""
+    scored = [(bool(g.problem.answers), s) for g in groups if (s := _mean_scores(g))]
+    metrics: Metrics = {}
+    for name in ("em", "f1"):
+        values = [scores[name] for _, scores in scored]
+        if values:
+            metrics[name] = fmean(values)
+            metrics[f"{name}_low"], metrics[f"{name}_high"] = bootstrap(values)
+    if groups[0].problem.dataset == "hotpotqa":
+        return metrics
+    for prefix, answerable in (("has_answer", True), ("no_answer", False)):
+        part = [scores for has, scores in scored if has is answerable]
+        metrics[f"{prefix}_problems"] = float(len(part))
+        for name in ("em", "f1"):
+            metrics[f"{prefix}_{name}"] = fmean(s[name] for s in part) if part else None
+    return metrics
+
+
+def _mean_scores(group: Group) -> Mapping[str, float]:
+    scores = [official_scores(group.problem, r) for r in group.rollouts if is_graded(r)]
+    return {name: fmean(s[name] for s in scores) for name in ("em", "f1")} if scores else {}
+
+
+def _passes(groups: Sequence[Group]) -> Metrics:
+    """pass@k for every k that all problems have samples for."""
+    counts = [
+        (len(graded), sum(map(is_correct, graded)))
+        for group in groups
+        if (graded := [r for r in group.rollouts if is_graded(r)])
+    ]
+    most = min((samples for samples, _ in counts), default=0)
+    metrics: Metrics = {}
+    for k in (k for k in _PASS_AT if k <= most):
+        values = [pass_at_k(samples, correct, k) for samples, correct in counts]
+        metrics[f"pass_at_{k}"] = fmean(values)
+        metrics[f"pass_at_{k}_low"], metrics[f"pass_at_{k}_high"] = bootstrap(values)
+    return metrics

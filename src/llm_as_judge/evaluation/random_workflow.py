@@ -1,0 +1,122 @@
+"""Random valid workflows: what a policy would score that knows the grammar and nothing else.
+
+Drafts by operators of the domain, then perhaps an ensemble, a review with revision, a test or a
+format; every choice is even. Each program passes the check as written.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.types import Completion, Domain, Message
+from llm_as_judge.workflow.program import parse_program
+
+INSTRUCTIONS = (
+    "Solve this step by step and end with the answer.",
+    "Answer briefly.",
+    "Check every condition, then answer.",
+)
+_DRAFTS: Mapping[Domain, tuple[tuple[str, str], ...]] = {
+    "math": (
+        ("answer_generate(input=problem)", "answer"),
+        ("custom(input=problem, instruction={instruction})", "response"),
+        ("programmer(problem=problem)", "output"),
+    ),
+    "qa": (
+        ("answer_generate(input=problem)", "answer"),
+        ("custom(input=problem, instruction={instruction})", "response"),
+    ),
+    "code": (
+        (
+            "custom_code_generate(problem=problem, entry_point=entry_point, instruction={instruction})",
+            "response",
+        ),
+        ("custom(input=problem, instruction={instruction})", "response"),
+    ),
+}
+"""By domain: operator call and the key of its result."""
+_ENSEMBLES: Mapping[Domain, tuple[tuple[str, str], ...]] = {
+    "math": (("sc_ensemble", "response"),),
+    "qa": (("sc_ensemble", "response"), ("md_ensemble", "solution")),
+    "code": (("sc_ensemble", "response"), ("md_ensemble", "solution")),
+}
+_MOST_DRAFTS = 3
+_TRIES = 1000
+
+
+def random_body(domain: Domain, max_calls: int, chance: random.Random) -> str:
+    """A strictly valid program in body form of at most ``max_calls`` executor calls.
+
+    Raises:
+        ConfigError: no program of the grammar is that cheap.
+    """
+    for _ in range(_TRIES):
+        body = _draw(domain, chance)
+        if parse_program(body, domain, "body", max_calls=max_calls).strictly_valid:
+            return body
+    raise ConfigError(
+        f"workflow.max_worst_case_calls: no random program makes at most {max_calls} calls"
+    )
+
+
+def _draw(domain: Domain, chance: random.Random) -> str:
+    lines, results = [], []
+    for number in range(chance.randint(1, _MOST_DRAFTS)):
+        call, key = chance.choice(_DRAFTS[domain])
+        filled = call.format(instruction=repr(chance.choice(INSTRUCTIONS)))
+        lines.append(f"draft{number} = await {filled}")
+        results.append(f'draft{number}["{key}"]')
+    last = results[-1]
+    if len(results) > 1 and chance.random() < 0.5:
+        ensemble, key = chance.choice(_ENSEMBLES[domain])
+        lines.append(f"best = await {ensemble}(solutions=[{', '.join(results)}], problem=problem)")
+        last = f'best["{key}"]'
+    if chance.random() < 0.5:
+        lines.append(f"check = await review(problem=problem, solution={last})")
+        lines.append(
+            f'better = await revise(problem=problem, solution={last}, feedback=check["feedback"])'
+        )
+        last = 'better["solution"]'
+    if chance.random() < 0.5:
+        if domain == "code":
+            arguments = f"problem=problem, solution={last}, entry_point=entry_point"
+            lines.append(f"final = await test({arguments})")
+        else:
+            lines.append(f"final = await format(problem=problem, solution={last})")
+        last = 'final["solution"]'
+    return "\n".join([*lines, f"return {last}"])
+
+
+class RandomPrograms:
+    """A policy that writes random valid programs, the same ones for the same prompts and seed."""
+
+    def __init__(self, domain: Domain, max_calls: int) -> None:
+        self._domain: Domain = domain
+        self._max_calls = max_calls
+
+    def sample(
+        self,
+        prompts_P: list[list[Message]],
+        samples_per_prompt: int,
+        *,
+        temperature: float,
+        max_new_tokens: int,
+        seed: int,
+    ) -> list[list[Completion]]:
+        return [
+            [self._program(seed, messages, index) for index in range(samples_per_prompt)]
+            for messages in prompts_P
+        ]
+
+    def _program(self, seed: int, messages: list[Message], index: int) -> Completion:
+        chance = random.Random(f"random workflow/{seed}/{index}/{messages[-1].content}")
+        body = random_body(self._domain, self._max_calls, chance)
+        return Completion((), (), (), f"```python\n{body}\n```", "stop")
+
+
+def grammar() -> str:
+    """What decides the programs beside the seed: this file."""
+    return Path(__file__).read_text(encoding="utf-8")

@@ -1,0 +1,260 @@
+"""What an evaluation leaves on disk, written as it goes so that nothing paid for is lost.
+
+The folder is named by a hash of everything that decides the figures (:mod:`.layout`). The same command again finds its folder and
+runs only what is missing or failed by our fault; another configuration gets a folder of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import llm_as_judge
+from llm_as_judge.build import judge_fingerprint, versions
+from llm_as_judge.config import Config, config_dir, load_endpoints, load_models
+from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.entrants import Entrant
+from llm_as_judge.evaluation.layout import PLAN, ROLLOUTS, run_folder
+from llm_as_judge.evaluation.selection import TestSet
+from llm_as_judge.monitoring.judges import judges_of
+from llm_as_judge.monitoring.runlog import output_errors, read_lines, write_text
+from llm_as_judge.types import Group, Problem, Rollout, from_json, to_json
+
+_DECIDES = ("policy", "sampling", "executor", "judge", "workflow", "experience", "evaluation")
+_CODE = ("data", "judge", "llm", "operators", "policy", "sandbox", "workflow", "rollout.py")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSet:
+    """One test set of a plan; its problems are in the rollouts."""
+
+    name: str
+    ids: tuple[str, ...]
+    rows: int
+    sample: str
+    seen_in_training: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an evaluation is of."""
+
+    name: str
+    policy: str
+    """``untrained``, a checkpoint folder, the name of a baseline, or a program file."""
+    checkpoint: str | None
+    judges: tuple[Mapping[str, Any], ...]
+    """That rewarded the checkpoint in training."""
+    samples: int
+    seed: int
+    hash: str
+    sets: tuple[PlannedSet, ...]
+    versions: Mapping[str, str]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of all sets, each problem once."""
+        return tuple(dict.fromkeys(id_ for planned in self.sets for id_ in planned.ids))
+
+
+def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[TestSet]) -> Plan:
+    """
+    Raises:
+        UserError: a file of the entrant is missing, or there is no such executor or judge.
+    """
+    digest = hashlib.sha256()
+    tree = config.model_dump(mode="json")
+    decisive = {section: tree[section] for section in _DECIDES}
+    decisive["policy"].pop("device")
+    facts = [
+        decisive,
+        config.training.seed,
+        dict(entrant.identity()),
+        _executor(config),
+        judge_fingerprint(config),
+        _code_digest(),
+    ]
+    digest.update(json.dumps(facts, sort_keys=True).encode())
+    for chosen in sets:
+        for problem in chosen.problems:
+            digest.update(json.dumps(to_json(problem), sort_keys=True).encode())
+    return Plan(
+        name,
+        entrant.label,
+        str(entrant.adapter) if entrant.adapter else None,
+        tuple(judges_of(entrant.adapter)) if entrant.adapter else (),
+        config.evaluation.samples,
+        config.training.seed,
+        digest.hexdigest()[:12],
+        tuple(
+            PlannedSet(
+                s.name, tuple(p.id for p in s.problems), s.rows, s.sample, s.seen_in_training
+            )
+            for s in sets
+        ),
+        versions(),
+    )
+
+
+def _executor(config: Config) -> str:
+    """Weights by their hash, an endpoint by the model it is asked for; not where it runs."""
+    name = config.executor.model
+    endpoints, entries = load_endpoints(), load_models()
+    if name in endpoints:
+        return endpoints[name].model_name or name
+    return (entries[name].sha256 or name) if name in entries else name
+
+
+def _code_digest() -> str:
+    """Of the code and the prompts that decide what a rollout is: a changed grader or operator
+    must not find the figures of the old one."""
+    package = Path(llm_as_judge.__file__).parent
+    files = [path for part in _CODE for path in _under(package / part, ".py")]
+    files += _under(config_dir() / "prompts", "") + _under(
+        config_dir() / "operator_descriptions", ""
+    )
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _under(path: Path, suffix: str) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return sorted(
+        p for p in path.rglob(f"*{suffix}") if p.is_file() and "__pycache__" not in p.parts
+    )
+
+
+class EvaluationRecord:
+    """The folder of one evaluation."""
+
+    def __init__(self, folder: Path, plan: Plan, config: Config) -> None:
+        self.folder = folder
+        self.plan = plan
+        self.config = config
+        self._problems: dict[str, Problem] = {}
+        self._rollouts: dict[tuple[str, int], Rollout] = {}
+
+    @classmethod
+    def begin(
+        cls,
+        folder: Path,
+        plan: Plan,
+        config: Config,
+        problems: Iterable[Problem],
+        *,
+        fresh: bool = False,
+    ) -> EvaluationRecord:
+        """The record under ``folder``, with what an interrupted run of this plan has finished.
+
+        Args:
+            fresh: what is there is put aside under another name, not used.
+        Raises:
+            DataError: the folder holds something that cannot be read.
+            OutputError: it cannot be written.
+        """
+        record = cls(folder, plan, config)
+        record._problems = {problem.id: problem for problem in problems}
+        with output_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        if fresh:
+            _put_aside(folder / ROLLOUTS)
+        if (folder / ROLLOUTS).is_file():
+            _cut_last_line(folder / ROLLOUTS)
+            record._read_rollouts()
+        content = {**to_json(plan), "config": config.model_dump(mode="json")}
+        write_text(folder / PLAN, json.dumps(content, indent=1) + "\n")
+        return record
+
+    @classmethod
+    def read(cls, path: Path) -> EvaluationRecord:
+        """A record from its folder, or from the results file that names it.
+
+        Raises:
+            DataError: it is not there, or not whole.
+        """
+        folder = run_folder(path)
+        try:
+            content = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+            config = Config.model_validate(content.pop("config"))
+            record = cls(folder, from_json(Plan, content), config)
+        except FileNotFoundError:
+            raise DataError(
+                f"{folder}: no {PLAN}; wanted a folder results/evaluation/NAME/HASH"
+            ) from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = str(error).splitlines()[0]
+            raise DataError(f"{folder / PLAN}: not a plan of evaluate: {reason}") from None
+        record._read_rollouts()
+        return record
+
+    def _read_rollouts(self) -> None:
+        path = self.folder / ROLLOUTS
+        for number, row in enumerate(read_lines(path), start=1):
+            try:
+                problem = from_json(Problem, row["problem"])
+                rollout = from_json(Rollout, row["rollout"])
+            except (KeyError, TypeError) as error:
+                raise DataError(f"{path}:{number}: not a rollout of evaluate: {error}") from None
+            self._problems.setdefault(problem.id, problem)
+            self._rollouts[problem.id, rollout.index] = rollout  # a later try counts
+
+    def add(self, rollout: Rollout) -> None:
+        """Keep a finished rollout.
+
+        Raises:
+            OutputError: the disk is full, or the folder cannot be written.
+        """
+        problem = self._problems[rollout.problem_id]
+        row = {"problem": to_json(problem), "rollout": to_json(rollout)}
+        path = self.folder / ROLLOUTS
+        with output_errors(path), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        self._rollouts[rollout.problem_id, rollout.index] = rollout
+
+    def missing(self) -> list[tuple[Problem, int]]:
+        """Problem and number of each rollout that is not there, or failed by our fault."""
+        return [
+            (self._problems[id_], index)
+            for id_ in self.plan.ids
+            for index in range(self.plan.samples)
+            if (found := self._rollouts.get((id_, index))) is None or found.failure is not None
+        ]
+
+    def groups(self) -> list[Group]:
+        """Every problem once, in the order of the plan."""
+        return [self._group(id_) for id_ in self.plan.ids if id_ in self._problems]
+
+    def groups_by_set(self) -> dict[str, list[Group]]:
+        """Of each set in order its problems with the rollouts that are there."""
+        return {
+            planned.name: [self._group(id_) for id_ in planned.ids if id_ in self._problems]
+            for planned in self.plan.sets
+        }
+
+    def _group(self, id_: str) -> Group:
+        found = (self._rollouts.get((id_, index)) for index in range(self.plan.samples))
+        return Group(self._problems[id_], tuple(r for r in found if r is not None))
+
+
+def _put_aside(path: Path) -> None:
+    number = 1
+    while (other := path.with_name(f"{path.stem}.old{number}{path.suffix}")).exists():
+        number += 1
+    if path.is_file():
+        with output_errors(other):
+            path.replace(other)
+
+
+def _cut_last_line(path: Path) -> None:
+    """Drop what a kill left of a line: what is appended next must not continue it."""
+    with output_errors(path), path.open("r+b") as file:
+        text = file.read()
+        if text and not text.endswith(b"\n"):
+            file.truncate(text.rfind(b"\n") + 1)

@@ -1,0 +1,126 @@
+"""Results files: the documented form, and a full one with every figure and every problem."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from llm_as_judge.evaluation.layout import FULL
+from llm_as_judge.evaluation.metrics import is_graded, set_metrics
+from llm_as_judge.evaluation.official import SPAN_SETS, official_scores
+from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet
+from llm_as_judge.evaluation.selection import MIXED
+from llm_as_judge.monitoring.runlog import write_text
+from llm_as_judge.types import Group, Problem, Rollout
+
+
+def results_json(record: EvaluationRecord) -> dict[str, Any]:
+    """The documented form: ``.datasets[] | {name: .dataset, accuracy: .metrics.accuracy}``.
+
+    ``overall`` and ``domains`` are over the sets; the test mix, which is drawn from them, only
+    has a row of its own. ``judge`` graded here; ``judges`` rewarded the checkpoint in training.
+    """
+    plan, config = record.plan, record.config
+    by_set = record.groups_by_set()
+    parts = {name: groups for name, groups in by_set.items() if name != MIXED} or by_set
+    everything = list({g.problem.id: g for groups in parts.values() for g in groups}.values())
+    return {
+        "model": config.policy.name,
+        "policy": plan.policy,
+        "checkpoint": plan.checkpoint,
+        "executor": config.executor.model,
+        "judge": config.judge.model,
+        "judges": list(plan.judges),
+        "seed": plan.seed,
+        "samples": plan.samples,
+        "run": str(Path(plan.name) / record.folder.name),
+        "complete": not record.missing(),
+        "datasets": [_set_row(planned, by_set[planned.name]) for planned in plan.sets],
+        "domains": {
+            domain: set_metrics([g for g in everything if g.problem.domain == domain])
+            for domain in sorted({g.problem.domain for g in everything})
+        },
+        "overall": set_metrics(everything),
+    }
+
+
+def _set_row(planned: PlannedSet, groups: Sequence[Group]) -> dict[str, Any]:
+    domains = {group.problem.domain for group in groups}
+    return {
+        "dataset": planned.name,
+        "domain": domains.pop() if len(domains) == 1 else "mixed",
+        "official": _official_names(groups),
+        "num_samples": len(groups),
+        "rows_in_test_file": planned.rows,
+        "sample": planned.sample,
+        "seen_in_training": planned.seen_in_training,
+        "metrics": set_metrics(groups),
+    }
+
+
+def _official_names(groups: Sequence[Group]) -> list[str]:
+    problem = groups[0].problem if groups else None
+    if problem is None or len({g.problem.dataset for g in groups}) > 1:
+        return ["accuracy"]
+    if problem.dataset in SPAN_SETS:
+        return ["em", "f1"]
+    return ["pass_at_1"] if problem.domain == "code" else ["accuracy"]
+
+
+def full_json(record: EvaluationRecord) -> dict[str, Any]:
+    """The documented form, and: configuration, versions, totals, one row a problem."""
+    rows = [_problem_row(group) for group in record.groups()]
+    return {
+        **results_json(record),
+        "hash": record.plan.hash,
+        "versions": dict(record.plan.versions),
+        "config": record.config.model_dump(mode="json"),
+        "totals": {
+            name: sum(sum(row[name]) for row in rows)
+            for name in ("calls", "tokens", "policy_tokens", "seconds")
+        },
+        "problems": rows,
+    }
+
+
+def _problem_row(group: Group) -> dict[str, Any]:
+    """One list entry a rollout in each field."""
+    problem, rollouts = group.problem, group.rollouts
+    executions = [r.execution for r in rollouts]
+    return {
+        "id": problem.id,
+        "dataset": problem.dataset,
+        "domain": problem.domain,
+        "correct": [r.verdict.correct if r.verdict else None for r in rollouts],
+        "rule": [r.verdict.rule if r.verdict else "" for r in rollouts],
+        "official": [_scores(problem, r) for r in rollouts],
+        "status": [e.status if e else "failed" for e in executions],
+        "calls": [e.llm_calls if e else 0 for e in executions],
+        "tokens": [e.tokens if e else 0 for e in executions],
+        "policy_tokens": [
+            len(r.completion.prompt_ids) + len(r.completion.token_ids) for r in rollouts
+        ],
+        "cost_usd": [e.cost_usd if e else None for e in executions],
+        "seconds": [round(e.seconds, 3) if e else 0.0 for e in executions],
+        "strictly_valid": [r.program.strictly_valid for r in rollouts],
+        "operators": [list(r.program.operators) for r in rollouts],
+    }
+
+
+def _scores(problem: Problem, rollout: Rollout) -> dict[str, float]:
+    return dict(official_scores(problem, rollout)) if is_graded(rollout) else {}
+
+
+def write_results(record: EvaluationRecord, folder: Path) -> Path:
+    """``FOLDER/NAME_results.json``, and full.json beside the rollouts.
+
+    Raises:
+        OutputError: a folder cannot be written.
+    """
+    path = folder / f"{record.plan.name}_results.json"
+    full = full_json(record)
+    write_text(record.folder / FULL, json.dumps(full, indent=1) + "\n")
+    write_text(path, json.dumps(results_json(record), indent=2) + "\n")
+    return path

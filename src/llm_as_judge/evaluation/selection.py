@@ -1,0 +1,120 @@
+"""Which problems are evaluated: the rows of each test file, or a stratified sample of them."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_as_judge.build import problem_file
+from llm_as_judge.config import Config
+from llm_as_judge.data.duplicates import question_text, words
+from llm_as_judge.data.files import read_problems
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.types import Problem
+
+MIXED = "mixed"
+"""Name of the test mix among the sets: ``data/mixed/test_mixed.jsonl``."""
+STRATA: Mapping[str, tuple[str, Callable[[Problem], str]]] = {
+    "math": ("level", lambda p: p.meta.get("level", "")),
+    "squad2": ("answerable", lambda p: "yes" if p.answers else "no"),
+    "hotpotqa": ("type", lambda p: p.meta.get("type", "")),
+    MIXED: ("dataset", lambda p: p.dataset),
+    "mmlu": ("subject", lambda p: p.meta.get("subject", "")),
+}
+"""By set: the name of what a limited sample keeps the proportions of, and its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestSet:
+    """What is evaluated of one test file."""
+
+    __test__ = False  # a value, not a pytest class
+    name: str
+    problems: tuple[Problem, ...]
+    rows: int
+    """Of the file, of which the problems may be a sample."""
+    seen_in_training: int | None = None
+    """Problems whose question stands in the training mix word for word; None = no mix there."""
+
+    @property
+    def sample(self) -> str:
+        """How the problems were chosen, in words."""
+        if len(self.problems) == self.rows:
+            return "all rows"
+        by = f" stratified by {STRATA[self.name][0]}" if self.name in STRATA else ""
+        return f"{len(self.problems)} of {self.rows} rows: a seeded sample{by}"
+
+
+def test_sets(config: Config) -> list[TestSet]:
+    """The chosen problems of every set of the configuration.
+
+    Raises:
+        ConfigError: a set of ``evaluation.sets`` is not known.
+        DataError: a test file is missing, empty or broken.
+    """
+    names = config.evaluation.sets or config.data.sets
+    known = (*config.data.sets, MIXED)
+    chosen = []
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"evaluation.sets: no set {name!r} (known: {', '.join(known)})")
+        file = problem_file(_file(config.data.data_dir, name))
+        problems = limited(name, list(file), config.evaluation.limit_per_set, config.data.seed)
+        chosen.append(TestSet(name, tuple(problems), len(file)))
+    return _with_overlap(chosen, config.data.train_file)
+
+
+test_sets.__test__ = False  # type: ignore[attr-defined]
+
+
+def _file(data_dir: Path, name: str) -> Path:
+    if name == MIXED:
+        return data_dir / "mixed" / "test_mixed.jsonl"
+    return data_dir / "test" / f"{name}_test.jsonl"
+
+
+def limited(name: str, rows: Sequence[Problem], limit: int | None, seed: int) -> list[Problem]:
+    """At most ``limit`` rows in file order, each stratum with its share (largest remainders).
+
+    The same name, rows and seed give the same sample.
+    """
+    if limit is None or limit >= len(rows):
+        return list(rows)
+    stratum_of = STRATA[name][1] if name in STRATA else lambda problem: ""
+    strata: dict[str, list[int]] = defaultdict(list)
+    for index, row in enumerate(rows):
+        strata[stratum_of(row)].append(index)
+    picked: list[int] = []
+    chance = random.Random(f"evaluation/{seed}/{name}")
+    for stratum, count in _shares({k: len(v) for k, v in strata.items()}, limit, chance).items():
+        picked += chance.sample(strata[stratum], count)
+    return [rows[index] for index in sorted(picked)]
+
+
+def _shares(sizes: Mapping[str, int], limit: int, chance: random.Random) -> dict[str, int]:
+    """``limit`` seats for the strata by size; what rounding leaves goes to the largest
+    remainders, among equal ones by lot."""
+    total = sum(sizes.values())
+    seats = {name: limit * size // total for name, size in sizes.items()}
+    order = sorted(sizes, key=lambda name: (-(limit * sizes[name] % total), chance.random()))
+    for name in order[: limit - sum(seats.values())]:
+        seats[name] += 1
+    return {name: seats[name] for name in sorted(seats)}
+
+
+def _with_overlap(chosen: Sequence[TestSet], train_file: Path) -> list[TestSet]:
+    if not train_file.is_file():
+        return list(chosen)
+    trained = {_key(problem) for problem in read_problems(train_file)}
+    return [
+        TestSet(s.name, s.problems, s.rows, sum(_key(p) in trained for p in s.problems))
+        for s in chosen
+    ]
+
+
+def _key(problem: Problem) -> str:
+    # two questions about two passages are two problems, even in the same words
+    return " ".join(words(question_text(problem) + "\n" + problem.context))

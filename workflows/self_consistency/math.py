@@ -1,0 +1,26 @@
+"""Self-consistency (arXiv:2203.11171): the answer that most of several chains of thought give.
+
+`VOTES` is set to meet a token budget by `evaluate --match`.
+"""
+
+from collections import Counter
+
+VOTES = 5
+
+
+class Workflow:
+    def __init__(self, name, llm_config, dataset):
+        self.llm = create_llm_instance(llm_config)
+        self.answer_generate = operator.AnswerGenerate(self.llm)
+
+    async def __call__(self, problem: str):
+        answers = []
+        for _ in range(VOTES):
+            reply = await self.answer_generate(input=problem)
+            answers.append(reply["answer"].strip())
+        counts = Counter(answer for answer in answers if answer)
+        best = answers[0]
+        for answer in answers:
+            if counts[answer] > counts[best]:
+                best = answer
+        return best, 0.0

@@ -258,3 +258,25 @@ async def test_cancelled_run_leaves_no_process_and_no_file(sandbox: Sandbox) -> 
             await run
         started.clear()
     assert open_files() <= files + 1
+
+
+async def test_workflows_whose_operators_run_code_do_not_wait_for_each_other(
+    sandbox: Sandbox,
+) -> None:
+    # more workflows than turns, and all of them are inside before the first runs code
+    count = 6
+    inside, open_door = 0, asyncio.Event()
+
+    async def programmer(name: str, args: list[Json], kwargs: dict[str, Json]) -> Json:
+        nonlocal inside
+        inside += 1
+        if inside >= 4:
+            open_door.set()
+        await open_door.wait()
+        result = await sandbox.run_function("def solve(): return 4", "solve", [], QUICK)
+        return {"answer": result.value}
+
+    source = workflow("r = await self.generate(problem)\nreturn r['answer']")
+    runs = (sandbox.run_workflow(source, {"problem": "p"}, programmer, QUICK) for _ in range(count))
+    results = await asyncio.gather(*runs)
+    assert [(r.status, r.value) for r in results] == [("ok", "4")] * count

@@ -40,7 +40,8 @@ class ProcessSandbox:
         launcher: starts children; closed by :meth:`aclose`.
         isolation: what was observed to hold for this launcher.
         operator_names: attributes that ``operator`` has inside a workflow.
-        max_children: runs at the same time; the time a run waits for its turn does not count.
+        max_children: workflows at the same time, and as many runs of functions and tests beside
+            them; the time a run waits for its turn does not count.
     """
 
     def __init__(
@@ -55,8 +56,11 @@ class ProcessSandbox:
         self._launcher = launcher
         self._isolation = isolation
         self._operators = tuple(operator_names)
-        self._turns = asyncio.Semaphore(max_children)
+        # Operators of a workflow (Programmer, Test) run code while it waits for them: with one
+        # count for both, as many workflows as there are turns would wait for each other for ever.
+        self._workflow_turns = asyncio.Semaphore(max_children)
         # The two halves of a split grader count once: they never run at the same moment.
+        self._code_turns = asyncio.Semaphore(max_children)
         self._closed = False
 
     @property
@@ -106,7 +110,7 @@ class ProcessSandbox:
     ) -> TestReport:
         """See :meth:`llm_as_judge.types.Sandbox.run_tests`. No test at all is not a pass."""
         grading = SplitGrading(solution, entry_point, tests, setup_code)
-        async with self._turn():
+        async with self._turn(self._code_turns):
             children: list[Child] = []
             report = None
             try:
@@ -125,16 +129,16 @@ class ProcessSandbox:
         await self._launcher.aclose()
 
     @contextlib.asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _turn(self, turns: asyncio.Semaphore) -> AsyncIterator[None]:
         if self._closed:
             raise SandboxError("the sandbox is closed")
-        async with self._turns:
+        async with turns:
             yield
 
     async def _run(
         self, task: dict[str, Any], limits: Limits, calls: OperatorCalls | None
     ) -> SandboxResult:
-        async with self._turn():
+        async with self._turn(self._code_turns if calls is None else self._workflow_turns):
             started = time.monotonic()
             run = _Run(task, limits, calls)
             child = await self._launcher.start()

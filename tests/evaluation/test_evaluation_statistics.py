@@ -1,12 +1,14 @@
-"""Wilson's interval, against figures worked by hand."""
+"""Intervals and tests against figures worked by hand."""
 
 from __future__ import annotations
+
+from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.evaluation.statistics import wilson
+from llm_as_judge.evaluation.statistics import bootstrap, holm, mcnemar, pass_at_k, wilson
 
 
 def test_half_of_four_by_hand() -> None:
@@ -57,3 +59,75 @@ def test_the_share_lies_inside_and_failures_mirror_successes(
     assert 0 <= low <= successes / trials <= high <= 1
     other_low, other_high = wilson(trials - successes, trials)
     assert (1 - other_high, 1 - other_low) == (pytest.approx(low), pytest.approx(high))
+
+
+# --------------------------------------------------------------------------------------- bootstrap
+def test_the_bootstrap_of_two_values_knows_three_means() -> None:
+    # of {0, 1} the mean is 0, 1/2 or 1 with chance 1/4, 1/2, 1/4: the ends of 95 % are 0 and 1
+    assert bootstrap([0.0, 1.0]) == (0.0, 1.0)
+    # and the middle 40 % lie on 1/2
+    assert bootstrap([0.0, 1.0], confidence=0.4) == (0.5, 0.5)
+
+
+def test_the_bootstrap_is_near_the_normal_interval_of_many_values() -> None:
+    # 400 values, half 0 and half 1: deviation of the mean 0.5 / 20, times 1.96 = 0.049
+    low, high = bootstrap([0.0, 1.0] * 200)
+    assert low == pytest.approx(0.451, abs=0.01)
+    assert high == pytest.approx(0.549, abs=0.01)
+
+
+def test_the_bootstrap_is_seeded() -> None:
+    values = [0.1, 0.4, 0.9, 0.2]
+    assert bootstrap(values) == bootstrap(values)
+    assert bootstrap(values, seed=1, resamples=50) != bootstrap(values, seed=2, resamples=50)
+
+
+def test_equal_values_have_no_width_and_none_no_interval() -> None:
+    assert bootstrap([0.25] * 5) == (0.25, 0.25)
+    with pytest.raises(ValueError, match="no values"):
+        bootstrap([])
+
+
+# ----------------------------------------------------------------------------------- paired tests
+def test_mcnemar_by_hand() -> None:
+    assert mcnemar(0, 0) == 1.0
+    assert mcnemar(3, 3) == 1.0
+    assert mcnemar(1, 0) == 1.0
+    # 6 of 6 one way: 2 / 2^6
+    assert mcnemar(6, 0) == mcnemar(0, 6) == pytest.approx(2 / 64)
+    # 8 : 2 of 10: 2 (1 + 10 + 45) / 1024
+    assert mcnemar(8, 2) == pytest.approx(112 / 1024)
+
+
+def test_mcnemar_of_thousands_is_a_number() -> None:
+    assert 0 < mcnemar(5000, 5400) < 1e-3
+    with pytest.raises(ValueError, match="counts"):
+        mcnemar(-1, 2)
+
+
+def test_holm_by_hand() -> None:
+    # sorted .01 .02 .04: times 3, 2, 1 = .03 .04 .04
+    assert holm([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+# --------------------------------------------------------------------------------------- pass@k
+def test_pass_at_k_by_hand() -> None:
+    assert pass_at_k(5, 1, 1) == pytest.approx(1 / 5)
+    assert pass_at_k(5, 2, 2) == pytest.approx(1 - 3 / 10)
+    assert pass_at_k(4, 0, 2) == 0.0
+    assert pass_at_k(4, 3, 2) == 1.0  # every pair holds a right one
+
+
+@given(st.integers(1, 12), st.data())
+def test_pass_at_k_is_the_share_of_subsets_with_a_right_one(n: int, data: st.DataObject) -> None:
+    correct, k = data.draw(st.integers(0, n)), data.draw(st.integers(1, n))
+    subsets = list(combinations([True] * correct + [False] * (n - correct), k))
+    assert pass_at_k(n, correct, k) == pytest.approx(sum(map(any, subsets)) / len(subsets))
+
+
+@pytest.mark.parametrize(("samples", "correct", "k"), [(3, 1, 4), (3, 4, 1), (3, -1, 1), (3, 1, 0)])
+def test_impossible_counts_have_no_pass_at_k(samples: int, correct: int, k: int) -> None:
+    with pytest.raises(ValueError, match="pass@"):
+        pass_at_k(samples, correct, k)

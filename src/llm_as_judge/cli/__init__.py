@@ -18,6 +18,7 @@ import typer
 from dotenv import load_dotenv
 from rich.console import Console
 
+from llm_as_judge.cli.comparing import register as register_comparing
 from llm_as_judge.cli.data import register as register_data
 from llm_as_judge.cli.evaluating import register as register_evaluating
 from llm_as_judge.cli.grading import register as register_grading
@@ -42,6 +43,7 @@ for register in (
     register_models,
     register_learning,
     register_evaluating,
+    register_comparing,
     register_watching,
     register_programs,
     register_serving,

@@ -163,6 +163,7 @@ class ProgramEntrant:
     contents: str
     """What decides the programs: their texts, or the grammar they are drawn from."""
     form: Literal["class", "body"] = "class"
+    open_bench: Callable[[Config], AbstractAsyncContextManager[Workbench]] = open_workbench
 
     @property
     def domains(self) -> frozenset[Domain]:
@@ -184,7 +185,7 @@ class ProgramEntrant:
 
     @asynccontextmanager
     async def open(self, config: Config) -> AsyncIterator[Attempt]:
-        async with open_workbench(config) as bench:
+        async with self.open_bench(config) as bench:
 
             async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
                 parts: dict[tuple[int, Domain], list[Problem]] = defaultdict(list)

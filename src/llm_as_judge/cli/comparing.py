@@ -1,0 +1,192 @@
+"""compare: evaluations side by side, with tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from llm_as_judge.cli.options import JsonOption, console
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.types import to_json
+
+if TYPE_CHECKING:
+    from llm_as_judge.evaluation.compare import Comparison, Contender, Share
+
+
+def register(app: typer.Typer) -> None:
+    app.command(
+        epilog="Example: llm-as-judge compare results/evaluation/*_results.json --against direct"
+    )(compare)
+
+
+def compare(
+    results: Annotated[list[Path], typer.Argument(help="Results files, or their run folders.")],
+    against: Annotated[
+        str | None, typer.Option("--against", help="Reference of the tests; default: the first.")
+    ] = None,
+    training_run: Annotated[
+        Path | None,
+        typer.Option("--training-run", help="Run folder: also print break-even queries."),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Tables for a document.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Accuracy, paired tests, accuracy for tokens; several seeds of a policy are averaged."""
+    from llm_as_judge.evaluation import compare as comparing
+
+    contenders = comparing.read_contenders(results)
+    reference = _reference(contenders, against)
+    pairs = comparing.compare(contenders, reference)
+    front = comparing.pareto_front(contenders)
+    spent = comparing.training_tokens(training_run) if training_run else None
+    paid_back = _break_even(contenders, spent)
+    if as_json:
+        found = {
+            "reference": reference.name,
+            "contenders": [
+                {**to_json(c), **_summary(c), "pareto": c.name in front} for c in contenders
+            ],
+            "comparisons": to_json(pairs),
+            "training_tokens": spent,
+            "break_even_queries": paid_back,
+        }
+        print(json.dumps(found))  # noqa: T201
+        return
+    _show("Accuracy, % [95 % interval]", *_accuracy_rows(contenders, front), markdown)
+    if pairs:
+        _show(f"Against {reference.name}", *_pair_rows(pairs), markdown)
+    if spent is not None:
+        head = ["trained", "against", "queries until the training tokens are saved"]
+        rows = [
+            [trained, other, "never" if queries is None else f"{queries:,.0f}"]
+            for trained, others in paid_back.items()
+            for other, queries in others.items()
+        ]
+        _show(f"Break-even ({spent:,} training tokens)", head, rows, markdown)
+    for line in _remarks(contenders):
+        print(line)  # noqa: T201
+
+
+def _reference(contenders: Sequence[Contender], name: str | None) -> Contender:
+    if name is None:
+        return contenders[0]
+    for contender in contenders:
+        if contender.name == name:
+            return contender
+    known = ", ".join(c.name for c in contenders)
+    raise ConfigError(f"--against {name!r}: not among the results ({known})")
+
+
+def _break_even(
+    contenders: Sequence[Contender], spent: int | None
+) -> dict[str, dict[str, float | None]]:
+    from llm_as_judge.evaluation.compare import break_even
+
+    if spent is None:
+        return {}
+    trained = [c for c in contenders if c.checkpoint]
+    if not trained:
+        raise ConfigError("--training-run: none of the results is of a checkpoint")
+    return {
+        t.name: {c.name: break_even(t, c, spent) for c in contenders if c is not t} for t in trained
+    }
+
+
+def _summary(contender: Contender) -> dict[str, Any]:
+    names = sorted(set(contender.datasets.values()))
+    domains = sorted(set(contender.domains.values()))
+    return {
+        "overall": to_json(contender.share()),
+        "by_dataset": {name: to_json(contender.share(dataset=name)) for name in names},
+        "by_domain": {name: to_json(contender.share(domain=name)) for name in domains},
+        "mean_tokens": contender.mean_tokens,
+        "right_per_1000_tokens": contender.right_per_1000_tokens,
+        "seed_deviation": contender.seed_deviation,
+    }
+
+
+# ----------------------------------------------------------------------------------------- tables
+def _accuracy_rows(
+    contenders: Sequence[Contender], front: Sequence[str]
+) -> tuple[list[str], list[list[str]]]:
+    names = list(dict.fromkeys(d for c in contenders for d in c.datasets.values()))
+    domains = list(dict.fromkeys(d for c in contenders for d in c.domains.values()))
+    head = ["", *(c.name + (" *" if c.name in front else "") for c in contenders)]
+    rows = [[name, *(_cell(c.share(dataset=name)) for c in contenders)] for name in names]
+    rows += [
+        [f"all {name}", *(_cell(c.share(domain=name)) for c in contenders)] for name in domains
+    ]
+    rows.append(["overall", *(_cell(c.share()) for c in contenders)])
+    rows.append(["problems", *(str(len(c.correct)) for c in contenders)])
+    if any(len(c.seeds) > 1 for c in contenders):
+        rows.append(["seeds, deviation", *(_seeds(c) for c in contenders)])
+    rows.append(["executor tokens", *(f"{c.mean_tokens:.0f}" for c in contenders)])
+    rows.append(["policy tokens", *(f"{c.policy_tokens:.0f}" for c in contenders)])
+    rows.append(["right per 1,000 tokens", *(_number(c.right_per_1000_tokens) for c in contenders)])
+    rows.append(["calls", *(f"{c.calls:.2f}" for c in contenders)])
+    rows.append(["seconds", *(f"{c.seconds:.1f}" for c in contenders)])
+    rows.append(["US dollars", *(_number(c.cost_usd, "{:.5f}") for c in contenders)])
+    return head, rows
+
+
+def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
+    head = ["", "problems", "difference, points", "only it : only ref.", "p", "p (Holm)", "tokens"]
+    rows = [
+        [
+            pair.name,
+            str(pair.problems),
+            f"{100 * pair.difference:+.1f} [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}]",
+            "-" if pair.p is None else f"{pair.only_contender} : {pair.only_reference}",
+            _number(pair.p, "{:.3f}"),
+            _number(pair.p_holm, "{:.3f}"),
+            _number(pair.token_ratio, "x {:.2f}"),
+        ]
+        for pair in pairs
+    ]
+    return head, rows
+
+
+def _remarks(contenders: Sequence[Contender]) -> list[str]:
+    lines = ["* nobody is more accurate for as few tokens (executor and policy)."]
+    if len(contenders) > 1:
+        lines.append(
+            "Differences: paired bootstrap over problems; p: McNemar, exact, which with fewer "
+            "than 6 problems that only one side got right cannot fall below 0.05."
+        )
+    if len(executors := {c.executor for c in contenders}) > 1:
+        lines.append(f"Not comparable: several executors ({', '.join(sorted(executors))}).")
+    return lines
+
+
+def _cell(share: Share | None) -> str:
+    if share is None:
+        return "-"
+    return f"{100 * share.value:.0f} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+
+
+def _seeds(contender: Contender) -> str:
+    deviation = contender.seed_deviation
+    return "1" if deviation is None else f"{len(contender.seeds)}, {100 * deviation:.1f}"
+
+
+def _number(value: float | None, form: str = "{:.2f}") -> str:
+    return "-" if value is None else form.format(value)
+
+
+def _show(title: str, head: list[str], rows: list[list[str]], markdown: bool) -> None:
+    if markdown:
+        print(f"**{title}**\n")  # noqa: T201
+        lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+        print("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")  # noqa: T201
+        return
+    table = Table(title=title, box=None, padding=(0, 1, 0, 0))
+    for number, heading in enumerate(head):
+        table.add_column(heading, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*(cell.replace("[", r"\[") for cell in row))
+    console.print(table)

@@ -1,0 +1,172 @@
+"""evaluate, regrade, compare as a person calls them; the executor is scripted."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge.cli import main
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.types import Problem
+
+ROWS = {
+    "gsm8k": [
+        Problem(f"gsm8k/test/{n}", "gsm8k", "math", f"What is {n} + 1?", (str(n + 1),))
+        for n in range(4)
+    ],
+    "hotpotqa": [
+        Problem(f"hotpotqa/test/{n}", "hotpotqa", "qa", f"Who lit lamp {n}?", ("Edna",))
+        for n in range(2)
+    ],
+}
+OPTIONS = (
+    "--config",
+    "embedded",
+    "--executor",
+    "scripted",
+    "--set",
+    "data.sets=[gsm8k,hotpotqa]",
+    "--limit",
+    "3",
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("LLM_AS_JUDGE_CACHE", str(tmp_path / "cache"))
+    for name, rows in ROWS.items():
+        write_problems(tmp_path / "data" / "test" / f"{name}_test.jsonl", rows)
+    before = signal.getsignal(signal.SIGTERM)
+    yield tmp_path
+    signal.signal(signal.SIGTERM, before)
+
+
+class Verb:
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]:
+        self._capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            main(list(arguments))
+        captured = self._capsys.readouterr()
+        assert isinstance(caught.value.code, int)
+        return caught.value.code, captured.out, captured.err
+
+    def refused(self, *arguments: str) -> str:
+        code, out, err = self(*arguments)
+        assert code == 2, out + err
+        lines = [line for line in err.splitlines() if line.startswith("error: ")]
+        assert len(lines) == 1
+        assert "Traceback" not in out + err
+        return lines[0]
+
+
+@pytest.fixture
+def verb(capsys: pytest.CaptureFixture[str]) -> Verb:
+    return Verb(capsys)
+
+
+def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verb, folder: Path) -> None:
+    code, out, err = verb("evaluate", *OPTIONS, "--policy", "direct")
+    assert code == 0, err
+    assert "3 of 4 rows: a seeded sample" in err
+    assert "overall" in out
+    results = folder / "results" / "evaluation" / "direct_results.json"
+    data = json.loads(results.read_text())
+    names = [(row["dataset"], row["metrics"]["graded"]) for row in data["datasets"]]
+    assert names == [("gsm8k", 3.0), ("hotpotqa", 2.0)]
+
+    code, out, err = verb("evaluate", *OPTIONS, "--policy", "direct", "--json")
+    assert (code, json.loads(out)) == (0, data)
+    assert "5 of 5 rollouts are on disk" in err
+
+    code, out, err = verb("regrade", str(results), "--rules-only", "--json")
+    assert code == 0
+    assert json.loads(out)["overall"] == data["overall"]
+    assert "0 of 5 verdicts changed" in err
+
+    assert verb("evaluate", *OPTIONS, "--baseline", "cot")[0] == 0
+    files = [str(results), str(results.with_name("cot_results.json"))]
+    code, out, _ = verb("compare", *files, "--against", "direct", "--markdown")
+    assert code == 0
+    assert "| overall | " in out
+    assert "| cot | 5 | " in out
+    code, out, _ = verb("compare", *files, "--json")
+    found = json.loads(out)
+    assert (found["reference"], [c["name"] for c in found["contenders"]]) == (
+        "direct",
+        ["direct", "cot"],
+    )
+    assert found["comparisons"][0]["problems"] == 5
+    assert "Against direct" in verb("compare", *files)[1]
+
+
+def test_self_consistency_meets_the_tokens_of_another(verb: Verb, folder: Path) -> None:
+    for policy in ("direct", "cot", "hand_crafted"):
+        assert verb("evaluate", *OPTIONS, "--policy", policy)[0] == 0
+    target = folder / "results" / "evaluation" / "hand_crafted_results.json"
+    assert (
+        verb("evaluate", *OPTIONS, "--policy", "self_consistency", "--match", str(target))[0] == 0
+    )
+
+
+def test_own_programs_and_random_ones_are_evaluated(verb: Verb, folder: Path) -> None:
+    Path("mine.py").write_text(
+        "class Workflow:\n"
+        "    def __init__(self, name, llm_config, dataset):\n"
+        "        self.llm = create_llm_instance(llm_config)\n"
+        "        self.custom = operator.Custom(self.llm)\n\n"
+        "    async def __call__(self, problem):\n"
+        '        r = await self.custom(input=problem, instruction="Answer.")\n'
+        '        return r["response"], 0.0\n'
+    )
+    assert verb("evaluate", *OPTIONS, "--policy", "mine.py")[0] == 0
+    assert (folder / "results" / "evaluation" / "mine_results.json").is_file()
+    assert verb("evaluate", *OPTIONS, "--policy", "random", "--name", "chance")[0] == 0
+    assert (folder / "results" / "evaluation" / "chance_results.json").is_file()
+    varied = ("--set", "executor.temperature=0.5", "--samples", "2")
+    code, out, _ = verb("evaluate", *OPTIONS, "--policy", "mine.py", *varied, "--json")
+    assert (code, json.loads(out)["overall"]["graded"]) == (0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--policy", "cott"), "--policy 'cott': wanted untrained"),
+        (("--policy", "cot", "--untrained"), "give one policy, not cot and untrained"),
+        (("--checkpoint", "nowhere"), "nowhere: no such checkpoint folder"),
+        ((), "no checkpoint; train first, or evaluate --untrained"),
+        (("--policy", "cot", "--samples", "3"), "set executor.temperature above 0"),
+        (("--untrained", "--samples", "3"), "set evaluation.temperature above 0"),
+        (("--policy", "cot", "--set", "evaluation.sets=[mbpp]"), "no set 'mbpp'"),
+        (("--policy", "cot", "--name", "a/b"), "wanted a plain name"),
+        (("--policy", "cot", "--match", "x.json"), "x.json: no such file"),
+        (("--policy", "cot", "--data-dir", "elsewhere"), "gsm8k_test.jsonl: no such file"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value[-2:]),
+)
+def test_what_cannot_be_evaluated_is_one_line_and_starts_nothing(
+    verb: Verb, folder: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    assert said in verb.refused("evaluate", *OPTIONS, *arguments)
+    assert not (folder / "results").exists()
+
+
+def test_a_checkpoint_of_another_model_is_one_line(verb: Verb, folder: Path) -> None:
+    Path("step_1").mkdir()
+    Path("step_1/state.json").write_text('{"base_model": "qwen3-8b"}')
+    said = verb.refused("evaluate", *OPTIONS, "--checkpoint", "step_1")
+    assert "an adapter of qwen3-8b, and the policy is qwen25-coder-0.5b" in said
+
+
+def test_results_that_are_not_there_are_one_line(verb: Verb) -> None:
+    assert "no such file" in verb.refused("regrade", "none_results.json")
+    assert "no such file" in verb.refused("compare", "none_results.json")
+    assert "not both" in verb.refused("regrade", "x", "--rules-only", "--judge", "m")

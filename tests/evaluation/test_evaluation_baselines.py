@@ -1,0 +1,173 @@
+"""Baselines: every shipped workflow is valid, random ones are too, wrong names are one line."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_as_judge.build import DOMAINS
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError, DataError, ModelError
+from llm_as_judge.evaluation.baselines import (
+    baseline_names,
+    find_entrant,
+    matching_votes,
+    workflows_dir,
+)
+from llm_as_judge.evaluation.entrants import ModelEntrant, ProgramEntrant, check_base_model
+from llm_as_judge.evaluation.random_workflow import RandomPrograms, random_body
+from llm_as_judge.types import Domain, Message
+from llm_as_judge.workflow.program import parse_program
+
+CONFIG = Config()
+WORKFLOWS = sorted(workflows_dir().glob("*/*.py"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_a_shipped_workflow_passes_the_check_as_written(path: Path) -> None:
+    domain: Any = path.stem
+    program = parse_program(path.read_text(), domain, "class", max_calls=12)
+    assert program.strictly_valid, program.diagnostics
+
+
+def test_the_documented_baselines_are_there() -> None:
+    assert baseline_names() == [
+        "cot",
+        "direct",
+        "hand_crafted",
+        "program_of_thought",
+        "self_consistency",
+        "random",
+    ]
+    for name in baseline_names():
+        wanted = {"math"} if name == "program_of_thought" else set(DOMAINS)
+        assert find_entrant(name, CONFIG).domains == wanted
+
+
+@given(st.integers(0, 10_000), st.sampled_from(DOMAINS), st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_a_random_workflow_is_valid_and_within_its_calls(
+    seed: int, domain: Domain, most: int
+) -> None:
+    body = random_body(domain, most, random.Random(seed))
+    program = parse_program(body, domain, "body", max_calls=most)
+    assert program.strictly_valid
+    assert program.worst_case_calls <= most
+
+
+def test_random_workflows_vary_and_are_repeatable() -> None:
+    sampler = RandomPrograms("math", 12)
+
+    def texts(seed: int) -> list[str]:
+        prompts = [[Message("user", f"problem {n}")] for n in range(20)]
+        written = sampler.sample(prompts, 1, temperature=0.0, max_new_tokens=1, seed=seed)
+        return [completion.text for (completion,) in written]
+
+    assert texts(0) == texts(0)
+    assert texts(0) != texts(1)
+    assert len(set(texts(0))) > 10
+
+
+def test_no_calls_are_too_few() -> None:
+    with pytest.raises(ConfigError, match="no random program makes at most 0 calls"):
+        random_body("math", 0, random.Random(0))
+
+
+# ------------------------------------------------------------------------------------------ names
+def test_files_folders_and_checkpoints_are_told_apart(tmp_path: Path) -> None:
+    program = (workflows_dir() / "cot" / "math.py").read_text()
+    (tmp_path / "own.py").write_text(program)
+    assert find_entrant(str(tmp_path / "own.py"), CONFIG).domains == set(DOMAINS)
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "qa.py").write_text(program)
+    assert find_entrant(str(tmp_path / "set"), CONFIG).domains == {"qa"}
+    (tmp_path / "step_3").mkdir()
+    (tmp_path / "step_3" / "state.json").write_text("{}")
+    found = find_entrant(str(tmp_path / "step_3"), CONFIG)
+    assert isinstance(found, ModelEntrant)
+    assert found.adapter == tmp_path / "step_3"
+    assert find_entrant("untrained", CONFIG).adapter is None
+
+
+def test_who_is_nobody_is_one_line_that_lists_who_there_is(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--policy 'cott': wanted untrained, cot, direct"):
+        find_entrant("cott", CONFIG)
+    with pytest.raises(ConfigError, match="wanted untrained"):
+        find_entrant(str(tmp_path), CONFIG)
+    with pytest.raises(DataError, match=r"none\.py: no such file"):
+        find_entrant("none.py", CONFIG)
+
+
+def test_a_program_with_findings_is_refused_not_scored_0(tmp_path: Path) -> None:
+    path = tmp_path / "bad.py"
+    path.write_text("class Workflow:\n    pass\n")
+    with pytest.raises(ConfigError, match=r"bad\.py:1: W103 .*run: llm-as-judge check .*bad\.py"):
+        find_entrant(str(path), CONFIG)
+
+
+# ------------------------------------------------------------------------------------ checkpoints
+def test_a_checkpoint_of_another_base_model_is_one_line(tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    with pytest.raises(ModelError, match=r"no state\.json; wanted a checkpoint folder"):
+        check_base_model(tmp_path, "qwen25-7b")
+    state.write_text("{")
+    with pytest.raises(ModelError, match=r"state\.json: cannot be read"):
+        check_base_model(tmp_path, "qwen25-7b")
+    state.write_text(json.dumps({"base_model": "qwen3-8b"}))
+    with pytest.raises(ModelError, match="an adapter of qwen3-8b, and the policy is qwen25-7b"):
+        check_base_model(tmp_path, "qwen25-7b")
+    check_base_model(tmp_path, "qwen3-8b")
+    with pytest.raises(ModelError, match=r"adapter_model\.safetensors: cannot be read"):
+        ModelEntrant("x", tmp_path).identity()
+
+
+@pytest.mark.parametrize("entrant", [ModelEntrant("x", None), find_entrant("cot", CONFIG)])
+def test_samples_that_would_all_be_the_same_are_refused(entrant: Any) -> None:
+    entrant.check(CONFIG)
+    several = Config.model_validate({"evaluation": {"samples": 3}})
+    with pytest.raises(ConfigError, match="all the same; set "):
+        entrant.check(several)
+    varied = {"evaluation": {"samples": 3, "temperature": 1}, "executor": {"temperature": 0.5}}
+    entrant.check(Config.model_validate(varied))
+
+
+# --------------------------------------------------------------------------- equal token budget
+def results(path: Path, **tokens: float) -> Path:
+    needed = dict.fromkeys(
+        ("accuracy", "accuracy_low", "accuracy_high", "strictly_valid", "executed", "calls"), 0.5
+    )
+    domains = {domain: {**needed, "tokens": count} for domain, count in tokens.items()}
+    overall = {**needed, "tokens": 1.0}
+    path.write_text(json.dumps({"datasets": [], "domains": domains, "overall": overall}))
+    return path
+
+
+def test_votes_meet_the_tokens_of_the_target(tmp_path: Path) -> None:
+    target = results(tmp_path / "trained_results.json", math=1000, qa=90, code=900)
+    results(tmp_path / "cot_results.json", math=300, qa=400)
+    results(tmp_path / "direct_results.json", code=10)
+    found = matching_votes(target, tmp_path, most_calls=12)
+    # 1000 / 300 = 3.3; less than one vote is one; code is capped, its ensemble being a call
+    assert found == {"math": 3, "qa": 1, "code": 11}
+    voting = find_entrant("self_consistency", CONFIG, found)
+    assert isinstance(voting, ProgramEntrant)
+    (written,) = voting.samplers["math"].sample([[]], 1, temperature=0.0, max_new_tokens=1, seed=0)
+    assert "VOTES = 3\n" in written[0].text
+    assert voting.identity() != find_entrant("self_consistency", CONFIG).identity()
+
+
+def test_votes_without_their_price_say_what_to_run(tmp_path: Path) -> None:
+    target = results(tmp_path / "trained_results.json", math=1000)
+    with pytest.raises(DataError, match="no such file; run: llm-as-judge evaluate"):
+        matching_votes(target, tmp_path, 12)
+    results(tmp_path / "cot_results.json", qa=10)
+    with pytest.raises(DataError, match=r"no tokens of math; run: .* --policy cot"):
+        matching_votes(target, tmp_path, 12)
+    with pytest.raises(ConfigError, match="--match sets the votes of self_consistency"):
+        find_entrant("cot", CONFIG, {"math": 2})

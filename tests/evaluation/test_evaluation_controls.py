@@ -1,0 +1,163 @@
+"""Controls through the whole path: what must score 0 does, what must score 1 does, and hidden
+tests are seen by nobody."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oracle import Answer, bench_with, empty, gold, oracle, sample_problems, wrong
+
+from llm_as_judge.config import Config
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.evaluation.baselines import find_entrant
+from llm_as_judge.evaluation.entrants import FixedProgram, ProgramEntrant
+from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
+from llm_as_judge.evaluation.records import EvaluationRecord
+from llm_as_judge.evaluation.regrade import regrade
+from llm_as_judge.evaluation.results import results_json
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.types import Problem
+
+SETS = {"gsm8k": 4, "math": 4, "squad2": 6, "hotpotqa": 4, "mbpp": 4}
+pytestmark = [
+    pytest.mark.slow,
+    # The reader of upstream files leaves closing them to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("controls")
+    for name, count in SETS.items():
+        write_problems(folder / "test" / f"{name}_test.jsonl", sample_problems(name, count))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def problems(place: Path) -> list[Problem]:
+    return [p for name, count in SETS.items() for p in sample_problems(name, count)]
+
+
+def settings(place: Path, sets: tuple[str, ...] = tuple(SETS)) -> Config:
+    return Config.model_validate(
+        {
+            "executor": {"model": "scripted"},
+            "judge": {"model": "none"},
+            "data": {"data_dir": place, "sets": sets, "train_file": place / "none"},
+            "output": {"results": place / "results", "cache": place / "cache"},
+        }
+    )
+
+
+async def evaluated(config: Config, entrant: Any, chat: ScriptedChat) -> EvaluationRecord:
+    own = replace(entrant, open_bench=bench_with(chat))
+    record = begin_evaluation(config, own, entrant.label, fresh=True)
+    await run_evaluation(record, own)
+    return record
+
+
+@pytest.mark.parametrize("policy", ["direct", "hand_crafted"])
+@pytest.mark.parametrize(
+    ("answer", "score"), [(gold, 1.0), (wrong, 0.0), (empty, 0.0)], ids=["gold", "wrong", "empty"]
+)
+async def test_an_executor_that_knows_scores_1_and_one_that_errs_0_on_every_set(
+    place: Path, problems: list[Problem], policy: str, answer: Answer, score: float
+) -> None:
+    if (policy, answer) == ("hand_crafted", gold):
+        # its Programmer wants code that computes the answer, its drafts a marked one
+        def answer_in_all_forms(problem: Problem) -> str:
+            text = gold(problem)
+            if problem.domain == "math":
+                return f"```python\ndef solve():\n    return {text!r}\n```"
+            return f"Answer: {text}" if problem.domain == "qa" else text
+
+        chat = oracle(problems, answer_in_all_forms)
+    else:
+        chat = oracle(problems, answer)
+    found = results_json(await evaluated(settings(place), find_entrant(policy, Config()), chat))
+    assert {r["dataset"]: r["metrics"]["accuracy"] for r in found["datasets"]} == dict.fromkeys(
+        SETS, score
+    )
+    assert found["overall"]["not_graded"] == 0
+
+
+@pytest.mark.parametrize("text", ["", "I cannot do that.", "```python\nreturn 4\n```"], ids=repr)
+async def test_a_policy_that_writes_no_program_scores_0_and_asks_nobody(
+    place: Path, problems: list[Problem], text: str
+) -> None:
+    chat = oracle(problems, gold)
+    samplers: Any = {domain: FixedProgram(text) for domain in ("math", "qa", "code")}
+    found = results_json(
+        await evaluated(settings(place), ProgramEntrant("no", samplers, text), chat)
+    )
+    for row in found["datasets"]:
+        metrics = row["metrics"]
+        assert (metrics["accuracy"], metrics["executed"], metrics["strictly_valid"]) == (0, 0, 0)
+        assert metrics["rejected"] + metrics["malformed"] == 1
+        assert metrics.get("em", 0.0) == metrics.get("f1", 0.0) == 0.0
+    assert chat.requests == []
+
+
+async def test_regrading_gives_the_same_figures_without_an_executor(
+    place: Path, problems: list[Problem]
+) -> None:
+    def half(problem: Problem) -> str:
+        return gold(problem) if problems.index(problem) % 2 else wrong(problem)
+
+    chat = oracle(problems, half)
+    record = await evaluated(settings(place), find_entrant("direct", Config()), chat)
+    asked = len(chat.requests)
+    new, changes = await regrade(record, place / "results" / "evaluation", "again", "none")
+    assert changes == []
+    assert len(chat.requests) == asked
+    before, after = results_json(record), results_json(new)
+    assert before["overall"]["correct"] == len(problems) / 2
+    assert {k: v for k, v in after.items() if k != "run"} == {
+        k: v for k, v in before.items() if k != "run"
+    }
+    assert EvaluationRecord.read(new.folder).missing() == []
+
+
+# ----------------------------------------------------------------------------------- hidden tests
+def hidden_statements(problem: Problem) -> Iterator[str]:
+    """Each assert of the hidden tests that a solver may not see, as it may be written."""
+    shown = problem.statement() + "\n".join(problem.visible_tests)
+    for source in problem.hidden_tests:
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Assert):
+                for text in (ast.get_source_segment(source, node) or "", ast.unparse(node)):
+                    condition = text.removeprefix("assert").strip()
+                    named = condition.replace("candidate(", f"{problem.entry_point}(")
+                    yield from (form for form in {condition, named} if form not in shown)
+
+
+@pytest.mark.parametrize(
+    "policy", ["direct", "cot", "self_consistency", "hand_crafted", "random", "policy prompt"]
+)
+async def test_no_prompt_of_a_run_holds_a_hidden_test(place: Path, policy: str) -> None:
+    code = sample_problems("mbpp", SETS["mbpp"])
+    secrets = [text for problem in code for text in hidden_statements(problem)]
+    assert len(secrets) >= len(code)
+    if policy == "policy prompt":
+        from llm_as_judge.build import policy_prompt
+
+        messages = [m for p in code for m in policy_prompt(settings(place)).messages(p)]
+    else:
+        chat = oracle(code, wrong)  # so that Test and Review see failures, too
+        await evaluated(settings(place, ("mbpp",)), find_entrant(policy, Config()), chat)
+        messages = [m for request in chat.requests for m in request.messages]
+    assert messages
+    assert [s for s in secrets for m in messages if s in m.content] == []
+
+
+def test_the_search_for_hidden_tests_finds_them() -> None:
+    (problem,) = sample_problems("mbpp", 1)
+    told = f"Solve it so that\n{problem.hidden_tests[0]}"
+    assert any(text in told for text in hidden_statements(problem))

@@ -1,0 +1,161 @@
+"""Figures worked by hand; the official metrics against their definitions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from evaluation_values import (
+    CALL,
+    OK,
+    OPEN,
+    RIGHT,
+    WRONG,
+    answered,
+    five,
+    group,
+    problem,
+    rollout,
+)
+
+from llm_as_judge.evaluation.metrics import problem_accuracy, set_metrics
+from llm_as_judge.evaluation.official import official_scores, prediction, span_scores
+from llm_as_judge.evaluation.statistics import bootstrap, wilson
+from llm_as_judge.types import Execution, Group, Problem
+
+
+def test_metrics_worked_by_hand() -> None:
+    low, high = wilson(2, 3)
+    around = bootstrap([1.0, 0.0, 1.0])
+    assert set_metrics(five()) == pytest.approx(
+        {
+            "accuracy": 2 / 3,  # of graded ones
+            "accuracy_low": low,
+            "accuracy_high": high,
+            "bootstrap_low": around[0],
+            "bootstrap_high": around[1],
+            "correct": 2,
+            "graded": 3,
+            "score": (1 + 0.5 + 1) / 3,  # what was not graded has no say
+            "not_graded": 2,  # one left open, one failed
+            "failed": 1,
+            "strictly_valid": 4 / 5,
+            "repaired": 1 / 5,
+            "executed": 3 / 5,
+            "timeout": 1 / 5,
+            "crashed": 0,
+            "rejected": 0,
+            "malformed": 0,
+            "empty": 0,
+            "calls": (3 * 2 + 4) / 5,
+            "tokens": (3 * 40 + 80) / 5,
+            "policy_tokens": 3,
+            "cost_usd": (3 * 0.25 + 0.5) / 5,
+            "seconds": (3 * 3 + 9) / 5,
+        }
+    )
+
+
+def test_one_unknown_price_makes_the_cost_unknown() -> None:
+    free = replace(OK, calls=(replace(CALL, cost_usd=None),))
+    p = problem(0)
+    found = set_metrics([Group(p, (rollout(p), rollout(p, free, index=1)))])
+    assert found["cost_usd"] is None
+
+
+def test_nothing_graded_has_the_widest_interval() -> None:
+    found = set_metrics([group(problem(0), OPEN)])
+    assert (found["accuracy_low"], found["accuracy_high"]) == (0.0, 1.0)
+    assert (found["graded"], found["not_graded"]) == (0, 1)
+    assert "score" not in found
+
+
+def test_several_samples_of_a_problem_are_averaged_before_the_problems_are() -> None:
+    groups = [group(problem(0), RIGHT, WRONG, WRONG, OPEN), group(problem(1), RIGHT, RIGHT)]
+    assert problem_accuracy(groups[0]) == pytest.approx(1 / 3)
+    found = set_metrics(groups)
+    assert found["accuracy"] == pytest.approx((1 / 3 + 1) / 2)
+    # an interval over problems: six rollouts of two problems are not six observations
+    assert (found["accuracy_low"], found["accuracy_high"]) == pytest.approx((1 / 3, 1))
+
+
+def test_pass_at_k_is_reported_for_code_up_to_the_least_number_of_samples() -> None:
+    first, second = problem(0, "mbpp", "code"), problem(1, "mbpp", "code")
+    found = set_metrics([group(first, RIGHT, WRONG, WRONG), group(second, WRONG, WRONG)])
+    assert found["pass_at_1"] == pytest.approx((1 / 3 + 0) / 2)
+    assert found["pass_at_2"] == pytest.approx((2 / 3 + 0) / 2)
+    assert "pass_at_5" not in found
+    assert "pass_at_1" not in set_metrics([group(problem(0), RIGHT)])
+
+
+# ------------------------------------------------------------------------------- official metrics
+SPAN = Problem("squad2/a", "squad2", "qa", "Who?", ("Edna Moss", "Moss"), context="Edna Moss.")
+NONE = Problem("squad2/b", "squad2", "qa", "Who?", (), context="Nobody.")
+HOTPOT = Problem(
+    "hotpotqa/a",
+    "hotpotqa",
+    "qa",
+    "Where?",
+    ("Oslo city",),
+    meta={"supporting_facts": '[["A", 0], ["B", 1]]'},
+)
+
+
+def test_squad2_em_and_f1_with_the_no_answer_split() -> None:
+    groups = [
+        answered(SPAN, "the Edna Moss", RIGHT),  # articles do not count: EM 1
+        answered(replace(SPAN, id="squad2/c"), "Edna Moss of Oslo", WRONG),  # F1 of 2 in 4: 2/3
+        answered(NONE, "unanswerable", RIGHT),
+        answered(replace(NONE, id="squad2/d"), "Edna", WRONG),
+    ]
+    found = set_metrics(groups)
+    assert found["em"] == pytest.approx(2 / 4)
+    assert found["f1"] == pytest.approx((1 + 2 / 3 + 1 + 0) / 4)
+    assert (found["has_answer_em"], found["has_answer_f1"]) == pytest.approx((1 / 2, 5 / 6))
+    assert (found["no_answer_em"], found["no_answer_f1"]) == (1 / 2, 1 / 2)
+    assert (found["has_answer_problems"], found["no_answer_problems"]) == (2, 2)
+
+
+def test_a_split_without_problems_is_unknown() -> None:
+    assert set_metrics([answered(SPAN, "Moss", RIGHT)])["no_answer_em"] is None
+
+
+def test_a_crash_is_not_the_empty_prediction() -> None:
+    crashed = rollout(NONE, Execution("crashed"), WRONG)
+    assert official_scores(NONE, crashed) == {"em": 0.0, "f1": 0.0}
+    assert span_scores(NONE, "") == {"em": 1.0, "f1": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("answer", "predicted"),
+    [
+        ("Edna Moss", "Edna Moss"),
+        ("The answer is: Edna Moss", "Edna Moss"),
+        ("unanswerable", ""),
+        ("The question cannot be answered from the context.", ""),
+    ],
+)
+def test_the_prediction_is_what_the_answer_declares(answer: str, predicted: str) -> None:
+    assert prediction(SPAN, answer) == predicted
+
+
+def test_hotpotqa_has_answer_supporting_fact_and_joint_scores() -> None:
+    # answer: 1 of 1 predicted word, 1 of 2 gold words; facts: 1 of 2 right, 1 of 2 found
+    found = span_scores(HOTPOT, "Oslo", [("A", 0), ("C", 0)])
+    assert found == pytest.approx(
+        {
+            "em": 0,
+            "f1": 2 / 3,
+            "sp_em": 0,
+            "sp_f1": 1 / 2,
+            "joint_em": 0,
+            "joint_f1": 2 * 0.5 * 0.25 / 0.75,
+        }
+    )
+    assert set(span_scores(HOTPOT, "Oslo")) == {"em", "f1"}
+    assert "has_answer_em" not in set_metrics([answered(HOTPOT, "Oslo", WRONG)])
+
+
+def test_the_em_of_two_sets_is_of_neither() -> None:
+    both = [answered(SPAN, "Moss", RIGHT), answered(HOTPOT, "Oslo", WRONG)]
+    assert "em" not in set_metrics(both)

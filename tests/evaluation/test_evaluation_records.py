@@ -1,0 +1,245 @@
+"""Records: the documented form, nothing lost, only what is missing is run again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evaluation_values import DOWN, OK, RIGHT, problem, rollout
+
+from llm_as_judge.config import Config
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.evaluation.entrants import Attempt, Keep
+from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
+from llm_as_judge.evaluation.layout import read_results, run_folder
+from llm_as_judge.evaluation.records import EvaluationRecord
+from llm_as_judge.evaluation.results import full_json, results_json, write_results
+from llm_as_judge.types import Domain, Problem, to_json
+
+ROWS = [problem(n) for n in range(6)]
+QA = [Problem(f"squad2/test/{n}", "squad2", "qa", f"Who {n}?", ("x",)) for n in range(2)]
+
+
+class Listed:
+    """Writes nothing: each wanted rollout is right; it stops after ``most`` of them."""
+
+    def __init__(self, most: int = 99, *, fails: Sequence[str] = (), version: str = "1") -> None:
+        self.label = "listed"
+        self.adapter: Path | None = None
+        self.domains: frozenset[Domain] = frozenset({"math"})
+        self.most, self.fails, self.version = most, fails, version
+        self.ran: list[tuple[str, int]] = []
+
+    def identity(self) -> Mapping[str, str]:
+        return {"version": self.version}
+
+    def check(self, config: Config) -> None:
+        pass
+
+    @asynccontextmanager
+    async def open(self, config: Config) -> AsyncIterator[Attempt]:
+        async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
+            for of, index in wanted:
+                if len(self.ran) == self.most:
+                    raise KeyboardInterrupt
+                self.ran.append((of.id, index))
+                failed = of.id in self.fails
+                keep(
+                    rollout(of, None, None, failure=DOWN, index=index)
+                    if failed
+                    else rollout(of, OK, RIGHT, index=index)
+                )
+
+        yield attempt
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    write_problems(tmp_path / "test" / "gsm8k_test.jsonl", ROWS)
+    write_problems(tmp_path / "test" / "squad2_test.jsonl", QA)
+    return tmp_path
+
+
+def settings(place: Path, **more: Any) -> Config:
+    tree: dict[str, Any] = {
+        "executor": {"model": "scripted"},
+        "judge": {"model": "none"},
+        "data": {"data_dir": place, "sets": ["gsm8k", "squad2"], "train_file": place / "none"},
+        "output": {"results": place / "results"},
+        **more,
+    }
+    return Config.model_validate(tree)
+
+
+async def evaluated(config: Config, entrant: Listed, name: str = "x") -> EvaluationRecord:
+    record = begin_evaluation(config, entrant, name)
+    await run_evaluation(record, entrant)
+    return record
+
+
+async def test_an_interrupted_run_goes_on_where_it_stopped(place: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        await evaluated(settings(place), Listed(most=4))
+    again = Listed()
+    record = await evaluated(settings(place), again)
+    assert again.ran == [(p.id, 0) for p in ROWS[4:]]
+    assert record.missing() == []
+    assert results_json(record)["overall"]["correct"] == 6
+
+
+async def test_a_finished_run_is_not_run_again_but_for_our_own_failures(place: Path) -> None:
+    await evaluated(settings(place), Listed(fails=[ROWS[2].id]))
+    again = Listed()
+    record = await evaluated(settings(place), again)
+    assert again.ran == [(ROWS[2].id, 0)]
+    assert results_json(record)["overall"]["failed"] == 0
+    third = Listed()
+    await evaluated(settings(place), third)
+    assert third.ran == []
+
+
+async def test_a_line_cut_off_by_a_kill_is_run_again_and_breaks_nothing(place: Path) -> None:
+    record = await evaluated(settings(place), Listed())
+    path = record.folder / "rollouts.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])
+    again = Listed()
+    record = await evaluated(settings(place), again)
+    assert again.ran == [(ROWS[5].id, 0)]
+    assert path.read_bytes() == whole
+    assert EvaluationRecord.read(record.folder).missing() == []
+
+
+async def test_what_decides_the_figures_decides_the_folder(place: Path) -> None:
+    first = begin_evaluation(settings(place), Listed(), "x").folder
+    assert begin_evaluation(settings(place), Listed(), "x").folder == first
+    others = [
+        begin_evaluation(settings(place), Listed(version="2"), "x"),
+        begin_evaluation(settings(place, training={"seed": 1}), Listed(), "x"),
+        begin_evaluation(settings(place, executor={"model": "smollm2-135m"}), Listed(), "x"),
+        begin_evaluation(settings(place, evaluation={"limit_per_set": 2}), Listed(), "x"),
+    ]
+    assert len({first, *(other.folder for other in others)}) == 5
+    same = settings(place, policy={"device": "cpu"})
+    assert begin_evaluation(same, Listed(), "x").folder == first
+
+
+async def test_a_fresh_run_puts_the_old_rollouts_aside(place: Path) -> None:
+    record = await evaluated(settings(place), Listed())
+    old = (record.folder / "rollouts.jsonl").read_bytes()
+    fresh = begin_evaluation(settings(place), Listed(), "x", fresh=True)
+    assert len(fresh.missing()) == 6
+    assert (record.folder / "rollouts.old1.jsonl").read_bytes() == old
+
+
+async def test_results_have_the_documented_form(place: Path) -> None:
+    record = await evaluated(settings(place, evaluation={"samples": 2}), Listed())
+    path = write_results(record, place / "results" / "evaluation")
+    assert path == place / "results" / "evaluation" / "x_results.json"
+    found = read_results(path)
+    assert found == json.loads(json.dumps(results_json(record)))
+    assert {k: found[k] for k in ("model", "policy", "checkpoint", "executor", "judge")} == {
+        "model": "qwen25-7b",
+        "policy": "listed",
+        "checkpoint": None,
+        "executor": "scripted",
+        "judge": "none",
+    }
+    (row,) = found["datasets"]  # squad2 is left out: the entrant is for math only
+    assert (row["dataset"], row["domain"], row["official"]) == ("gsm8k", "math", ["accuracy"])
+    assert (row["num_samples"], row["rows_in_test_file"], row["sample"]) == (6, 6, "all rows")
+    assert row["metrics"]["accuracy"] == 1.0
+    assert found["domains"]["math"] == found["overall"] == row["metrics"]
+    full = json.loads((run_folder(path) / "full.json").read_text())
+    assert [p["id"] for p in full["problems"]] == [p.id for p in ROWS]
+    assert full["problems"][0]["correct"] == [True, True]
+    assert full["totals"]["tokens"] == 12 * 40
+    assert full["config"]["executor"]["model"] == "scripted"
+
+
+async def test_the_mix_has_a_row_and_no_part_in_the_overall_figure(place: Path) -> None:
+    write_problems(place / "mixed" / "test_mixed.jsonl", ROWS[:2])
+    both = settings(place, evaluation={"sets": ["gsm8k", "mixed"]})
+    entrant = Listed()
+    found = results_json(await evaluated(both, entrant))
+    assert len(entrant.ran) == 6  # a problem of two sets is run once
+    assert [row["num_samples"] for row in found["datasets"]] == [6, 2]
+    assert found["overall"]["graded"] == 6
+    alone = settings(place, evaluation={"sets": ["mixed"]})
+    assert results_json(await evaluated(alone, Listed()))["overall"]["graded"] == 2
+
+
+async def test_a_record_is_read_back_from_any_of_its_files(place: Path) -> None:
+    record = await evaluated(settings(place), Listed())
+    path = write_results(record, place / "results" / "evaluation")
+    for source in (path, record.folder, record.folder / "rollouts.jsonl"):
+        found = EvaluationRecord.read(source)
+        assert found.plan == record.plan
+        assert found.config == record.config
+        assert to_json(found.groups()) == to_json(record.groups())
+        assert full_json(found) == full_json(record)
+
+
+async def test_an_entrant_without_a_fitting_set_is_refused(place: Path) -> None:
+    with pytest.raises(ConfigError, match="listed: only for math"):
+        begin_evaluation(settings(place, evaluation={"sets": ["squad2"]}), Listed(), "x")
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "/etc/x"])
+async def test_a_name_that_is_a_path_is_refused(place: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="wanted a plain name"):
+        begin_evaluation(settings(place), Listed(), name)
+
+
+# ------------------------------------------------------------------------------------- bad files
+def test_a_missing_results_file_says_which_command_writes_it(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"x\.json: no such file; run: llm-as-judge evaluate"):
+        read_results(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"datasets": {}}',
+        b'{"datasets": []}',
+        b'{"datasets": [], "overall": {"accuracy": 0.5}}',
+        b'{"datasets": [3], "overall": {}}',
+        b"\xff\xfe\x00",
+        b"null",
+    ],
+    ids=repr,
+)
+def test_a_broken_results_file_is_a_data_error_that_names_it(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "x_results.json"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"x_results\.json: "):
+        read_results(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"name": 3}', b"\xff"], ids=repr)
+async def test_a_broken_plan_is_a_data_error_that_names_it(place: Path, content: bytes) -> None:
+    record = await evaluated(settings(place), Listed())
+    (record.folder / "plan.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"plan\.json: not a plan of evaluate"):
+        EvaluationRecord.read(record.folder)
+
+
+async def test_a_folder_without_a_plan_or_with_foreign_rows_is_refused(place: Path) -> None:
+    with pytest.raises(DataError, match=r"no plan\.json; wanted a folder"):
+        EvaluationRecord.read(place)
+    record = await evaluated(settings(place), Listed())
+    with (record.folder / "rollouts.jsonl").open("a") as file:
+        file.write('{"problem": {"id": 3}}\n')
+    with pytest.raises(DataError, match=r"rollouts\.jsonl:7: not a rollout of evaluate"):
+        EvaluationRecord.read(record.folder)

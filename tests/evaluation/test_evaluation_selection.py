@@ -1,0 +1,101 @@
+"""The rows that are evaluated: seeded, stratified, said; overlap with training counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_as_judge.config import Config
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.evaluation.selection import limited
+from llm_as_judge.evaluation.selection import test_sets as sets_of
+from llm_as_judge.types import Problem
+
+
+def squad(number: int, answerable: bool) -> Problem:
+    answers = ("x",) if answerable else ()
+    return Problem(f"squad2/test/{number}", "squad2", "qa", f"Who is {number}?", answers)
+
+
+def settings(folder: Path, **evaluation: Any) -> Config:
+    return Config.model_validate(
+        {
+            "data": {
+                "data_dir": folder,
+                "train_file": folder / "mixed" / "train_mixed.jsonl",
+                "sets": ["squad2"],
+            },
+            "evaluation": evaluation,
+        }
+    )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    rows = [squad(n, answerable=n % 3 != 0) for n in range(30)]
+    write_problems(tmp_path / "test" / "squad2_test.jsonl", rows)
+    return tmp_path
+
+
+def test_a_limit_keeps_the_shares_of_the_strata_and_says_so(place: Path) -> None:
+    (chosen,) = sets_of(settings(place, limit_per_set=9))
+    assert Counter(bool(p.answers) for p in chosen.problems) == {True: 6, False: 3}
+    assert chosen.sample == "9 of 30 rows: a seeded sample stratified by answerable"
+    assert [p.id for p in chosen.problems] == [
+        p.id for p in sets_of(settings(place, limit_per_set=9))[0].problems
+    ]
+
+
+def test_no_limit_is_all_rows_in_their_order(place: Path) -> None:
+    for limit in (None, 30, 99):
+        (chosen,) = sets_of(settings(place, limit_per_set=limit))
+        assert [p.id for p in chosen.problems] == [f"squad2/test/{n}" for n in range(30)]
+        assert chosen.sample == "all rows"
+
+
+def test_another_seed_is_another_sample() -> None:
+    rows = [squad(n, True) for n in range(40)]
+    assert limited("squad2", rows, 5, seed=0) != limited("squad2", rows, 5, seed=1)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 40))
+def test_a_sample_has_the_wanted_size_and_fair_shares(answerable: list[bool], limit: int) -> None:
+    rows = [squad(n, a) for n, a in enumerate(answerable)]
+    found = limited("squad2", rows, limit, seed=3)
+    size = min(limit, len(rows))
+    assert len(found) == len({p.id for p in found}) == size
+    fair = size * sum(answerable) / len(rows)
+    assert abs(sum(bool(p.answers) for p in found) - fair) < 1
+
+
+def test_problems_of_the_training_mix_are_counted(place: Path) -> None:
+    assert sets_of(settings(place))[0].seen_in_training is None  # there is no mix
+    same = Problem("squad2/train/9", "squad2", "qa", "who is  4 ?", ("x",))
+    other = Problem("squad2/train/8", "squad2", "qa", "Who is 5?", ("x",), context="Elsewhere.")
+    write_problems(place / "mixed" / "train_mixed.jsonl", [same, other])
+    assert sets_of(settings(place))[0].seen_in_training == 1
+
+
+def test_the_test_mix_is_a_set_too(place: Path) -> None:
+    write_problems(place / "mixed" / "test_mixed.jsonl", [squad(1, True)])
+    found = sets_of(settings(place, sets=["squad2", "mixed"]))
+    assert [(s.name, s.rows) for s in found] == [("squad2", 30), ("mixed", 1)]
+
+
+def test_a_set_that_is_not_known_or_not_there_is_one_clear_line(place: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no set 'squad9' \(known: squad2, mixed\)"):
+        sets_of(settings(place, sets=["squad9"]))
+    with pytest.raises(DataError, match=r"test_mixed\.jsonl: no such file"):
+        sets_of(settings(place, sets=["mixed"]))
+
+
+def test_an_empty_test_file_is_one_clear_line(place: Path) -> None:
+    (place / "test" / "squad2_test.jsonl").write_text("")
+    with pytest.raises(DataError, match=r"squad2_test\.jsonl: no problems in it"):
+        sets_of(settings(place))

@@ -11,7 +11,8 @@ import pytest
 
 from llm_as_judge.cli import main
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.types import Problem
+from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.types import Completion, Group, Problem, Program, Rollout
 
 ROWS = {
     "gsm8k": [
@@ -170,3 +171,35 @@ def test_results_that_are_not_there_are_one_line(verb: Verb) -> None:
     assert "no such file" in verb.refused("regrade", "none_results.json")
     assert "no such file" in verb.refused("compare", "none_results.json")
     assert "not both" in verb.refused("regrade", "x", "--rules-only", "--judge", "m")
+
+
+def test_analyze_shows_a_run_by_domain(verb: Verb, folder: Path) -> None:
+    assert "no run there" in verb.refused("analyze", "logs/train_*.log")
+    of = ROWS["gsm8k"][0]
+    completion = Completion((1,), (2,), (-1.0,), "t", "stop")
+    rollout = Rollout(of.id, 0, completion, Program("a", "a", ("Custom",), hash="a"))
+    RunLog(folder / "logs" / "train_m").groups(1, [Group(of, (rollout,))])
+    code, out, _ = verb("analyze", "logs/train_*.log", "--markdown")
+    assert code == 0
+    assert "| train_m | 1-1 | math | 1 | 100% | 0% | - | - | 0.0 | 0 | Custom 100% |" in out
+    assert json.loads(verb("analyze", "logs/train_m", "--json")[1])[0]["domain"] == "math"
+
+
+def test_break_even_is_for_a_checkpoint(verb: Verb, folder: Path) -> None:
+    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
+    results = folder / "results" / "evaluation" / "direct_results.json"
+    RunLog(folder / "run").groups(1, [Group(ROWS["gsm8k"][0], ())])
+    (folder / "run" / "rollouts.jsonl").touch()
+    said = verb.refused("compare", str(results), "--training-run", "run")
+    assert "none of the results is of a checkpoint" in said
+    assert "not among the results (direct)" in verb.refused(
+        "compare", str(results), "--against", "cot"
+    )
+    (run,) = (folder / "results" / "evaluation" / "direct").iterdir()
+    full = json.loads((run / "full.json").read_text())
+    (run / "full.json").write_text(json.dumps({**full, "checkpoint": "step_1"}))
+    assert verb("evaluate", *OPTIONS, "--policy", "cot")[0] == 0
+    both = [str(results), str(results.with_name("cot_results.json"))]
+    code, out, _ = verb("compare", *both, "--training-run", "run")
+    assert code == 0
+    assert "Break-even (0 training tokens)" in out

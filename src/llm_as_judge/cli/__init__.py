@@ -24,6 +24,7 @@ from llm_as_judge.cli.evaluating import register as register_evaluating
 from llm_as_judge.cli.grading import register as register_grading
 from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
+from llm_as_judge.cli.optimising import register as register_optimising
 from llm_as_judge.cli.programs import register as register_programs
 from llm_as_judge.cli.serving import register as register_serving
 from llm_as_judge.cli.watching import register as register_watching
@@ -44,6 +45,7 @@ for register in (
     register_learning,
     register_evaluating,
     register_comparing,
+    register_optimising,
     register_watching,
     register_programs,
     register_serving,

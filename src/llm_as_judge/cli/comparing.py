@@ -1,4 +1,4 @@
-"""compare: evaluations side by side, with tests."""
+"""compare: evaluations side by side, with tests; analyze: a training run by domain."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog="Example: llm-as-judge compare results/evaluation/*_results.json --against direct"
     )(compare)
+    app.command(epilog="Example: llm-as-judge analyze logs/train_qwen25-7b_20260101-120000")(
+        analyze
+    )
 
 
 def compare(
@@ -70,6 +73,45 @@ def compare(
         _show(f"Break-even ({spent:,} training tokens)", head, rows, markdown)
     for line in _remarks(contenders):
         print(line)  # noqa: T201
+
+
+def analyze(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or logs/train_*.log.")],
+    parts: Annotated[
+        int, typer.Option("--parts", min=1, help="Equal parts of the steps, to see a change.")
+    ] = 2,
+    markdown: Annotated[bool, typer.Option("--markdown", help="A table for a document.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """What was valid, right and dear in each domain, early in a training run and late."""
+    from llm_as_judge.evaluation.by_domain import rows_by_domain, runs_of
+
+    found = [row for run in runs_of(runs) for row in rows_by_domain(run, parts)]
+    if as_json:
+        print(json.dumps(to_json(found)))  # noqa: T201
+        return
+    head = ["run", "steps", "domain", "programs", "valid", "ran", "right, % [95 %]", "reward"]
+    head += ["calls", "tokens", "operators"]
+    rows = [
+        [
+            row.run,
+            row.steps,
+            row.domain,
+            str(row.rollouts),
+            f"{row.strictly_valid:.0%}",
+            f"{row.executed:.0%}",
+            "-"
+            if row.accuracy is None
+            else f"{100 * row.accuracy:.0f} [{100 * row.accuracy_low:.0f}, "
+            f"{100 * row.accuracy_high:.0f}]",
+            _number(row.reward, "{:+.2f}"),
+            f"{row.calls:.1f}",
+            f"{row.tokens:.0f}",
+            ", ".join(row.operators),
+        ]
+        for row in found
+    ]
+    _show("By domain", head, rows, markdown)
 
 
 def _reference(contenders: Sequence[Contender], name: str | None) -> Contender:

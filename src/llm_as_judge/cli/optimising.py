@@ -1,0 +1,79 @@
+"""optimise: one instruction per domain, searched on validation rows; the prompt-only baseline."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from llm_as_judge.cli.options import (
+    ConfigOption,
+    DataDirOption,
+    ExecutorOption,
+    SeedOption,
+    SetOption,
+    console,
+)
+from llm_as_judge.config import load_config
+from llm_as_judge.monitoring.runlog import write_text
+from llm_as_judge.types import Domain, Problem, to_json
+
+if TYPE_CHECKING:
+    from llm_as_judge.evaluation.optimise import Candidate, Search
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: llm-as-judge optimise --config embedded --rows 6 --rounds 2")(
+        optimise
+    )
+
+
+def optimise(
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder of the programs and report.json.")
+    ] = Path("results/optimised"),
+    rows: Annotated[
+        int, typer.Option("--rows", min=1, help="Validation problems of each domain.")
+    ] = 12,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=0, help="Instructions the executor proposes.")
+    ] = 3,
+    config: ConfigOption = None,
+    executor: ExecutorOption = None,
+    data_dir: DataDirOption = None,
+    seed: SeedOption = None,
+    set_: SetOption = None,
+) -> None:
+    """Search the best single instruction of each domain; then: evaluate --policy OUT."""
+    from llm_as_judge.build import open_workbench, problem_file
+    from llm_as_judge.evaluation.optimise import optimise as run_search
+
+    flags = {"executor.model": executor, "data.data_dir": data_dir, "training.seed": seed}
+    if data_dir is not None:
+        flags["data.val_file"] = data_dir / "mixed" / "val_mixed.jsonl"
+    settings = load_config(config, overrides=set_ or (), flags=flags)
+    problems: dict[Domain, list[Problem]] = {}
+    for problem in problem_file(settings.data.val_file):
+        chosen = problems.setdefault(problem.domain, [])
+        if len(chosen) < rows and problem not in chosen:
+            chosen.append(problem)
+
+    async def job() -> list[Search]:
+        async with open_workbench(settings) as bench:
+            return await run_search(bench, problems, rounds, out, _show)
+
+    found = asyncio.run(job())
+    write_text(out / "report.json", json.dumps(to_json(found), indent=1) + "\n")
+    spent = sum(one.tokens_spent for one in found)
+    console.print(f"{spent} tokens spent; programs and report.json in {out}", highlight=False)
+
+
+def _show(candidate: Candidate) -> None:
+    line = (
+        f"{candidate.correct} of {candidate.problems} right, {candidate.tokens:.0f} tokens a "
+        f"problem, {candidate.origin}: {candidate.instruction or '(no instruction)'}"
+    )
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,205 @@
+"""Prompt-only optimisation: the best single instruction found on validation rows, as a baseline.
+
+A small reflective search in the manner of GEPA (arXiv:2507.19457): the executor reads what the
+best instruction got wrong and proposes another; each is scored on the same validation problems;
+the most accurate wins, among equals the one of fewer tokens. No weights change and no test row is
+seen. What the search itself spends is counted: a policy's training is compared with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_as_judge.build import Workbench
+from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.entrants import FixedProgram, program_runner
+from llm_as_judge.evaluation.metrics import is_correct
+from llm_as_judge.monitoring.runlog import write_text
+from llm_as_judge.rollout import SamplingOptions
+from llm_as_judge.types import ChatRequest, Domain, Group, Message, Problem
+from llm_as_judge.workflow.program import parse_program
+
+SEEDS: Mapping[Domain, tuple[str, ...]] = {
+    "math": (
+        "Give the final answer alone, without a sentence around it.",
+        "Solve this in short steps. End with a line 'The answer is: ' and the final answer.",
+    ),
+    "qa": (
+        "Answer in as few words as possible. If the context has no answer, reply: unanswerable",
+        "Copy the shortest span of the context that answers the question, and nothing else.",
+    ),
+    "code": ("", "Handle edge cases. Use the examples to check the function in your head."),
+}
+"""What the search begins with."""
+MAX_INSTRUCTION_CHARACTERS = 400
+_SHOWN_MISTAKES = 3
+_SHOWN_CHARACTERS = 600
+_PROGRAM = '''"""{about}"""
+
+
+class Workflow:
+    def __init__(self, name, llm_config, dataset):
+        self.llm = create_llm_instance(llm_config)
+        self.{name} = operator.{operator}(self.llm)
+
+    async def __call__(self, problem: str{more}):
+        reply = await self.{name}({arguments}, instruction={instruction})
+        return reply["response"], 0.0
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An instruction with what it scored."""
+
+    instruction: str
+    correct: int
+    problems: int
+    tokens: float
+    """Executor tokens a problem."""
+    origin: str
+    """``seed``, or ``proposed`` by the executor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What was found for one domain."""
+
+    domain: Domain
+    best: Candidate
+    tried: tuple[Candidate, ...]
+    tokens_spent: int
+    """By runs and proposals together."""
+
+
+def program_text(domain: Domain, instruction: str) -> str:
+    """The workflow that asks once, by ``instruction``; it enters as a literal, whatever it says."""
+    code = domain == "code"
+    return _PROGRAM.format(
+        about="One call by an instruction that was optimised on validation rows.",
+        name="custom_code_generate" if code else "custom",
+        operator="CustomCodeGenerate" if code else "Custom",
+        more=", entry_point: str" if code else "",
+        arguments="problem=problem, entry_point=entry_point" if code else "input=problem",
+        instruction=ascii(instruction),
+    )
+
+
+async def search(
+    bench: Workbench,
+    domain: Domain,
+    problems: Sequence[Problem],
+    rounds: int,
+    on_candidate: Callable[[Candidate], None] | None = None,
+) -> Search:
+    """The best instruction for one domain.
+
+    Args:
+        problems: validation rows of the domain; each candidate answers all of them.
+        rounds: proposals of the executor after the seeds.
+    Raises:
+        DataError: no problem.
+        EndpointError: the executor gave no proposal.
+    """
+    if not problems:
+        raise DataError(f"no validation problem of {domain}; run: llm-as-judge process")
+    tried: list[tuple[Candidate, list[Group]]] = []
+    spent = 0
+
+    async def score(instruction: str, origin: str) -> None:
+        nonlocal spent
+        groups = await _run(bench, domain, problems, instruction)
+        rollouts = [r for g in groups for r in g.rollouts]
+        used = sum(r.execution.tokens for r in rollouts if r.execution)
+        correct = sum(map(is_correct, rollouts))
+        found = Candidate(instruction, correct, len(problems), used / len(problems), origin)
+        spent += used
+        tried.append((found, groups))
+        if on_candidate is not None:
+            on_candidate(found)
+
+    for seed in SEEDS[domain]:
+        await score(seed, "seed")
+    for number in range(rounds):
+        best, groups = max(tried, key=lambda pair: _rank(pair[0]))
+        proposal, used = await _propose(bench, best, groups, number)
+        spent += used
+        if proposal and proposal not in {candidate.instruction for candidate, _ in tried}:
+            await score(proposal, "proposed")
+    best = max((candidate for candidate, _ in tried), key=_rank)
+    return Search(domain, best, tuple(candidate for candidate, _ in tried), spent)
+
+
+def _rank(candidate: Candidate) -> tuple[int, float]:
+    return candidate.correct, -candidate.tokens
+
+
+async def _run(
+    bench: Workbench, domain: Domain, problems: Sequence[Problem], instruction: str
+) -> list[Group]:
+    text = program_text(domain, instruction)
+    assert parse_program(text, domain, "class").strictly_valid
+    runner = program_runner(bench, FixedProgram(text))
+    return await runner.groups(
+        problems, 1, SamplingOptions(0.0, 1), seed=bench.config.training.seed
+    )
+
+
+async def _propose(
+    bench: Workbench, best: Candidate, groups: Sequence[Group], number: int
+) -> tuple[str, int]:
+    """(instruction, tokens used); the instruction is one line, empty where the reply holds none."""
+    wrong = [g for g in groups if not is_correct(g.rollouts[0])] or list(groups)
+    shown = "\n\n".join(_mistake(group) for group in wrong[:_SHOWN_MISTAKES])
+    prompt = (
+        "A model answers problems by this instruction:\n"
+        f"{best.instruction or '(none)'}\n\nThese answers were wrong:\n\n{shown}\n\n"
+        "Write a better instruction for problems of this kind, in one or two sentences. It must "
+        "not speak of these problems. Reply with the instruction alone."
+    )
+    config = bench.config
+    reply = await bench.executor.chat(
+        ChatRequest(
+            (Message("user", prompt),),
+            max_tokens=config.executor.max_tokens,
+            temperature=config.executor.vote_temperature,
+            seed=config.training.seed + number,
+            draw=number,
+        )
+    )
+    used = reply.usage.prompt_tokens + reply.usage.completion_tokens
+    line = " ".join(reply.text.split()).strip("\"'` ")
+    return line[:MAX_INSTRUCTION_CHARACTERS], used
+
+
+def _mistake(group: Group) -> str:
+    """A problem of the validation rows with the answer given and, for text, the right one. Hidden
+    tests of code are not shown: they would teach the search to answer them."""
+    execution = group.rollouts[0].execution
+    problem = group.problem
+    right = "" if problem.domain == "code" else f"\nRight: {problem.answers[:1] or 'unanswerable'}"
+    given = (execution.answer if execution else "")[:_SHOWN_CHARACTERS]
+    return f"Problem: {problem.statement()[-_SHOWN_CHARACTERS:]}\nGiven: {given}{right}"
+
+
+async def optimise(
+    bench: Workbench,
+    problems: Mapping[Domain, Sequence[Problem]],
+    rounds: int,
+    folder: Path,
+    on_candidate: Callable[[Candidate], None] | None = None,
+) -> list[Search]:
+    """Search every domain and write ``FOLDER/DOMAIN.py``, for ``evaluate --policy FOLDER``.
+
+    Raises:
+        DataError: a domain without validation problems.
+        OutputError: the folder cannot be written.
+    """
+    found = []
+    for domain, rows in problems.items():
+        result = await search(bench, domain, rows, rounds, on_candidate)
+        write_text(folder / f"{domain}.py", program_text(domain, result.best.instruction))
+        found.append(result)
+    return found

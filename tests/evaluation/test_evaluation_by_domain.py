@@ -1,0 +1,69 @@
+"""A run by domain, worked by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from evaluation_values import LATE, MENDED, OPEN, WRONG, problem, rollout
+
+from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.by_domain import rows_by_domain, runs_of
+from llm_as_judge.evaluation.statistics import wilson
+from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.types import Group, Reward
+
+
+def run(folder: Path) -> Path:
+    """Step 1: mathematics right and late; steps 2 and 3: qa wrong, qa not graded."""
+    log = RunLog(folder)
+    math, qa = problem(0), problem(1, "squad2", "qa")
+    late = rollout(math, LATE, WRONG, program=MENDED, index=1)
+    rewarded = replace(rollout(math), reward=Reward({}, 9.0))
+    log.groups(1, [Group(math, (rewarded, late))])
+    log.groups(2, [Group(qa, (rollout(qa, verdict=WRONG),))])
+    log.groups(3, [Group(qa, (rollout(qa, verdict=OPEN),))])
+    return folder
+
+
+def test_figures_by_domain_and_part_worked_by_hand(tmp_path: Path) -> None:
+    rows = rows_by_domain(run(tmp_path / "train_x"), parts=3)
+    assert [(r.steps, r.domain, r.rollouts) for r in rows] == [
+        ("1-1", "math", 2),
+        ("1-1", "all", 2),
+        ("2-2", "qa", 1),
+        ("2-2", "all", 1),
+        ("3-3", "qa", 1),
+        ("3-3", "all", 1),
+    ]
+    first = rows[0]
+    assert (first.run, first.strictly_valid, first.executed) == ("train_x", 0.5, 0.5)
+    assert (first.accuracy, first.reward, first.calls, first.tokens) == (0.5, 9.0, 3.0, 60.0)
+    assert (first.accuracy_low, first.accuracy_high) == wilson(1, 2)
+    assert first.operators == ("Custom 50%",)
+    assert (rows[2].accuracy, rows[2].reward) == (0.0, None)
+    assert rows[4].accuracy is None
+
+
+def test_parts_are_of_equal_size_and_no_more_than_steps(tmp_path: Path) -> None:
+    folder = run(tmp_path)
+    assert {r.steps for r in rows_by_domain(folder, parts=2)} == {"1-2", "3-3"}
+    assert {r.steps for r in rows_by_domain(folder, parts=1)} == {"1-3"}
+    assert {r.steps for r in rows_by_domain(folder, parts=99)} == {"1-1", "2-2", "3-3"}
+
+
+def test_a_run_is_found_by_folder_file_or_log_name(tmp_path: Path) -> None:
+    folder = run(tmp_path / "logs" / "train_m_1")
+    other = run(tmp_path / "logs" / "train_m_2")
+    (folder / "train.log").write_text("said")
+    assert runs_of([folder]) == runs_of([folder / "train.log"]) == [folder]
+    assert runs_of([folder / "rollouts.jsonl", folder]) == [folder]
+    assert runs_of([tmp_path / "logs" / "train_m_1.log"]) == [folder]
+    assert runs_of([tmp_path / "logs" / "train_*.log"]) == [folder, other]
+    for nothing in (tmp_path, tmp_path / "none", tmp_path / "no_*.log"):
+        with pytest.raises(DataError, match=r"no run there \(no rollouts\.jsonl\)"):
+            runs_of([nothing])
+    (folder / "rollouts.jsonl").write_text("")
+    with pytest.raises(DataError, match="no rollout in it"):
+        rows_by_domain(folder)

@@ -1,0 +1,84 @@
+"""A real tiny policy through the whole evaluation: its programs, samples and prompt are counted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from llm_as_judge.config import Config, config_dir
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.evaluation.entrants import ModelEntrant
+from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
+from llm_as_judge.evaluation.records import EvaluationRecord
+from llm_as_judge.evaluation.results import results_json
+from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.types import Problem
+
+ROWS = [
+    Problem(f"gsm8k/test/{n}", "gsm8k", "math", f"What is {n} plus 2?", (str(n + 2),))
+    for n in range(3)
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with configuration and data; the tiny policy is its only model."""
+    folder = tmp_path / "config"
+    shutil.copytree(config_dir(), folder)
+    entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
+    (folder / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))
+    write_problems(tmp_path / "test" / "gsm8k_test.jsonl", ROWS)
+    return tmp_path
+
+
+def settings(place: Path, **evaluation: Any) -> Config:
+    return Config.model_validate(
+        {
+            "policy": {"name": "tiny", "device": "cpu", "dtype": "float32", "lora_rank": 4},
+            "sampling": {"max_new_tokens": 40, "form": "body", "prompt_style": "short"},
+            "executor": {"model": "scripted"},
+            "judge": {"model": "none"},
+            "data": {"data_dir": place, "sets": ["gsm8k"], "train_file": place / "none"},
+            "evaluation": evaluation,
+            "output": {"results": place / "results", "cache": place / "cache"},
+        }
+    )
+
+
+async def evaluated(config: Config, entrant: ModelEntrant) -> EvaluationRecord:
+    record = begin_evaluation(config, entrant, "tiny")
+    await run_evaluation(record, entrant)
+    return record
+
+
+@pytest.mark.slow
+async def test_samples_of_a_policy_are_all_there_and_its_tokens_are_counted(place: Path) -> None:
+    config = settings(place, samples=3, temperature=1.0)
+    record = await evaluated(config, ModelEntrant("untrained", None))
+    assert [len(group.rollouts) for group in record.groups()] == [3, 3, 3]
+    rollouts = [r for group in record.groups() for r in group.rollouts]
+    assert len({r.completion.text for r in rollouts}) > 1
+    overall = results_json(record)["overall"]
+    written = [len(r.completion.prompt_ids) + len(r.completion.token_ids) for r in rollouts]
+    assert overall["policy_tokens"] == pytest.approx(sum(written) / 9)
+    assert overall["policy_tokens"] > 20
+
+
+@pytest.mark.slow
+async def test_an_adapter_decides_the_folder_and_is_loaded(place: Path, tiny_weights: Path) -> None:
+    policy = load_policy(tiny_weights, adapter=AdapterSpec(4, 8, ("q_proj",)), device="cpu")
+    step = place / "step_1"
+    policy.save_adapter(step)
+    (step / "state.json").write_text('{"base_model": "tiny"}')
+    entrant = ModelEntrant(str(step), step)
+    record = await evaluated(settings(place), entrant)
+    assert record.missing() == []
+    found = results_json(record)
+    assert (found["checkpoint"], found["judges"]) == (str(step), [])
+    other = begin_evaluation(settings(place), ModelEntrant("untrained", None), "tiny")
+    assert other.folder != record.folder

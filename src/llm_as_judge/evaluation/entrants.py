@@ -18,6 +18,7 @@ from typing import Literal, Protocol
 from llm_as_judge.build import DOMAINS, Workbench, open_system, open_workbench, policy_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner, SamplingOptions
 from llm_as_judge.types import Completion, Domain, Message, PolicySampler, Problem, Program, Rollout
@@ -82,7 +83,10 @@ class ModelEntrant:
     def identity(self) -> Mapping[str, str]:
         if self.adapter is None:
             return {"adapter": "none"}
-        return {"adapter": _digest(_bytes(self.adapter / "adapter_model.safetensors"))}
+        # a checkpoint's own experience buffer stands in its prompts
+        experience = sorted(p for p in (self.adapter / EXPERIENCE).rglob("*") if p.is_file())
+        files = [self.adapter / "adapter_model.safetensors", *experience]
+        return {"adapter": _digest(b"".join(map(_bytes, files)))}
 
     def check(self, config: Config) -> None:
         if self.adapter is not None:

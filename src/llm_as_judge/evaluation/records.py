@@ -112,7 +112,7 @@ def _executor(config: Config) -> str:
 
 def _experience(config: Config) -> str:
     """Of the buffer that an untrained policy is shown; a checkpoint brings its own."""
-    folder = config.experience.folder
+    folder = config.experience.folder or config.data.data_dir / "experience_buffer"
     files = _under(folder, "") if config.experience.enabled and folder.is_dir() else []
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 

@@ -369,6 +369,10 @@ WANTED = {
     "reward/mean": (10 + 6 - 4 - 8 + 6) / 5,
     "reward/correctness": (10 + 6 - 4 - 8 + 6) / 5,
     "reward/format": 10,
+    "hacking/cheap_wrong": 0,
+    "hacking/right_without_calls": 0,
+    "hacking/judge_only": 0,
+    "hacking/same_answer": 1,
 }
 
 

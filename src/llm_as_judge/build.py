@@ -12,30 +12,28 @@ import importlib.metadata
 import platform
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llm_as_judge.config import Config, Endpoint, config_dir, load_endpoints, load_models
+from llm_as_judge.chat_models import ChatModels, no_such_model, operator_settings
+from llm_as_judge.config import Config, config_dir, load_endpoints, load_models
 from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
 from llm_as_judge.judge.records import JudgeRecords
-from llm_as_judge.llm import client
-from llm_as_judge.llm.billing import BilledAs, Role
-from llm_as_judge.llm.client import OpenAIChat
-from llm_as_judge.llm.ledger import Ledger, Price
-from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
-from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.llm.billing import BilledAs
+from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.recorded import recorded_run
+from llm_as_judge.llm.recording import Recording
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import OperatorSettings, operator_docs, registry
-from llm_as_judge.operators.rehearsal import rehearsed_reply
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
 from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout import RolloutRunner
+from llm_as_judge.rollout import ParseProgram, RolloutRunner
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import (
     ChatModel,
@@ -68,6 +66,9 @@ class Workbench:
     judge: Judge
     sandbox: Sandbox
     ledger: Ledger
+    operators: OperatorSettings | None = None
+    """How operators ask the executor; None = as the configuration and the endpoint say."""
+    recording: Recording | None = None
 
     def parse(self, text: str, problem: Problem) -> Program:
         """Text of a reply -> checked program; one that could make too many calls is rejected."""
@@ -80,21 +81,23 @@ class Workbench:
 
     async def run(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
         """Run a checked program on its problem."""
-        executing = self.config.executor
-        return await run_program(
-            program,
-            problem,
-            executor=executor,
-            sandbox=self.sandbox,
-            limits=run_limits(self.config),
-            enhancements=None if executing.enhance else (),
-            settings=OperatorSettings(
-                max_tokens=executing.max_tokens,
-                temperature=executing.temperature,
-                vote_temperature=executing.vote_temperature,
-                seed=self.config.training.seed,
-            ),
-        )
+        limits = run_limits(self.config)
+        settings = self.operators or operator_settings(self.config)
+
+        async def live() -> Execution:
+            return await run_program(
+                program,
+                problem,
+                executor=executor,
+                sandbox=self.sandbox,
+                limits=limits,
+                settings=replace(settings, seed=self.config.training.seed),
+                enhancements=None if self.config.executor.enhance else (),
+            )
+
+        if self.recording is None or self.config.calls.mode == "cache":
+            return await live()
+        return await recorded_run(self.recording, program, problem, limits, live)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,7 @@ class System:
             "policy_device": str(self.policy.device),
             "executor": self.bench.executor.name,
             "judge": config.judge.model,
+            "calls": config.calls.mode,
             "judge_fingerprint": self.bench.judge.fingerprint,
             "isolation": to_json(self.bench.sandbox.isolation),
             "models": _hashes_of_models(config),
@@ -166,13 +170,12 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
         SandboxError: the asked-for isolation does not hold on this machine.
     """
     async with AsyncExitStack() as stack:
-        ledger = Ledger()
+        chats = ChatModels(config, stack)
         sandbox = await _open_sandbox(stack, config)
-        executor = await _open_chat(
-            stack, config, config.executor.model, config.executor.max_tokens, "executor", ledger
-        )
-        judge = await _open_judge(stack, config, sandbox, executor, ledger)
-        yield Workbench(config, executor, judge, sandbox, ledger)
+        executor = await chats.open(config.executor.model, "executor")
+        judge = await _open_judge(stack, config, sandbox, executor, chats)
+        settings = operator_settings(config)
+        yield Workbench(config, executor, judge, sandbox, chats.ledger, settings, chats.recording)
 
 
 @asynccontextmanager
@@ -180,7 +183,7 @@ async def open_judge(config: Config) -> AsyncIterator[Judge]:
     """The judge with its sandbox, without an executor: for grading answers that exist."""
     async with AsyncExitStack() as stack:
         sandbox = await _open_sandbox(stack, config)
-        yield await _open_judge(stack, config, sandbox, None, Ledger())
+        yield await _open_judge(stack, config, sandbox, None, ChatModels(config, stack))
 
 
 async def _open_sandbox(stack: AsyncExitStack, config: Config) -> Sandbox:
@@ -196,16 +199,15 @@ async def _open_judge(
     config: Config,
     sandbox: Sandbox,
     executor: ChatModel | None,
-    ledger: Ledger,
+    chats: ChatModels,
 ) -> Judge:
     model: ChatModel | None = None
     if executor is not None and config.judge.model == config.executor.model:
         model = BilledAs(executor, "judge")
     elif config.judge.model != "none":
-        model = await _open_chat(
-            stack, config, config.judge.model, config.judge.max_tokens, "judge", ledger
-        )
-    remembers = model is not None and config.judge.model != "scripted"
+        model = await chats.open(config.judge.model, "judge")
+    replayable = config.calls.mode in ("record", "replay")  # a replay has no memory of its own
+    remembers = model is not None and config.judge.model != "scripted" and not replayable
     judge = Judge(
         sandbox,
         model,
@@ -244,7 +246,7 @@ def _judge_identity(config: Config) -> str | None:
         return f"{name}={entries[name].sha256 or entries[name].filename}"
     if name == "scripted":
         return name
-    raise _no_such_model("judge", name)
+    raise no_such_model("judge", name)
 
 
 @asynccontextmanager
@@ -271,7 +273,6 @@ async def open_system(config: Config, adapter: Path | None = None) -> AsyncItera
         seed=config.training.seed,
     )
     async with open_workbench(config) as bench:
-        reward = config.reward
         sampler = HFSampler(policy, rows_at_once=config.sampling.rows_at_once)
         memory = await asyncio.to_thread(open_memory, config, adapter)
         prompt = policy_prompt(
@@ -280,18 +281,34 @@ async def open_system(config: Config, adapter: Path | None = None) -> AsyncItera
             count_tokens=lambda messages: len(sampler.prompt_ids(messages)),
             context_tokens=policy.context_tokens,
         )
-        runner = RolloutRunner(
-            prompt=prompt,
-            sampler=sampler,
-            parse=bench.parse,
-            run=bench.run,
-            executor=bench.executor,
-            judge=bench.judge,
-            reward=RewardOptions(**reward.model_dump()),
-            group_draws=config.workflow.group_draws,
-            ledger=bench.ledger,
-        )
+        runner = rollout_runner(bench, prompt, sampler)
         yield System(bench, policy, prompt, sampler, runner, memory)
+
+
+def rollout_runner(
+    bench: Workbench,
+    prompt: PolicyPrompt,
+    sampler: PolicySampler,
+    parse: ParseProgram | None = None,
+) -> RolloutRunner:
+    """Rollouts on this workbench, whoever writes the programs.
+
+    Args:
+        parse: default: programs of the configured form.
+    """
+    config = bench.config
+    return RolloutRunner(
+        prompt=prompt,
+        sampler=sampler,
+        parse=parse or bench.parse,
+        run=bench.run,
+        executor=bench.executor,
+        judge=bench.judge,
+        reward=RewardOptions(**config.reward.model_dump()),
+        group_draws=config.workflow.group_draws,
+        ledger=bench.ledger,
+        mark_shared=config.calls.mode not in ("record", "replay"),
+    )
 
 
 def policy_prompt(
@@ -377,91 +394,4 @@ def problem_sampler(problems: ProblemFile, config: Config) -> StratifiedSampler:
         problems.domains,
         config.training.problems_per_step,
         config.training.seed,
-    )
-
-
-# ------------------------------------------------------------------------------------ chat models
-async def _open_chat(
-    stack: AsyncExitStack,
-    config: Config,
-    name: str,
-    max_tokens: int,
-    role: Role,
-    ledger: Ledger,
-) -> ChatModel:
-    if name == "scripted":
-        reply = rehearsed_reply if role == "executor" else None
-        return ScriptedChat(reply, ledger=ledger, role=role)
-    limits = client.Limits(
-        concurrency=config.executor.concurrency,
-        timeout_s=config.executor.timeout_s,
-        retries=config.executor.retries,
-    )
-    endpoints, entries = load_endpoints(), load_models()
-    if name in endpoints:
-        chat = _endpoint_chat(name, endpoints[name], limits, role, ledger)
-    elif name in entries and entries[name].format == "gguf":
-        chat = await _embedded_chat(stack, config, name, limits, role, ledger)
-    else:
-        raise _no_such_model(role, name)
-    stack.push_async_callback(chat.aclose)
-    await chat.probe()
-    return chat
-
-
-def _no_such_model(role: str, name: str) -> ConfigError:
-    local = (n for n, entry in load_models().items() if entry.format == "gguf")
-    known = [*load_endpoints(), *local, "scripted"]
-    return ConfigError(f"{role}.model: no {name!r} (known: {', '.join(known)})")
-
-
-def _endpoint_chat(
-    name: str,
-    endpoint: Endpoint,
-    limits: client.Limits,
-    role: Role,
-    ledger: Ledger,
-) -> OpenAIChat:
-    prompt_usd = endpoint.usd_per_million_prompt_tokens
-    completion_usd = endpoint.usd_per_million_completion_tokens
-    known = prompt_usd is not None and completion_usd is not None
-    return OpenAIChat(
-        name,
-        endpoint.base_url,
-        api_key=endpoint.api_key.get_secret_value(),
-        model_name=endpoint.model_name,
-        price=Price(prompt_usd or 0.0, completion_usd or 0.0) if known else None,
-        limits=limits,
-        no_proxy=endpoint.no_proxy,
-        ledger=ledger,
-        role=role,
-    )
-
-
-async def _embedded_chat(
-    stack: AsyncExitStack,
-    config: Config,
-    name: str,
-    limits: client.Limits,
-    role: Role,
-    ledger: Ledger,
-) -> OpenAIChat:
-    entry, cache = load_models()[name], config.output.cache_dir()
-    weights = await asyncio.to_thread(fetch, entry, cache)
-    server = EmbeddedServer(
-        weights,
-        name,
-        ServerSettings(slots=config.executor.slots, context_tokens=config.executor.context_tokens),
-    )
-    stack.callback(server.close)
-    await asyncio.to_thread(server.start)
-    return OpenAIChat(
-        name,
-        server.base_url,
-        api_key=server.api_key,
-        model_name=server.model_name,
-        price=Price(0.0, 0.0),  # our own processor: the price is known, and nothing
-        limits=limits,
-        ledger=ledger,
-        role=role,
     )

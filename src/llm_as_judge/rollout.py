@@ -22,6 +22,7 @@ from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.shared import SharedDraws
+from llm_as_judge.monitoring.hacking import hacking_metrics
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions, reward_group
 from llm_as_judge.types import (
@@ -237,7 +238,7 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
         metrics["reward/mean"] = _mean([reward.total for reward in rewards])
         for part in rewards[0].parts:
             metrics[f"reward/{part}"] = _mean([reward.parts[part].score for reward in rewards])
-    return metrics
+    return {**metrics, **hacking_metrics(groups)}
 
 
 def prompt_metrics(groups: Sequence[Group]) -> dict[str, float]:

@@ -248,6 +248,58 @@ def test_an_unset_variable_gives_its_default_and_a_set_one_its_value(
     assert (endpoint.base_url, endpoint.api_key.get_secret_value()) == ("http://other/v1", "own")
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("{}", "give base_url, or base_urls"),
+        ("{base_url: 'http://a/v1', base_urls: ['http://b/v1']}", "give base_url, or base_urls"),
+        (
+            "{base_url: 'http://a/v1', usd_per_million_promt_tokens: 1}",
+            "did you mean 'usd_per_million_prompt_tokens'?",
+        ),
+        (
+            "{base_url: 'http://a/v1', usd_per_million_prompt_tokens: 1}",
+            "one price without the other",
+        ),
+        (
+            "{base_url: 'http://a/v1', usd_per_million_prompt_tokens: cheap}",
+            "usd_per_million_prompt_tokens: found 'cheap'",
+        ),
+        ("{base_url: 'http://a/v1', requests_per_minute: 0}", "requests_per_minute: found 0"),
+        ("{base_url: 'http://a/v1', top_p: 2}", "top_p: found 2"),
+    ],
+)
+def test_an_endpoint_that_is_wrong_is_one_line_that_shows_no_key(
+    tmp_path: Path, body: str, said: str
+) -> None:
+    secret = "{api_key: sk-secret, " + body[1:] if body != "{}" else "{api_key: sk-secret}"
+    path = yaml_file(tmp_path, f"models: {{near: {secret}}}\n")
+    with pytest.raises(ConfigError) as caught:
+        load_endpoints(path)
+    assert f"{path}: models.near" in str(caught.value)
+    assert said in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_key_of_the_wrong_type_is_not_shown(tmp_path: Path) -> None:
+    path = yaml_file(tmp_path, "models: {near: {base_url: 'http://a/v1', api_key: 987654}}\n")
+    with pytest.raises(
+        ConfigError, match=r"models\.near: api_key: found a value that is not shown"
+    ):
+        load_endpoints(path)
+
+
+def test_several_servers_may_come_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_SECOND", "http://b/v1")
+    path = yaml_file(
+        tmp_path, "models: {near: {base_urls: ['http://a/v1', '${TEST_SECOND}'], api_key: x}}\n"
+    )
+    assert load_endpoints(path)["near"].urls() == ("http://a/v1", "http://b/v1")
+
+
 def test_an_unset_variable_without_default_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

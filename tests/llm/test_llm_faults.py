@@ -4,8 +4,8 @@ import asyncio
 from collections import Counter
 
 import pytest
-from fault_endpoint import FAULTS, KIND_OF_FAULT, FaultEndpoint
 
+from fault_endpoint import FAULTS, KIND_OF_FAULT, FaultEndpoint
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.llm.client import Limits, OpenAIChat

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from llm_as_judge.errors import ContextError, EndpointError, ModelError, OutputError
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.llm.ledger import Ledger, Price
-from llm_as_judge.llm.recording import Outcome, RecordedChat, Recording
+from llm_as_judge.llm.recorded import RecordedChat
+from llm_as_judge.llm.recording import Outcome, Recording
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import request_digest
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
@@ -105,7 +106,7 @@ async def test_independent_draws_keep_rollouts_apart(tmp_path: Path) -> None:
 def put(recording: Recording, text: str) -> str:
     key = request_digest("m", ask(text))
     reply = ChatReply(f"reply to {text}", "stop", Usage(1, 2), 0.5, 1.25)
-    recording.put(key, "m", ask(text), Outcome(reply))
+    recording.put(key, {"model": "m", "request": ask(text)}, Outcome(reply))
     return key
 
 
@@ -186,11 +187,11 @@ def test_replies_of_another_process_are_seen_while_running(tmp_path: Path) -> No
 def test_the_oldest_segments_go_first_and_our_own_stays(tmp_path: Path) -> None:
     keys = []
     for number in range(3):
-        recording = Recording(tmp_path)
+        recording, before = Recording(tmp_path), set(tmp_path.glob("*.jsonl"))
         keys.append(put(recording, f"{number}"))
         recording.close()
-    for age, segment in enumerate(sorted(tmp_path.glob("*.jsonl"), key=os.path.getmtime)):
-        os.utime(segment, (1000 + age, 1000 + age))
+        (written,) = set(tmp_path.glob("*.jsonl")) - before
+        os.utime(written, (1000 + number, 1000 + number))
     recording = Recording(tmp_path)
     own = put(recording, "own")
     size = next(iter(tmp_path.glob("*.jsonl"))).stat().st_size
@@ -209,7 +210,7 @@ def test_a_packed_recording_is_one_file_equal_for_equal_content(tmp_path: Path) 
         recording.pack(tmp_path / f"{name}.jsonl")
     packed = (tmp_path / "x.jsonl").read_bytes()
     assert packed == (tmp_path / "y.jsonl").read_bytes()
-    assert all(json.loads(line)["content"]["model"] == "m" for line in packed.splitlines())
+    assert all(json.loads(line)["content"]["asked"]["model"] == "m" for line in packed.splitlines())
     key = request_digest("m", ask("b"))
     assert text_of(Recording(tmp_path / "x.jsonl").get(key)) == "reply to b"
 

@@ -101,6 +101,8 @@ def evaluate(
     record = begin_evaluation(settings, entrant, name or _name(spec, settings), fresh=fresh)
     _announce(record)
     missing = len(record.missing())
+    if missing:
+        status_console.print(_estimate(record), highlight=False, soft_wrap=True)
 
     async def job(view: ProgressView) -> None:
         await run_evaluation(record, entrant, view.rollout)
@@ -239,6 +241,19 @@ def _announce(record: EvaluationRecord) -> None:
     if missing < total:
         line = f"{total - missing} of {total} rollouts are on disk: {record.folder}"
         status_console.print(line, markup=False, highlight=False)
+
+
+def _estimate(record: EvaluationRecord) -> str:
+    """What the missing rollouts will ask of the executor, as those on disk did."""
+    from llm_as_judge.chat_models import estimate_of
+    from llm_as_judge.llm.estimate import means_of_executions
+
+    groups = record.groups()
+    done = [r.execution for group in groups for r in group.rollouts if r.execution]
+    means = means_of_executions(done)
+    return str(
+        estimate_of(record.config, len(record.missing()), [g.problem for g in groups], means)
+    )
 
 
 def _show(path: Path, heading: str, as_json: bool) -> None:

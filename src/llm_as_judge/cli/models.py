@@ -1,9 +1,13 @@
-"""models list, models pull: the weights of models.yaml."""
+"""models list, pull, probe: the weights of models.yaml, and what endpoints can do."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import Annotated
+import os
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -15,10 +19,13 @@ from llm_as_judge.cli.options import (
     console,
     progress_bar,
 )
-from llm_as_judge.config import load_config, load_models
+from llm_as_judge.config import Config, load_config, load_endpoints, load_models
 from llm_as_judge.errors import ConfigError
 
-models = typer.Typer(no_args_is_help=True, help="Weights: list and pull.")
+if TYPE_CHECKING:
+    from llm_as_judge.llm.conformance import Conformance
+
+models = typer.Typer(no_args_is_help=True, help="Weights: list and pull. Endpoints: probe.")
 
 
 def register(app: typer.Typer) -> None:
@@ -83,3 +90,97 @@ def pull(
         with progress_bar() as show:
             path = fetch(entries[name], settings.output.cache_dir(), show)
         console.print(f"{name}: {path}", highlight=False)
+
+
+@models.command(epilog="Example: llm-as-judge models probe http://localhost:8002/v1")
+def probe(
+    target: Annotated[
+        str, typer.Argument(help="URL ending in /v1, or a name in aflow_llm.yaml or models.yaml.")
+    ],
+    model: Annotated[
+        str | None, typer.Option("--model", help="Model to ask; default: the first one served.")
+    ] = None,
+    at_once: Annotated[
+        int, typer.Option("--at-once", min=1, help="Most requests sent at once.")
+    ] = 16,
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds one request may take.")] = 60,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What an endpoint can do, found out by a few dozen short requests (which it may bill)."""
+    from llm_as_judge.llm.conformance import examine
+
+    settings = load_config(config)
+
+    async def job() -> list[Conformance]:
+        async with AsyncExitStack() as stack:
+            return [
+                await examine(
+                    where.url,
+                    model or where.model,
+                    api_key=where.api_key,
+                    no_proxy=where.no_proxy,
+                    timeout_s=timeout,
+                    max_concurrency=at_once,
+                )
+                for where in await _targets(stack, settings, target)
+            ]
+
+    reports = asyncio.run(job())
+    if as_json:
+        print(json.dumps([report.as_json() for report in reports]))  # noqa: T201
+        return
+    for report in reports:
+        console.print(_probe_table(report))
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    url: str
+    model: str | None
+    api_key: str
+    no_proxy: bool = False
+
+
+async def _targets(stack: AsyncExitStack, settings: Config, target: str) -> list[_Target]:
+    """Every server of ``target``; an embedded one is started for the probe."""
+    endpoints, entries = load_endpoints(), load_models()
+    if target.startswith(("http://", "https://")):
+        return [_Target(target, None, os.environ.get("OPENAI_API_KEY", ""))]
+    if target in endpoints:
+        found = endpoints[target]
+        key, name = found.api_key.get_secret_value(), found.model_name or target
+        return [_Target(url, name, key, found.no_proxy) for url in found.urls()]
+    if target in entries and entries[target].format == "gguf":
+        from llm_as_judge.chat_models import start_embedded
+
+        server = await start_embedded(stack, settings, target)
+        return [_Target(server.base_url, server.model_name, server.api_key)]
+    local = (name for name, entry in entries.items() if entry.format == "gguf")
+    raise ConfigError(
+        f"models probe: no endpoint {target!r} (known: {', '.join((*endpoints, *local))}); "
+        "or give a URL, http://HOST:PORT/v1"
+    )
+
+
+def _probe_table(report: Conformance) -> Table:
+    words = {True: "yes", False: "no", None: "could not be found out"}
+    rates = ", ".join(f"{n} at once {rate:.0f}" for n, rate in report.tokens_per_s.items())
+    table = Table(title=f"{report.model} at {report.url}", box=None, title_justify="left")
+    table.add_column("asked")
+    table.add_column("seen")
+    for asked, seen in (
+        ("models served", ", ".join(report.served) or "it has no list"),
+        ("empty replies", f"{report.empty_share:.0%} of {report.asked}"),
+        ("says the tokens used", words[report.usage]),
+        ("equal seed, equal reply", words[report.seed]),
+        ("other seed, other reply", words[report.seeds_differ]),
+        ("follows a JSON schema", words[report.json_schema]),
+        ("log-probs", words[report.logprobs]),
+        ("token ids", words[report.token_ids]),
+        ("tokens a second", rates or "every try failed"),
+        ("enough requests at once", str(report.best_concurrency)),
+        ("failed tries", ", ".join(f"{k} {n}" for k, n in report.failures.items()) or "none"),
+    ):
+        table.add_row(asked, seen)
+    return table

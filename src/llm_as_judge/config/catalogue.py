@@ -68,14 +68,45 @@ class Endpoint(Section):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
     api_type: Literal["openai"] = "openai"
-    base_url: str
+    base_url: str = Field("", description="http://HOST:PORT/v1")
+    base_urls: tuple[str, ...] = Field(
+        (), description="Instead of base_url: several servers of the same model."
+    )
     api_key: SecretStr = SecretStr("")
     model_name: str | None = Field(None, description="Name sent to the server; default: the key.")
-    temperature: Number | None = None
-    top_p: Number | None = None
+    temperature: Number | None = Field(
+        None, ge=0, description="Of operator calls where executor.temperature is not set."
+    )
+    top_p: Number | None = Field(
+        None, gt=0, le=1, description="Of operator calls where executor.top_p is not set."
+    )
     no_proxy: bool = Field(False, description="Ignore proxy settings of the environment.")
-    usd_per_million_prompt_tokens: Number | None = None
-    usd_per_million_completion_tokens: Number | None = None
+    requests_per_minute: Number | None = Field(
+        None, gt=0, description="Requests that may start in a minute, over all servers."
+    )
+    tokens_per_minute: Number | None = Field(
+        None, gt=0, description="Prompt and completion tokens in a minute, over all servers."
+    )
+    thinking_tokens: int = Field(
+        0, ge=0, description="Added to every request's max_tokens: a reasoning model thinks first."
+    )
+    usd_per_million_prompt_tokens: Number | None = Field(None, ge=0)
+    usd_per_million_completion_tokens: Number | None = Field(None, ge=0)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Endpoint:
+        if bool(self.base_url) == bool(self.base_urls):
+            raise ValueError("give base_url, or base_urls for several servers")
+        prices = (self.usd_per_million_prompt_tokens, self.usd_per_million_completion_tokens)
+        if prices.count(None) == 1:
+            raise ValueError(
+                "one price without the other; give usd_per_million_prompt_tokens and "
+                "usd_per_million_completion_tokens, or neither"
+            )
+        return self
+
+    def urls(self) -> tuple[str, ...]:
+        return self.base_urls or (self.base_url,)
 
 
 def load_models(path: Path | None = None) -> dict[str, ModelEntry]:
@@ -127,7 +158,7 @@ def load_endpoints(path: Path | None = None) -> dict[str, Endpoint]:
         where = f"{path}: models.{name}"
         if not isinstance(body, dict):
             raise ConfigError(f"{where}: found {type(body).__name__}, wanted keys like base_url")
-        filled = {key: _expand(value, f"{where}.{key}") for key, value in body.items()}
+        filled = {key: _expanded(value, f"{where}.{key}") for key, value in body.items()}
         if not filled.get("api_key"):
             filled["api_key"] = os.environ.get("OPENAI_API_KEY", "")
         endpoints[name] = validated(Endpoint, filled, where)
@@ -135,6 +166,12 @@ def load_endpoints(path: Path | None = None) -> dict[str, Endpoint]:
 
 
 ENVIRONMENT_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+def _expanded(value: Any, where: str) -> Any:
+    if isinstance(value, list):
+        return [_expand(item, where) for item in value]
+    return _expand(value, where)
 
 
 def _expand(value: Any, where: str) -> Any:

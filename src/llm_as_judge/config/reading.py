@@ -79,8 +79,11 @@ def validated(
             raise ConfigError(
                 f"{where}: unknown key {key!r}{_did_you_mean(key, kind, also_known)}"
             ) from None
-        found = first.get("input")
-        raise ConfigError(f"{where}: {key}: found {found!r}; {first['msg']}") from None
+        said = first["msg"].removeprefix("Value error, ")
+        if not key:  # about several keys together, which may hold a secret
+            raise ConfigError(f"{where}: {said}") from None
+        found = "a value that is not shown" if key == "api_key" else repr(first.get("input"))
+        raise ConfigError(f"{where}: {key}: found {found}; {said}") from None
 
 
 def _did_you_mean(key: str, kind: type[Section], also_known: tuple[str, ...]) -> str:

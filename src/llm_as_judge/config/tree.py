@@ -72,7 +72,14 @@ class ExecutorConfig(Section):
         description="Name in aflow_llm.yaml (an endpoint), in models.yaml (GGUF weights, served "
         "by the embedded server), or `scripted`.",
     )
-    temperature: Number = Field(0.0, ge=0, description="Of operator calls that want one answer.")
+    temperature: Number | None = Field(
+        None,
+        ge=0,
+        description="Of operator calls that want one answer; default: the endpoint's, else 0.",
+    )
+    top_p: Number | None = Field(
+        None, gt=0, le=1, description="Of operator calls; default: the endpoint's, else 1."
+    )
     vote_temperature: Number = Field(
         0.7, ge=0, description="Of repeated draws (the second and later equal call of a rollout)."
     )
@@ -82,7 +89,11 @@ class ExecutorConfig(Section):
         description="Layer 2: add the lines of config/prompts/operators/enhancements.yaml that fit "
         "operator, domain and executor; the `notes` of each call name them.",
     )
-    concurrency: int = Field(64, ge=1, description="Requests in flight at most.")
+    concurrency: int = Field(
+        64,
+        ge=1,
+        description="Requests in flight at most; to an embedded server never more than its slots.",
+    )
     context_tokens: int = Field(4096, ge=256, description="Embedded server: tokens a slot holds.")
     slots: int = Field(8, ge=1, description="Embedded server: requests served at once.")
     timeout_s: Number = Field(120.0, gt=0, description="Deadline of one request.")
@@ -148,6 +159,28 @@ class RewardConfig(Section):
     token_budget: int = Field(
         4000, ge=1, description="Executor tokens a run may use before efficiency turns negative."
     )
+
+
+class CallsConfig(Section):
+    """Keeping what executor and judge say."""
+
+    mode: Literal["off", "cache", "record", "replay"] = Field(
+        "off",
+        description="`cache`: a known call is answered from the folder; `record`: also keeps "
+        "failures and timeouts, so that `replay` repeats the run without any server.",
+    )
+    folder: Path = Field(Path("logs/calls"), description="Where replies are kept.")
+    max_mb: int | None = Field(
+        None, ge=1, description="Mode cache: the oldest replies beyond this are deleted at start."
+    )
+
+
+class BudgetConfig(Section):
+    """What a run may use; a call that could pass a limit is not made, and the run stops."""
+
+    usd: Number | None = Field(None, gt=0, description="US dollars; every price must be known.")
+    tokens: int | None = Field(None, ge=1, description="Prompt and completion tokens together.")
+    calls: int | None = Field(None, ge=1, description="Requests, retries included.")
 
 
 class ExperienceConfig(Section):
@@ -288,6 +321,8 @@ class Config(Section):
     judge: JudgeConfig = JudgeConfig()
     workflow: WorkflowConfig = WorkflowConfig()
     reward: RewardConfig = RewardConfig()
+    calls: CallsConfig = CallsConfig()
+    budget: BudgetConfig = BudgetConfig()
     experience: ExperienceConfig = ExperienceConfig()
     training: TrainingConfig = TrainingConfig()
     data: DataConfig = DataConfig()

@@ -15,11 +15,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
-from llm_as_judge.build import DOMAINS, Workbench, open_system, open_workbench, policy_prompt
+from llm_as_judge.build import (
+    DOMAINS,
+    Workbench,
+    open_system,
+    open_workbench,
+    policy_prompt,
+    rollout_runner,
+)
+from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.policy.checkpoint import EXPERIENCE
-from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner, SamplingOptions
 from llm_as_judge.types import Completion, Domain, Message, PolicySampler, Problem, Program, Rollout
 from llm_as_judge.workflow.program import parse_program
@@ -181,7 +188,7 @@ class ProgramEntrant:
         return {"programs": _digest(self.contents.encode())}
 
     def check(self, config: Config) -> None:
-        if config.evaluation.samples > 1 and config.executor.temperature == 0:
+        if config.evaluation.samples > 1 and operator_settings(config).temperature == 0:
             raise ConfigError(
                 f"evaluation.samples: {config.evaluation.samples} runs of one program with a "
                 "greedy executor are all the same; set executor.temperature above 0"
@@ -226,17 +233,7 @@ def program_runner(
             text, problem.domain, form, max_calls=config.workflow.max_worst_case_calls
         )
 
-    return RolloutRunner(
-        prompt=policy_prompt(config),
-        sampler=sampler,
-        parse=parse,
-        run=bench.run,
-        executor=bench.executor,
-        judge=bench.judge,
-        reward=RewardOptions(**config.reward.model_dump()),
-        group_draws=config.workflow.group_draws,
-        ledger=bench.ledger,
-    )
+    return rollout_runner(bench, policy_prompt(config), sampler, parse)
 
 
 def _reseeded(bench: Workbench, number: int) -> Workbench:

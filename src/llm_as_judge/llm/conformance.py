@@ -83,6 +83,7 @@ async def examine(
     model: str | None = None,
     *,
     api_key: str = "",
+    no_proxy: bool = False,
     timeout_s: float = 60.0,
     samples: int = 8,
     max_concurrency: int = 16,
@@ -98,7 +99,9 @@ async def examine(
     limits = Limits(concurrency=max_concurrency, timeout_s=timeout_s, retries=0)
 
     def client(name: str) -> OpenAIChat:
-        return OpenAIChat(name, url, api_key=api_key, limits=limits, transport=transport)
+        return OpenAIChat(
+            name, url, api_key=api_key, no_proxy=no_proxy, limits=limits, transport=transport
+        )
 
     async with client(model or "?").opened() as first:
         served = await first.served()

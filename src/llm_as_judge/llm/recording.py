@@ -1,9 +1,9 @@
-"""Replies kept on disk: a cache, a recording of a run, and its replay without any endpoint.
+"""Outcomes of calls kept on disk, found by a key.
 
 A recording is a folder of ``*.jsonl`` segments (or one such file). Each process appends to a segment
-of its own, one line a reply, so processes never wait for each other and one that is killed loses
-at most the line it was writing. A line is found by the SHA-256 of model, request and draw, and
-carries a digest of its content; nothing is pickled or evaluated.
+of its own, one line an outcome, so processes never wait for each other and one that is killed loses
+at most the line it was writing. A line is found by its key, a SHA-256,
+and carries a digest of its content; nothing is pickled or evaluated.
 """
 
 from __future__ import annotations
@@ -14,22 +14,15 @@ import logging
 import os
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from llm_as_judge.errors import ContextError, EndpointError, ModelError, OutputError
-from llm_as_judge.llm.billing import Attempt, Role, current_scope, metered
-from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.llm.shared import InFlight, request_digest
-from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, from_json, to_json
+from llm_as_judge.errors import ContextError, EndpointError, OutputError
+from llm_as_judge.llm.billing import Attempt
+from llm_as_judge.types import ChatReply, Execution, from_json, to_json
 
 log = logging.getLogger(__name__)
-
-Mode = Literal["cache", "record", "replay"]
-"""``cache``: known replies are given at once, marked ``cached``; failures are not kept.
-``record``: like it, but failures are kept too and replies are given unmarked, so that a replay
-sees exactly what this run saw. ``replay``: known replies only; an unknown call is an error."""
 
 _HEAD = b'{"key":"'
 _KEY_CHARS = 64
@@ -37,9 +30,10 @@ _KEY_CHARS = 64
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call came to: a reply, or the failure after all tries."""
+    """What a call came to: a reply, or the failure after all tries; or a run cut off in time."""
 
     reply: ChatReply | None = None
+    execution: Execution | None = None
     error: str = ""
     too_long: bool = False
     attempts: tuple[Attempt, ...] = ()
@@ -80,9 +74,11 @@ class Recording:
             self._report(place[0], str(error))
             return None
 
-    def put(self, key: str, model: str, request: ChatRequest, outcome: Outcome) -> None:
+    def put(self, key: str, asked: Any, outcome: Outcome) -> None:
         """Append one outcome.
 
+        Args:
+            asked: dataclass or JSON; for whoever reads the file.
         Raises:
             OutputError: the folder cannot be written.
         """
@@ -91,7 +87,7 @@ class Recording:
         try:
             if self._own is None:
                 self._own = self._open_segment()
-            os.write(self._own, _line(key, model, request, outcome))
+            os.write(self._own, _line(key, asked, outcome))
         except OSError as error:
             raise OutputError(f"recording {self.path}: cannot be written: {error}") from None
         self._refresh()
@@ -173,107 +169,9 @@ class Recording:
             temporary.unlink(missing_ok=True)
 
 
-class RecordedChat:
-    """ChatModel that keeps the replies of ``model`` in a recording, or gives only recorded ones.
-
-    Args:
-        model: None in mode ``replay``.
-        name: in mode ``replay``, the name of the recorded model.
-        by_rollout: keep equal calls of different rollouts apart (``group_draws: independent``).
-    """
-
-    def __init__(
-        self,
-        model: ChatModel | None,
-        recording: Recording,
-        mode: Mode,
-        *,
-        name: str = "",
-        ledger: Ledger | None = None,
-        role: Role = "executor",
-        by_rollout: bool = False,
-    ) -> None:
-        if model is None and mode != "replay":
-            raise ValueError(f"mode {mode!r} needs a model")
-        if mode == "replay" and not len(recording):
-            raise ModelError(f"replay: no recorded calls in {recording.path}; record a run first")
-        self._model = model
-        self._recording = recording
-        self._mode = mode
-        self._name = name or (model.name if model is not None else "")
-        self._ledger = ledger
-        self._role: Role = role
-        self._by_rollout = by_rollout
-        self._in_flight: InFlight[Outcome] = InFlight()
-        self._billed: set[str] = set()
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        """One reply, recorded or new.
-
-        Raises:
-            ModelError: replay of a call that was not recorded.
-            EndpointError: from the model, or as it was recorded.
-        """
-        extra = current_scope().rollout if self._by_rollout else ""
-        key = request_digest(self._name, request, extra)
-        known = self._recording.get(key)
-        if known is not None and known.reply is None and self._mode == "cache":
-            known = None
-        if known is None and self._mode == "replay":
-            asked = request.messages[-1].content[:80] if request.messages else ""
-            raise ModelError(
-                f"replay: {self._name} was not asked this in {self._recording.path} (draw "
-                f"{request.draw}, {asked!r} ...); the run differs from the recorded one: record again"
-            )
-        if known is None:
-            joined = self._in_flight.has(key)
-            outcome = await self._in_flight.run(key, lambda: self._ask(key, request))
-            return self._given(outcome, again=joined)
-        if self._mode == "replay":
-            self._bill(key, known)
-        return self._given(known, again=self._mode != "replay")
-
-    async def _ask(self, key: str, request: ChatRequest) -> Outcome:
-        assert self._model is not None
-        with metered() as attempts:
-            try:
-                outcome = Outcome(reply=await self._model.chat(request))
-            except EndpointError as error:
-                if self._mode == "cache":
-                    raise
-                outcome = Outcome(error=str(error), too_long=isinstance(error, ContextError))
-        outcome = replace(outcome, attempts=tuple(attempts))
-        self._recording.put(key, self._name, request, outcome)
-        return outcome
-
-    def _given(self, outcome: Outcome, *, again: bool) -> ChatReply:
-        if again and self._ledger is not None:
-            self._ledger.record_cached(self._role)
-        reply = outcome.give()
-        return replace(reply, cached=True) if again and self._mode == "cache" else reply
-
-    def _bill(self, key: str, known: Outcome) -> None:
-        """A replayed call is booked once, as the recorded run paid it: its sums are the same."""
-        if self._ledger is None:
-            return
-        if key in self._billed:
-            self._ledger.record_cached(self._role)
-            return
-        self._billed.add(key)
-        self._ledger.record_call(self._role)
-        for a in known.attempts:
-            self._ledger.record_attempt(
-                self._role, a.usage, a.cost_usd, a.seconds, a.failure, a.number
-            )
-
-
 # ------------------------------------------------------------------------------------------- lines
-def _line(key: str, model: str, request: ChatRequest, outcome: Outcome) -> bytes:
-    content = {"model": model, "request": to_json(request), "outcome": to_json(outcome)}
+def _line(key: str, asked: Any, outcome: Outcome) -> bytes:
+    content = {"asked": to_json(asked), "outcome": to_json(outcome)}
     text = _canonical({"content": content, "digest": _digest(content)})
     return _HEAD + key.encode() + b'",' + text[1:] + b"\n"
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.billing import Role
-from llm_as_judge.llm.ledger import Ledger, Price
+from llm_as_judge.llm.ledger import Ledger, Price, worst_case_tokens
 from llm_as_judge.types import ChatReply, ChatRequest, Json, Usage, to_json
 
 Answers = Callable[[ChatRequest], str] | Mapping[str, str] | Sequence[str]
@@ -68,17 +68,19 @@ class ScriptedChat:
         """One reply.
 
         Raises:
+            BudgetError: the ledger's budget could be passed.
             EndpointError: the mapping has no match, the sequence is exhausted, or the function
                 raised it.
         """
         turn = len(self.requests)
         self.requests.append(request)
         self._ledger.record_call(self._role)
-        await asyncio.sleep(self._delay_s)
-        text = self._text(request, turn)
-        usage = counted_usage(request, text)
-        cost = self._price.of(usage) if self._price is not None else None
-        self._ledger.record_attempt(self._role, usage, cost, self._delay_s)
+        async with self._ledger.within_budget(worst_case_tokens(request), self._price):
+            await asyncio.sleep(self._delay_s)
+            text = self._text(request, turn)
+            usage = counted_usage(request, text)
+            cost = self._price.of(usage) if self._price is not None else None
+            self._ledger.record_attempt(self._role, usage, cost, self._delay_s)
         return ChatReply(text, "stop", usage, cost, seconds=self._delay_s)
 
     def _text(self, request: ChatRequest, turn: int) -> str:

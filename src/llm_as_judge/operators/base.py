@@ -64,6 +64,8 @@ class OperatorSettings:
     """Of the first call with a given prompt in an execution."""
     vote_temperature: float = 0.7
     """Of repeated calls with the same prompt: at 0 an ensemble would vote over copies."""
+    top_p: float = 1.0
+    """Of every call: the likeliest tokens with this much of the probability."""
     seed: int | None = None
     """Sent as ``seed + draw`` where given."""
     code_limits: Limits = field(default_factory=lambda: Limits(wall_s=10.0, cpu_s=5.0))
@@ -117,6 +119,7 @@ class ExecutionRoom:
             messages=(Message("user", prompt),),
             max_tokens=settings.max_tokens,
             temperature=repeated if draw else settings.temperature,
+            top_p=settings.top_p,
             seed=None if settings.seed is None else settings.seed + draw,
             draw=draw,
         )

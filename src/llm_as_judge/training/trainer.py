@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from llm_as_judge.build import System, open_system, problem_file, problem_sampler
+from llm_as_judge.chat_models import estimate_of
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.errors import BudgetError, TrainingError
-from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.llm.estimate import measured_means
+from llm_as_judge.monitoring.runlog import METRICS, RunLog, read_steps
 from llm_as_judge.policy.checkpoint import (
     SavedState,
     load_state,
@@ -128,6 +130,8 @@ class GRPOTrainer:
             run.judges = judge_history(earlier, entry)
             run.start(log, saved)
             self._view.stage(f"run directory {log.folder}")
+            for line in run.estimate(log, saved is not None):
+                self._view.stage(line)
             checkpoint = saved.folder if saved else None
             metrics: dict[str, float] = {}
             while run.step < steps:
@@ -191,6 +195,7 @@ class _Run:
             ),
         )
         self.step = 0
+        self._steps = steps
         self.judges: list[dict[str, Any]] = []
 
     def start(self, log: RunLog, saved: SavedState | None) -> None:
@@ -206,6 +211,21 @@ class _Run:
         log.write_config(self._config.model_dump(mode="json"))
         log.write_facts({**self._system.facts(), "judges": self.judges})
         self._system.bench.judge.log_calls(log.folder / "judge_calls.jsonl")
+
+    def estimate(self, log: RunLog, resumed: bool) -> list[str]:
+        """What the steps to come will ask of the executor, and whether the budget suffices."""
+        training = self._config.training
+        left = max(0, self._steps - self.step)
+        sample = [self._problems[i] for i in range(min(200, len(self._problems)))]
+        known = resumed and (log.folder / METRICS).is_file()
+        found = estimate_of(
+            self._config,
+            left * training.problems_per_step * training.samples_per_problem,
+            sample,
+            measured_means(read_steps(log.folder)) if known else None,
+        )
+        too_much = found.exceeds(self._ledger.budget, self._ledger.total)
+        return [str(found), *([too_much] if too_much else [])]
 
     async def one_step(self, log: RunLog, view: TrainingView) -> dict[str, float]:
         training, started = self._config.training, time.perf_counter()

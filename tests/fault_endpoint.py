@@ -7,7 +7,7 @@ import contextlib
 import json
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 FAULTS = (
     "500",
@@ -37,8 +37,19 @@ class FaultEndpoint:
     """Each request meets a fault with probability ``share``; ``billed`` sums the usage it told in
     full, by the first word of the last message."""
 
-    def __init__(self, share: float, seed: int = 0, faults: Sequence[str] = FAULTS) -> None:
+    def __init__(
+        self,
+        share: float,
+        seed: int = 0,
+        faults: Sequence[str] = FAULTS,
+        answer: Callable[[str], str] = "echo {}".format,
+    ) -> None:
+        """
+        Args:
+            answer: last message -> reply.
+        """
         self.share = share
+        self.answer = answer
         self.faults = tuple(faults)
         self.random = random.Random(seed)
         self.billed: Counter[str] = Counter()
@@ -67,6 +78,9 @@ class FaultEndpoint:
         ):
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
+                if head.startswith(b"GET"):
+                    await _send(writer, 404, b"{}")  # there is no list of models
+                    continue
                 length = next(
                     int(line.split(b":")[1])
                     for line in head.split(b"\r\n")
@@ -81,7 +95,7 @@ class FaultEndpoint:
         fault = self.random.choice(self.faults) if self.random.random() < self.share else "ok"
         self.met[fault] += 1
         asked = str(body["messages"][-1]["content"])  # type: ignore[index]
-        whole = self._reply(f"echo {asked}", asked)
+        whole = self._reply(self.answer(asked), asked)
         if fault == "hang":
             await asyncio.sleep(3600)
         if fault == "drop":
@@ -98,7 +112,7 @@ class FaultEndpoint:
         elif fault == "wrong_shape":
             await _send(writer, 200, b'{"answer": 42}')
         else:
-            text = {"empty": "", "null": None}.get(fault, f"echo {asked}")
+            text = {"empty": "", "null": None}.get(fault, self.answer(asked))
             self._bill(asked)
             await _send(writer, 200, self._reply(text, asked))
         return True

@@ -1,0 +1,211 @@
+"""Names in the configuration -> chat models: executor and judge of one run.
+
+    name in aflow_llm.yaml         a client of that endpoint, probed
+    GGUF entry of models.yaml      an embedded server, started here, and its client
+    scripted                       replies from a hash of the request: dry runs
+    any name, calls.mode replay    replies of a recorded run; nothing is started
+
+With ``calls.mode`` cache or record, what the model says is kept in ``calls.folder``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+from llm_as_judge.config import Config, Endpoint, load_endpoints, load_models
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.llm.billing import Role
+from llm_as_judge.llm.client import Limits, OpenAIChat
+from llm_as_judge.llm.estimate import Estimate, Means, assumed_means
+from llm_as_judge.llm.ledger import Budget, Ledger, Price
+from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
+from llm_as_judge.llm.recorded import RecordedChat
+from llm_as_judge.llm.recording import Recording
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.llm.weights import fetch
+from llm_as_judge.operators import OperatorSettings
+from llm_as_judge.operators.rehearsal import rehearsed_reply
+from llm_as_judge.types import ChatModel, Problem
+
+FREE = Price(0.0, 0.0)
+"""Our own processor: the price is known, and nothing."""
+
+
+class ChatModels:
+    """Opens the chat models of one run; they share its ledger and its recording.
+
+    Args:
+        stack: closes servers, connections and the recording.
+    """
+
+    def __init__(self, config: Config, stack: AsyncExitStack) -> None:
+        self._config = config
+        self._stack = stack
+        budget = config.budget
+        self.ledger = Ledger(Budget(budget.usd, budget.tokens, budget.calls))
+        self.recording: Recording | None = None
+        if config.calls.mode != "off":
+            self.recording = Recording(config.calls.folder)
+            stack.callback(self.recording.close)
+            if config.calls.max_mb is not None and config.calls.mode == "cache":
+                self.recording.prune(config.calls.max_mb * 2**20)
+
+    async def open(self, name: str, role: Role) -> ChatModel:
+        """The model called ``name``, ready to be asked.
+
+        Raises:
+            ConfigError: no such model, or a budget in dollars without its price.
+            ModelError: not reachable, not served, weights missing, nothing recorded.
+        """
+        calls = self._config.calls
+        model = None if calls.mode == "replay" else await self._live(name, role)
+        if self.recording is None:
+            assert model is not None
+            return model
+        assert calls.mode != "off"
+        return RecordedChat(
+            model,
+            self.recording,
+            calls.mode,
+            name=name,
+            ledger=self.ledger,
+            role=role,
+            by_rollout=self._config.workflow.group_draws == "independent",
+        )
+
+    async def _live(self, name: str, role: Role) -> ChatModel:
+        if name == "scripted":
+            self._require_price(None, name, role)
+            reply = rehearsed_reply if role == "executor" else None
+            return ScriptedChat(reply, ledger=self.ledger, role=role)
+        endpoints, entries = load_endpoints(), load_models()
+        if name in endpoints:
+            price = price_of(endpoints[name])
+            self._require_price(price, name, role)
+            chat = self._endpoint(name, endpoints[name], price, role)
+        elif name in entries and entries[name].format == "gguf":
+            chat = await self._embedded(name, role)
+        else:
+            raise no_such_model(role, name)
+        self._stack.push_async_callback(chat.aclose)
+        await chat.probe()
+        return chat
+
+    def _endpoint(
+        self, name: str, endpoint: Endpoint, price: Price | None, role: Role
+    ) -> OpenAIChat:
+        executor = self._config.executor
+        return OpenAIChat(
+            name,
+            endpoint.urls(),
+            api_key=endpoint.api_key.get_secret_value(),
+            model_name=endpoint.model_name,
+            price=price,
+            limits=Limits(
+                concurrency=executor.concurrency,
+                timeout_s=executor.timeout_s,
+                retries=executor.retries,
+                requests_per_minute=endpoint.requests_per_minute,
+                tokens_per_minute=endpoint.tokens_per_minute,
+                thinking_tokens=endpoint.thinking_tokens,
+            ),
+            no_proxy=endpoint.no_proxy,
+            ledger=self.ledger,
+            role=role,
+        )
+
+    async def _embedded(self, name: str, role: Role) -> OpenAIChat:
+        executor = self._config.executor
+        server = await start_embedded(self._stack, self._config, name)
+        return OpenAIChat(
+            name,
+            server.base_url,
+            api_key=server.api_key,
+            model_name=server.model_name,
+            price=FREE,
+            limits=Limits(
+                # a request in the server's queue would wait within its deadline
+                concurrency=min(executor.concurrency, executor.slots),
+                timeout_s=executor.timeout_s,
+                retries=executor.retries,
+            ),
+            ledger=self.ledger,
+            role=role,
+        )
+
+    def _require_price(self, price: Price | None, name: str, role: Role) -> None:
+        if price is None and self._config.budget.usd is not None:
+            raise ConfigError(
+                f"budget.usd: the price of {role} {name!r} is not known; set "
+                "usd_per_million_prompt_tokens and usd_per_million_completion_tokens in "
+                "aflow_llm.yaml, or limit budget.tokens instead"
+            )
+
+
+def no_such_model(role: Role, name: str) -> ConfigError:
+    local = (n for n, entry in load_models().items() if entry.format == "gguf")
+    known = [*load_endpoints(), *local, "scripted"]
+    return ConfigError(f"{role}.model: no {name!r} (known: {', '.join(known)})")
+
+
+def price_of(endpoint: Endpoint) -> Price | None:
+    """None = unknown."""
+    prompt = endpoint.usd_per_million_prompt_tokens
+    completion = endpoint.usd_per_million_completion_tokens
+    return None if prompt is None or completion is None else Price(prompt, completion)
+
+
+async def start_embedded(stack: AsyncExitStack, config: Config, name: str) -> EmbeddedServer:
+    """A server of the GGUF entry ``name``, its weights fetched if need be; ``stack`` stops it.
+
+    Raises:
+        ModelError: weights cannot be had, or the server does not start.
+    """
+    weights = await asyncio.to_thread(fetch, load_models()[name], config.output.cache_dir())
+    executor = config.executor
+    settings = ServerSettings(slots=executor.slots, context_tokens=executor.context_tokens)
+    server = EmbeddedServer(weights, name, settings)
+    stack.callback(server.close)
+    await asyncio.to_thread(server.start)
+    return server
+
+
+def operator_settings(config: Config) -> OperatorSettings:
+    """How operators ask the executor. What the configuration leaves open, the endpoint decides."""
+    executor = config.executor
+    endpoint = load_endpoints().get(executor.model)
+    asked = (executor.temperature, endpoint.temperature if endpoint else None, 0.0)
+    masses = (executor.top_p, endpoint.top_p if endpoint else None, 1.0)
+    return OperatorSettings(
+        max_tokens=executor.max_tokens,
+        temperature=next(value for value in asked if value is not None),
+        vote_temperature=executor.vote_temperature,
+        top_p=next(value for value in masses if value is not None),
+        seed=config.training.seed,
+    )
+
+
+def estimate_of(
+    config: Config, rollouts: int, problems: Sequence[Problem], measured: Means | None
+) -> Estimate:
+    """What ``rollouts`` more programs will ask of the executor.
+
+    Args:
+        problems: of the run, or a sample of them.
+        measured: means of earlier rollouts; None = none were made yet.
+    """
+    executor = config.executor
+    endpoint = load_endpoints().get(executor.model)
+    lengths = [len(problem.statement().encode()) for problem in problems]
+    means = measured or assumed_means(sum(lengths) / max(1, len(lengths)), executor.max_tokens)
+    most_calls = rollouts * config.workflow.max_worst_case_calls
+    most_tokens = executor.max_tokens + (endpoint.thinking_tokens if endpoint else 0)
+    return Estimate(
+        rollouts=rollouts,
+        means=means,
+        most_calls=most_calls,
+        most_completion_tokens=most_calls * most_tokens,
+        price=price_of(endpoint) if endpoint else FREE,
+    )

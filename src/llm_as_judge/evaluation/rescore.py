@@ -1,0 +1,106 @@
+"""Rewards of saved rollouts under other weights: no program is run and no model asked again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llm_as_judge.errors import DataError
+from llm_as_judge.monitoring.runlog import ROLLOUTS, read_lines, write_text
+from llm_as_judge.reward import RewardOptions, reward_group
+from llm_as_judge.types import Rollout, from_json, to_json
+
+RESCORED = "rescored.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class StepRewards:
+    """One step before and after."""
+
+    step: int
+    scored: int
+    before: float
+    """Mean total of the scored rollouts."""
+    after: float
+    reordered: float
+    """Share of pairs of one group whose order changed: what a policy would learn differently."""
+
+
+def rescore(run_dir: Path, options: RewardOptions) -> list[StepRewards]:
+    """Rewards of every rollout of the run anew; written to ``rescored.jsonl`` in the run's folder.
+
+    Raises:
+        DataError: no such file, or a line that is no rollout (``file:line``).
+        OutputError: the folder cannot be written.
+    """
+    rows: list[Mapping[str, Any]] = []
+    pairs: dict[int, list[tuple[Rollout, Rollout]]] = {}
+    changed: dict[int, list[bool]] = {}
+    for members in _groups(run_dir / ROLLOUTS):
+        before = [rollout for _, rollout in members]
+        after = reward_group(before, options)
+        step = int(members[0][0]["step"])
+        pairs.setdefault(step, []).extend(zip(before, after, strict=True))
+        changed.setdefault(step, []).extend(_reordered(before, after))
+        rows += [
+            {**row, "rollout": to_json(rollout)}
+            for (row, _), rollout in zip(members, after, strict=True)
+        ]
+    write_text(run_dir / RESCORED, "".join(json.dumps(row) + "\n" for row in rows))
+    return [_step(step, pairs[step], changed[step]) for step in sorted(pairs)]
+
+
+def _groups(path: Path) -> Iterator[list[tuple[Mapping[str, Any], Rollout]]]:
+    """Rollouts of one step and problem, which stand together, their indices rising."""
+    group: list[tuple[Mapping[str, Any], Rollout]] = []
+    for row, rollout in _rollouts(path):
+        if group:
+            last_row, last = group[-1]
+            same = (row["step"], rollout.problem_id) == (last_row["step"], last.problem_id)
+            if not same or rollout.index <= last.index:
+                yield group
+                group = []
+        group.append((row, rollout))
+    if group:
+        yield group
+
+
+def _rollouts(path: Path) -> Iterator[tuple[Mapping[str, Any], Rollout]]:
+    for number, row in enumerate(read_lines(path, "step"), start=1):
+        try:
+            yield row, from_json(Rollout, row.get("rollout"))
+        except TypeError as error:
+            raise DataError(f"{path}:{number}: {error}; wanted a rollout of a run") from None
+
+
+def _reordered(before: Iterable[Rollout], after: Iterable[Rollout]) -> list[bool]:
+    """For each pair of scored rollouts, whether another one of the two is now the better."""
+    totals = [
+        (old.reward.total, new.reward.total)
+        for old, new in zip(before, after, strict=True)
+        if old.reward is not None and new.reward is not None
+    ]
+    return [
+        _sign(a[0] - b[0]) != _sign(a[1] - b[1])
+        for i, a in enumerate(totals)
+        for b in totals[i + 1 :]
+    ]
+
+
+def _sign(difference: float) -> int:
+    return 0 if abs(difference) < 1e-9 else (1 if difference > 0 else -1)
+
+
+def _step(step: int, pairs: list[tuple[Rollout, Rollout]], changed: list[bool]) -> StepRewards:
+    old = [a.reward.total for a, _ in pairs if a.reward is not None]
+    new = [b.reward.total for _, b in pairs if b.reward is not None]
+    return StepRewards(
+        step=step,
+        scored=len(new),
+        before=sum(old) / len(old) if old else 0.0,
+        after=sum(new) / len(new) if new else 0.0,
+        reordered=sum(changed) / len(changed) if changed else 0.0,
+    )

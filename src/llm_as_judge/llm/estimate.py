@@ -1,0 +1,130 @@
+"""What a run will ask of its executor, before it begins: calls, tokens and, with prices, dollars.
+
+Two kinds of figures are told apart: what is expected, from the measured mean of earlier rollouts
+or, without any, from a plain assumption; and what cannot be passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llm_as_judge.llm.ledger import Budget, Price, Totals
+from llm_as_judge.types import Execution, Usage
+
+ASSUMED_CALLS = 2.0
+"""Executor calls of one program, where nothing has been measured: one answer and one step more."""
+ASSUMED_INSTRUCTION_TOKENS = 150
+"""What an operator's prompt adds to the problem's text."""
+BYTES_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Of one rollout: what the endpoints were asked for it."""
+
+    calls: float
+    prompt_tokens: float
+    completion_tokens: float
+    rollouts: int = 0
+    """How many rollouts this was measured on; 0 = assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    rollouts: int
+    means: Means
+    most_calls: int
+    """No more calls can be made, retries apart."""
+    most_completion_tokens: int
+    price: Price | None
+
+    @property
+    def calls(self) -> int:
+        return round(self.rollouts * self.means.calls)
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(
+            round(self.rollouts * self.means.prompt_tokens),
+            round(self.rollouts * self.means.completion_tokens),
+        )
+
+    @property
+    def cost_usd(self) -> float | None:
+        """None: the price is not known."""
+        return None if self.price is None else self.price.of(self.usage)
+
+    def exceeds(self, budget: Budget, spent: Totals) -> str:
+        """The first limit that is expected to be passed, as a text; empty if none.
+
+        Args:
+            spent: by the run so far.
+        """
+        tokens = spent.tokens + self.usage.prompt_tokens + self.usage.completion_tokens
+        for unit, limit, wanted in (
+            ("usd", budget.usd, spent.priced_usd + (self.cost_usd or 0.0)),
+            ("tokens", budget.tokens, tokens),
+            ("calls", budget.calls, spent.attempts + self.calls),
+        ):
+            if limit is not None and wanted > limit:
+                return f"budget.{unit} = {limit:,} will probably not suffice: the run will stop"
+        return ""
+
+    def __str__(self) -> str:
+        """One line for the terminal."""
+        usage, means = self.usage, self.means
+        cost = "price unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} dollars"
+        basis = (
+            f"as the last {means.rollouts:,} programs"
+            if means.rollouts
+            else f"assuming {means.calls:g} calls a program"
+        )
+        return (
+            f"estimate: {self.rollouts:,} programs, about {self.calls:,} executor calls, "
+            f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens, {cost} ({basis}); "
+            f"at most {self.most_calls:,} calls and {self.most_completion_tokens:,} written tokens"
+        )
+
+
+def assumed_means(problem_bytes: float, max_tokens: int) -> Means:
+    """Without a measurement: two calls, each with the problem's text, each half its greatest length.
+
+    Args:
+        problem_bytes: mean length of the problems' texts.
+        max_tokens: of one reply.
+    """
+    prompt = problem_bytes / BYTES_PER_TOKEN + ASSUMED_INSTRUCTION_TOKENS
+    return Means(ASSUMED_CALLS, ASSUMED_CALLS * prompt, ASSUMED_CALLS * max_tokens / 2)
+
+
+def measured_means(steps: Sequence[Mapping[str, Any]], latest: int = 20) -> Means | None:
+    """What was paid for a rollout in the last steps of a run (equal calls of a group once).
+
+    Args:
+        steps: rows of metrics and timings, oldest first; those without a ledger are not counted.
+    """
+    rows = [row for row in steps if "ledger/calls" in row and row.get("rollout/count")][-latest:]
+    rollouts = sum(int(row["rollout/count"]) for row in rows)
+    if not rollouts:
+        return None
+    calls, prompt, completion = (
+        sum(row[f"ledger/{name}"] for row in rows) / rollouts
+        for name in ("calls", "prompt_tokens", "completion_tokens")
+    )
+    return Means(calls, prompt, completion, rollouts)
+
+
+def means_of_executions(executions: Sequence[Execution]) -> Means | None:
+    """What programs asked for, each on its own; None where there are none."""
+    count = len(executions)
+    if not count:
+        return None
+    calls = [call for execution in executions for call in execution.calls]
+    return Means(
+        sum(call.llm_calls for call in calls) / count,
+        sum(call.prompt_tokens for call in calls) / count,
+        sum(call.completion_tokens for call in calls) / count,
+        count,
+    )

@@ -1,0 +1,156 @@
+"""A run's calls from a recording: a cache, a recording of a run, and its replay without any server.
+
+A call is found by the SHA-256 of model, request and draw index. Runs that the clock cut off are
+kept whole, since a replay, which waits for nothing, would not be cut off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Literal
+
+from llm_as_judge.errors import ContextError, EndpointError, ModelError
+from llm_as_judge.llm.billing import Role, current_scope, metered
+from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.recording import Outcome, Recording
+from llm_as_judge.llm.shared import InFlight, request_digest
+from llm_as_judge.types import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Execution,
+    Limits,
+    Problem,
+    Program,
+    to_json,
+)
+
+Mode = Literal["cache", "record", "replay"]
+"""``cache``: known replies are given at once, marked ``cached``; failures are not kept.
+``record``: like it, but failures are kept too and replies are given unmarked, so that a replay
+sees exactly what this run saw. ``replay``: known replies only; an unknown call is an error."""
+
+
+class RecordedChat:
+    """ChatModel that keeps the replies of ``model`` in a recording, or gives only recorded ones.
+
+    Args:
+        model: None in mode ``replay``.
+        name: in mode ``replay``, the name of the recorded model.
+        by_rollout: keep equal calls of different rollouts apart (``group_draws: independent``).
+    """
+
+    def __init__(
+        self,
+        model: ChatModel | None,
+        recording: Recording,
+        mode: Mode,
+        *,
+        name: str = "",
+        ledger: Ledger | None = None,
+        role: Role = "executor",
+        by_rollout: bool = False,
+    ) -> None:
+        if model is None and mode != "replay":
+            raise ValueError(f"mode {mode!r} needs a model")
+        if mode == "replay" and not len(recording):
+            raise ModelError(f"replay: no recorded calls in {recording.path}; record a run first")
+        self._model = model
+        self._recording = recording
+        self._mode = mode
+        self._name = name or (model.name if model is not None else "")
+        self._ledger = ledger
+        self._role: Role = role
+        self._by_rollout = by_rollout
+        self._in_flight: InFlight[Outcome] = InFlight()
+        self._billed: set[str] = set()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """One reply, recorded or new.
+
+        Raises:
+            ModelError: replay of a call that was not recorded.
+            EndpointError: from the model, or as it was recorded.
+        """
+        extra = current_scope().rollout if self._by_rollout else ""
+        key = request_digest(self._name, request, extra)
+        known = self._recording.get(key)
+        if known is not None and known.reply is None and self._mode == "cache":
+            known = None
+        if known is None and self._mode == "replay":
+            asked = request.messages[-1].content[:80] if request.messages else ""
+            raise ModelError(
+                f"replay: {self._name} was not asked this in {self._recording.path} (draw "
+                f"{request.draw}, {asked!r} ...); the run differs from the recorded one: record again"
+            )
+        if known is None:
+            joined = self._in_flight.has(key)
+            outcome = await self._in_flight.run(key, lambda: self._ask(key, request))
+            return self._given(outcome, again=joined)
+        if self._mode == "replay":
+            self._bill(key, known)
+        return self._given(known, again=self._mode != "replay")
+
+    async def _ask(self, key: str, request: ChatRequest) -> Outcome:
+        assert self._model is not None
+        with metered() as attempts:
+            try:
+                outcome = Outcome(reply=await self._model.chat(request))
+            except EndpointError as error:
+                if self._mode == "cache":
+                    raise
+                outcome = Outcome(error=str(error), too_long=isinstance(error, ContextError))
+        outcome = replace(outcome, attempts=tuple(attempts))
+        self._recording.put(key, {"model": self._name, "request": request}, outcome)
+        return outcome
+
+    def _given(self, outcome: Outcome, *, again: bool) -> ChatReply:
+        if again and self._ledger is not None:
+            self._ledger.record_cached(self._role)
+        reply = outcome.give()
+        return replace(reply, cached=True) if again and self._mode == "cache" else reply
+
+    def _bill(self, key: str, known: Outcome) -> None:
+        """A replayed call is booked once, as the recorded run paid it: its sums are the same."""
+        if self._ledger is None:
+            return
+        if key in self._billed:
+            self._ledger.record_cached(self._role)
+            return
+        self._billed.add(key)
+        self._ledger.record_call(self._role)
+        for a in known.attempts:
+            self._ledger.record_attempt(
+                self._role, a.usage, a.cost_usd, a.seconds, a.failure, a.number
+            )
+
+
+async def recorded_run(
+    recording: Recording,
+    program: Program,
+    problem: Problem,
+    limits: Limits,
+    run: Callable[[], Awaitable[Execution]],
+) -> Execution:
+    """The execution of ``run``, or the recorded one if the recorded run was cut off in time.
+
+    What a cut-off run was billed for is not booked again.
+    """
+    asked = {"program": program.runnable, "problem": to_json(problem), "limits": to_json(limits)}
+    text = json.dumps(asked, sort_keys=True, ensure_ascii=True)
+    key = hashlib.sha256(text.encode()).hexdigest()
+    known = recording.get(key)
+    if known is not None and known.execution is not None:
+        return known.execution
+    execution = await run()
+    if execution.status == "timeout":
+        asked["problem"] = problem.id
+        recording.put(key, asked, Outcome(execution=execution))
+    return execution

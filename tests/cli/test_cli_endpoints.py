@@ -1,0 +1,176 @@
+"""models probe and rescore, called as a person calls them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fault_endpoint import FaultEndpoint
+from llm_as_judge.cli import main
+from llm_as_judge.config import Config
+from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.reward import RewardOptions, reward_group
+from llm_as_judge.types import (
+    Completion,
+    Execution,
+    Group,
+    OperatorCall,
+    Problem,
+    Program,
+    Rollout,
+    Verdict,
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "config").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def server() -> Iterator[FaultEndpoint]:
+    """An endpoint in a thread of its own: the verb has its own event loop."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    endpoint = FaultEndpoint(0.0)
+    asyncio.run_coroutine_threadsafe(endpoint.__aenter__(), loop).result(10)
+    yield endpoint
+    asyncio.run_coroutine_threadsafe(endpoint.__aexit__(), loop).result(10)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(10)
+    loop.close()
+
+
+def verb(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    captured = capsys.readouterr()
+    assert isinstance(caught.value.code, int)
+    return caught.value.code, captured.out, captured.err
+
+
+# ----------------------------------------------------------------------------------------- probe
+def test_probe_of_a_url_says_what_was_seen(
+    server: FaultEndpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = verb(
+        capsys, "models", "probe", server.url, "--model", "m", "--at-once", "2", "--json"
+    )
+    assert code == 0
+    (report,) = json.loads(out)
+    assert (report["url"], report["model"]) == (server.url, "m")
+    assert (report["usage"], report["seed"], report["json_schema"]) == (True, True, False)
+    assert (report["empty_share"], report["failures"]) == (0.0, {})
+    assert set(report["tokens_per_s"]) == {"1", "2"}
+
+
+def test_probe_of_an_endpoint_asks_every_server_of_it(
+    server: FaultEndpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = {"base_urls": [server.url, server.url], "model_name": "inner"}
+    Path("config/aflow_llm.yaml").write_text(yaml.safe_dump({"models": {"named": entry}}))
+    code, out, _ = verb(capsys, "models", "probe", "named", "--at-once", "1")
+    assert code == 0
+    assert out.count(f"inner at {server.url}") == 2
+    assert "says the tokens used" in out
+    assert "failed tries" in out
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("nosuch", "no endpoint 'nosuch' (known: "),
+        ("http://127.0.0.1:9/v1", "not reachable"),
+    ],
+)
+def test_probe_of_nothing_is_one_line(
+    capsys: pytest.CaptureFixture[str], target: str, said: str
+) -> None:
+    code, _, err = verb(capsys, "models", "probe", target, "--model", "m")
+    assert code == 2
+    assert said in err
+    assert len([line for line in err.splitlines() if line.startswith("error: ")]) == 1
+
+
+# --------------------------------------------------------------------------------------- rescore
+PROBLEM = Problem("gsm8k/train/1", "gsm8k", "math", "?", ("1",))
+
+
+def rollout(index: int, correct: bool, tokens: int) -> Rollout:
+    execution = Execution("ok", "1", (OperatorCall("Custom", tokens, llm_calls=1),))
+    program = Program("a", "a", worst_case_calls=1, hash=f"{index}")
+    completion = Completion((1,), (2,), (-1.0,), "a", "stop")
+    verdict = Verdict(correct, "exact", "r")
+    return Rollout(PROBLEM.id, index, completion, program, execution, verdict)
+
+
+def run_folder(folder: Path) -> None:
+    """Two steps of the same problem: right but dear, wrong but cheap."""
+    log = RunLog(folder)
+    log.write_config(Config().model_dump(mode="json"))
+    rollouts = [rollout(0, True, 4000), rollout(1, False, 100)]
+    for step in (1, 2):
+        log.groups(step, [Group(PROBLEM, reward_group(rollouts, RewardOptions()))])
+
+
+def test_rescore_gives_rewards_under_other_weights_and_leaves_the_run_as_it_is(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_folder(folder / "run")
+    before = (folder / "run" / "rollouts.jsonl").read_bytes()
+    weights = ["reward.correctness=0", "reward.efficiency=1", "reward.simplicity=0"]
+    weights += ["reward.format=0", "reward.repetition=0"]
+    sets = [part for weight in weights for part in ("--set", weight)]
+    code, out, _ = verb(capsys, "rescore", "run", "--json", *sets)
+    assert code == 0
+    steps = json.loads(out)
+    assert [(row["step"], row["scored"], row["reordered"]) for row in steps] == [
+        (1, 2, 1.0),
+        (2, 2, 1.0),
+    ]
+    lines = (folder / "run" / "rescored.jsonl").read_text().splitlines()
+    totals = [json.loads(line)["rollout"]["reward"]["total"] for line in lines]
+    # median of 4000 and 100 tokens: 2050; (0 + 10 - 10 * 4000 / 2050) / 2 and so on
+    dear = (0.0 + 10 * (1 - 4000 / 2050)) / 2
+    cheap = (10 * (1 - 100 / 4000) + 10 * (1 - 100 / 2050)) / 2
+    assert totals == pytest.approx([dear, cheap] * 2)
+    assert steps[0]["after"] == pytest.approx((dear + cheap) / 2)
+    assert (folder / "run" / "rollouts.jsonl").read_bytes() == before
+
+
+def test_rescore_with_the_runs_own_weights_changes_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_folder(folder / "run")
+    code, out, _ = verb(capsys, "rescore", "run")
+    assert code == 0
+    assert "0%" in out
+    assert (folder / "run" / "rescored.jsonl").read_bytes() == (
+        folder / "run" / "rollouts.jsonl"
+    ).read_bytes()
+
+
+def test_rescore_of_what_is_no_run_is_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = verb(capsys, "rescore", "nowhere")
+    assert code == 2
+    assert "no such file" in err
+    run_folder(folder / "run")
+    with (folder / "run" / "rollouts.jsonl").open("a") as file:
+        file.write('{"step": 3, "rollout": {"index": 1}}\n')
+    code, _, err = verb(capsys, "rescore", "run")
+    assert code == 2
+    assert "rollouts.jsonl:5: " in err

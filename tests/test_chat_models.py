@@ -1,0 +1,163 @@
+"""Names -> chat models: an endpoint's settings are applied, a replay starts nothing."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fault_endpoint import FaultEndpoint
+from llm_as_judge.chat_models import ChatModels, estimate_of, operator_settings
+from llm_as_judge.config import Config
+from llm_as_judge.errors import BudgetError, ConfigError, ModelError
+from llm_as_judge.llm.client import OpenAIChat
+from llm_as_judge.llm.ledger import Budget, Price, Totals
+from llm_as_judge.types import ChatRequest, Message, Problem
+
+PRICES = {"usd_per_million_prompt_tokens": 2.0, "usd_per_million_completion_tokens": 8.0}
+ASK = ChatRequest((Message("user", "p1 say hello"),), max_tokens=16)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "config").mkdir()
+    return tmp_path
+
+
+def endpoint(**keys: Any) -> None:
+    Path("config/aflow_llm.yaml").write_text(yaml.safe_dump({"models": {"served": keys}}))
+
+
+def config(**sections: Any) -> Config:
+    executor = {"model": "served", "retries": 0, **sections.pop("executor", {})}
+    return Config.model_validate({"executor": executor, "judge": {"model": "none"}, **sections})
+
+
+async def opened(stack: AsyncExitStack, settings: Config) -> Any:
+    return await ChatModels(settings, stack).open(settings.executor.model, "executor")
+
+
+# ------------------------------------------------------------------------------------- endpoints
+async def test_replicas_rates_thoughts_and_price_of_an_endpoint_reach_its_client() -> None:
+    async with (
+        FaultEndpoint(0.0) as one,
+        FaultEndpoint(0.0) as two,
+        AsyncExitStack() as stack,
+    ):
+        endpoint(
+            base_urls=[one.url, two.url],
+            requests_per_minute=6000,
+            tokens_per_minute=1e6,
+            thinking_tokens=500,
+            **PRICES,
+        )
+        chat = await opened(stack, config(executor={"concurrency": 7, "timeout_s": 9}))
+        assert isinstance(chat, OpenAIChat)
+        assert (chat.limits.requests_per_minute, chat.limits.tokens_per_minute) == (6000, 1e6)
+        assert chat.limits.thinking_tokens == 500
+        assert (chat.limits.concurrency, chat.limits.timeout_s) == (7, 9)
+        assert chat.price == Price(2.0, 8.0)
+        for _ in range(4):
+            await chat.chat(ASK)
+        assert (sum(one.met.values()), sum(two.met.values())) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("of_endpoint", "of_executor", "wanted"),
+    [
+        ({}, {}, (0.0, 1.0)),
+        ({"temperature": 0.6, "top_p": 0.9}, {}, (0.6, 0.9)),
+        ({"temperature": 0.6, "top_p": 0.9}, {"temperature": 0.0, "top_p": 1.0}, (0.0, 1.0)),
+    ],
+    ids=["neither", "endpoint", "executor wins"],
+)
+def test_temperature_and_top_p_of_the_endpoint_apply_where_the_executor_says_nothing(
+    of_endpoint: dict[str, float], of_executor: dict[str, float], wanted: tuple[float, float]
+) -> None:
+    endpoint(base_url="http://localhost:1/v1", **of_endpoint)
+    settings = operator_settings(config(executor=of_executor))
+    assert (settings.temperature, settings.top_p) == wanted
+
+
+async def test_a_name_that_is_nowhere_lists_what_there_is() -> None:
+    endpoint(base_url="http://localhost:1/v1")
+    async with AsyncExitStack() as stack:
+        with pytest.raises(ConfigError, match=r"executor\.model: no 'gone' \(known: served, qwen"):
+            await opened(stack, config(executor={"model": "gone"}))
+
+
+# --------------------------------------------------------------------------------------- budgets
+async def test_a_budget_in_dollars_without_a_price_is_said_before_the_run() -> None:
+    endpoint(base_url="http://localhost:1/v1")
+    async with AsyncExitStack() as stack:
+        with pytest.raises(ConfigError, match=r"budget\.usd: the price of executor 'served'"):
+            await opened(stack, config(budget={"usd": 1.0}))
+
+
+async def test_a_call_beyond_the_budget_is_not_sent() -> None:
+    async with FaultEndpoint(0.0) as server, AsyncExitStack() as stack:
+        endpoint(base_url=server.url, **PRICES)
+        chat = await opened(stack, config(budget={"calls": 2}))
+        for _ in range(2):
+            await chat.chat(ASK)
+        with pytest.raises(BudgetError, match="2 of 2 calls used"):
+            await chat.chat(ASK)
+        assert sum(server.met.values()) == 2
+
+
+# ----------------------------------------------------------------------------- cache, record, replay
+async def test_what_was_recorded_is_replayed_when_the_server_is_gone(folder: Path) -> None:
+    calls = {"folder": folder / "calls"}
+    async with FaultEndpoint(0.0) as server, AsyncExitStack() as stack:
+        endpoint(base_url=server.url)
+        chat = await opened(stack, config(calls={**calls, "mode": "record"}))
+        told = await chat.chat(ASK)
+    Path("config/aflow_llm.yaml").write_text("models: {}\n")
+    async with AsyncExitStack() as stack:
+        chats = ChatModels(config(calls={**calls, "mode": "replay"}), stack)
+        chat = await chats.open("served", "executor")
+        assert await chat.chat(ASK) == told
+        assert chats.ledger.total.prompt_tokens == told.usage.prompt_tokens
+        with pytest.raises(ModelError, match="the run differs from the recorded one"):
+            await chat.chat(ChatRequest((Message("user", "something else"),), 16))
+
+
+async def test_a_replay_of_nothing_says_what_to_do(folder: Path) -> None:
+    async with AsyncExitStack() as stack:
+        with pytest.raises(ModelError, match=r"no recorded calls in .*empty; record a run first"):
+            await opened(stack, config(calls={"mode": "replay", "folder": folder / "empty"}))
+
+
+async def test_a_cache_is_cut_to_its_size_when_it_is_opened(folder: Path) -> None:
+    kept = folder / "calls"
+    kept.mkdir()
+    (kept / "old.jsonl").write_bytes(b"x" * 2**20 + b"\n")
+    async with AsyncExitStack() as stack:
+        ChatModels(config(calls={"mode": "cache", "folder": kept, "max_mb": 1}), stack)
+    assert not (kept / "old.jsonl").exists()
+
+
+# -------------------------------------------------------------------------------------- estimates
+def test_an_estimate_from_the_configuration_is_worked_by_hand() -> None:
+    endpoint(base_url="http://localhost:1/v1", **PRICES)
+    settings = config(executor={"max_tokens": 100}, workflow={"max_worst_case_calls": 5})
+    problem = Problem("a/b/1", "gsm8k", "math", "x" * (400 - len("Question: ") + 10))
+    assert len(problem.statement()) == 400
+    found = estimate_of(settings, 10, [problem], None)
+    # two calls of 400 / 4 + 150 read and 100 / 2 written tokens
+    assert (found.calls, found.usage.prompt_tokens, found.usage.completion_tokens) == (
+        20,
+        10 * 2 * 250,
+        10 * 2 * 50,
+    )
+    assert found.cost_usd == pytest.approx((5000 * 2.0 + 1000 * 8.0) / 1e6)
+    assert (found.most_calls, found.most_completion_tokens) == (50, 5000)
+    assert found.exceeds(Budget(calls=20), Totals()) == ""
+    assert "budget.calls = 20 " in found.exceeds(Budget(calls=20), Totals(attempts=1))
+    assert "budget.tokens = 5,999 " in found.exceeds(Budget(tokens=5999), Totals())
+    assert "budget.usd" in found.exceeds(Budget(usd=0.02), Totals(priced_usd=0.01))

@@ -1,0 +1,60 @@
+"""A policy that always writes the same programs: runs whose only model is the executor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from llm_as_judge.build import open_workbench, policy_prompt, rollout_runner
+from llm_as_judge.config import Config
+from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.rollout import SamplingOptions, group_metrics
+from llm_as_judge.types import Completion, Group, Message, Problem
+
+VOTE = """\
+a = await answer_generate(input=problem)
+b = await answer_generate(input=problem)
+c = await answer_generate(input=problem)
+v = await sc_ensemble(solutions=[a["answer"], b["answer"], c["answer"]], problem=problem)
+return v["response"]"""
+FORMATTED = """\
+a = await answer_generate(input=problem)
+f = await format(problem=problem, solution=a["thought"] + a["answer"])
+return f["solution"]"""
+SHORT = (
+    'r = await custom(input=problem, instruction="Answer with one number.")\nreturn r["response"]'
+)
+PLAIN = 'r = await answer_generate(input=problem)\nreturn r["answer"]'
+WRONG_KEY = 'r = await answer_generate(input=problem)\nreturn r["result"]'
+PROGRAMS = (PLAIN, SHORT, VOTE, FORMATTED, WRONG_KEY)
+
+
+class WrittenPrograms:
+    """PolicySampler: the k-th sample of every prompt is the k-th of ``PROGRAMS``."""
+
+    def sample(
+        self, prompts_P: list[list[Message]], samples_per_prompt: int, **options: Any
+    ) -> list[list[Completion]]:
+        texts = PROGRAMS[:samples_per_prompt]
+        one = [Completion((1,), (2,), (-0.5,), f"```python\n{text}\n```", "stop") for text in texts]
+        return [one for _ in prompts_P]
+
+
+async def written_run(
+    config: Config, steps: Sequence[Sequence[Problem]], folder: Path | None = None
+) -> tuple[list[Group], dict[str, Any]]:
+    """All groups of the run, and its ledger; the run's files are in ``folder``."""
+    everything: list[Group] = []
+    async with open_workbench(config) as bench:
+        runner = rollout_runner(bench, policy_prompt(config), WrittenPrograms())
+        log = RunLog(folder) if folder else None
+        for step, problems in enumerate(steps, start=1):
+            groups = await runner.groups(
+                problems, len(PROGRAMS), SamplingOptions(1.0, 64), seed=step
+            )
+            if log:
+                log.groups(step, groups)
+                log.step(step, group_metrics(groups))
+            everything += groups
+        return everything, bench.ledger.snapshot()

@@ -250,16 +250,21 @@ def _judge_identity(config: Config) -> str | None:
 
 
 @asynccontextmanager
-async def open_system(config: Config, adapter: Path | None = None) -> AsyncIterator[System]:
+async def open_system(
+    config: Config, adapter: Path | None = None, *, training: bool = False
+) -> AsyncIterator[System]:
     """A workbench and the policy.
 
     Args:
         adapter: checkpoint folder; None = a fresh adapter, equal to the base model.
+        training: the system may learn: a run without a checkpoint begins with the experience that
+            earlier runs left. An evaluation sees none but its checkpoint's.
     """
     # Imported here: checking, running and grading programs must not wait for torch.
     from llm_as_judge.policy.model import AdapterSpec, load_policy
     from llm_as_judge.policy.sample import HFSampler
 
+    memory = await asyncio.to_thread(open_memory, config, adapter, training=training)
     policy = await asyncio.to_thread(
         load_policy,
         model_weights(config, config.policy.name, "policy.name"),
@@ -274,7 +279,6 @@ async def open_system(config: Config, adapter: Path | None = None) -> AsyncItera
     )
     async with open_workbench(config) as bench:
         sampler = HFSampler(policy, rows_at_once=config.sampling.rows_at_once)
-        memory = await asyncio.to_thread(open_memory, config, adapter)
         prompt = policy_prompt(
             config,
             memory=memory,
@@ -337,23 +341,26 @@ def policy_prompt(
     )
 
 
-def open_memory(config: Config, adapter: Path | None = None) -> Memory | None:
+def open_memory(
+    config: Config, adapter: Path | None = None, *, training: bool = False
+) -> Memory | None:
     """The experience buffer, if the configuration has one: a checkpoint's own where it holds one,
-    else that of ``experience.folder``.
+    else, in training, that of ``experience.folder``, else none: an untrained policy that is
+    evaluated after a training run must not be shown what that run found.
 
     Raises:
         ModelError: the embedder's weights cannot be had.
         ConfigError: entries of another program form.
     """
     experience = config.experience
-    if not experience.enabled:
+    saved = adapter / EXPERIENCE if adapter and (adapter / EXPERIENCE).is_dir() else None
+    if not experience.enabled or (saved is None and not training):
         return None
     # Imported here: torch, and the sentence model, only where the buffer is used.
     from llm_as_judge.policy.embed import SentenceEmbedder
     from llm_as_judge.policy.experience import ExperienceBuffer
     from llm_as_judge.policy.memory import Memory
 
-    saved = adapter / EXPERIENCE if adapter else None
     return Memory(
         ExperienceBuffer(threshold=experience.reward_threshold, size=experience.buffer_size),
         SentenceEmbedder(
@@ -361,7 +368,7 @@ def open_memory(config: Config, adapter: Path | None = None) -> Memory | None:
         ),
         form=config.sampling.form,
         folder=experience.folder or config.data.data_dir / "experience_buffer",
-        start=saved if saved and saved.is_dir() else None,
+        start=saved,
         top_k=experience.top_k,
         retrieval=experience.retrieval,
         example_chars=experience.example_chars,

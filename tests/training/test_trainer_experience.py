@@ -10,6 +10,7 @@ import pytest
 import test_trainer
 import yaml
 
+from llm_as_judge.build import open_memory
 from llm_as_judge.config import Config, load_models
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.monitoring.runlog import read_steps
@@ -83,3 +84,19 @@ async def test_a_resumed_run_has_the_buffer_of_its_checkpoint(remembering: Path)
     for name in ("rollouts.jsonl", "metrics.jsonl"):
         lines = test_trainer.lines
         assert lines(resumed.run_dir, name) == lines(unbroken.run_dir, name)
+
+
+@pytest.mark.slow
+async def test_an_evaluation_is_shown_its_checkpoints_experience_and_no_other(
+    remembering: Path,
+) -> None:
+    result = await train(remembering, "seen", 1)
+    saved = yaml.safe_load((result.run_dir / "config.yaml").read_text())
+    config = Config.model_validate(saved)
+    assert open_memory(config) is None
+    trained = open_memory(config, result.checkpoint)
+    assert trained is not None
+    assert len(trained.buffer) > 0
+    fresh = open_memory(config, training=True)
+    assert fresh is not None
+    assert fresh.buffer.entries("math") == trained.buffer.entries("math")

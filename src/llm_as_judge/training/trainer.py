@@ -120,7 +120,7 @@ class GRPOTrainer:
             standing = await admit_judge(self.config, force=self._force, say=self._view.stage)
             self._view.stage("loading models")
             system = await stack.enter_async_context(
-                open_system(self.config, adapter=saved.folder if saved else None)
+                open_system(self.config, adapter=saved.folder if saved else None, training=True)
             )
             run = _Run(self.config, system, problems, steps)
             log = RunLog(self._folder(saved))

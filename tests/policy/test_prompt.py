@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from llm_as_judge.config import config_dir
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.operators import operator_docs, registry
 from llm_as_judge.policy.prompt import Example, PolicyPrompt, fill, shorten
 from llm_as_judge.types import Domain, Message, Problem, PromptFacts
 from llm_as_judge.workflow.program import parse_program
@@ -75,6 +77,37 @@ def test_messages_are_rules_then_examples_then_the_problem(tmp_path: Path) -> No
         ("assistant", "```python\nreturn {x}\n```"),
         ("user", "U math: what is {x} in <<operators>>?"),
     ]
+
+
+def test_each_domain_has_rules_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "body.yaml").write_text(
+        "system: 'rules: <<rules>>'\nuser: u\nrules: {math: count, qa: <<operators>>}"
+    )
+    prompt = PolicyPrompt(tmp_path, "body", DOCS)
+    told = [prompt.messages(Problem("g/1", "g", domain, "?"))[0].content for domain in DOMAINS]
+    assert told == ["rules: count", "rules: <<operators>>", "rules: "]
+
+
+def test_rules_without_a_place_for_them_are_a_config_error(tmp_path: Path) -> None:
+    (tmp_path / "body.yaml").write_text("system: s\nuser: u\nrules: {math: count}")
+    with pytest.raises(
+        ConfigError, match=r"body\.yaml: there are rules by domain, but no <<rules>>"
+    ):
+        PolicyPrompt(tmp_path, "body", DOCS)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("form", ["class", "body"])
+def test_shipped_rules_speak_of_operators_that_the_domain_has(
+    form: Literal["class", "body"], domain: Domain
+) -> None:
+    prompt = PolicyPrompt(SHIPPED, form, DOCS)
+    told = prompt.messages(Problem("g/1", "g", domain, "?"))[0].content
+    known = {entry.call_name for entry in registry().values()}
+    named = set(re.findall(r"`(\w+)`", told)) & known
+    shown = operator_docs(domain, "short")
+    assert named
+    assert all(f"{name}(" in shown for name in named)
 
 
 def test_only_the_problem_differs_between_prompts_of_a_domain(tmp_path: Path) -> None:

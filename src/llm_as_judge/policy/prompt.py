@@ -40,6 +40,8 @@ class Template(BaseModel):
 
     system: str
     user: str
+    rules: Mapping[Domain, str] = {}
+    """For each domain the text that replaces <<rules>> in ``system``."""
     examples: Mapping[Domain, tuple[Example, ...]] = {}
 
 
@@ -149,7 +151,8 @@ class PolicyPrompt:
 
     def _messages(self, problem: Problem, examples: Sequence[Example], chars: int) -> list[Message]:
         template, domain = self._template, problem.domain
-        turns = [Message("system", fill(template.system, {"operators": self._docs[domain]}))]
+        told = {"operators": self._docs[domain], "rules": template.rules.get(domain, "")}
+        turns = [Message("system", fill(template.system, told))]
         for example in examples:
             asked = {"domain": domain, "problem": example.problem}
             turns.append(Message("user", fill(template.user, asked)))
@@ -203,8 +206,11 @@ def shorten(text: str, limit: int) -> str:
 
 def _load(path: Path) -> Template:
     try:
-        return Template.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        template = Template.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such prompt template") from None
     except (yaml.YAMLError, ValidationError) as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+    if template.rules and "<<rules>>" not in template.system:
+        raise ConfigError(f"{path}: there are rules by domain, but no <<rules>> in system")
+    return template

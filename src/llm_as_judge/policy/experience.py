@@ -111,16 +111,15 @@ class ExperienceBuffer:
 
     def _add(self, entry: Experience) -> bool:
         mine = self._entries.setdefault(entry.domain, {})
+        self._matrices.pop(entry.domain, None)
         known = mine.get(entry.key)
         if known is not None:
             if entry.reward > known.reward:
                 mine[entry.key] = entry
-                self._matrices.pop(entry.domain, None)
             return False
         mine[entry.key] = entry
         if len(mine) > self.size:
             del mine[_makes_room(mine.values())]
-        self._matrices.pop(entry.domain, None)
         return True
 
     def nearest(

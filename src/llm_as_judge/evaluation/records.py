@@ -75,7 +75,6 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[TestSe
         config.training.seed,
         dict(entrant.identity()),
         _executor(config),
-        _experience(config),
         judge_fingerprint(config),
         _code_digest(),
     ]
@@ -108,13 +107,6 @@ def _executor(config: Config) -> str:
     if name in endpoints:
         return endpoints[name].model_name or name
     return (entries[name].sha256 or name) if name in entries else name
-
-
-def _experience(config: Config) -> str:
-    """Of the buffer that an untrained policy is shown; a checkpoint brings its own."""
-    folder = config.experience.folder or config.data.data_dir / "experience_buffer"
-    files = _under(folder, "") if config.experience.enabled and folder.is_dir() else []
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def _code_digest() -> str:

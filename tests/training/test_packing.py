@@ -6,61 +6,15 @@ from typing import Any
 
 import pytest
 import torch
-from peft import LoraConfig, get_peft_model
-from transformers import (
-    LlamaConfig,
-    LlamaForCausalLM,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-)
+from tiny_models import FAMILIES, VOCABULARY, naive_logprobs, take_gradients, tiny
 
-from llm_as_judge.training.packing import pack_tree, packed_attention, packed_logprobs
+from llm_as_judge.training.attention import packed_attention
+from llm_as_judge.training.packing import pack_tree, packed_logprobs
 
 CPU = torch.device("cpu")
-SIZES: dict[str, Any] = {
-    "vocab_size": 97,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 128,
-}
-FAMILIES = {
-    "qwen2": lambda **k: Qwen2ForCausalLM(Qwen2Config(**SIZES, **k)),
-    "qwen3": lambda **k: Qwen3ForCausalLM(Qwen3Config(**SIZES, head_dim=8, **k)),
-    "llama": lambda **k: LlamaForCausalLM(LlamaConfig(**SIZES, **k)),
-}
 COMMON = [5, 9, 3, 44, 17, 8]
 PROMPTS = [[*COMMON, 21, 2], [*COMMON, 30, 31, 32, 33]]
 COMPLETIONS = [[[1, 2, 3], [4], [1, 2, 9, 9, 7]], [[6, 5], [6, 5, 4, 3]]]
-
-
-def tiny(family: str, *, tied: bool = False) -> Any:
-    torch.manual_seed(0)
-    base = FAMILIES[family](tie_word_embeddings=tied)
-    model = get_peft_model(
-        base, LoraConfig(r=4, lora_alpha=8, target_modules=["q_proj", "v_proj", "down_proj"])
-    )
-    for name, parameter in model.named_parameters():
-        if "lora_B" in name:
-            torch.nn.init.normal_(parameter, std=0.2)
-    return model.eval()
-
-
-def naive_logprobs(base: Any, prompt: list[int], completion: list[int], t: float) -> torch.Tensor:
-    ids = torch.tensor([prompt + completion])
-    logits = base(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
-    rows = torch.log_softmax(logits.float() / t, -1)
-    return rows.gather(-1, torch.tensor(completion)[:, None])[:, 0]
-
-
-def gradients(model: Any) -> dict[str, torch.Tensor]:
-    found = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
-    model.zero_grad()
-    return found
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -75,7 +29,7 @@ def test_packed_logprobs_and_gradients_equal_the_naive_ones(
     wanted = torch.cat([naive_logprobs(base, p, c, 0.7) for p, c in flat])
     weights = torch.linspace(-1, 1, len(wanted))
     (wanted * weights).sum().backward()
-    wanted_gradients = gradients(model)
+    wanted_gradients = take_gradients(model)
 
     if recompute:
         base.activation_checkpointing_enable({"use_reentrant": False})
@@ -85,7 +39,7 @@ def test_packed_logprobs_and_gradients_equal_the_naive_ones(
     with packed_attention(base):
         found, _ = packed_logprobs(base, tree, temperature=0.7, chunk=4)
         (found * weights).sum().backward()
-    found_gradients = gradients(model)
+    found_gradients = take_gradients(model)
 
     assert torch.allclose(found, wanted, atol=2e-6, rtol=0)
     assert wanted_gradients.keys() == found_gradients.keys()
@@ -93,27 +47,93 @@ def test_packed_logprobs_and_gradients_equal_the_naive_ones(
         assert torch.allclose(found_gradients[name], gradient, atol=2e-6, rtol=1e-4), name
 
 
-@pytest.mark.parametrize(
-    ("prompts", "completions"),
-    [
-        pytest.param([[1, 2]], [[[3]]], id="one completion of one token"),
-        pytest.param([[1, 2, 3]], [[[4, 5], [4, 5], [6]]], id="one prompt"),
-        pytest.param([[1, 2, 3], [7, 8, 9]], [[[4]], [[5, 6]]], id="nothing shared"),
-        pytest.param([[1, 2, 3], [1, 2, 4]], [[[4]], [[5, 6]]], id="last token differs"),
-        pytest.param([[1, 2, 3], [1, 2, 3]], [[[4]], [[5, 6]]], id="equal prompts"),
-    ],
-)
-def test_edges_of_the_tree_equal_the_naive_computation(
-    prompts: list[list[int]], completions: list[list[list[int]]]
+RAGGED = (PROMPTS, COMPLETIONS)
+STEPS: dict[str, tuple[list[list[int]], list[list[list[int]]]]] = {
+    "tree, ragged": RAGGED,
+    "group, ragged": ([PROMPTS[0]], [COMPLETIONS[0]]),
+    "group, equal lengths": ([PROMPTS[0]], [[[1, 2, 3], [3, 2, 1]]]),
+    "C = 1": (PROMPTS, [[[1], [2]], [[3], [4]]]),
+    "K = 1": (PROMPTS, [[[1, 2, 3]], [[4, 5]]]),
+    "C = 1, K = 1": ([[1, 2]], [[[3]]]),
+    "equal completions": ([[1, 2, 3]], [[[4, 5], [4, 5], [6]]]),
+    "nothing shared": ([[1, 2, 3], [7, 8, 9]], [[[4]], [[5, 6]]]),
+    "last token differs": ([[1, 2, 3], [1, 2, 4]], [[[4]], [[5, 6]]]),
+    "equal prompts": ([[1, 2, 3], [1, 2, 3]], [[[4]], [[5, 6]]]),
+    "a prompt begins another": ([[1, 2, 3], [1, 2, 3, 4, 5]], [[[4]], [[5, 6], [7]]]),
+}
+
+
+def padded_logprobs(base: Any, flat: list[tuple[list[int], list[int]]], t: float) -> torch.Tensor:
+    """As other trainers do it: prompts padded on the left, completions on the right."""
+    before, after = (max(len(part[i]) for part in flat) for i in (0, 1))
+    ids = torch.zeros(len(flat), before + after, dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for row, (prompt, completion) in enumerate(flat):
+        span = slice(before - len(prompt), before + len(completion))
+        ids[row, span], mask[row, span] = torch.tensor(prompt + completion), 1
+    positions = (mask.cumsum(-1) - 1).clamp(min=0)
+    logits = base(input_ids=ids, attention_mask=mask, position_ids=positions).logits / t
+    return torch.cat(
+        [
+            torch.log_softmax(logits[row, before - 1 : before - 1 + len(completion)], -1).gather(
+                -1, torch.tensor(completion)[:, None]
+            )[:, 0]
+            for row, (_, completion) in enumerate(flat)
+        ]
+    )
+
+
+@pytest.mark.parametrize("oracle", ["one unpadded row each", "one padded batch"])
+@pytest.mark.parametrize("recompute", [False, True], ids=["stored", "recomputed"])
+@pytest.mark.parametrize("step", STEPS)
+def test_every_shape_of_a_step_equals_the_naive_computation(
+    step: str, recompute: bool, oracle: str
 ) -> None:
-    base = tiny("qwen2").get_base_model()
-    with torch.no_grad():
-        with packed_attention(base):
-            found, entropy = packed_logprobs(base, pack_tree(prompts, completions, CPU))
-        flat = [(p, c) for p, group in zip(prompts, completions, strict=True) for c in group]
-        wanted = torch.cat([naive_logprobs(base, p, c, 1.0) for p, c in flat])
-    assert torch.allclose(found, wanted, atol=2e-6, rtol=0)
-    assert ((entropy > 0) & (entropy < torch.log(torch.tensor(97.0)))).all()
+    prompts, completions = STEPS[step]
+    flat = [(p, c) for p, group in zip(prompts, completions, strict=True) for c in group]
+    model = tiny("qwen2", tied=True)
+    base = model.get_base_model()
+    if oracle == "one padded batch":
+        wanted = padded_logprobs(base, flat, 0.9)
+    else:
+        wanted = torch.cat([naive_logprobs(base, p, c, 0.9) for p, c in flat])
+    weights = torch.linspace(-1, 2, len(wanted))
+    (wanted * weights).sum().backward()
+    wanted_gradients = take_gradients(model)
+
+    if recompute:
+        base.activation_checkpointing_enable({"use_reentrant": False})
+        base.enable_input_require_grads()
+        model.train()
+    with packed_attention(base):
+        found, entropy = packed_logprobs(
+            base, pack_tree(prompts, completions, CPU), temperature=0.9, chunk=3
+        )
+        (found * weights).sum().backward()
+    found_gradients = take_gradients(model)
+
+    assert torch.allclose(found, wanted, atol=1e-5, rtol=0)
+    assert ((entropy > 0) & (entropy < torch.log(torch.tensor(float(VOCABULARY))))).all()
+    assert wanted_gradients.keys() == found_gradients.keys()
+    for name, gradient in wanted_gradients.items():
+        assert torch.allclose(found_gradients[name], gradient, atol=1e-5, rtol=1e-4), name
+
+
+def test_an_adapter_on_the_head_is_computed_too() -> None:
+    model = tiny("llama", targets=("q_proj", "lm_head"))
+    base = model.get_base_model()
+    flat = [(p, c) for p, group in zip(PROMPTS, COMPLETIONS, strict=True) for c in group]
+    wanted = torch.cat([naive_logprobs(base, p, c, 1.0) for p, c in flat])
+    wanted.sum().backward()
+    wanted_gradients = take_gradients(model)
+    with packed_attention(base):
+        found, _ = packed_logprobs(base, pack_tree(PROMPTS, COMPLETIONS, CPU), chunk=4)
+        found.sum().backward()
+    found_gradients = take_gradients(model)
+    assert any("lm_head" in name for name in wanted_gradients)
+    assert torch.allclose(found, wanted, atol=1e-5, rtol=0)
+    for name, gradient in wanted_gradients.items():
+        assert torch.allclose(found_gradients[name], gradient, atol=1e-5, rtol=1e-4), name
 
 
 def test_prompt_tokens_are_packed_once() -> None:

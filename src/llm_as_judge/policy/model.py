@@ -75,6 +75,14 @@ class Policy:
         found = getattr(self.base.config, "max_position_embeddings", None)
         return int(found) if found else None
 
+    @property
+    def sliding_window(self) -> bool:
+        """Whether a token of some layer sees only the last tokens before it."""
+        config = self.base.config
+        if kinds := getattr(config, "layer_types", None):
+            return any(kind != "full_attention" for kind in kinds)
+        return getattr(config, "sliding_window", None) is not None
+
     def adapter_parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
         return [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
 
@@ -163,7 +171,7 @@ def load_policy(
     base = AutoModelForCausalLM.from_pretrained(
         folder, dtype=torch_dtype, attn_implementation="sdpa", local_files_only=True
     )
-    _refuse_sliding_window(base.config, folder)
+    _refuse_other_layers(base.config, folder)
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     base.to(where)
     torch.manual_seed(seed)
@@ -199,11 +207,15 @@ def _with_adapter(base: Any, adapter: AdapterSpec | Path, folder: Path) -> Any:
         raise ModelError(f"policy.lora_targets: {error}") from None
 
 
-def _refuse_sliding_window(config: Any, folder: Path) -> None:
-    # Packed rows give every token its full path as keys: wrong for windowed layers.
+def _refuse_other_layers(config: Any, folder: Path) -> None:
+    # A recurrent layer has no cache that could be repeated for K completions.
     kinds: Sequence[str] = getattr(config, "layer_types", None) or ()
-    if any(kind != "full_attention" for kind in kinds):
-        raise ModelError(f"{folder}: sliding-window attention layers are not supported as policy")
+    for kind in kinds:
+        if kind not in ("full_attention", "sliding_attention"):
+            raise ModelError(
+                f"{folder}: layers of kind {kind!r} are not supported as policy; "
+                "wanted full_attention or sliding_attention"
+            )
 
 
 def unpack_gguf(path: Path) -> Path:

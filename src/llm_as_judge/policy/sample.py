@@ -60,6 +60,8 @@ class HFSampler:
         """(P, K) completions; see ``types.PolicySampler``."""
         ids_P = [self.prompt_ids(messages) for messages in prompts_P]
         per_chunk = max(1, self._rows_at_once // samples_per_prompt)
+        if self._policy.sliding_window:
+            per_chunk = 1  # no padding: a window counts places in the row, padded ones too
         completions: list[list[Completion]] = []
         for start in range(0, len(ids_P), per_chunk):
             chunk = ids_P[start : start + per_chunk]

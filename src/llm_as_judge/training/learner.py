@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,10 @@ from torch import Tensor
 
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.policy.model import Policy
+from llm_as_judge.training.attention import packed_attention
 from llm_as_judge.training.grpo import LossOptions, has_variance, policy_loss, step_advantages
-from llm_as_judge.training.packing import PackedTree, pack_tree, packed_attention, packed_logprobs
+from llm_as_judge.training.oracle import UpdatePath, choose_path, naive_logprobs
+from llm_as_judge.training.packing import PackedTree, pack_tree, packed_logprobs
 from llm_as_judge.types import Completion, Group
 
 
@@ -38,20 +41,43 @@ class OptimizerOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Groups packed together, with what the loss needs of them."""
+    """Completions computed together, with what the loss needs of them."""
 
-    tree: PackedTree
+    prompts_P: Sequence[Sequence[int]]
+    completions_P_K: Sequence[Sequence[Sequence[int]]]
+    lengths_S: tuple[int, ...]
+    tree: PackedTree | None
+    """None on the naive path: a row is then one completion."""
     old_logprobs_T: Tensor
     advantages_S: Tensor
     fresh: bool
     """Every completion was sampled by the very weights that are being updated."""
 
+    @property
+    def tokens(self) -> int:
+        """Tokens that go through the model."""
+        if self.tree is not None:
+            return self.tree.input_ids_1N.numel()
+        return len(self.prompts_P[0]) + sum(self.lengths_S)
+
 
 class Learner:
     """Owns the optimizer and the schedule of one policy's adapter."""
 
-    def __init__(self, policy: Policy, loss: LossOptions, options: OptimizerOptions) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        loss: LossOptions,
+        options: OptimizerOptions,
+        *,
+        path: UpdatePath | None = None,
+    ) -> None:
+        """
+        Args:
+            path: how log-probs are computed; default: what the self-check finds right.
+        """
         self.policy = policy
+        self.path = path or choose_path(policy)
         self._loss = loss
         self._options = options
         self._parameters = [p for _, p in policy.adapter_parameters()]
@@ -97,7 +123,7 @@ class Learner:
         }
         if teaching:
             rows = self._rows(teaching)
-            with self.policy.updating(), packed_attention(self.policy.base):
+            with self.policy.updating(), self._attention():
                 for epoch in range(self._options.epochs):
                     metrics.update(self._epoch(rows, temperature, first=epoch == 0))
             self._scheduler.step()
@@ -110,11 +136,17 @@ class Learner:
         advantages = step_advantages(
             [g.rewards for g in groups], centre=self._loss.centre, scale=self._loss.scale
         )
+        scored = [[r.completion for r in group.scored] for group in groups]
+        if self.path.name == "naive":
+            return [
+                self._row([([completion], [advantage])])
+                for completions, advantages_G in zip(scored, advantages, strict=True)
+                for completion, advantage in zip(completions, advantages_G, strict=True)
+            ]
         rows: list[_Row] = []
         batch: list[tuple[list[Completion], list[float]]] = []
         size = 0
-        for group, advantages_G in zip(groups, advantages, strict=True):
-            completions = [r.completion for r in group.scored]
+        for completions, advantages_G in zip(scored, advantages, strict=True):
             tokens = len(completions[0].prompt_ids) + sum(len(c.token_ids) for c in completions)
             if batch and size + tokens > self._options.row_tokens:
                 rows.append(self._row(batch))
@@ -127,12 +159,14 @@ class Learner:
     def _row(self, batch: Sequence[tuple[list[Completion], list[float]]]) -> _Row:
         device = self.policy.device
         completions = [c for group, _ in batch for c in group]
+        prompts_P = [group[0].prompt_ids for group, _ in batch]
+        ids_P_K = [[c.token_ids for c in group] for group, _ in batch]
+        packed = self.path.name == "packed"
         return _Row(
-            tree=pack_tree(
-                [group[0].prompt_ids for group, _ in batch],
-                [[c.token_ids for c in group] for group, _ in batch],
-                device,
-            ),
+            prompts_P=prompts_P,
+            completions_P_K=ids_P_K,
+            lengths_S=tuple(len(c.token_ids) for c in completions),
+            tree=pack_tree(prompts_P, ids_P_K, device) if packed else None,
             old_logprobs_T=torch.tensor(
                 [p for c in completions for p in c.logprobs], device=device
             ),
@@ -140,23 +174,36 @@ class Learner:
             fresh=all(c.policy_version == self.policy.version for c in completions),
         )
 
+    def _attention(self) -> AbstractContextManager[None]:
+        return packed_attention(self.policy.base) if self.path.name == "packed" else nullcontext()
+
+    def _logprobs(self, row: _Row, temperature: float) -> tuple[Tensor, Tensor]:
+        """(T,) log-probs, with gradient, and (T,) entropies of all completions of a row."""
+        base = self.policy.base
+        if row.tree is not None:
+            return packed_logprobs(base, row.tree, temperature=temperature)
+        parts = [
+            naive_logprobs(base, prompt, completion, temperature=temperature)
+            for prompt, group in zip(row.prompts_P, row.completions_P_K, strict=True)
+            for completion in group
+        ]
+        return torch.cat([p for p, _ in parts]), torch.cat([e for _, e in parts])
+
     def _epoch(self, rows: Sequence[_Row], temperature: float, *, first: bool) -> dict[str, float]:
         self._optimizer.zero_grad(set_to_none=True)
-        sequences = sum(len(row.tree.leaf_lengths) for row in rows)
-        tokens = sum(sum(row.tree.leaf_lengths) for row in rows)
+        sequences = sum(len(row.lengths_S) for row in rows)
+        tokens = sum(sum(row.lengths_S) for row in rows)
         gaps, entropies, loss_sum = [], [], 0.0
         statistics: list[dict[str, float]] = []
         for row in rows:
-            logprobs_T, entropy_T = packed_logprobs(
-                self.policy.base, row.tree, temperature=temperature
-            )
+            logprobs_T, entropy_T = self._logprobs(row, temperature)
             gaps.append((logprobs_T.detach() - row.old_logprobs_T).abs())
             entropies.append(entropy_T)
             loss, stats = policy_loss(
                 logprobs_T,
                 row.old_logprobs_T,
                 row.advantages_S,
-                row.tree.leaf_lengths,
+                row.lengths_S,
                 self._loss,
                 reference_logprobs_T=self._reference(row, temperature),
                 sequences_in_step=sequences,
@@ -180,12 +227,15 @@ class Learner:
             "update/grad_norm": norm.item(),
             "update/entropy": torch.cat(entropies).mean().item(),
             "update/tokens": float(tokens),
-            "update/row_tokens": float(sum(row.tree.input_ids_1N.numel() for row in rows)),
+            "update/row_tokens": float(sum(row.tokens for row in rows)),
         }
+        shares = [sum(row.lengths_S) / tokens for row in rows]
         for key in statistics[0]:
-            values = [s[key] for s in statistics]
+            values = [stats[key] for stats in statistics]
             metrics[f"update/{key}"] = (
-                max(values) if key.endswith("max") else sum(values) / len(values)
+                max(values)
+                if key.endswith("max")
+                else sum(v * share for v, share in zip(values, shares, strict=True))
             )
         if first:
             metrics["update/logprob_gap_mean"] = gap_T.mean().item()
@@ -196,7 +246,7 @@ class Learner:
         if not self._loss.kl_weight:
             return None
         with torch.no_grad(), self.policy.model.disable_adapter():
-            return packed_logprobs(self.policy.base, row.tree, temperature=temperature)[0]
+            return self._logprobs(row, temperature)[0]
 
     def _check_gap(self, gap_T: Tensor) -> None:
         """On the first pass the policy ratio must be 1: same weights, same ids, same text."""

@@ -9,38 +9,24 @@ then its completions. Tree and positions:
 
 Every leaf begins with a copy of its prompt's last token, so each position has at most one label.
 All nodes lie one after the other in one packed row; ``position_ids`` is the depth in the tree, and a
-token attends to the tokens of its ancestors' nodes and, causally, to those of its own. The
-attention below gets that plan as a keyword argument through transformers' AttentionInterface.
+token attends to the tokens of its ancestors' nodes and, causally, to those of its own
+(``attention.py``).
 
-Differs from the naive computation only by the order of floating-point sums: the oracle in the
-tests is one unpadded row per completion.
+Differs from the naive computation only by the order of floating-point sums: the oracle is one
+unpadded row per completion (``oracle.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.attention.bias import causal_lower_right
-from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
-from transformers import AttentionInterface
 
-ATTENTION_NAME = "shared_prefix"
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A run of tokens of the packed row."""
-
-    start: int
-    stop: int
-    path: tuple[tuple[int, int], ...]
-    """(start, stop) of each ancestor, root first."""
+from llm_as_judge.training.attention import ATTENTION_NAME, AttentionPlan, Node, plan_attention
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +35,7 @@ class PackedTree:
 
     input_ids_1N: Tensor
     position_ids_1N: Tensor
-    nodes: tuple[Node, ...]
+    plan: AttentionPlan
     label_at_L: Tensor
     """Index in the row of each labelled token, leaf by leaf."""
     labels_L: Tensor
@@ -100,7 +86,7 @@ def pack_tree(
     return PackedTree(
         input_ids_1N=torch.tensor([ids], device=device),
         position_ids_1N=torch.tensor([positions], device=device),
-        nodes=tuple(nodes),
+        plan=plan_attention(nodes, device),
         label_at_L=torch.tensor(label_at, device=device),
         labels_L=torch.tensor(labels, device=device),
         leaf_lengths=tuple(lengths),
@@ -128,66 +114,6 @@ def _shared_length(prompts_P: Sequence[Sequence[int]]) -> int:
     return longest
 
 
-def shared_prefix_attention(
-    module: torch.nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    dropout: float = 0.0,
-    scaling: float | None = None,
-    *,
-    nodes: tuple[Node, ...],
-    **kwargs: Any,
-) -> tuple[Tensor, None]:
-    """Attention of one packed row, node by node.
-
-    Args:
-        query: (1, heads, N, head size); key and value: (1, key heads, N, head size).
-    Returns:
-        (1, N, heads, head size), as transformers wants it, and no weights.
-    """
-    grouped = query.shape[1] != key.shape[1]
-    outputs = []
-    for node in nodes:
-        spans = [*node.path, (node.start, node.stop)]
-        own = query[:, :, node.start : node.stop]
-        keys = torch.cat([key[:, :, a:b] for a, b in spans], dim=2)
-        values = torch.cat([value[:, :, a:b] for a, b in spans], dim=2)
-        outputs.append(
-            scaled_dot_product_attention(
-                own,
-                keys,
-                values,
-                attn_mask=None
-                if not node.path
-                else causal_lower_right(own.shape[2], keys.shape[2]),
-                is_causal=not node.path,
-                scale=scaling,
-                enable_gqa=grouped,
-            )
-        )
-    return torch.cat(outputs, dim=2).transpose(1, 2).contiguous(), None
-
-
-AttentionInterface.register(ATTENTION_NAME, shared_prefix_attention)
-
-
-@contextmanager
-def packed_attention(base: Any) -> Iterator[None]:
-    """The base model computes packed rows inside, and is as before outside.
-
-    Hold it over the backward pass too: recomputed activations go through the attention that is set
-    at that time.
-    """
-    before = base.config._attn_implementation  # noqa: SLF001 (the one place transformers reads)
-    base.config._attn_implementation = ATTENTION_NAME  # noqa: SLF001
-    try:
-        yield
-    finally:
-        base.config._attn_implementation = before  # noqa: SLF001
-
-
 def packed_logprobs(
     base: Any, tree: PackedTree, *, temperature: float = 1.0, chunk: int = 256
 ) -> tuple[Tensor, Tensor]:
@@ -207,7 +133,7 @@ def packed_logprobs(
         position_ids=tree.position_ids_1N,
         attention_mask=None,
         use_cache=False,
-        nodes=tree.nodes,
+        plan=tree.plan,
     ).last_hidden_state[0, tree.label_at_L]
     logprobs, entropies = [], []
     for part, labels in zip(
@@ -224,7 +150,14 @@ def packed_logprobs(
 def _head(
     lm_head: torch.nn.Module, hidden: Tensor, labels: Tensor, temperature: float
 ) -> tuple[Tensor, Tensor]:
-    logprobs_LV = torch.log_softmax(lm_head(hidden).float() / temperature, dim=-1)
+    return logprobs_and_entropy(lm_head(hidden), labels, temperature)
+
+
+def logprobs_and_entropy(
+    logits_LV: Tensor, labels_L: Tensor, temperature: float
+) -> tuple[Tensor, Tensor]:
+    """(L,) log-prob of each label, with gradient, and (L,) entropy without; nats, float32."""
+    logprobs_LV = torch.log_softmax(logits_LV.float() / temperature, dim=-1)
     with torch.no_grad():
-        entropy = -(logprobs_LV.exp() * logprobs_LV).sum(-1)
-    return logprobs_LV.gather(-1, labels[:, None])[:, 0], entropy
+        entropy_L = -(logprobs_LV.exp() * logprobs_LV).sum(-1)
+    return logprobs_LV.gather(-1, labels_L[:, None])[:, 0], entropy_L

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -129,6 +129,7 @@ class GRPOTrainer:
             entry = judge_entry(standing, self.config, step=first, forced=self._force)
             run.judges = judge_history(earlier, entry)
             run.start(log, saved)
+            run.announce_path(self._view)
             self._view.stage(f"run directory {log.folder}")
             for line in run.estimate(log, saved is not None):
                 self._view.stage(line)
@@ -209,7 +210,8 @@ class _Run:
             if paid:
                 self._ledger.restore(paid)
         log.write_config(self._config.model_dump(mode="json"))
-        log.write_facts({**self._system.facts(), "judges": self.judges})
+        path = asdict(self._learner.path)
+        log.write_facts({**self._system.facts(), "judges": self.judges, "update_path": path})
         self._system.bench.judge.log_calls(log.folder / "judge_calls.jsonl")
 
     def estimate(self, log: RunLog, resumed: bool) -> list[str]:
@@ -226,6 +228,12 @@ class _Run:
         )
         too_much = found.exceeds(self._ledger.budget, self._ledger.total)
         return [str(found), *([too_much] if too_much else [])]
+
+    def announce_path(self, view: TrainingView) -> None:
+        """Say so if the update has to take the slow path."""
+        path = self._learner.path
+        if path.name != "packed":
+            view.stage(f"updates take the {path.name} path (right, but slower): {path.reason}")
 
     async def one_step(self, log: RunLog, view: TrainingView) -> dict[str, float]:
         training, started = self._config.training, time.perf_counter()

@@ -1,0 +1,146 @@
+"""Check and time the CUDA path of the update; for a person with a GPU. Nothing is downloaded.
+
+    python scripts/gpu_check.py                       # random weights in the shape of Qwen2.5-7B
+    python scripts/gpu_check.py --weights FOLDER      # a safetensors folder
+
+Three things, each printed with what was wanted: the one-call attention equals the node-by-node one
+(forward and backward); packed log-probs and gradients equal the naive ones in bfloat16; and the time
+and peak memory of one update, packed against one row per completion.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM, Qwen2Config
+
+from llm_as_judge.training.attention import AttentionPlan, packed_attention, shared_prefix_attention
+from llm_as_judge.training.oracle import naive_logprobs
+from llm_as_judge.training.packing import pack_tree, packed_logprobs
+
+QWEN_7B = {
+    "vocab_size": 152064,
+    "hidden_size": 3584,
+    "intermediate_size": 18944,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 28,
+    "num_key_value_heads": 4,
+    "max_position_embeddings": 32768,
+}
+
+
+def ids(count: int, seed: int, vocabulary: int = 1000) -> list[int]:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(10, vocabulary, (count,), generator=generator).tolist()
+
+
+def check_attention(device: torch.device) -> bool:
+    """One varlen call against node by node, with the gradient of the keys."""
+    common = ids(300, 0)
+    prompts = [common + ids(40 + i, 1 + i) for i in range(3)]
+    completions = [[ids(5 + 11 * k + i, 10 + k) for k in range(4)] for i in range(3)]
+    plan = pack_tree(prompts, completions, device).plan
+    assert plan.varlen is not None
+    torch.manual_seed(0)
+    total = plan.nodes[-1].stop
+    shape = {"device": device, "dtype": torch.bfloat16}
+    results = []
+    query, key, value = (torch.randn(1, heads, total, 128, **shape) for heads in (8, 2, 2))
+    for chosen in (plan, AttentionPlan(plan.nodes)):
+        k = key.clone().requires_grad_()
+        out, _ = shared_prefix_attention(torch.nn.Module(), query, k, value, None, plan=chosen)
+        out.float().square().sum().backward()
+        assert k.grad is not None
+        results.append((out.float().detach(), k.grad.float()))
+    gaps = [((a - b).abs().max() / b.abs().max()).item() for a, b in zip(*results, strict=True)]
+    good = max(gaps) <= 2e-2
+    print(f"attention: output gap {gaps[0]:.1e}, gradient gap {gaps[1]:.1e} (wanted <= 2e-2)")
+    return good
+
+
+def load(weights: Path | None, device: torch.device) -> Any:
+    if weights is None:
+        with torch.device(device):
+            base = AutoModelForCausalLM.from_config(Qwen2Config(**QWEN_7B), dtype=torch.bfloat16)
+    else:
+        base = AutoModelForCausalLM.from_pretrained(weights, dtype=torch.bfloat16).to(device)
+    targets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+    model = get_peft_model(base, LoraConfig(r=64, lora_alpha=64, target_modules=targets))
+    base.activation_checkpointing_enable({"use_reentrant": False})
+    base.enable_input_require_grads()
+    return model.train()
+
+
+def packed(base: Any, prompt: list[int], completions: Sequence[list[int]]) -> torch.Tensor:
+    with packed_attention(base):
+        tree = pack_tree([prompt], [completions], base.device)
+        logprobs = packed_logprobs(base, tree)[0]
+        logprobs.mean().backward()
+    return logprobs.detach()
+
+
+def naive(base: Any, prompt: list[int], completions: Sequence[list[int]]) -> torch.Tensor:
+    parts, total = [], sum(map(len, completions))
+    for completion in completions:
+        logprobs = naive_logprobs(base, prompt, completion)[0]
+        (logprobs.sum() / total).backward()
+        parts.append(logprobs.detach())
+    return torch.cat(parts)
+
+
+def measure(
+    model: Any, way: Callable[..., torch.Tensor], *step: Any
+) -> tuple[float, float, torch.Tensor, float]:
+    """(seconds, GiB at the peak, log-probs, gradient norm) of the second of two runs."""
+    base = model.get_base_model()
+    for _ in range(2):
+        model.zero_grad()
+        torch.cuda.reset_peak_memory_stats()
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        logprobs = way(base, *step)
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - started
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1e9).item()
+    return seconds, torch.cuda.max_memory_allocated() / 2**30, logprobs, norm
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--weights", type=Path, help="safetensors folder; default: random weights")
+    parser.add_argument("--prompt", type=int, default=2000, help="tokens of the prompt")
+    parser.add_argument("--completion", type=int, default=250, help="tokens of a completion")
+    parser.add_argument("--samples", type=int, default=6, help="completions of the prompt")
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("this torch sees no CUDA device; install a CUDA build of torch", file=sys.stderr)
+        return 2
+    device = torch.device("cuda:0")
+    print(f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}")
+    good = check_attention(device)
+    model = load(options.weights, device)
+    step = (
+        ids(options.prompt, 0),
+        [ids(options.completion, 1 + k) for k in range(options.samples)],
+    )
+    ours, theirs = measure(model, packed, *step), measure(model, naive, *step)
+    gap = (ours[2] - theirs[2]).abs().mean().item()
+    norms = abs(ours[3] / theirs[3] - 1)
+    print(f"update: log-prob gap {gap:.1e} (wanted <= 2e-2), norms differ {norms:.1e} (<= 5e-2)")
+    good &= gap <= 2e-2 and norms <= 5e-2
+    for name, (seconds, memory, _, norm) in (("packed", ours), ("naive", theirs)):
+        print(f"{name:7} {seconds:7.3f} s, peak {memory:6.2f} GiB, gradient norm {norm:.4f}")
+    print(f"packed is {theirs[0] / ours[0]:.2f} times as fast")
+    print("all as wanted" if good else "NOT as wanted: please report the lines above")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+"""Attention over one packed row of a tree of tokens: each node sees its ancestors and itself.
+
+Two ways to the same numbers. Node by node with scaled_dot_product_attention, on any device; and on
+CUDA in half precision all nodes in one variable-length flash-attention call, for which the keys of
+every node (its path, then its own tokens) are gathered one after the other. In both, a node's
+queries are its last keys: the causal mask is aligned at the lower right.
+
+transformers calls these through its AttentionInterface; the plan travels as a keyword argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention.bias import causal_lower_right
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface
+
+ATTENTION_NAME = "shared_prefix"
+HALF = (torch.float16, torch.bfloat16)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A run of tokens of the packed row."""
+
+    start: int
+    stop: int
+    path: tuple[tuple[int, int], ...]
+    """(start, stop) of each ancestor, root first."""
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """What its tokens may attend to, in the order of depth."""
+        return (*self.path, (self.start, self.stop))
+
+
+@dataclass(frozen=True, slots=True)
+class VarlenPlan:
+    """One call over all nodes. M nodes, N tokens of the row, T keys of all nodes together."""
+
+    key_at_T: Tensor
+    """Index in the row of each key, node after node."""
+    cu_queries: Tensor
+    """(M + 1,) int32: where the queries of each node begin; the row itself is in this order."""
+    cu_keys: Tensor
+    """(M + 1,) int32: where the keys of each node begin in ``key_at_T``."""
+    max_queries: int
+    max_keys: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionPlan:
+    """Who sees whom in one packed row."""
+
+    nodes: tuple[Node, ...]
+    varlen: VarlenPlan | None = None
+    """Only where it can be used: on CUDA."""
+
+
+def plan_attention(nodes: Sequence[Node], device: torch.device) -> AttentionPlan:
+    """The plan of a row on ``device``; nodes in the order of the row, none empty."""
+    varlen = plan_varlen(nodes, device) if device.type == "cuda" else None
+    return AttentionPlan(tuple(nodes), varlen)
+
+
+def plan_varlen(nodes: Sequence[Node], device: torch.device) -> VarlenPlan:
+    """Offsets and gathered keys for ``varlen_attn``.
+
+    Raises:
+        ValueError: the nodes do not tile the row in order, so that queries and offsets would part.
+    """
+    queries, keys = [0], [0]
+    key_at: list[int] = []
+    for node in nodes:
+        if node.start != queries[-1] or node.stop <= node.start:
+            raise ValueError(f"node {node.start}:{node.stop} does not follow token {queries[-1]}")
+        for start, stop in node.spans:
+            key_at.extend(range(start, stop))
+        queries.append(node.stop)
+        keys.append(len(key_at))
+    return VarlenPlan(
+        key_at_T=torch.tensor(key_at, device=device),
+        cu_queries=torch.tensor(queries, dtype=torch.int32, device=device),
+        cu_keys=torch.tensor(keys, dtype=torch.int32, device=device),
+        max_queries=max(b - a for a, b in pairwise(queries)),
+        max_keys=max(b - a for a, b in pairwise(keys)),
+    )
+
+
+def shared_prefix_attention(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    *,
+    plan: AttentionPlan,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """Attention of one packed row.
+
+    Args:
+        query: (1, heads, N, head size); key and value: (1, key heads, N, head size).
+    Returns:
+        (1, N, heads, head size), as transformers wants it, and no weights.
+    """
+    if plan.varlen is not None and query.dtype in HALF:  # needs a GPU
+        return _varlen_attention(query, key, value, plan.varlen, scaling), None
+    return _node_attention(query, key, value, plan.nodes, scaling), None
+
+
+def _node_attention(
+    query: Tensor, key: Tensor, value: Tensor, nodes: Sequence[Node], scaling: float | None
+) -> Tensor:
+    grouped = query.shape[1] != key.shape[1]
+    outputs = []
+    for node in nodes:
+        own = query[:, :, node.start : node.stop]
+        keys = torch.cat([key[:, :, a:b] for a, b in node.spans], dim=2)
+        values = torch.cat([value[:, :, a:b] for a, b in node.spans], dim=2)
+        outputs.append(
+            scaled_dot_product_attention(
+                own,
+                keys,
+                values,
+                attn_mask=None
+                if not node.path
+                else causal_lower_right(own.shape[2], keys.shape[2]),
+                is_causal=not node.path,
+                scale=scaling,
+                enable_gqa=grouped,
+            )
+        )
+    return torch.cat(outputs, dim=2).transpose(1, 2).contiguous()
+
+
+def _varlen_attention(
+    query: Tensor, key: Tensor, value: Tensor, plan: VarlenPlan, scaling: float | None
+) -> Tensor:  # needs a GPU
+    """The same in one flash-attention call, (1, N, heads, head size); half precision only."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    rows_q, rows_k, rows_v = (x[0].transpose(0, 1) for x in (query, key, value))
+    output = varlen_attn(
+        rows_q.contiguous(),
+        rows_k.index_select(0, plan.key_at_T),
+        rows_v.index_select(0, plan.key_at_T),
+        plan.cu_queries,
+        plan.cu_keys,
+        plan.max_queries,
+        plan.max_keys,
+        scale=scaling,
+        window_size=(-1, 0),  # causal; aligned at the lower right, as flash attention has it
+        enable_gqa=query.shape[1] != key.shape[1],
+    )
+    assert isinstance(output, Tensor)
+    return output[None]
+
+
+AttentionInterface.register(ATTENTION_NAME, shared_prefix_attention)
+
+
+@contextmanager
+def packed_attention(base: Any) -> Iterator[None]:
+    """The base model computes packed rows inside, and is as before outside.
+
+    Hold it over the backward pass too: recomputed activations go through the attention that is set
+    at that time.
+    """
+    before = base.config._attn_implementation  # noqa: SLF001 (the one place transformers reads)
+    base.config._attn_implementation = ATTENTION_NAME  # noqa: SLF001
+    try:
+        yield
+    finally:
+        base.config._attn_implementation = before  # noqa: SLF001

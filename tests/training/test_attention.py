@@ -1,0 +1,75 @@
+"""The plan of the one-call attention, checked on a CPU by computing what it says."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from llm_as_judge.training.attention import (
+    AttentionPlan,
+    Node,
+    plan_attention,
+    plan_varlen,
+    shared_prefix_attention,
+)
+from llm_as_judge.training.packing import pack_tree
+
+CPU = torch.device("cpu")
+PROMPTS = [[5, 9, 3, 44, 21, 2], [5, 9, 3, 44, 30, 31, 32]]
+COMPLETIONS = [[[1, 2, 3], [4], [1, 2, 9, 9, 7]], [[6, 5], [6, 5, 4, 3]]]
+
+
+def test_offsets_and_keys_of_a_small_tree() -> None:
+    # root 0:3, child 3:5, grandchild 5:6, second child 6:8
+    nodes = [
+        Node(0, 3, ()),
+        Node(3, 5, ((0, 3),)),
+        Node(5, 6, ((0, 3), (3, 5))),
+        Node(6, 8, ((0, 3),)),
+    ]
+    plan = plan_varlen(nodes, CPU)
+    assert plan.cu_queries.tolist() == [0, 3, 5, 6, 8]
+    assert plan.cu_keys.tolist() == [0, 3, 8, 14, 19]
+    assert plan.key_at_T.tolist() == [0, 1, 2, *[0, 1, 2, 3, 4], *range(6), *[0, 1, 2, 6, 7]]
+    assert (plan.max_queries, plan.max_keys) == (3, 6)
+    assert plan.cu_queries.dtype == plan.cu_keys.dtype == torch.int32
+
+
+def test_one_call_sees_what_node_by_node_sees() -> None:
+    """What varlen_attn is documented to do, written out with dense masks."""
+    nodes = pack_tree(PROMPTS, COMPLETIONS, CPU).plan.nodes
+    plan = plan_varlen(nodes, CPU)
+    torch.manual_seed(0)
+    total = nodes[-1].stop
+    query, key, value = torch.randn(4, total, 8), torch.randn(2, total, 8), torch.randn(2, total, 8)
+    keys, values = (x.repeat_interleave(2, 0)[:, plan.key_at_T] for x in (key, value))
+    wanted = []
+    for i in range(len(nodes)):
+        q = query[:, plan.cu_queries[i] : plan.cu_queries[i + 1]]
+        k = keys[:, plan.cu_keys[i] : plan.cu_keys[i + 1]]
+        v = values[:, plan.cu_keys[i] : plan.cu_keys[i + 1]]
+        seen = torch.ones(q.shape[1], k.shape[1]).tril(k.shape[1] - q.shape[1]).bool()
+        scores = (q @ k.mT / 8**0.5).masked_fill(~seen, -torch.inf)
+        wanted.append(scores.softmax(-1) @ v)
+    found, weights = shared_prefix_attention(
+        torch.nn.Module(), query[None], key[None], value[None], None, plan=AttentionPlan(nodes)
+    )
+    assert weights is None
+    assert torch.allclose(found[0].transpose(0, 1), torch.cat(wanted, 1), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        pytest.param([Node(0, 2, ()), Node(3, 4, ((0, 2),))], id="gap"),
+        pytest.param([Node(1, 2, ())], id="late start"),
+        pytest.param([Node(0, 2, ()), Node(2, 2, ())], id="empty"),
+    ],
+)
+def test_nodes_that_do_not_tile_the_row_are_refused(nodes: list[Node]) -> None:
+    with pytest.raises(ValueError, match="does not follow"):
+        plan_varlen(nodes, CPU)
+
+
+def test_the_one_call_plan_is_made_for_cuda_alone() -> None:
+    assert plan_attention([Node(0, 2, ())], CPU).varlen is None

@@ -1,0 +1,186 @@
+"""Training starts only on a path that computes the policy rightly, and says which it is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_models import FAMILIES, naive_logprobs, tiny
+from transformers import AttentionInterface
+
+from llm_as_judge.errors import ModelError
+from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.sample import HFSampler
+from llm_as_judge.training.attention import ATTENTION_NAME, AttentionPlan, shared_prefix_attention
+from llm_as_judge.training.grpo import LossOptions
+from llm_as_judge.training.learner import Learner, OptimizerOptions
+from llm_as_judge.training.oracle import UpdatePath, choose_path
+from llm_as_judge.types import Group, Message, Problem, Program, Reward, Rollout
+
+PROMPTS = [
+    [Message("user", "Problem: 1 + 1?")],
+    [Message("user", "Problem: a longer one, 2 + 2?")],
+]
+
+
+def policy_of(model: Any, dtype: torch.dtype = torch.float32) -> Policy:
+    return Policy(model.to(dtype), tokenizer=None, device=torch.device("cpu"), dtype=dtype)
+
+
+def edited(weights: Path, folder: Path, **config: Any) -> Path:
+    """A copy of the tiny policy with other words in its config.json."""
+    shutil.copytree(weights, folder)
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **config}))
+    return folder
+
+
+def windowed(weights: Path, folder: Path) -> Path:
+    return edited(
+        weights,
+        folder,
+        layer_types=["sliding_attention", "full_attention"],
+        use_sliding_window=True,
+        sliding_window=6,
+        max_window_layers=0,
+    )
+
+
+@contextmanager
+def attention(function: Any) -> Iterator[None]:
+    AttentionInterface.register(ATTENTION_NAME, function)
+    try:
+        yield
+    finally:
+        AttentionInterface.register(ATTENTION_NAME, shared_prefix_attention)
+
+
+def blind(*args: Any, plan: AttentionPlan, **kwargs: Any) -> Any:
+    """Every node sees itself alone."""
+    nodes = tuple(replace(node, path=()) for node in plan.nodes)
+    return shared_prefix_attention(*args, plan=replace(plan, nodes=nodes), **kwargs)
+
+
+def unscaled(*args: Any, **kwargs: Any) -> Any:
+    return shared_prefix_attention(*args, **{**kwargs, "scaling": 0.3})
+
+
+def shallow(*args: Any, plan: AttentionPlan, **kwargs: Any) -> Any:
+    """Completions do not see their own prompt's rest, only what all prompts share."""
+    nodes = tuple(replace(node, path=node.path[:1]) for node in plan.nodes)
+    return shared_prefix_attention(*args, plan=replace(plan, nodes=nodes), **kwargs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_supported_families_take_the_packed_path(family: str, dtype: torch.dtype) -> None:
+    path = choose_path(policy_of(tiny(family), dtype))
+    assert path.name == "packed"
+    assert path.reason.startswith("self-check: log-prob gap")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("wrong", [blind, unscaled, shallow], ids=lambda f: f.__name__)
+def test_wrong_attention_is_found_and_named(wrong: Any, dtype: torch.dtype) -> None:
+    with attention(wrong):
+        path = choose_path(policy_of(tiny("qwen2"), dtype))
+    assert path.name == "naive"
+    assert path.reason.startswith("self-check of packed rows failed: log-prob gap")
+
+
+def test_the_check_leaves_no_trace() -> None:
+    policy = policy_of(tiny("qwen3"))
+    before = torch.get_rng_state()
+    config = policy.base.config.to_dict()
+    choose_path(policy)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert policy.base.config.to_dict() == config
+    assert policy.base.config.num_hidden_layers == 2
+
+
+def test_recomputed_activations_are_checked_too() -> None:
+    model = tiny("llama")
+    model.get_base_model().activation_checkpointing_enable({"use_reentrant": False})
+    assert choose_path(policy_of(model)).name == "packed"
+
+
+def test_sliding_windows_take_the_naive_path(tiny_weights: Path, tmp_path: Path) -> None:
+    folder = windowed(tiny_weights, tmp_path / "windowed")
+    policy = load_policy(folder, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+    path = choose_path(policy)
+    assert path.name == "naive"
+    assert "sliding-window" in path.reason
+
+
+def test_layers_without_attention_are_refused(tiny_weights: Path, tmp_path: Path) -> None:
+    folder = edited(
+        tiny_weights, tmp_path / "other", layer_types=["linear_attention", "full_attention"]
+    )
+    with pytest.raises(ModelError, match="linear_attention"):
+        load_policy(folder, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+
+
+def groups_of(policy: Policy) -> list[Group]:
+    sampler = HFSampler(policy)
+    sampled = sampler.sample(PROMPTS, 3, temperature=1.0, max_new_tokens=24, seed=1)
+    return [
+        Group(
+            Problem(f"p{i}", "gsm8k", "math", "1 + 1?", ("2",)),
+            tuple(
+                Rollout(f"p{i}", k, c, Program(c.text, c.text), reward=Reward({}, total))
+                for k, (c, total) in enumerate(zip(group, (10.0, -5.0, 1.0), strict=True))
+            ),
+        )
+        for i, group in enumerate(sampled)
+    ]
+
+
+def test_sampled_logprobs_of_a_windowed_model_are_its_own(
+    tiny_weights: Path, tmp_path: Path
+) -> None:
+    folder = windowed(tiny_weights, tmp_path / "windowed")
+    policy = load_policy(folder, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+    for group in groups_of(policy):
+        for completion in (r.completion for r in group.rollouts):
+            with torch.no_grad():
+                wanted = naive_logprobs(
+                    policy.base, list(completion.prompt_ids), list(completion.token_ids), 1.0
+                )
+            assert torch.allclose(torch.tensor(completion.logprobs), wanted, atol=1e-5)
+
+
+def test_a_windowed_model_learns_on_the_naive_path(tiny_weights: Path, tmp_path: Path) -> None:
+    folder = windowed(tiny_weights, tmp_path / "windowed")
+    policy = load_policy(folder, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+    learner = Learner(policy, LossOptions(), OptimizerOptions(learning_rate=1e-3))
+    metrics = learner.update(groups_of(policy), temperature=1.0)
+    assert metrics["update/logprob_gap_max"] <= 1e-4
+    assert policy.version == 1
+
+
+def test_both_paths_make_the_same_update(tiny_weights: Path) -> None:
+    states, metrics = [], []
+    for name in ("packed", "naive"):
+        policy = load_policy(tiny_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+        groups = groups_of(policy)
+        learner = Learner(
+            policy,
+            LossOptions(kl_weight=0.1),
+            OptimizerOptions(learning_rate=1e-3, epochs=2),
+            path=UpdatePath(name, "asked for"),  # type: ignore[arg-type]
+        )
+        metrics.append(learner.update(groups, temperature=1.0))
+        states.append(policy.adapter_state())
+    for name in states[0]:
+        assert torch.allclose(states[0][name], states[1][name], atol=2e-5), name
+    for key in ("update/loss", "update/grad_norm", "update/entropy", "update/kl"):
+        assert metrics[0][key] == pytest.approx(metrics[1][key], abs=1e-4), key
+    # the naive path computes every prompt once for each of its completions
+    assert metrics[1]["update/row_tokens"] > 2 * metrics[0]["update/row_tokens"]

@@ -1,0 +1,60 @@
+"""Tiny models of each supported family, with an adapter that does something, and the oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+VOCABULARY = 97
+SIZES: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+}
+FAMILIES = {
+    "qwen2": lambda **k: Qwen2ForCausalLM(Qwen2Config(**SIZES, **k)),
+    "qwen3": lambda **k: Qwen3ForCausalLM(Qwen3Config(**SIZES, head_dim=8, **k)),
+    "llama": lambda **k: LlamaForCausalLM(LlamaConfig(**SIZES, **k)),
+}
+
+
+def tiny(
+    family: str, *, tied: bool = False, targets: tuple[str, ...] = ("q_proj", "v_proj", "down_proj")
+) -> Any:
+    """A PEFT model whose adapter is not the identity."""
+    torch.manual_seed(0)
+    base = FAMILIES[family](tie_word_embeddings=tied)
+    model = get_peft_model(base, LoraConfig(r=4, lora_alpha=8, target_modules=list(targets)))
+    for name, parameter in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.2)
+    return model.eval()
+
+
+def naive_logprobs(base: Any, prompt: list[int], completion: list[int], t: float) -> torch.Tensor:
+    """The oracle: one unpadded row, stock attention, the whole vocabulary at once."""
+    ids = torch.tensor([prompt + completion])
+    logits = base(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
+    rows = torch.log_softmax(logits.float() / t, -1)
+    return rows.gather(-1, torch.tensor(completion)[:, None])[:, 0]
+
+
+def take_gradients(model: Any) -> dict[str, torch.Tensor]:
+    """Gradients by parameter; they are zeroed in the model."""
+    found = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+    return found

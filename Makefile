@@ -36,6 +36,10 @@ smoke: $(READY)  ## one real training step with SmolLM2-135M as policy and execu
 bench: $(READY)  ## every benchmark; each prints a ratio measured in one run
 	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
+.PHONY: bench-training
+bench-training: $(READY) ## update and sampling against TRL, e.g. ARGS=--quick or ARGS="--model smollm2-135m"
+	$(BIN)/python benchmarks/training.py $(ARGS)
+
 format: $(READY) ## mend format and what lint can mend
 	$(BIN)/ruff format -q . ; $(BIN)/ruff check -q --fix .
 

@@ -1,0 +1,430 @@
+"""The update and the sampler against TRL 1.16, in one process: same weights, tokens, optimizer.
+
+Anchors: the forward and backward pass of TRL's own GRPOTrainer (its padded batch, its loss) at the
+better of all rows at once and one row at a time, and transformers' plain `generate`. Both sides take
+turns, so that a busy machine slows both; the ratio of processor seconds, which a neighbour does not
+change, stands beside that of clock seconds. Gradient norms must agree, or the comparison is void.
+`limit` is the ratio of the floating-point operations that either way needs.
+
+    python benchmarks/training.py                                    # a tiny model, all parts
+    python benchmarks/training.py --model smollm2-135m --part update # pulled weights
+    python benchmarks/training.py --model FOLDER --layers 6          # its first 6 layers: a share of the time
+    python benchmarks/training.py --quick                            # short: does it run at all
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import os
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch: waiting threads must not spin
+
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
+
+from llm_as_judge.config import load_models
+from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.sample import HFSampler
+from llm_as_judge.training.attention import packed_attention
+from llm_as_judge.training.grpo import LossOptions, policy_loss
+from llm_as_judge.training.packing import pack_tree, packed_logprobs
+
+CPU = torch.device("cpu")
+CACHE = Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
+TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+PARTS = ("update", "tree", "sampling", "cost")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A step: problems, tokens all prompts share, tokens of a prompt, of a completion, K."""
+
+    problems: int
+    shared: int
+    prompt: int
+    completion: int
+    samples: int
+
+    @property
+    def naive_tokens(self) -> int:
+        return self.problems * self.samples * (self.prompt + self.completion)
+
+    @property
+    def packed_tokens(self) -> int:
+        own = (self.prompt - self.shared) + self.samples * self.completion
+        return self.shared + self.problems * own
+
+    def prompts(self) -> list[list[int]]:
+        common = tokens(self.shared, 0)
+        return [common + tokens(self.prompt - self.shared, 1 + p) for p in range(self.problems)]
+
+    def completions(self) -> list[list[list[int]]]:
+        return [
+            [tokens(self.completion, 1000 + 100 * p + k) for k in range(self.samples)]
+            for p in range(self.problems)
+        ]
+
+
+GROUP = Shape(1, 1500, 1500, 200, 6)
+TREE = Shape(4, 1700, 2000, 250, 6)
+QUICK_GROUP, QUICK_TREE = Shape(1, 150, 150, 20, 6), Shape(2, 170, 200, 25, 6)
+
+
+def tokens(count: int, seed: int) -> list[int]:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(10, 1000, (count,), generator=generator).tolist()
+
+
+# ------------------------------------------------------------------------------------------ model
+def load(name: str, layers: int | None) -> tuple[Any, str]:
+    """A PEFT model in float32 with an adapter that is not the identity; and what it is."""
+    torch.manual_seed(0)
+    if name == "tiny":
+        config = Qwen2Config(
+            vocab_size=8192,
+            hidden_size=256,
+            intermediate_size=1024,
+            num_hidden_layers=4,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+        )
+        base = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
+        said = "tiny (4 layers of 256, random weights)"
+    else:
+        folder = weights_of(name)
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        depth = config.num_hidden_layers
+        config.num_hidden_layers = min(layers or depth, depth)
+        if getattr(config, "layer_types", None):
+            config.layer_types = list(config.layer_types[: config.num_hidden_layers])
+        base = AutoModelForCausalLM.from_pretrained(
+            folder, config=config, dtype=torch.float32, local_files_only=True
+        )
+        said = f"{name} ({config.num_hidden_layers} of {depth} layers)"
+    model = get_peft_model(base, LoraConfig(r=16, lora_alpha=32, target_modules=TARGETS))
+    for parameter_name, parameter in model.named_parameters():
+        if "lora_B" in parameter_name:
+            torch.nn.init.normal_(parameter, std=0.01)
+    return model, said
+
+
+def weights_of(name: str) -> Path:
+    if Path(name).is_dir():
+        return Path(name)
+    entries = load_models()
+    if name not in entries:
+        raise SystemExit(f"no model {name!r} (known: tiny, a folder, {', '.join(entries)})")
+    file = entries[name].filename
+    folder = CACHE / "weights" / (Path(file).stem + "-safetensors" if file else name)
+    if not folder.is_dir():
+        raise SystemExit(f"{folder}: no weights; run: llm-as-judge models pull --model {name}")
+    return folder
+
+
+def limit_ratio(config: Any, shape: Shape) -> float:
+    """Operations of one row per completion over those of the packed row."""
+    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    wide = head * config.num_attention_heads
+    kv = head * config.num_key_value_heads
+    hidden, inner = config.hidden_size, config.intermediate_size
+    per_token = 2 * hidden * (2 * wide + 2 * kv + 3 * inner) * config.num_hidden_layers
+    per_pair = 4 * wide * config.num_hidden_layers  # scores and sums, causal: half the square
+    rows, length = shape.problems * shape.samples, shape.prompt + shape.completion
+    labels = rows * shape.completion * 2 * hidden * config.vocab_size
+    naive = rows * (length * per_token + per_pair * length**2 / 2) + labels
+    rest = shape.prompt - shape.shared
+    pairs = (
+        shape.shared**2 / 2
+        + shape.problems * rest * (shape.shared + rest / 2)
+        + rows * shape.completion * (shape.prompt + shape.completion / 2)
+    )
+    return naive / (shape.packed_tokens * per_token + per_pair * pairs + labels)
+
+
+# ------------------------------------------------------------------------------------ measurement
+@dataclass(frozen=True, slots=True)
+class Measured:
+    seconds: float
+    cpu_s: float
+    peak_mib: float
+    norm: float = float("nan")
+
+
+@contextmanager
+def peak_memory() -> Iterator[list[float]]:
+    """Resident memory above that at entry, MiB, at its highest; one value in the list at exit."""
+    gc.collect()
+    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)
+    page = os.sysconf("SC_PAGE_SIZE") / 2**20
+    statm = Path("/proc/self/statm")
+    start = highest = int(statm.read_text().split()[1])
+    over, found = threading.Event(), []
+
+    def watch() -> None:
+        nonlocal highest
+        while not over.wait(0.01):
+            highest = max(highest, int(statm.read_text().split()[1]))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        watcher.join()
+        found.append((highest - start) * page)
+
+
+def one_update(model: Any, backward: Callable[[], None]) -> Measured:
+    """Forward, loss, backward, clip and AdamW; the weights are put back afterwards."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    saved = [p.detach().clone() for p in parameters]
+    optimizer = torch.optim.AdamW(parameters, lr=1e-4, betas=(0.9, 0.99))
+    with peak_memory() as peak:
+        started, cpu = time.perf_counter(), time.process_time()
+        backward()
+        norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0).item()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu
+    with torch.no_grad():
+        for parameter, value in zip(parameters, saved, strict=True):
+            parameter.copy_(value)
+    return Measured(seconds, cpu_s, peak[0], norm)
+
+
+def best(runs: Sequence[Measured]) -> Measured:
+    """Least of clock and of processor time, each by itself; memory and norm of the last."""
+    last = runs[-1]
+    return replace(
+        last, seconds=min(run.seconds for run in runs), cpu_s=min(run.cpu_s for run in runs)
+    )
+
+
+# ----------------------------------------------------------------------------------------- update
+def advantages(shape: Shape) -> torch.Tensor:
+    return torch.linspace(-1, 1, shape.samples).repeat(shape.problems)
+
+
+def packed_backward(model: Any, shape: Shape) -> None:
+    base = model.get_base_model()
+    with packed_attention(base):
+        tree = pack_tree(shape.prompts(), shape.completions(), CPU)
+        logprobs = packed_logprobs(base, tree)[0]
+        loss, _ = policy_loss(
+            logprobs, logprobs.detach(), advantages(shape), tree.leaf_lengths, LossOptions()
+        )
+        loss.backward()
+
+
+def trl_trainer(model: Any, shape: Shape, folder: str) -> Any:
+    from datasets import Dataset
+    from tokenizers import Tokenizer, models
+    from trl import GRPOConfig, GRPOTrainer
+
+    tokenizer = PreTrainedTokenizerFast(  # never asked: the ids are given
+        tokenizer_object=Tokenizer(models.WordLevel({"<pad>": 0}, "<pad>")),
+        eos_token="<pad>",
+        pad_token="<pad>",
+    )
+    rows = shape.problems * shape.samples
+    return GRPOTrainer(
+        model=model,
+        reward_funcs=lambda completions, **_: [0.0] * len(completions),
+        args=GRPOConfig(
+            output_dir=folder,
+            use_cpu=True,
+            bf16=False,
+            report_to="none",
+            loss_type="grpo",
+            gradient_checkpointing=False,
+            per_device_train_batch_size=rows,
+            num_generations=shape.samples,
+            max_completion_length=shape.completion,
+        ),
+        train_dataset=Dataset.from_list([{"prompt": "x"}] * rows),
+        processing_class=tokenizer,
+    )
+
+
+def trl_backward(trainer: Any, model: Any, shape: Shape, rows_at_once: int) -> None:
+    prompts, completions = shape.prompts(), shape.completions()
+    flat = [(p, c) for p, group in zip(prompts, completions, strict=True) for c in group]
+    values = advantages(shape)
+    trainer.current_gradient_accumulation_steps = len(flat) // rows_at_once
+    for start in range(0, len(flat), rows_at_once):
+        part = flat[start : start + rows_at_once]
+        prompt_ids = torch.tensor([p for p, _ in part])
+        completion_ids = torch.tensor([c for _, c in part])
+        inputs = {
+            "prompt_ids": prompt_ids,
+            "prompt_mask": torch.ones_like(prompt_ids),
+            "completion_ids": completion_ids,
+            "completion_mask": torch.ones_like(completion_ids),
+            "advantages": values[start : start + rows_at_once],
+        }
+        trainer.compute_loss(model, inputs).backward()
+
+
+def compare_update(
+    model: Any, title: str, shape: Shape, batches: Sequence[int], rounds: int
+) -> None:
+    model.train()
+    limit = limit_ratio(model.get_base_model().config, shape)
+    runs: dict[str, list[Measured]] = {}
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trainer = trl_trainer(model, shape, folder)
+        ways: dict[str, Callable[[], None]] = {
+            f"TRL, {rows} rows at once": lambda rows=rows: trl_backward(trainer, model, shape, rows)
+            for rows in batches
+        }
+        ways["packed row"] = lambda: packed_backward(model, shape)
+        for _ in range(rounds):
+            for name, backward in ways.items():
+                runs.setdefault(name, []).append(one_update(model, backward))
+    print(
+        f"\n{title}: {shape.problems} problem(s), prompt {shape.prompt} ({shape.shared} shared), "
+        f"completion {shape.completion}, K {shape.samples}; tokens {shape.naive_tokens} -> "
+        f"{shape.packed_tokens}; best of {rounds}"
+    )
+    found = {name: best(of_way) for name, of_way in runs.items()}
+    for name, run in found.items():
+        print(
+            f"  {name:22} {run.seconds:8.2f} s  {run.cpu_s:8.2f} processor s  "
+            f"peak {run.peak_mib:6.0f} MiB  gradient norm {run.norm:.6g}"
+        )
+    ours = found.pop("packed row")
+    clock = min(run.seconds for run in found.values()) / ours.seconds
+    cpu = min(run.cpu_s for run in found.values()) / ours.cpu_s
+    gap = max(abs(ours.norm / run.norm - 1) for run in found.values())
+    memory = ours.peak_mib / min(run.peak_mib for run in found.values())
+    print(
+        f"  ratio to TRL's best {clock:.2f} by the clock, {cpu:.2f} by processor time; limit "
+        f"{limit:.2f} (shares {clock / limit:.0%}, {cpu / limit:.0%}); memory {memory:.2f} of TRL's "
+        f"least; norms differ by {gap:.1e}",
+        flush=True,
+    )
+
+
+# --------------------------------------------------------------------------------------- sampling
+class EndlessSampler(HFSampler):
+    """Writes to the limit: both sides must make the same number of tokens."""
+
+    def prompt_ids(self, messages: Sequence[Any]) -> list[int]:
+        return tokens(int(messages[0].content), 0)
+
+    def _completion(self, prompt: list[int], row: Any) -> Any:
+        return tuple(row.ids)
+
+    def _finished(self, row: Any, *, last: bool) -> bool:
+        return last
+
+
+def compare_sampling(model: Any, shape: Shape, new_tokens: int, rounds: int) -> None:
+    from llm_as_judge.types import Message
+
+    model.eval()
+    policy = Policy(model, tokenizer=None, device=CPU, dtype=torch.float32)
+    sampler = EndlessSampler(policy)
+
+    def ours() -> None:
+        sampler.sample(
+            [[Message("user", str(shape.prompt))]],
+            shape.samples,
+            temperature=1.0,
+            max_new_tokens=new_tokens,
+            seed=0,
+        )
+
+    def theirs() -> None:
+        model.generate(
+            input_ids=torch.tensor([tokens(shape.prompt, 0)]),
+            do_sample=True,
+            top_k=0,
+            num_return_sequences=shape.samples,
+            min_new_tokens=new_tokens,
+            max_new_tokens=new_tokens,
+            pad_token_id=0,
+        )
+
+    found: list[list[Measured]] = [[], []]
+    for _ in range(rounds):
+        for i, work in enumerate((theirs, ours)):
+            with peak_memory() as peak:
+                started, cpu = time.perf_counter(), time.process_time()
+                work()
+                seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu
+            found[i].append(Measured(seconds, cpu_s, peak[0]))
+    print(f"\nsampling: prompt {shape.prompt}, {shape.samples} x {new_tokens} tokens")
+    anchor, own = map(best, found)
+    for name, run in (("generate", anchor), ("one prefill", own)):
+        print(
+            f"  {name:22} {run.seconds:8.2f} s  {run.cpu_s:8.2f} processor s  "
+            f"peak {run.peak_mib:6.0f} MiB"
+        )
+    print(
+        f"  ratio {anchor.seconds / own.seconds:.2f} by the clock, {anchor.cpu_s / own.cpu_s:.2f} "
+        "by processor time",
+        flush=True,
+    )
+
+
+def cost_per_token(model: Any, shape: Shape, samples: Sequence[int], rounds: int) -> None:
+    """The packed row alone: time per token of it as K grows."""
+    model.train()
+    print(f"\ncost of the packed row: prompt {shape.prompt}, completion {shape.completion}")
+    for k in samples:
+        one = Shape(1, shape.prompt, shape.prompt, shape.completion, k)
+        run = best(
+            [one_update(model, lambda one=one: packed_backward(model, one)) for _ in range(rounds)]
+        )
+        print(
+            f"  K {k:2}: {run.seconds:7.2f} s, {run.cpu_s:7.2f} processor s, "
+            f"{1e3 * run.cpu_s / one.packed_tokens:.2f} processor ms a token of the row, "
+            f"peak {run.peak_mib:.0f} MiB",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="tiny", help="tiny, a name in models.yaml, or a folder")
+    parser.add_argument("--layers", type=int, help="only the first layers: a share of the time")
+    parser.add_argument("--part", choices=PARTS, action="append", help="default: all")
+    parser.add_argument("--rows", default="all,1", help="TRL's rows at once: numbers, or `all`")
+    parser.add_argument("--rounds", type=int, default=2, help="turns of each side; the best counts")
+    parser.add_argument("--quick", action="store_true", help="short prompts: does it run at all")
+    options = parser.parse_args()
+    model, said = load(options.model, options.layers)
+    print(f"{said}, float32, {torch.get_num_threads()} threads, torch {torch.__version__}")
+    group, tree = (QUICK_GROUP, QUICK_TREE) if options.quick else (GROUP, TREE)
+    parts = options.part or PARTS
+    # a first pass: thread pools, lazy imports
+    one_update(model.train(), lambda: packed_backward(model, Shape(1, 30, 30, 5, 2)))
+    for part, shape in (("update", group), ("tree", tree)):
+        if part in parts:
+            rows = shape.problems * shape.samples
+            batches = [rows if r == "all" else int(r) for r in options.rows.split(",")]
+            compare_update(model, part, shape, batches, options.rounds)
+    if "sampling" in parts:
+        compare_sampling(model, group, 16 if options.quick else 64, options.rounds)
+    if "cost" in parts:
+        cost_per_token(model, group, (4, 8, 16), options.rounds)
+
+
+if __name__ == "__main__":
+    main()

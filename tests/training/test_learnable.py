@@ -89,6 +89,7 @@ def test_a_tiny_policy_reaches_the_known_optimum(preset: str, tiny_weights: Path
         LossOptions(**PRESETS[preset], constant_tokens=LIMIT),
         OptimizerOptions(learning_rate=2e-3, epochs=2, row_tokens=64),
     )
+    assert learner.path.name == "packed"
     sampler = HFSampler(policy)
     wanted, start = wanted_ids(policy), chances(policy)
     assert all(0.05 < chance < 0.6 for chance in start)

@@ -1,7 +1,7 @@
 """The update and the sampler against TRL 1.16, in one process: same weights, tokens, optimizer.
 
 Anchors: the forward and backward pass of TRL's own GRPOTrainer (its padded batch, its loss) at the
-better of all rows at once and one row at a time, and transformers' plain `generate`. Both sides take
+better of six rows at once and one at a time, and transformers' plain `generate`. Both sides take
 turns, so that a busy machine slows both; the ratio of processor seconds, which a neighbour does not
 change, stands beside that of clock seconds. Gradient norms must agree, or the comparison is void.
 `limit` is the ratio of the floating-point operations that either way needs.
@@ -405,7 +405,7 @@ def main() -> None:
     parser.add_argument("--model", default="tiny", help="tiny, a name in models.yaml, or a folder")
     parser.add_argument("--layers", type=int, help="only the first layers: a share of the time")
     parser.add_argument("--part", choices=PARTS, action="append", help="default: all")
-    parser.add_argument("--rows", default="all,1", help="TRL's rows at once: numbers, or `all`")
+    parser.add_argument("--rows", default="6,1", help="TRL's rows at once; its best counts")
     parser.add_argument("--rounds", type=int, default=2, help="turns of each side; the best counts")
     parser.add_argument("--quick", action="store_true", help="short prompts: does it run at all")
     options = parser.parse_args()
@@ -417,8 +417,7 @@ def main() -> None:
     one_update(model.train(), lambda: packed_backward(model, Shape(1, 30, 30, 5, 2)))
     for part, shape in (("update", group), ("tree", tree)):
         if part in parts:
-            rows = shape.problems * shape.samples
-            batches = [rows if r == "all" else int(r) for r in options.rows.split(",")]
+            batches = [int(rows) for rows in options.rows.split(",")]
             compare_update(model, part, shape, batches, options.rounds)
     if "sampling" in parts:
         compare_sampling(model, group, 16 if options.quick else 64, options.rounds)

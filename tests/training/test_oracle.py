@@ -183,4 +183,4 @@ def test_both_paths_make_the_same_update(tiny_weights: Path) -> None:
     for key in ("update/loss", "update/grad_norm", "update/entropy", "update/kl"):
         assert metrics[0][key] == pytest.approx(metrics[1][key], abs=1e-4), key
     # the naive path computes every prompt once for each of its completions
-    assert metrics[1]["update/row_tokens"] > 2 * metrics[0]["update/row_tokens"]
+    assert metrics[1]["update/row_tokens"] > 1.5 * metrics[0]["update/row_tokens"]

@@ -162,6 +162,17 @@ async def test_results_have_the_documented_form(place: Path) -> None:
     assert full["config"]["executor"]["model"] == "scripted"
 
 
+async def test_a_stopped_evaluation_does_not_replace_finished_results(place: Path) -> None:
+    folder = place / "results" / "evaluation"
+    whole = write_results(await evaluated(settings(place), Listed()), folder)
+    before = whole.read_bytes()
+    stopped = begin_evaluation(settings(place), Listed(version="2"), "x")
+    assert write_results(stopped, folder).read_bytes() == before
+    assert not json.loads((stopped.folder / "full.json").read_text())["complete"]
+    done = await evaluated(settings(place), Listed(version="2"))
+    assert write_results(done, folder).read_bytes() != before
+
+
 async def test_the_mix_has_a_row_and_no_part_in_the_overall_figure(place: Path) -> None:
     write_problems(place / "mixed" / "test_mixed.jsonl", ROWS[:2])
     both = settings(place, evaluation={"sets": ["gsm8k", "mixed"]})

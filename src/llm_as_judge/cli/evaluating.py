@@ -115,7 +115,7 @@ def evaluate(
             path = write_results(record, record.folder.parent.parent)
     else:
         path = write_results(record, record.folder.parent.parent)
-    _show(path, record.plan.name, as_json)
+    _show(record, path, as_json)
     _complain_of_failures(record)
 
 
@@ -155,7 +155,7 @@ def regrade(
             )
         )
     path = write_results(new, folder)
-    _show(path, new.plan.name, as_json)
+    _show(new, path, as_json)
     status_console.print(f"{len(changes)} of {count} verdicts changed", highlight=False)
     for change in changes[:20]:
         before = change.before.correct if change.before else None
@@ -256,15 +256,22 @@ def _estimate(record: EvaluationRecord) -> str:
     )
 
 
-def _show(path: Path, heading: str, as_json: bool) -> None:
-    from llm_as_judge.evaluation.layout import read_results
+def _show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
+    from llm_as_judge.evaluation.layout import FULL, run_folder
+    from llm_as_judge.evaluation.results import results_json
 
-    data = read_results(path)
+    data = results_json(record)
     if as_json:
         print(json.dumps(data))  # noqa: T201
         return
-    console.print(results_table({heading: data}))
-    console.print(f"results  {path}", highlight=False, soft_wrap=True)
+    console.print(results_table({record.plan.name: data}))
+    if run_folder(path) == record.folder:
+        console.print(f"results  {path}", highlight=False, soft_wrap=True)
+    else:
+        line = (
+            f"not complete: {path} keeps the results of before; figures in {record.folder / FULL}"
+        )
+        status_console.print(line, highlight=False, soft_wrap=True)
     warn_of_judges(data["judges"])
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.evaluation.layout import FULL
+from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.layout import FULL, read_results
 from llm_as_judge.evaluation.metrics import is_graded, set_metrics
 from llm_as_judge.evaluation.official import SPAN_SETS, official_scores
 from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet
@@ -116,11 +117,22 @@ def _scores(problem: Problem, rollout: Rollout) -> dict[str, float]:
 def write_results(record: EvaluationRecord, folder: Path) -> Path:
     """``FOLDER/NAME_results.json``, and full.json beside the rollouts.
 
+    An evaluation that was stopped does not replace the results of another one.
+
     Raises:
         OutputError: a folder cannot be written.
     """
     path = folder / f"{record.plan.name}_results.json"
-    full = full_json(record)
+    full, results = full_json(record), results_json(record)
     write_text(record.folder / FULL, json.dumps(full, indent=1) + "\n")
-    write_text(path, json.dumps(results_json(record), indent=2) + "\n")
+    if results["complete"] or _run_named_in(path) in (None, results["run"]):
+        write_text(path, json.dumps(results, indent=2) + "\n")
     return path
+
+
+def _run_named_in(path: Path) -> str | None:
+    try:
+        named = read_results(path).get("run")
+    except DataError:  # none there, or none that can be read
+        return None
+    return named if isinstance(named, str) else "one without a folder"

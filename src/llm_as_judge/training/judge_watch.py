@@ -1,0 +1,119 @@
+"""The judge is watched while it rewards: canaries every N steps, a second judge on a share.
+
+Rules alone cannot drift: only a judge with a language model is watched by canaries.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from llm_as_judge.build import System
+from llm_as_judge.errors import TrainingError
+from llm_as_judge.judge.drift import CanaryWatch, SecondWatch
+from llm_as_judge.judge.permit import Standing
+from llm_as_judge.types import Group, Problem, Verdict
+
+__all__ = ["JudgeWatch"]
+
+
+class JudgeWatch:
+    """Watches the judge of one run."""
+
+    def __init__(
+        self, system: System, standing: Standing, saved: Mapping[str, Any] | None = None
+    ) -> None:
+        """
+        Args:
+            standing: where the audit report stands, with the verdicts on the canaries then.
+            saved: ``state_dict()`` of the run that is resumed.
+        """
+        self._config = system.bench.config
+        saved = saved or {}
+        self._canaries: CanaryWatch | None = None
+        if self._config.judge.model != "none" and self._config.judge.canaries_every:
+            same = saved.get("fingerprint") == standing.fingerprint
+            before = saved.get("canaries") if same else _audited_canaries(standing)
+            self._canaries = CanaryWatch(system.bench.judge.fresh, before)
+        self._second: SecondWatch | None = None
+        if system.bench.second_judge is not None:
+            self._second = SecondWatch(
+                system.bench.second_judge,
+                share=self._config.judge.second_share,
+                before=saved.get("second_opinions", ()),
+            )
+        self._fingerprint = standing.fingerprint
+        self._checked = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run must know."""
+        return {
+            "fingerprint": self._fingerprint,
+            "canaries": self._canaries.before if self._canaries else {},
+            "second_opinions": list(self._second.opinions) if self._second else [],
+        }
+
+    async def after_rollouts(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
+        """Metrics ``judge/*`` of this step.
+
+        Raises:
+            TrainingError: the judge has changed, or a second one no longer agrees with it.
+        """
+        metrics: dict[str, float] = {}
+        metrics.update(await self._look_at_canaries(step))
+        metrics.update(await self._ask_second(step, groups))
+        return metrics
+
+    async def _look_at_canaries(self, step: int) -> dict[str, float]:
+        every = self._config.judge.canaries_every
+        if self._canaries is None or (self._checked and step % every):
+            return {}
+        report = await self._canaries.check()
+        self._checked = True
+        if report.alarm:
+            raise self._stop(step, report.alarm, f"rewards since step {max(1, step - every)}")
+        return {
+            "judge/canaries_right": report.right / report.graded,
+            "judge/canaries_changed": len(report.changed) / report.graded,
+            "judge/canaries_not_graded": report.not_graded / report.graded,
+        }
+
+    async def _ask_second(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
+        if self._second is None:
+            return {}
+        seed = f"{self._config.training.seed}/{step}"
+        opinions = await self._second.look(_graded(groups), seed)
+        if opinions.alarm:
+            raise self._stop(step, opinions.alarm, "rewards of the last steps")
+        if not opinions.asked:
+            return {}
+        return {
+            "judge/second_asked": float(opinions.asked),
+            "judge/second_agreement": opinions.agreed / opinions.asked,
+        }
+
+    def _stop(self, step: int, alarm: str, suspect: str) -> TrainingError:
+        return TrainingError(
+            f"step {step}: judge {self._config.judge.model}: {alarm}. {suspect} are in doubt: "
+            "audit the judge again (llm-as-judge audit), then resume from a checkpoint before them"
+        )
+
+
+def _audited_canaries(standing: Standing) -> Mapping[str, bool | None] | None:
+    """Verdicts on the canaries at the audit; None without a report of this judge."""
+    if standing.status not in ("passed", "failed", "old"):
+        return None
+    report = json.loads(Path(standing.report).read_text("utf-8"))
+    found = report.get("canaries")
+    return found if isinstance(found, dict) else None
+
+
+def _graded(groups: Sequence[Group]) -> list[tuple[Problem, str, Verdict]]:
+    return [
+        (group.problem, rollout.execution.answer, rollout.verdict)
+        for group in groups
+        for rollout in group.rollouts
+        if rollout.execution is not None and rollout.verdict is not None
+    ]

@@ -23,7 +23,10 @@ from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
+from llm_as_judge.judge.drift import ModelOnly
+from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.records import JudgeRecords
+from llm_as_judge.judge.rows import Grader
 from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recorded import recorded_run
@@ -69,6 +72,8 @@ class Workbench:
     operators: OperatorSettings | None = None
     """How operators ask the executor; None = as the configuration and the endpoint say."""
     recording: Recording | None = None
+    second_judge: Grader | None = None
+    """Looks at a share of what ``judge`` accepted."""
 
     def parse(self, text: str, problem: Problem) -> Program:
         """Text of a reply -> checked program; one that could make too many calls is rejected."""
@@ -175,7 +180,10 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
         executor = await chats.open(config.executor.model, "executor")
         judge = await _open_judge(stack, config, sandbox, executor, chats)
         settings = operator_settings(config)
-        yield Workbench(config, executor, judge, sandbox, chats.ledger, settings, chats.recording)
+        second = await _open_second_judge(config, chats)
+        yield Workbench(
+            config, executor, judge, sandbox, chats.ledger, settings, chats.recording, second
+        )
 
 
 @asynccontextmanager
@@ -218,6 +226,13 @@ async def _open_judge(
     )
     stack.push_async_callback(judge.aclose)
     return judge
+
+
+async def _open_second_judge(config: Config, chats: ChatModels) -> Grader | None:
+    if config.judge.second_model is None:
+        return None
+    model = await chats.open(config.judge.second_model, "judge")
+    return ModelOnly(LlmJudge(model, max_tokens=config.judge.max_tokens))
 
 
 def judge_fingerprint(config: Config) -> str:

@@ -13,14 +13,16 @@ from llm_as_judge.errors import AuditError, DataError, OutputError
 from llm_as_judge.judge.agreement import cohen_kappa, kappa_interval, wilson
 from llm_as_judge.judge.attacks import CATEGORIES, make_attacks, make_controls
 from llm_as_judge.judge.audit import AuditReport, read_labelled, run_audit
+from llm_as_judge.judge.canaries import canaries
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.journal import Journal
 from llm_as_judge.judge.permit import require_passing_audit, standing_of
 from llm_as_judge.judge.report import render_report, write_report
 from llm_as_judge.types import Problem, Verdict
 
 TRUTH = {
     (case.problem.id, case.problem.question, case.candidate): case.correct
-    for case in [*make_attacks(numbers=10), *make_controls(numbers=10)]
+    for case in [*make_attacks(numbers=10), *make_controls(numbers=10), *canaries()]
 }
 
 
@@ -229,6 +231,58 @@ def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(AuditError, match="not an audit report"):
         permitted(path, "f")
+
+
+async def test_a_broken_off_audit_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "audit" / "f.partial.jsonl"
+
+    def breaking(problem: Problem, answer: str, call: int) -> bool:
+        if call == 500:
+            raise ConnectionError
+        return is_right(problem, answer)
+
+    with pytest.raises(ConnectionError):
+        await run_audit(Falsified(breaking), "f", "model", attack_numbers=10, journal=Journal(path))
+    kept = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join(kept)[:-20], encoding="utf-8")  # as a kill leaves it
+    journal = Journal(path)
+    assert len(journal) == len(kept) - 1 > 400
+    rest = Falsified(lambda p, a, n: is_right(p, a))
+    report = await run_audit(rest, "f", "model", attack_numbers=10, journal=journal)
+    whole = Falsified(lambda p, a, n: is_right(p, a))
+    assert report.passed
+    assert report.stages == (await run_audit(whole, "f", "model", attack_numbers=10)).stages
+    assert rest.calls < whole.calls - 400
+    journal.remove()
+    assert not path.exists()
+
+
+def test_a_journal_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be read"):
+        Journal(tmp_path / "file" / "journal.jsonl")
+    (tmp_path / "broken.jsonl").write_text('{"key": 1}\n[]\n')
+    assert len(Journal(tmp_path / "broken.jsonl")) == 0
+
+
+async def test_a_sample_has_every_kind_of_case_and_is_no_permission(tmp_path: Path) -> None:
+    knowing = Falsified(lambda p, a, n: is_right(p, a))
+    report = await run_audit(knowing, "f", "rules", attack_numbers=10, sample=0.2)
+    assert set(report.attacks) == set(CATEGORIES)
+    assert report.attacks_accepted.n == pytest.approx(0.2 * len(make_attacks(numbers=10)), rel=0.1)
+    assert report.passed
+    write_report(report, tmp_path / "audit.json")
+    with pytest.raises(AuditError, match=r"only a sample of 0\.2 was audited; run: "):
+        permitted(tmp_path / "audit.json", "f")
+
+
+async def test_what_the_model_decided_is_counted_apart() -> None:
+    report = await audited(lambda p, a, n: True)
+    attacks, controls = len(make_attacks(numbers=10)), len(make_controls(numbers=10))
+    nothing = {"right": 0, "right_accepted": 0, "wrong": 0, "wrong_accepted": 0}
+    assert report.by_model["attack"] == {**nothing, "wrong": attacks, "wrong_accepted": attacks}
+    assert report.by_model["control"] == {**nothing, "right": controls, "right_accepted": controls}
+    assert len(report.canaries) == 100
 
 
 async def test_the_report_is_shown_in_tables(tmp_path: Path) -> None:

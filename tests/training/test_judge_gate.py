@@ -148,7 +148,7 @@ async def test_the_fingerprint_is_that_of_the_judge_when_it_runs(tmp_path: Path)
 
 
 def test_the_command_audits_the_same_judge(tmp_path: Path) -> None:
-    settings = config(tmp_path, model="big", max_tokens=99, max_ungraded_share=0.1)
+    settings = config(tmp_path, model="big", max_tokens=99)
     words = shlex.split(audit_command(settings))
     assert words[:2] == ["llm-as-judge", "audit"]
     overrides = [word for word in words[2:] if word != "--set"]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from llm_as_judge.cli.options import ConfigOption, SetOption, console, progress_bar
+from llm_as_judge.cli.options import ConfigOption, SetOption, console, progress_bar, status_console
 from llm_as_judge.config import load_config
 
 
@@ -26,6 +26,15 @@ def audit(
     attack_numbers: Annotated[
         int, typer.Option("--attack-numbers", help="Word problems that attacks are made from.")
     ] = 40,
+    sample: Annotated[
+        float | None,
+        typer.Option(
+            "--sample",
+            min=0.001,
+            max=1.0,
+            help="Grade this share of each kind of case: a quick look, no permission to train.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Report; default results/audit/FINGERPRINT.json.")
     ] = None,
@@ -35,9 +44,13 @@ def audit(
     config: ConfigOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Measure the judge on attacks, controls and labelled rows: exit 3 below the bar."""
+    """Measure the judge on attacks, controls and labelled rows: exit 3 below the bar.
+
+    A broken off audit goes on where it stopped when it is started again.
+    """
     from llm_as_judge.build import judge_fingerprint, open_judge
     from llm_as_judge.judge.audit import AuditReport, read_labelled, run_audit
+    from llm_as_judge.judge.journal import Journal
     from llm_as_judge.judge.permit import report_path, standing_of
     from llm_as_judge.judge.report import render_report, write_report
 
@@ -52,7 +65,7 @@ def audit(
             return
     cases = read_labelled(labelled) if labelled else []
 
-    async def job() -> AuditReport:
+    async def job(journal: Journal) -> AuditReport:
         async with open_judge(settings) as judge:
             with progress_bar() as show:
                 return await run_audit(
@@ -61,12 +74,20 @@ def audit(
                     "rules" if settings.judge.model == "none" else "model",
                     cases,
                     attack_numbers=attack_numbers,
+                    sample=sample,
+                    journal=journal,
                     progress=lambda done, total: show("auditing", done, total),
                 )
 
-    report = asyncio.run(job())
-    path = out or report_path(settings.output.results, report.fingerprint)
+    whole = report_path(settings.output.results, judge_fingerprint(settings))
+    usual = whole if sample is None else whole.with_suffix(".sample.json")
+    path = out or usual
+    journal = Journal(path.with_name(f"{usual.stem}.partial.jsonl"))
+    if len(journal):
+        status_console.print(f"going on after {len(journal)} verdicts", highlight=False)
+    report = asyncio.run(job(journal))
     write_report(report, path)
+    journal.remove()
     console.print(render_report(report))
     console.print(f"report  {path}", highlight=False)
     raise typer.Exit(0 if report.passed else 3)

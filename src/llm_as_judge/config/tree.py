@@ -120,6 +120,25 @@ class JudgeConfig(Section):
         description="More rollouts of a step than this that ran but could not be graded stop the "
         "run; fewer are left out and counted.",
     )
+    max_abstained_share: Number = Field(
+        0.05,
+        ge=0,
+        le=1,
+        description="More answers of a step than this (and more than one) for which the judge "
+        "model gave no readable verdict pause the run.",
+    )
+    canaries_every: int = Field(
+        50,
+        ge=0,
+        description="Steps after which 100 answers with known verdicts are graded again, to see "
+        "whether the judge model is still the one that was audited; 0: never.",
+    )
+    second_model: str | None = Field(
+        None, description="Like judge.model: grades a share of what was accepted once more."
+    )
+    second_share: Number = Field(
+        0.02, gt=0, le=1, description="Share of accepted answers that judge.second_model sees."
+    )
 
 
 class WorkflowConfig(Section):

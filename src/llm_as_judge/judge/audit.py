@@ -12,7 +12,7 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -22,6 +22,8 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.judge.agreement import Interval, kappa_interval, wilson
 from llm_as_judge.judge.attacks import Case, make_attacks, make_controls
 from llm_as_judge.judge.bars import Bar, check_bars
+from llm_as_judge.judge.canaries import canaries, case_key
+from llm_as_judge.judge.journal import Journal
 from llm_as_judge.judge.number import parse_number
 from llm_as_judge.judge.rows import Grader, read_rows, row_problem
 from llm_as_judge.types import Verdict
@@ -73,6 +75,8 @@ class AuditReport:
     """Source -> n, decided, precision, recall, kappa, kind (numeric, hard mathematics ...)."""
     stages: Mapping[str, Mapping[str, int]]
     """Stage -> correct, incorrect, not_graded."""
+    by_model: Mapping[str, Mapping[str, int]]
+    """Source -> right, right_accepted, wrong, wrong_accepted of what the rules left to the model."""
     attacks: Mapping[str, Mapping[str, int]]
     """Category -> accepted, n."""
     attacks_accepted: Interval
@@ -84,6 +88,10 @@ class AuditReport:
     median_s: float
     slowest_s: float
     bars: tuple[Bar, ...]
+    canaries: Mapping[str, bool | None]
+    """Verdicts on the canaries by case key, to which training compares; empty for rules alone."""
+    sample: float | None
+    """Share of the cases that was graded; None = all. A sample is no permission to train."""
     examples: tuple[Mapping[str, str], ...]
     """Up to 40 mistakes to look at: attacks accepted first."""
 
@@ -106,6 +114,8 @@ async def run_audit(
     seed: int = 0,
     attack_numbers: int = 40,
     again: int = 150,
+    sample: float | None = None,
+    journal: Journal | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
     """Measures ``judge``.
@@ -114,41 +124,67 @@ async def run_audit(
         mode: ``rules``: what the rules leave open is no fault, so abstaining has no bar.
         labelled: rows with human labels; without them the attacks and controls are the labels.
         attack_numbers: word problems that attacks are made from; more make more attacks.
-        again: cases graded a second time, to see whether verdicts are steady. The judge should
-            have no cache then.
+        again: cases graded a second time, to see whether verdicts are steady. The judge must
+            have no memory then (``Judge.fresh``).
+        sample: share of each stratum (source, category, label) that is graded; None = all.
+        journal: verdicts of an earlier, broken off part; new ones are added.
     """
     attacks, controls = make_attacks(seed, attack_numbers), make_controls(seed, attack_numbers)
     cases = [*labelled, *attacks, *controls]
-    repeated = set(random.Random(seed).sample(range(len(cases)), min(again, len(cases))))
-    graded = await _grade_all(judge, cases, repeated, progress)
-    by_label = [g for g in graded if g.case.source not in {"attack", "control"}]
-    return _measure(graded, by_label or graded, fingerprint, mode, seed)
-
-
-async def _grade_all(
-    judge: Grader, cases: Sequence[Case], repeated: set[int], progress: Progress | None
-) -> list[Graded]:
-    limit = asyncio.Semaphore(_CONCURRENCY)
-    done = 0
-
-    async def first(case: Case) -> Graded:
-        nonlocal done
-        async with limit:
-            start = perf_counter()
-            verdict = await judge.grade(case.problem, case.candidate)
-            seconds = perf_counter() - start
-        done += 1
-        if progress is not None:
-            progress(done, len(cases))
-        return Graded(case, verdict, seconds)
-
-    graded = await asyncio.gather(*(first(case) for case in cases))
+    if sample is not None:
+        cases = _sampled(cases, sample, seed)
+    rng = random.Random(seed)
+    repeated = [cases[i] for i in sorted(rng.sample(range(len(cases)), min(again, len(cases))))]
+    watched = canaries() if mode == "model" else []
+    grading = _Grading(judge, journal or Journal(None), progress)
+    grading.total = len(cases) + len(repeated) + len(watched)
+    first = await grading.all(cases, "first")
     # A second pass, after the first: a judge that drifts answers otherwise now.
-    for index in sorted(repeated):
-        case = cases[index]
-        second = await judge.grade(case.problem, case.candidate)
-        graded[index] = Graded(case, graded[index].verdict, graded[index].seconds, second)
-    return list(graded)
+    second = {id(g.case): g.verdict for g in await grading.all(repeated, "again")}
+    graded = [replace(g, again=second.get(id(g.case))) for g in first]
+    by_label = [g for g in graded if g.case.source not in {"attack", "control"}]
+    report = _measure(graded, by_label or graded, fingerprint, mode, seed)
+    verdicts = {case_key(g.case): g.verdict.correct for g in await grading.all(watched, "canary")}
+    return replace(report, canaries=verdicts, sample=sample)
+
+
+def _sampled(cases: Sequence[Case], share: float, seed: int) -> list[Case]:
+    """A seeded share of each stratum, at least one case of it."""
+    strata: dict[tuple[str, str, bool], list[Case]] = defaultdict(list)
+    for case in cases:
+        strata[case.source, case.category, case.correct].append(case)
+    rng = random.Random(seed)
+    chosen = [rng.sample(group, max(1, round(share * len(group)))) for group in strata.values()]
+    return [case for group in chosen for case in group]
+
+
+class _Grading:
+    """Grades cases, a few at a time, those of the journal excepted."""
+
+    def __init__(self, judge: Grader, journal: Journal, progress: Progress | None) -> None:
+        self._judge = judge
+        self._journal = journal
+        self._progress = progress
+        self._limit = asyncio.Semaphore(_CONCURRENCY)
+        self._done = 0
+        self.total = 0
+
+    async def all(self, cases: Sequence[Case], part: str) -> list[Graded]:
+        return list(await asyncio.gather(*(self._one(case, part) for case in cases)))
+
+    async def _one(self, case: Case, part: str) -> Graded:
+        key = f"{part}/{case_key(case)}"
+        known = self._journal.find(key)
+        if known is None:
+            async with self._limit:
+                start = perf_counter()
+                verdict = await self._judge.grade(case.problem, case.candidate)
+                known = verdict, perf_counter() - start
+            self._journal.keep(key, *known)
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, self.total)
+        return Graded(case, *known)
 
 
 def _measure(
@@ -178,6 +214,7 @@ def _measure(
         false_positive_rate=false_positive,
         sources=sources,
         stages=_stages(graded),
+        by_model=_by_model(graded),
         attacks=_categories(attacks),
         attacks_accepted=measured["attacks accepted"],
         controls_accepted=measured["controls accepted"],
@@ -188,6 +225,8 @@ def _measure(
         median_s=median(g.seconds for g in graded),
         slowest_s=max(g.seconds for g in graded),
         bars=check_bars(mode, measured, sources),
+        canaries={},
+        sample=None,
         examples=_examples(graded),
     )
 
@@ -254,6 +293,19 @@ def _stages(graded: Sequence[Graded]) -> dict[str, dict[str, int]]:
     for one in graded:
         cells = found.setdefault(one.verdict.stage, dict.fromkeys(names.values(), 0))
         cells[names[one.verdict.correct]] += 1
+    return found
+
+
+def _by_model(graded: Sequence[Graded]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for one in graded:
+        if one.verdict.stage != "llm":
+            continue
+        empty = dict.fromkeys(("right", "right_accepted", "wrong", "wrong_accepted"), 0)
+        cells = found.setdefault(one.case.source, empty)
+        label = "right" if one.case.correct else "wrong"
+        cells[label] += 1
+        cells[f"{label}_accepted"] += one.verdict.correct is True
     return found
 
 

@@ -64,6 +64,8 @@ def _read(document: Any, fingerprint: str, max_age_days: float) -> tuple[Status,
     age_days = (time.time() - document["time"]) / _DAY_S
     if document.get("mode") != "rules" and not 0 <= age_days <= max_age_days:
         return "old", f"the audit is {age_days:.0f} days old, wanted at most {max_age_days:g}"
+    if document.get("sample") is not None:
+        return "missing", f"only a sample of {document['sample']} was audited"
     if document.get("passed") is not True:
         missed = ", ".join(map(str, document.get("failures") or ["unknown"]))
         return "failed", f"the judge failed its audit ({missed})"

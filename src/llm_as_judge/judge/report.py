@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from llm_as_judge.errors import OutputError
-from llm_as_judge.judge.agreement import Interval
+from llm_as_judge.judge.agreement import Interval, wilson
 from llm_as_judge.judge.audit import AuditReport
 from llm_as_judge.types import to_json
 
@@ -47,7 +47,8 @@ def _shown(interval: Interval) -> str:
 
 def render_report(report: AuditReport) -> RenderableType:
     """Tables of bars, sources and attacks for ``rich.print``."""
-    return Group(_bars(report), _sources(report), _attacks(report))
+    tables = [_bars(report), _sources(report), _attacks(report)]
+    return Group(*tables, _by_model(report)) if report.by_model else Group(*tables)
 
 
 def _bars(report: AuditReport) -> Table:
@@ -59,6 +60,19 @@ def _bars(report: AuditReport) -> Table:
         table.add_row(
             bar.name, found, bar.wanted, "[green]ok[/]" if bar.passed else "[red]missed[/]"
         )
+    return table
+
+
+def _by_model(report: AuditReport) -> Table:
+    title = "What the rules left to the model: accepted of the right and of the wrong answers"
+    table = Table("source", "right", "wrong", title=title, title_justify="left")
+    for source, cells in report.by_model.items():
+        right, wrong = (
+            f"{cells[f'{label}_accepted']} of {cells[label]}  "
+            + _shown(wilson(cells[f"{label}_accepted"], cells[label]))
+            for label in ("right", "wrong")
+        )
+        table.add_row(source[-40:], right, wrong)
     return table
 
 

@@ -20,6 +20,16 @@ from llm_as_judge.judge.report import write_report
 
 __all__ = ["admit_judge", "audit_command", "judge_entry", "judge_history"]
 
+_NO_PART_OF_THE_JUDGE = frozenset(
+    {
+        "max_ungraded_share",
+        "max_abstained_share",
+        "canaries_every",
+        "second_model",
+        "second_share",
+    }
+)
+
 
 async def admit_judge(
     config: Config, *, force: bool = False, say: Callable[[str], None] = lambda text: None
@@ -53,7 +63,11 @@ def audit_command(config: Config) -> str:
     """The command that audits the judge of ``config`` and leaves the report where it is sought."""
     default = Config()
     usual, judge = (one.judge.model_dump(mode="json") for one in (default, config))
-    changed = [f"judge.{key}={_yaml(value)}" for key, value in judge.items() if value != usual[key]]
+    changed = [
+        f"judge.{key}={_yaml(value)}"
+        for key, value in judge.items()
+        if value != usual[key] and key not in _NO_PART_OF_THE_JUDGE
+    ]
     if config.output.results != default.output.results:
         changed.append(f"output.results={config.output.results}")
     return " --set ".join(["llm-as-judge audit", *map(shlex.quote, changed)])

@@ -1,4 +1,4 @@
-"""The judge is watched while it rewards: canaries every N steps, a second judge on a share.
+"""The judge is watched while it rewards: abstentions, canaries, a second judge on a share.
 
 Rules alone cannot drift: only a judge with a language model is watched by canaries.
 """
@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.build import System
+from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.judge.drift import CanaryWatch, SecondWatch
 from llm_as_judge.judge.permit import Standing
+from llm_as_judge.judge.rows import Grader
 from llm_as_judge.types import Group, Problem, Verdict
 
 __all__ = ["JudgeWatch"]
@@ -23,24 +24,31 @@ class JudgeWatch:
     """Watches the judge of one run."""
 
     def __init__(
-        self, system: System, standing: Standing, saved: Mapping[str, Any] | None = None
+        self,
+        config: Config,
+        judge: Grader,
+        second: Grader | None,
+        standing: Standing,
+        saved: Mapping[str, Any] | None = None,
     ) -> None:
         """
         Args:
+            judge: the judge that rewards, without its memory.
+            second: looks at a share of what it accepts; None = nobody does.
             standing: where the audit report stands, with the verdicts on the canaries then.
             saved: ``state_dict()`` of the run that is resumed.
         """
-        self._config = system.bench.config
+        self._config = config
         saved = saved or {}
         self._canaries: CanaryWatch | None = None
         if self._config.judge.model != "none" and self._config.judge.canaries_every:
             same = saved.get("fingerprint") == standing.fingerprint
             before = saved.get("canaries") if same else _audited_canaries(standing)
-            self._canaries = CanaryWatch(system.bench.judge.fresh, before)
+            self._canaries = CanaryWatch(judge, before)
         self._second: SecondWatch | None = None
-        if system.bench.second_judge is not None:
+        if second is not None:
             self._second = SecondWatch(
-                system.bench.second_judge,
+                second,
                 share=self._config.judge.second_share,
                 before=saved.get("second_opinions", ()),
             )
@@ -59,12 +67,28 @@ class JudgeWatch:
         """Metrics ``judge/*`` of this step.
 
         Raises:
-            TrainingError: the judge has changed, or a second one no longer agrees with it.
+            TrainingError: too many abstentions, the judge has changed, or a second one no longer
+                agrees with it.
         """
-        metrics: dict[str, float] = {}
+        metrics = self._count_abstentions(step, groups)
         metrics.update(await self._look_at_canaries(step))
         metrics.update(await self._ask_second(step, groups))
         return metrics
+
+    def _count_abstentions(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
+        if self._config.judge.model == "none":
+            return {}
+        graded = [verdict for _, _, verdict in _graded(groups)]
+        silent = [v for v in graded if v.correct is None and v.stage == "llm"]
+        allowed = self._config.judge.max_abstained_share
+        if len(silent) > max(1.0, allowed * len(graded)):
+            raise TrainingError(
+                f"step {step}: judge {self._config.judge.model}: no readable verdict on "
+                f"{len(silent)} of {len(graded)} answers, more than judge.max_abstained_share = "
+                f"{allowed:g}; the first: {silent[0].rule}: {silent[0].explanation}. Mend that "
+                "and go on with --resume"
+            )
+        return {"judge/abstained": len(silent) / len(graded) if graded else 0.0}
 
     async def _look_at_canaries(self, step: int) -> dict[str, float]:
         every = self._config.judge.canaries_every
@@ -97,7 +121,7 @@ class JudgeWatch:
     def _stop(self, step: int, alarm: str, suspect: str) -> TrainingError:
         return TrainingError(
             f"step {step}: judge {self._config.judge.model}: {alarm}. {suspect} are in doubt: "
-            "audit the judge again (llm-as-judge audit), then resume from a checkpoint before them"
+            "audit the judge again (llm-as-judge audit) before --resume"
         )
 
 

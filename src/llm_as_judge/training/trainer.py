@@ -28,6 +28,7 @@ from llm_as_judge.policy.checkpoint import (
 from llm_as_judge.rollout import SamplingOptions, group_metrics
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.judge_gate import admit_judge, judge_entry, judge_history
+from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.preflight import check_before_training, checkpoint_root
 from llm_as_judge.types import Group, Rollout
@@ -128,6 +129,13 @@ class GRPOTrainer:
             first = saved.state["step"] + 1 if saved else 1
             entry = judge_entry(standing, self.config, step=first, forced=self._force)
             run.judges = judge_history(earlier, entry)
+            run.watch = JudgeWatch(
+                self.config,
+                system.bench.judge.fresh,
+                system.bench.second_judge,
+                standing,
+                saved.state.get("judge_watch") if saved else None,
+            )
             run.start(log, saved)
             run.announce_path(self._view)
             self._view.stage(f"run directory {log.folder}")
@@ -198,6 +206,7 @@ class _Run:
         self.step = 0
         self._steps = steps
         self.judges: list[dict[str, Any]] = []
+        self.watch: JudgeWatch | None = None
 
     def start(self, log: RunLog, saved: SavedState | None) -> None:
         """Write what the run is made of; load what a checkpoint holds."""
@@ -251,8 +260,9 @@ class _Run:
         )
         log.groups(step, groups)  # paid for: kept before anything else can fail
         self._check_graded(groups)
+        judged = await self.watch.after_rollouts(step, groups) if self.watch else {}
         view.stage(f"step {step}: update")
-        metrics = group_metrics(groups)
+        metrics = {**group_metrics(groups), **judged}
         metrics.update(self._learner.update(groups, temperature=self._config.sampling.temperature))
         if self._system.memory is not None:
             metrics.update(self._system.memory.remember(step, groups))
@@ -311,6 +321,7 @@ class _Run:
             "run_dir": str(log.folder),
             "base_model": self._config.policy.name,
             "judges": self.judges,
+            "judge_watch": self.watch.state_dict() if self.watch else {},
         }
         return save_checkpoint(
             root,

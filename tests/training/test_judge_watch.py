@@ -1,0 +1,127 @@
+"""A run stops when its judge falls silent, changes, or is contradicted; a resumed one remembers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_as_judge.config import Config
+from llm_as_judge.errors import TrainingError
+from llm_as_judge.judge.canaries import canaries, case_key
+from llm_as_judge.judge.permit import Standing
+from llm_as_judge.training.judge_watch import JudgeWatch
+from llm_as_judge.types import Completion, Execution, Group, Problem, Program, Rollout, Verdict
+
+PROBLEM = Problem("nq/train/1", "open", "qa", "Who?", ("Ada",))
+UNKNOWN = Standing("f", "missing", "the judge has no audit report", "none.json")
+
+
+class Fixed:
+    def __init__(self, correct: bool | None) -> None:
+        self.correct = correct
+        self.calls = 0
+
+    async def grade(self, problem: Problem, answer: str) -> Verdict:
+        self.calls += 1
+        return Verdict(self.correct, "llm", "llm.fixed")
+
+
+def config(**judge: Any) -> Config:
+    return Config.model_validate({"judge": {"model": "big", "canaries_every": 2} | judge})
+
+
+def group(*verdicts: Verdict) -> Group:
+    rollouts = tuple(
+        Rollout(
+            PROBLEM.id,
+            index,
+            Completion((1,), (2,), (0.0,), "", "stop", 0),
+            Program("", "qa", "body"),
+            Execution("ok", answer=f"answer {index}"),
+            verdict,
+        )
+        for index, verdict in enumerate(verdicts)
+    )
+    return Group(PROBLEM, rollouts)
+
+
+RIGHT = Verdict(True, "llm", "llm.correct")
+SILENT = Verdict(None, "llm", "llm.empty", "no readable reply")
+OPEN = Verdict(None, "qa", "qa.partial", "nobody to ask")
+
+
+async def test_canaries_are_graded_at_the_first_step_and_then_every_n() -> None:
+    judge = Fixed(True)
+    watch = JudgeWatch(config(), judge, None, UNKNOWN)
+    seen = []
+    for step in (1, 2, 3, 4):
+        metrics = await watch.after_rollouts(step, [group(RIGHT)])
+        seen.append("judge/canaries_right" in metrics)
+    assert seen == [True, True, False, True]
+    assert judge.calls == 300
+    assert metrics["judge/canaries_right"] == 0.5
+    assert metrics["judge/canaries_changed"] == metrics["judge/canaries_not_graded"] == 0.0
+
+
+async def test_a_judge_that_changes_stops_the_run() -> None:
+    judge = Fixed(True)
+    watch = JudgeWatch(config(), judge, None, UNKNOWN)
+    await watch.after_rollouts(1, [group(RIGHT)])
+    judge.correct = False
+    with pytest.raises(TrainingError, match=r"step 2: judge big: the judge has changed: 100 of"):
+        await watch.after_rollouts(2, [group(RIGHT)])
+
+
+async def test_a_judge_unlike_the_audited_one_stops_the_run_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps({"canaries": {case_key(c): c.correct for c in canaries()}}))
+    audited = Standing("f", "passed", "", str(path))
+    with pytest.raises(TrainingError, match="50 of 100 canary verdicts"):
+        await JudgeWatch(config(), Fixed(True), None, audited).after_rollouts(1, [group(RIGHT)])
+
+
+async def test_a_resumed_run_compares_with_its_beginning() -> None:
+    first = JudgeWatch(config(), Fixed(True), None, UNKNOWN)
+    await first.after_rollouts(1, [group(RIGHT)])
+    state = json.loads(json.dumps(first.state_dict()))
+    resumed = JudgeWatch(config(), Fixed(False), None, UNKNOWN, state)
+    with pytest.raises(TrainingError, match="100 of 100"):
+        await resumed.after_rollouts(3, [group(RIGHT)])
+    other = Standing("another judge", "missing", "", "none.json")
+    await JudgeWatch(config(), Fixed(False), None, other, state).after_rollouts(3, [group(RIGHT)])
+
+
+async def test_rules_alone_are_not_watched() -> None:
+    judge = Fixed(True)
+    watch = JudgeWatch(config(model="none"), judge, None, UNKNOWN)
+    assert await watch.after_rollouts(1, [group(SILENT, OPEN)]) == {}
+    assert judge.calls == 0
+    off = JudgeWatch(config(canaries_every=0), judge, None, UNKNOWN)
+    assert list(await off.after_rollouts(1, [group(RIGHT)])) == ["judge/abstained"]
+
+
+async def test_more_than_a_twentieth_without_a_verdict_pauses_the_run() -> None:
+    watch = JudgeWatch(config(canaries_every=0), Fixed(True), None, UNKNOWN)
+    one = await watch.after_rollouts(1, [group(SILENT, RIGHT, RIGHT)])
+    assert one["judge/abstained"] == pytest.approx(1 / 3)  # a single one is no trend
+    two = await watch.after_rollouts(2, [group(*[SILENT] * 2, *[RIGHT] * 38)])
+    assert two["judge/abstained"] == 0.05
+    with pytest.raises(TrainingError, match=r"2 of 20 answers, more than judge\.max_abstained"):
+        await watch.after_rollouts(3, [group(*[SILENT] * 2, *[RIGHT] * 18)])
+    rules = await watch.after_rollouts(4, [group(*[OPEN] * 10)])
+    assert rules["judge/abstained"] == 0.0, "what rules leave open is not the model's silence"
+
+
+async def test_a_second_judge_that_disagrees_stops_the_run_also_after_a_resume() -> None:
+    settings = config(canaries_every=0, second_model="other", second_share=1.0)
+    watch = JudgeWatch(settings, Fixed(True), Fixed(False), UNKNOWN)
+    metrics = await watch.after_rollouts(1, [group(*[RIGHT] * 19)])
+    assert metrics["judge/second_asked"] == 19
+    assert metrics["judge/second_agreement"] == 0.0
+    state = json.loads(json.dumps(watch.state_dict()))
+    resumed = JudgeWatch(settings, Fixed(True), Fixed(False), UNKNOWN, state)
+    with pytest.raises(TrainingError, match="agrees with only 0 of the last 20"):
+        await resumed.after_rollouts(2, [group(RIGHT)])

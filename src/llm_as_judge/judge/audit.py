@@ -136,7 +136,7 @@ async def run_audit(
     rng = random.Random(seed)
     repeated = [cases[i] for i in sorted(rng.sample(range(len(cases)), min(again, len(cases))))]
     watched = canaries() if mode == "model" else []
-    grading = _Grading(judge, journal or Journal(None), progress)
+    grading = _Grading(judge, Journal(None) if journal is None else journal, progress)
     grading.total = len(cases) + len(repeated) + len(watched)
     first = await grading.all(cases, "first")
     # A second pass, after the first: a judge that drifts answers otherwise now.

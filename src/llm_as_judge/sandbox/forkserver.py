@@ -59,6 +59,7 @@ class ForkServer:
     ) -> None:
         self._wanted_spares = spares
         self._spares: deque[_ForkedChild] = deque()
+        self._loops = True
         self.process = process
         self.lost = False
         self.has_landlock = False
@@ -99,7 +100,8 @@ class ForkServer:
         self.has_landlock = bool(json.loads(greeting)["landlock"])
         loop.add_reader(self._control.fileno(), self._on_readable)
 
-    async def start(self) -> _ForkedChild:
+    async def start(self, loops: bool) -> _ForkedChild:
+        self._loops = loops  # spares are made for more of the same
         while self._spares:
             spare = self._spares.popleft()
             if not spare.gone:
@@ -115,7 +117,7 @@ class ForkServer:
         self._ends[number] = ended
         try:
             with theirs:
-                await self._order({"start": number}, [theirs.fileno()])
+                await self._order({"start": number, "loops": self._loops}, [theirs.fileno()])
         except SandboxError:
             host.close()
             raise

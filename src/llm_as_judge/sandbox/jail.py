@@ -110,12 +110,12 @@ class JailLauncher:
         """The process to watch from outside: bwrap, or the server itself."""
         return None if self._server is None else self._server.process.pid
 
-    async def start(self) -> Child:
+    async def start(self, loops: bool = True) -> Child:
         async with self._starting:
             if self._server is None or self._server.lost:
                 self._server = await self._respawn()
             server = self._server
-        return await server.start()
+        return await server.start(loops)
 
     async def _respawn(self) -> ForkServer:
         if self._server is not None:

@@ -72,8 +72,10 @@ class Launcher(Protocol):
     @property
     def mechanism(self) -> str: ...
 
-    async def start(self) -> Child:
+    async def start(self, loops: bool = True) -> Child:
         """
+        Args:
+            loops: an event loop will run in it (a workflow): may be made ready beforehand.
         Raises:
             SandboxError: no child can be started.
         """
@@ -90,7 +92,7 @@ class SubprocessLauncher:
     def __init__(self, python: str | None = None) -> None:
         self._python = python or str(host_interpreter().executable)
 
-    async def start(self) -> Child:
+    async def start(self, loops: bool = True) -> Child:
         host, child = socket.socketpair()
         folder = tempfile.TemporaryDirectory(prefix="llmaj-run-")
         host.setblocking(False)

@@ -114,8 +114,8 @@ class ProcessSandbox:
             children: list[Child] = []
             report = None
             try:
-                children.append(await self._launcher.start())
-                children.append(await self._launcher.start())
+                for _ in range(2):
+                    children.append(await self._launcher.start(loops=False))
                 report = await grading.run(_task_limits(limits), limits.wall_s, *children)
             finally:
                 for child in children:
@@ -141,7 +141,7 @@ class ProcessSandbox:
         async with self._turn(self._code_turns if calls is None else self._workflow_turns):
             started = time.monotonic()
             run = _Run(task, limits, calls)
-            child = await self._launcher.start()
+            child = await self._launcher.start(loops=task["kind"] == "workflow")
             result = None
             try:
                 result = await run.until_done(child)

@@ -237,7 +237,7 @@ async def test_a_broken_off_audit_goes_on_where_it_stopped(tmp_path: Path) -> No
     path = tmp_path / "audit" / "f.partial.jsonl"
 
     def breaking(problem: Problem, answer: str, call: int) -> bool:
-        if call == 500:
+        if call >= 500:  # the endpoint is gone
             raise ConnectionError
         return is_right(problem, answer)
 
@@ -246,7 +246,7 @@ async def test_a_broken_off_audit_goes_on_where_it_stopped(tmp_path: Path) -> No
     kept = path.read_text("utf-8").splitlines()
     path.write_text("\n".join(kept)[:-20], encoding="utf-8")  # as a kill leaves it
     journal = Journal(path)
-    assert len(journal) == len(kept) - 1 > 400
+    assert 400 < len(journal) < len(kept) <= 500
     rest = Falsified(lambda p, a, n: is_right(p, a))
     report = await run_audit(rest, "f", "model", attack_numbers=10, journal=journal)
     whole = Falsified(lambda p, a, n: is_right(p, a))

@@ -170,7 +170,13 @@ class _Grading:
         self.total = 0
 
     async def all(self, cases: Sequence[Case], part: str) -> list[Graded]:
-        return list(await asyncio.gather(*(self._one(case, part) for case in cases)))
+        tasks = [asyncio.ensure_future(self._one(case, part)) for case in cases]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _one(self, case: Case, part: str) -> Graded:
         key = f"{part}/{case_key(case)}"

@@ -126,16 +126,17 @@ async def run_audit(
         attack_numbers: word problems that attacks are made from; more make more attacks.
         again: cases graded a second time, to see whether verdicts are steady. The judge must
             have no memory then (``Judge.fresh``).
-        sample: share of each stratum (source, category, label) that is graded; None = all.
+        sample: share of each stratum (source, category, label) that is graded, and of the second
+            pass; no canaries. None = all.
         journal: verdicts of an earlier, broken off part; new ones are added.
     """
     attacks, controls = make_attacks(seed, attack_numbers), make_controls(seed, attack_numbers)
     cases = [*labelled, *attacks, *controls]
     if sample is not None:
-        cases = _sampled(cases, sample, seed)
+        cases, again = _sampled(cases, sample, seed), round(again * sample)
     rng = random.Random(seed)
     repeated = [cases[i] for i in sorted(rng.sample(range(len(cases)), min(again, len(cases))))]
-    watched = canaries() if mode == "model" else []
+    watched = canaries() if mode == "model" and sample is None else []
     grading = _Grading(judge, Journal(None) if journal is None else journal, progress)
     grading.total = len(cases) + len(repeated) + len(watched)
     first = await grading.all(cases, "first")

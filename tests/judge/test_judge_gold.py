@@ -15,12 +15,7 @@ from llm_as_judge.judge.wording import tokens
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import Problem
 
-pytestmark = [
-    pytest.mark.asyncio(loop_scope="module"),
-    # The reader of upstream files leaves closing them to the garbage collector.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
-]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SAMPLE = Path(llm_as_judge.data.__file__).parent / "sample"
 UPSTREAM = Path(__file__).parents[3] / "shared" / "data"

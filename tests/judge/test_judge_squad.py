@@ -1,31 +1,15 @@
-"""The official metrics: worked examples, and equality with transformers' port."""
+"""The official metrics: worked examples, and equality with the published ones."""
 
 import json
-import os
-import re
 import string
-import types
 from pathlib import Path
 
+import official_squad as official
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_as_judge.judge import squad
-
-
-def port() -> types.ModuleType:
-    """transformers' port of the official script; 5.x has dropped it, so SQUAD_METRICS may name
-    the file of a 4.x wheel (transformers/data/metrics/squad_metrics.py)."""
-    path = os.environ.get("SQUAD_METRICS")
-    if path is None:
-        return pytest.importorskip("transformers.data.metrics.squad_metrics")
-    source = re.sub(r"^from \.\.\..*$", "", Path(path).read_text("utf-8"), flags=re.MULTILINE)
-    module = types.ModuleType("squad_metrics")
-    source = source.replace("logger = logging.get_logger(__name__)", "")
-    exec(compile(source, path, "exec"), module.__dict__)
-    return module
-
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -73,14 +57,12 @@ def test_f1_is_symmetric_and_bounded(prediction: str, gold: str) -> None:
     assert 0.0 <= one <= 1.0
 
 
-@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(
     st.one_of(st.text(max_size=30), WORDS.map(" ".join)),
     st.one_of(st.text(string.printable, max_size=30), WORDS.map(" ".join)),
 )
-def test_metrics_equal_the_port_in_transformers(prediction: str, gold: str) -> None:
-    official = port()
+def test_metrics_equal_the_published_ones(prediction: str, gold: str) -> None:
     assert squad.exact_match(prediction, gold) == float(official.compute_exact(gold, prediction))
     assert squad.squad_f1(prediction, gold) == pytest.approx(
         float(official.compute_f1(gold, prediction))
@@ -101,8 +83,7 @@ def perturbed(gold: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="the upstream files are not here")
-def test_metrics_equal_the_port_on_every_upstream_row() -> None:
-    official = port()
+def test_metrics_equal_the_published_ones_on_every_upstream_row() -> None:
     golds = set()
     for name in ("train-v2.0", "dev-v2.0"):
         document = json.loads((SHARED / "squad_v2" / f"{name}.json").read_text(encoding="utf-8"))

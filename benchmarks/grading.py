@@ -2,7 +2,8 @@
 
     python benchmarks/grading.py [--pairs 10000] [--humaneval HumanEval.jsonl.gz]
 
-Anchor: math-verify called in this process on the same pairs, which nothing bounds in time.
+Anchors: math-verify called in this process on the same pairs, which nothing bounds in time; for
+code a bare ``python -I -S -c pass``, spawned in turn with the tasks, so that load slows both.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import gzip
 import json
 import logging
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -102,13 +105,21 @@ async def mathematics(count: int) -> None:
     await judge.aclose()
 
 
+def spawn_s() -> float:
+    """Seconds that a bare interpreter takes to start and end."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True)
+    return time.perf_counter() - start
+
+
 async def code(path: Path, mechanism: str) -> None:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     sandbox = await open_sandbox(mechanism)  # type: ignore[arg-type]
     judge = Judge(sandbox)
-    seconds, passed = [], 0
+    seconds, spawns, passed = [], [], 0
     for row in rows:
+        spawns.append(spawn_s())
         problem = Problem(
             row["task_id"],
             "humaneval",
@@ -126,6 +137,8 @@ async def code(path: Path, mechanism: str) -> None:
         f"HumanEval ({mechanism}): {passed} of {len(rows)} references pass, median "
         f"{median(seconds) * 1e3:.1f} ms, slowest {max(seconds) * 1e3:.0f} ms"
     )
+    ratio = median(seconds) / median(spawns)
+    print(f"spawn python: median {median(spawns) * 1e3:.1f} ms; a task is {ratio:.2f} of it")
     await judge.aclose()
     await sandbox.aclose()
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .frames import Channel
+
+if TYPE_CHECKING:
+    import ast
 
 __all__ = ["answer", "defined", "describe_error", "execute", "run_function"]
 
@@ -28,8 +31,8 @@ def describe_error(error: BaseException) -> str:
     return text[0][:500] + where
 
 
-def execute(source: str, namespace: dict[str, Any]) -> dict[str, Any]:
-    """Runs a module's source in ``namespace``, whatever it raises."""
+def execute(source: str | ast.Module, namespace: dict[str, Any]) -> dict[str, Any]:
+    """Runs a module (its source, or that parsed) in ``namespace``, whatever it raises."""
     exec(compile(source, FILENAME, "exec", dont_inherit=True), namespace)  # noqa: S102 - the child
     return namespace
 

@@ -149,28 +149,27 @@ def run_tests(channel: Channel, task: dict[str, Any], seal: Callable[[], None]) 
 def _run_test(channel: Channel, task: dict[str, Any], source: str) -> None:
     entry_point = task["entry_point"]
     namespace: dict[str, Any] = {"__name__": "tests"}
-    wanted = names_wanted(task["setup"] + "\n" + source)
+    setup, test = ast.parse(task["setup"]), ast.parse(source)  # once: parsing is a third of it all
+    wanted = names_wanted(setup) | names_wanted(test)
     for name in wanted & set(task["names"]):
         namespace[name] = Remote(channel, name)
     for name in wanted & set(task["modules"]):
         namespace[name] = __import__(name)
-    execute(task["setup"], namespace)
+    execute(setup, namespace)
     namespace[entry_point] = Remote(channel, entry_point)
-    execute(source, namespace)
-    if _only_defines_check(source):
+    execute(test, namespace)
+    if _only_defines_check(test.body):
         namespace["check"](namespace[entry_point])
 
 
-def names_wanted(source: str) -> set[str]:
-    """Names that ``source`` reads and neither defines itself nor finds among the builtins."""
-    tree = ast.parse(source)
+def names_wanted(tree: ast.Module) -> set[str]:
+    """Names that ``tree`` reads and that are not among the builtins."""
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
     return {name for name in read if not hasattr(builtins, name)}
 
 
-def _only_defines_check(source: str) -> bool:
-    body = ast.parse(source).body
+def _only_defines_check(body: list[ast.stmt]) -> bool:
     defined = any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in body)
     called = any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "check"

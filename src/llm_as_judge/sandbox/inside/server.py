@@ -9,6 +9,7 @@ host to the child directly, over the child's own socket. Control messages are da
 
 from __future__ import annotations
 
+import ast
 import base64
 import gc
 import importlib
@@ -201,6 +202,6 @@ def _warm_up_plain() -> None:
     gc.enable()
     source = "def f(a):\n    return [a for a in range(3)]\nassert f(1)"
     functions.execute(source, {"__name__": "warm"})
-    names = list(grading.names_wanted(source))
+    names = list(grading.names_wanted(ast.parse(source)))
     frames.unpack(frames.pack({"text": "warm", "names": names})[4:])
     resource.getrlimit(resource.RLIMIT_AS)

@@ -256,7 +256,9 @@ def _judge_identity(config: Config) -> str | None:
     if name == "none":
         return None
     if name in endpoints:
-        return f"{name}={endpoints[name].model_name or name}"
+        one = endpoints[name]
+        thinking = f";thinking={one.thinking_tokens}" if one.thinking_tokens else ""
+        return f"{name}={one.model_name or name}{thinking}"
     if name in entries and entries[name].format == "gguf":
         return f"{name}={entries[name].sha256 or entries[name].filename}"
     if name == "scripted":

@@ -55,7 +55,12 @@ def audit(
     from llm_as_judge.judge.report import render_report, write_report
 
     settings = load_config(
-        config, overrides=set_ or (), flags={"judge.model": "none" if rules_only else None}
+        config,
+        overrides=set_ or (),
+        flags={
+            "judge.model": "none" if rules_only else None,
+            "calls.mode": "off",  # an answer of yesterday says nothing of the judge of today
+        },
     )
     if if_needed:
         fingerprint = judge_fingerprint(settings)

@@ -123,7 +123,7 @@ def search(problems: dict[Domain, list[Problem]], embedder: SentenceEmbedder, qu
         kept = rows[:PER_DOMAIN]
         vectors = embedder.embed([compared_text(p) for p in kept])
         buffer.add(entry(p, v, i, p.id) for i, (p, v) in enumerate(zip(kept, vectors, strict=True)))
-        asked += [(domain, p) for p in rows[PER_DOMAIN : PER_DOMAIN + queries]]
+        asked += [(domain, p) for p in rows[-queries:]]
     started = time.perf_counter()
     vectors = embedder.embed([compared_text(p) for _, p in asked])
     embedding = (time.perf_counter() - started) / len(asked)
@@ -154,11 +154,12 @@ def retrieval(
     embedder: SentenceEmbedder,
     queries: int,
 ) -> None:
-    """Buffer: the first 100 of the shuffled problems; queries: those after them."""
+    """Buffer: the first 100 of the shuffled problems (of few, two thirds); queries: those after."""
     rows = list(problems)
     random.Random(0).shuffle(rows)
-    kept, asked = rows[:PER_DOMAIN], rows[PER_DOMAIN : PER_DOMAIN + queries]
-    if len(asked) < 20:
+    size = min(PER_DOMAIN, len(rows) * 2 // 3)
+    kept, asked = rows[:size], rows[size : size + queries]
+    if len(asked) < 10:
         print(f"  {name:24} too few problems ({len(rows)})")
         return
     buffer = ExperienceBuffer(size=PER_DOMAIN)
@@ -257,7 +258,9 @@ def main() -> None:
     for rows in domains.values():
         random.Random(2).shuffle(rows)
     search(domains, embedder, options.queries)
-    print(f"\nRetrieval: share of the {K} nearest of {PER_DOMAIN} that are of the query's type")
+    print(
+        f"\nRetrieval: share of the {K} nearest of at most {PER_DOMAIN} that are of the query's type"
+    )
     print(
         f"  {'type':24} {'n':>4} {'embeddings':>10} {'difflib':>8} {'chance':>7} {'ratio':>6}   "
         "difference (95 %)"

@@ -20,7 +20,7 @@ from llm_as_judge.chat_models import ChatModels, no_such_model, operator_setting
 from llm_as_judge.config import Config, config_dir, load_endpoints, load_models
 from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.data.sampler import StratifiedSampler
-from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
 from llm_as_judge.judge.drift import ModelOnly
@@ -378,11 +378,17 @@ def open_memory(
     from llm_as_judge.policy.experience import ExperienceBuffer
     from llm_as_judge.policy.memory import Memory
 
+    name = experience.embedder
+    try:
+        embedder = SentenceEmbedder(model_weights(config, name, "experience.embedder"), name)
+    except ModelError as error:
+        raise ModelError(
+            f"experience.embedder: {error}; or go without examples of earlier steps: "
+            "--set experience.enabled=false"
+        ) from None
     return Memory(
         ExperienceBuffer(threshold=experience.reward_threshold, size=experience.buffer_size),
-        SentenceEmbedder(
-            model_weights(config, experience.embedder, "experience.embedder"), experience.embedder
-        ),
+        embedder,
         form=config.sampling.form,
         folder=experience.folder or config.data.data_dir / "experience_buffer",
         start=saved,

@@ -8,7 +8,9 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
+from llm_as_judge.config import OutputConfig, load_models
 from llm_as_judge.errors import ModelError
+from llm_as_judge.llm.weights import installed
 from llm_as_judge.policy.embed import MAX_TOKENS, SentenceEmbedder
 
 TEXTS = ["r = await custom", "the answer is 4 and more than that", "x"]
@@ -42,6 +44,18 @@ def test_what_follows_the_longest_text_is_not_seen(embedder: SentenceEmbedder) -
     long = "4 " * MAX_TOKENS
     one, two = embedder.embed([long + "x", long + "y"])
     assert one == pytest.approx(two, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_all_minilm_gives_the_similarities_that_its_authors_publish() -> None:
+    weights = installed(load_models()["all-minilm-l6-v2"], OutputConfig().cache_dir())
+    if weights is None:
+        pytest.skip("all-minilm-l6-v2 is not on this machine")
+    texts = ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
+    vectors = torch.tensor(SentenceEmbedder(weights, "all-minilm-l6-v2").embed(texts))
+    # https://sbert.net/docs/quickstart.html
+    wanted = torch.tensor([[1.0, 0.6660, 0.1046], [0.6660, 1.0, 0.1411], [0.1046, 0.1411, 1.0]])
+    assert torch.allclose(vectors @ vectors.T, wanted, atol=2e-4)
 
 
 def test_a_folder_without_a_model_is_one_clear_line(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import yaml
 from llm_as_judge.build import open_memory
 from llm_as_judge.config import Config, load_models
 from llm_as_judge.data.files import write_problems
+from llm_as_judge.errors import ModelError
 from llm_as_judge.monitoring.runlog import read_steps
 from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.types import Problem
@@ -100,3 +101,17 @@ async def test_an_evaluation_is_shown_its_checkpoints_experience_and_no_other(
     fresh = open_memory(config, training=True)
     assert fresh is not None
     assert fresh.buffer.entries("math") == trained.buffer.entries("math")
+
+
+def test_an_embedder_that_cannot_be_had_says_what_it_is_for(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = place / "config" / "models.yaml"
+    gone = {"format": "safetensors", "sources": [{"path": str(place / "nothing")}]}
+    models.write_text(yaml.safe_dump({"models": {"gone": gone}}))
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(models.parent))
+    config = Config.model_validate(
+        {"experience": {"enabled": True, "embedder": "gone"}, "output": {"cache": place}}
+    )
+    with pytest.raises(ModelError, match=r"embedder: model gone.*experience\.enabled=false"):
+        open_memory(config, training=True)

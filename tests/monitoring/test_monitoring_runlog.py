@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from pathlib import Path
@@ -18,11 +17,9 @@ from llm_as_judge.monitoring.runlog import (
     RunLog,
     is_used,
     newest_run,
-    output_errors,
     read_lines,
     read_rollouts,
     read_steps,
-    write_text,
 )
 from llm_as_judge.types import (
     Completion,
@@ -47,49 +44,10 @@ def group(seconds: float) -> Group:
     return Group(Problem("gsm8k/train/0", "gsm8k", "math", "2 + 2?", ("4",)), (rollout,))
 
 
-def test_a_file_is_written_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "file.txt"
-    write_text(path, "one")
-    write_text(path, "zwölf\n")
-    assert path.read_text(encoding="utf-8") == "zwölf\n"
-    assert [entry.name for entry in path.parent.iterdir()] == ["file.txt"]
-    assert path.stat().st_mode & 0o777 == 0o644
-
-
-def test_a_failed_write_leaves_the_old_file_and_no_temporary_one(tmp_path: Path) -> None:
-    path = tmp_path / "file.txt"
-    write_text(path, "old")
-    with pytest.raises(UnicodeEncodeError):
-        write_text(path, "new \ud800")
-    assert path.read_text(encoding="utf-8") == "old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file.txt"]
-
-
 def test_a_file_in_place_of_a_folder_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("")
     with pytest.raises(OutputError, match=r"logs: cannot be written"):
         RunLog(tmp_path / "logs")
-    with pytest.raises(OutputError, match="cannot be written"):
-        write_text(tmp_path / "logs" / "file.txt", "x")
-
-
-@pytest.mark.parametrize(
-    ("number", "said"),
-    [
-        (errno.ENOSPC, "the disk is full"),
-        (errno.EACCES, "no write permission"),
-        (errno.EROFS, "read-only"),
-        (errno.EIO, os.strerror(errno.EIO)),
-    ],
-)
-def test_a_full_disk_and_a_locked_folder_are_told_apart(number: int, said: str) -> None:
-    with pytest.raises(OutputError, match=said), output_errors(Path("x")):
-        raise OSError(number, os.strerror(number))
-
-
-def test_other_errors_pass_through_untouched() -> None:
-    with pytest.raises(KeyError), output_errors(Path("x")):
-        raise KeyError("other")
 
 
 def test_clock_values_are_in_timings_and_nowhere_else(tmp_path: Path) -> None:

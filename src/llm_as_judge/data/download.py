@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
 from llm_as_judge.data.catalog import DEFAULT_SETS, Dataset, HubRecord, dataset_named
-from llm_as_judge.data.files import write_atomically
 from llm_as_judge.data.generated import write_generated
 from llm_as_judge.data.unify import Progress, silent
 from llm_as_judge.errors import DataError
+from llm_as_judge.files import write_atomically
 from llm_as_judge.types import from_json, to_json
 
 __all__ = [

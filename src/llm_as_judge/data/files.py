@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, overload
+from typing import Any, overload
 
 from llm_as_judge.data.rows import MAX_ROW_BYTES, RowError
-from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.errors import DataError
+from llm_as_judge.files import write_atomically
 from llm_as_judge.types import Problem
 
 __all__ = [
@@ -20,7 +18,6 @@ __all__ = [
     "decode_problem",
     "encode_problem",
     "read_problems",
-    "write_atomically",
     "write_problems",
 ]
 
@@ -139,29 +136,6 @@ def write_problems(path: Path, problems: Iterable[Problem]) -> int:
             stream.write(encode_problem(problem))
             rows += 1
     return rows
-
-
-@contextlib.contextmanager
-def write_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """A binary stream that becomes ``path`` when the block ends well, and nothing otherwise.
-
-    Raises:
-        OutputError: the folder cannot be written, or the disk is full.
-    """
-    temporary = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb", buffering=1 << 20) as stream:
-            yield stream
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-        temporary = ""
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
 
 
 class ProblemFile(Sequence[Problem]):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from llm_as_judge.files import write_text
 from llm_as_judge.types import ChatReply, Verdict, from_json, to_json
 
 __all__ = ["JudgeRecords"]
@@ -51,12 +50,7 @@ class JudgeRecords:
         self._memory[key] = from_json(Verdict, free)
         if self._cache_dir is None:
             return
-        path = self._path(self._cache_dir, key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(free, file, ensure_ascii=False)
-        Path(temporary).replace(path)
+        write_text(self._path(self._cache_dir, key), json.dumps(free, ensure_ascii=False))
 
     @staticmethod
     def _path(folder: Path, key: str) -> Path:

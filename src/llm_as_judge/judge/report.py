@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from llm_as_judge.errors import OutputError
+from llm_as_judge.files import write_text
 from llm_as_judge.judge.agreement import Interval, wilson
 from llm_as_judge.judge.audit import AuditReport
 from llm_as_judge.types import to_json
@@ -29,14 +27,7 @@ def write_report(report: AuditReport, path: Path) -> None:
     """
     document = {"time": time.time(), "passed": report.passed, "failures": report.failures}
     text = json.dumps(to_json({**document, **to_json(report)}), indent=1, ensure_ascii=False)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-        Path(temporary).replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror})") from None
+    write_text(path, text + "\n")
 
 
 def _shown(interval: Interval) -> str:

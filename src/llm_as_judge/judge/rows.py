@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.errors import DataError
+from llm_as_judge.files import write_text
 from llm_as_judge.types import Domain, Problem, Verdict
 
 __all__ = ["Grader", "grade_file", "grade_rows", "read_rows", "row_problem"]
@@ -198,19 +197,5 @@ async def grade_file(
         lines.append(json.dumps(verdict, ensure_ascii=False))
         if progress is not None:
             progress(len(lines), len(rows))
-    _write_atomically(out_path, "".join(line + "\n" for line in lines))
+    write_text(out_path, "".join(line + "\n" for line in lines))
     return counts
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror})") from None

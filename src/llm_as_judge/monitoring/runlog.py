@@ -15,17 +15,15 @@ is the same byte for byte when repeated. Every line is flushed: a killed run kee
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.errors import DataError
+from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.types import Group, Rollout, from_json, to_json
 
 METRICS, TIMINGS, ROLLOUTS = "metrics.jsonl", "timings.jsonl", "rollouts.jsonl"
@@ -124,47 +122,6 @@ def _without_clock(data: Any) -> Any:
     if isinstance(data, list):
         return [_without_clock(item) for item in data]
     return data
-
-
-# --------------------------------------------------------------------------------------- writing
-class output_errors:  # noqa: N801 (reads as a statement: `with output_errors(path):`)
-    """Turns an OSError on ``path`` into one clear line."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            reasons = {
-                errno.ENOSPC: "the disk is full; free some space",
-                errno.EACCES: "no write permission; choose another folder or mend its rights",
-                errno.EROFS: "the file system is read-only; choose another folder",
-            }
-            reason = reasons.get(error.errno or 0, error.strerror or str(error))
-            raise OutputError(f"{self._path}: cannot be written: {reason}") from error
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write the whole file or nothing: a temporary name in the same folder, then a rename.
-
-    Raises:
-        OutputError: permission, full disk.
-    """
-    with output_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
 
 
 # --------------------------------------------------------------------------------------- reading

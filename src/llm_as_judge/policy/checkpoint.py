@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.monitoring.runlog import output_errors, write_text
+from llm_as_judge.files import output_errors, write_text
 
 if TYPE_CHECKING:  # finding a checkpoint must not wait for torch
     import torch

@@ -1,0 +1,75 @@
+"""Files are written whole or not at all, and what goes wrong with them is said in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from llm_as_judge.errors import OutputError
+
+__all__ = ["output_errors", "write_atomically", "write_text"]
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full; free some space",
+    errno.EACCES: "no write permission; choose another folder or mend its rights",
+    errno.EROFS: "the file system is read-only; choose another folder",
+    errno.EISDIR: "it is a folder; name a file",
+}
+
+
+@contextlib.contextmanager
+def output_errors(path: Path) -> Iterator[None]:
+    """Turns an ``OSError`` of the block into one clear line about ``path``.
+
+    Raises:
+        OutputError: the folder cannot be written, or the disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+        raise OutputError(f"{path}: cannot be written: {reason}") from error
+
+
+@contextlib.contextmanager
+def write_atomically(path: Path) -> Iterator[IO[bytes]]:
+    """A binary stream that becomes ``path`` when the block ends well, and nothing otherwise.
+
+    The folder is made; a temporary name beside ``path`` takes the bytes, which are on the disk
+    before the rename. A device or a pipe is written to as it is: a rename would replace it.
+
+    Raises:
+        OutputError: the folder cannot be written, or the disk is full.
+    """
+    with output_errors(path):
+        if path.exists() and not path.is_file():
+            with path.open("wb") as stream:
+                yield stream
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb", buffering=1 << 20) as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes ``text`` as UTF-8, the whole file or nothing.
+
+    Raises:
+        OutputError: the folder cannot be written, or the disk is full.
+    """
+    with write_atomically(path) as stream:
+        stream.write(text.encode())

@@ -1,0 +1,93 @@
+"""Files are whole or not there, and what goes wrong with them is one line."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge.errors import OutputError
+from llm_as_judge.files import output_errors, write_atomically, write_text
+
+
+def test_a_file_is_written_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "file.txt"
+    write_text(path, "one")
+    write_text(path, "zwölf\n")
+    assert path.read_text(encoding="utf-8") == "zwölf\n"
+    assert [entry.name for entry in path.parent.iterdir()] == ["file.txt"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_temporary_one(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    write_text(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_text(path, "new \ud800")
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file.txt"]
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EACCES, "no write permission"),
+        (errno.EROFS, "read-only"),
+        (errno.EIO, os.strerror(errno.EIO)),
+    ],
+)
+def test_a_full_disk_and_a_locked_folder_are_told_apart(number: int, said: str) -> None:
+    with pytest.raises(OutputError, match=said), output_errors(Path("x")):
+        raise OSError(number, os.strerror(number))
+
+
+def test_other_errors_pass_through_untouched() -> None:
+    with pytest.raises(KeyError), output_errors(Path("x")):
+        raise KeyError("other")
+
+
+def test_a_stream_that_breaks_off_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file.bin"
+    write_text(path, "old")
+    with pytest.raises(OutputError, match=r"file\.bin: cannot be written: the disk is full"):
+        fill_the_disk(path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file.bin"]
+
+
+def fill_the_disk(path: Path) -> None:
+    with write_atomically(path) as stream:
+        stream.write(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_nothing_is_seen_of_a_file_before_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file.bin"
+    with write_atomically(path) as stream:
+        stream.write(b"half")
+        stream.flush()
+        assert not path.exists()
+    assert path.read_bytes() == b"half"
+
+
+def test_a_folder_and_a_path_through_a_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="it is a folder"):
+        write_text(tmp_path, "x")
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_text(tmp_path / "file" / "deeper", "x")
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(pipe, "rows")
+        assert os.read(reader, 10) == b"rows"
+        assert pipe.is_fifo()
+    finally:
+        os.close(reader)

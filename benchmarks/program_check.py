@@ -2,6 +2,7 @@
 
     python benchmarks/program_check.py           speed, and the verdicts over the corpus
     python benchmarks/program_check.py --run     the same, each program run in the sandbox too
+    python benchmarks/program_check.py --mutants 1000    and with random changes to them
 
 Speed: one program of 60 lines, parsed, checked and hashed; the anchor is what Python itself takes
 to parse and compile the same text in the same run. Errors: over tests/workflow/corpus.
@@ -25,6 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "workflow"))
 
 from program_corpus import corpus, promised_death, runs_of
+from program_mutants import mutants
 
 from llm_as_judge.operators import registry
 from llm_as_judge.sandbox import open_sandbox
@@ -116,6 +118,27 @@ def report_speed() -> None:
     print(f"ratio {p50 / anchor:.1f}")
 
 
+async def report_mutants(count: int, seed: int) -> None:
+    """Of programs that nobody wrote: how many are accepted and then die of a promised cause."""
+    sandbox = await open_sandbox("auto", list(registry()))
+    accepted, died = 0, []
+    try:
+        for entry, text in mutants(seed, count, changes=1):
+            program = parse_program(text, entry.domain, entry.form)
+            if not program.runnable:
+                continue
+            accepted += 1
+            runs = await runs_of(program, entry.domain, sandbox)
+            if causes := {r.error for r in runs.values() if promised_death(r)}:
+                died.append(f"--- {entry.name}: {sorted(causes)[0]}\n{text}")
+    finally:
+        await sandbox.aclose()
+    print(
+        f"{count} mutants (seed {seed}), {accepted} accepted or repaired, {len(died)} of them died"
+    )
+    print("\n".join(died))
+
+
 async def report_errors(run: bool) -> None:
     entries = [(entry, entry.parse()) for entry in corpus()]
     valid = [(e, p) for e, p in entries if e.valid]
@@ -142,9 +165,13 @@ async def report_errors(run: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", action="store_true", help="run every accepted program too")
+    parser.add_argument("--mutants", type=int, default=0, help="changed programs to check and run")
+    parser.add_argument("--seed", type=int, default=0, help="of the changes")
     arguments = parser.parse_args()
     report_speed()
     asyncio.run(report_errors(arguments.run))
+    if arguments.mutants:
+        asyncio.run(report_mutants(arguments.mutants, arguments.seed))
 
 
 if __name__ == "__main__":

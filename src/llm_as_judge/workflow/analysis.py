@@ -12,7 +12,8 @@ from llm_as_judge.operators import Registry
 from llm_as_judge.types import Domain
 from llm_as_judge.workflow.findings import Finding, Repair
 from llm_as_judge.workflow.frames import Frame, State
-from llm_as_judge.workflow.values import NO_CONSTANT, RECOVERED, Value, join
+from llm_as_judge.workflow.repairs import await_call
+from llm_as_judge.workflow.values import NO_CONSTANT, RECOVERED, SPARE, Value, is_written, join
 
 __all__ = ["Analysis", "CheckOptions", "TooComplexError", "nearest"]
 
@@ -130,6 +131,8 @@ class Analysis(ABC):
         owner = frame.owner(name) or self.module
         if owner.state is None:
             return
+        if frame.handlers and is_written(value):
+            value = value.labelled(frozenset({SPARE}))
         owner.state.variables[name] = value
         owner.state.unsure.discard(name)
         key = (id(owner.function), name)
@@ -149,10 +152,11 @@ class Analysis(ABC):
             return
         old = state.variables[name]
         element: Value | None = Value(labels=added.labels, calls=added.calls)
-        if root is whole:
+        if root is whole and old.kind != "any":  # of an object, its methods give what they like
             element = added if old.element is None else join(old.element, added)
         state.variables[name] = replace(
             old,
+            shortest=0 if old.kind == "dict" else old.shortest,
             kind="any" if old.kind == "none" else old.kind,
             labels=old.labels | added.labels,
             element=element,
@@ -189,31 +193,3 @@ class Analysis(ABC):
 
 def _is_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
-
-
-def innermost_call(node: ast.expr) -> ast.expr:
-    """``f()`` of ``f()["a"].b``, also where it is awaited already; ``node`` itself otherwise."""
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        node = node.value
-    return node.value if isinstance(node, ast.Await) else node
-
-
-def await_call(call: ast.Call) -> Repair:
-    def apply(tree: ast.Module) -> None:
-        class Wrap(ast.NodeTransformer):
-            def visit_Await(self, node: ast.Await) -> ast.AST:
-                if node.value is call:
-                    return node
-                self.generic_visit(node)
-                # `await f()["key"]` awaits the item: the await belongs to the call inside.
-                return node.value if innermost_call(node.value) is call else node
-
-            def visit_Call(self, node: ast.Call) -> ast.AST:
-                self.generic_visit(node)
-                if node is not call:
-                    return node
-                return ast.copy_location(ast.Await(value=node), node)
-
-        Wrap().visit(tree)
-
-    return Repair("await", apply)

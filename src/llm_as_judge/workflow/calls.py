@@ -7,14 +7,18 @@ import ast
 from llm_as_judge.operators import OperatorEntry
 from llm_as_judge.workflow.analysis import nearest
 from llm_as_judge.workflow.containers import Given
-from llm_as_judge.workflow.findings import Repair
 from llm_as_judge.workflow.frames import Frame
 from llm_as_judge.workflow.plain_calls import PlainCalls
-from llm_as_judge.workflow.values import ANSWER, ANY, LOOSE, PROBLEM, RECOVERED, Value
+from llm_as_judge.workflow.repairs import give_model
+from llm_as_judge.workflow.values import ANSWER, ANY, LOOSE, MAYBE, PROBLEM, RECOVERED, Value
 
 __all__ = ["Calls"]
 
-_NOT_CALLABLE = frozenset({"result", "text", "pending", "list", "number", "dict", "none", "module"})
+_NOT_CALLABLE = frozenset(
+    {"result", "text", "pending", "list", "number", "dict", "none", "module", "operators", "self"}
+)
+_NO_DATA = frozenset({"function", "class", "module", "operators", "llm", "self"})
+"""What cannot be sent to an operator."""
 _FOLLOWED_BY_NAME = ("self", "operators", "module", "llm", "class")
 
 
@@ -76,7 +80,7 @@ class Calls(PlainCalls):
             self.operators.setdefault(entry.name)
             self._check_arguments(entry, given)
         self.spend(max(entry.worst_case_calls for entry in entries), frame)
-        from_problem = bool(given.labels & {PROBLEM, ANSWER})
+        from_problem = bool(given.labels & {PROBLEM, ANSWER, MAYBE})
         label = frozenset({ANSWER if from_problem else LOOSE})
         result = Value("result", labels=label, names=target.names)
         return self.pending(given.node, entries[0].call_name, result)
@@ -114,27 +118,28 @@ class Calls(PlainCalls):
             self._check_origin(value, where, given.node)
 
     def _fits_text(self, value: Value, where: str, node: ast.Call) -> bool:
-        if value.kind in ("result", "list", "dict"):
+        if value.kind in ("result", "list", "dict") or value.kind in _NO_DATA:
             self.report("W207", node, f"{where} is a {_called(value)}, not a text")
             return False
         return True
 
     def _fits_texts(self, value: Value, where: str, node: ast.Call) -> bool:
-        if value.kind in ("result", "text", "number", "none", "dict"):
+        if value.kind in ("result", "text", "number", "none", "dict") or value.kind in _NO_DATA:
             self.report("W207", node, f"{where} is a {_called(value)}, not a list of texts")
             return False
         element = value.element
         if element is not None and element.kind == "pending":
             self.report_unawaited(value, f" in {where}")
-        elif element is not None and element.kind in ("result", "list", "dict"):
-            self.report("W207", node, f"{where} holds a {_called(element)}, not texts")
-            return False
+        for item in value.items or (() if element is None else (element,)):
+            if item.kind in ("result", "list", "dict", "operator") or item.kind in _NO_DATA:
+                self.report("W207", node, f"{where} holds a {_called(item)}, not texts")
+                return False
         return True
 
     def _check_origin(self, value: Value, where: str, node: ast.Call) -> None:
         if value.kind == "list" and value.longest == 0:
             self.report("W401", node, f"{where} is an empty list")
-        elif ANSWER not in value.labels:
+        elif not value.labels & {ANSWER, MAYBE}:
             self.report("W401", node, where)
         elif value.kind == "list" and value.foreign:
             self.report("W402", node, where)
@@ -235,10 +240,3 @@ def is_static(node: ast.AST | None) -> bool:
 
 def _called(value: Value) -> str:
     return {"result": "whole result", "none": "None"}.get(value.kind, value.kind)
-
-
-def give_model(node: ast.Call) -> Repair:
-    def apply(tree: ast.Module) -> None:
-        node.args.insert(0, ast.parse("self.llm", mode="eval").body)
-
-    return Repair("operator_model", apply)

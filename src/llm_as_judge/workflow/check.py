@@ -16,10 +16,11 @@ from llm_as_judge.workflow.analysis import CheckOptions, TooComplexError
 from llm_as_judge.workflow.findings import Finding, Repair
 from llm_as_judge.workflow.frames import Frame, Return, State, join_states, local_names
 from llm_as_judge.workflow.given import drop_given_import, given_imports
+from llm_as_judge.workflow.repairs import return_pair
 from llm_as_judge.workflow.statements import Statements
-from llm_as_judge.workflow.values import ANSWER, ANY, LOOSE, PROBLEM, Value
+from llm_as_judge.workflow.values import ANSWER, ANY, LOOSE, MAYBE, PROBLEM, Value
 
-__all__ = ["Checked", "check", "pair_up"]
+__all__ = ["Checked", "check"]
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _TOP_LEVEL = (
@@ -204,9 +205,11 @@ class _Checker(Statements):
             if argument.arg not in known and default is None:
                 wrong = f"`{argument.arg}` is not given"
             self.assign(argument.arg, known.get(argument.arg, ANY), frame)
-        for rest in (arguments.vararg, arguments.kwarg):
-            if rest is not None:
-                self.assign(rest.arg, ANY, frame)
+        if arguments.vararg is not None:
+            self.assign(arguments.vararg.arg, Value("list", items=(), longest=0), frame)
+        if arguments.kwarg is not None:
+            rest = Value("dict", labels=frozenset({PROBLEM}), element=unknown)
+            self.assign(arguments.kwarg.arg, rest, frame)
         return wrong
 
     # ------------------------------------------------------------------------------- the answer
@@ -251,7 +254,8 @@ class _Checker(Statements):
             self.report("W501", node, "None is returned")
         elif ANSWER not in answer.labels and not (returned.in_handler and answered):
             # A constant in a handler is what an error leaves; elsewhere it is no answer.
-            self.report("W404" if LOOSE in answer.labels else "W403", node)
+            code = "W405" if MAYBE in answer.labels else "W403"
+            self.report("W404" if LOOSE in answer.labels else code, node)
 
     def _check_all_awaited(self) -> None:
         self.report_unawaited(Value("pending", calls=frozenset(self.created_calls)))
@@ -286,13 +290,3 @@ def _is_main_guard(test: ast.expr) -> bool:
         "__name__ == '__main__'",
         "'__main__' == __name__",
     )
-
-
-def pair_up(node: ast.Return) -> None:
-    """``return answer`` -> ``return (answer, 0.0)``."""
-    answer = node.value or ast.Constant(None)
-    node.value = ast.copy_location(ast.Tuple([answer, ast.Constant(0.0)], ast.Load()), node)
-
-
-def return_pair(node: ast.Return) -> Repair:
-    return Repair("return_tuple", lambda tree: pair_up(node))

@@ -5,9 +5,21 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
-from llm_as_judge.workflow.expressions import RESULT_METHODS, SET, Expressions, is_foreign
+from llm_as_judge.workflow.expressions import SET, Expressions
 from llm_as_judge.workflow.frames import Frame
-from llm_as_judge.workflow.values import ANY, NO_CONSTANT, NONE, RECOVERED, Value, join, joined
+from llm_as_judge.workflow.names import RESULT_METHODS
+from llm_as_judge.workflow.sequences import is_foreign, with_item, with_items
+from llm_as_judge.workflow.values import (
+    ANSWER,
+    ANY,
+    MAYBE,
+    NONE,
+    RECOVERED,
+    Value,
+    either,
+    join,
+    joined,
+)
 from llm_as_judge.workflow.vocabulary import KNOWN_ATTRIBUTES, MUTATING_METHODS, TEXT_METHODS
 
 __all__ = ["Containers", "Given"]
@@ -79,13 +91,14 @@ class Containers(Expressions):
 
     def _element(self, node: Comprehension, inner: Frame) -> Value:
         if isinstance(node, ast.DictComp):
-            self.plain(self.value(node.key, inner))
+            self.key(self.value(node.key, inner), node)
             return self.value(node.value, inner)
         if isinstance(node, ast.GeneratorExp) and any(
             isinstance(part, ast.Await) for part in ast.walk(node.elt)
         ):
             self.report("W305", node, "a generator with await; make a list: [await ...]")
-        return self.value(node.elt, inner)
+        value = self.value(node.elt, inner)
+        return self.key(value, node) if isinstance(node, ast.SetComp) else value
 
     def multiply(self, before: int, times: int | None, frame: Frame, node: ast.AST) -> None:
         """Model calls since ``before`` happen ``times`` times; unbounded is a finding."""
@@ -122,7 +135,7 @@ class Containers(Expressions):
                 self.mutate(target.value, value, frame)
         elif isinstance(target, ast.Subscript):
             self.plain(self.value(target.value, frame))
-            key = self.plain(self.value(target.slice, frame))
+            key = self.key(self.value(target.slice, frame), target)
             stored = self.stored(target.value, frame)
             if stored is not None and stored.kind in ("text", "number"):
                 self.report("W304", target, f"items of a {stored.kind} cannot be assigned")
@@ -154,6 +167,19 @@ class Containers(Expressions):
         elif stored is None or stored.kind != "result":
             self.mutate(target.value, value, frame)
 
+    def no_whole_results(self, given: Given, where: str) -> None:
+        """Notes arguments, or items of them, that are whole results where texts are wanted."""
+        for value in given.every:
+            element = value.element if value.kind == "list" else None
+            if "result" in (value.kind, element.kind if element is not None else ""):
+                self.report("W208", given.node, f"a whole result in {where}, read one of its keys")
+
+    def shrink(self, container: ast.expr, base: Value, frame: Frame) -> None:
+        """An item is taken out of ``container``, which held ``base``."""
+        if base.kind in ("list", "dict"):
+            shorter = replace(base, shortest=max(0, base.shortest - 1), items=None, mapping=None)
+            self.store(container, shorter, frame)
+
     # --------------------------------------------------------------------------------- methods
     def method_call(
         self, base: Value, function: ast.Attribute, given: Given, frame: Frame
@@ -171,10 +197,12 @@ class Containers(Expressions):
         if base.kind == "list":
             return self._list_method(base, function, given, frame)
         if base.kind == "dict" and name in ("get", "values", "items", "keys", "pop"):
-            return self._dict_method(base, name, given)
+            return self._dict_method(base, function, given, frame)
         if name == "create_task":
             return given.first
         arguments = [self._argument(value, base, frame, given.node) for value in given.every]
+        if name == "join":
+            self.no_whole_results(given, "join")
         labels = base.labels.union(*(value.labels for value in arguments))
         if name in MUTATING_METHODS and base.kind != "text":
             self.mutate(function.value, joined(arguments) or ANY, frame)
@@ -195,18 +223,27 @@ class Containers(Expressions):
             return self.read_key(base, given.first, given.node)
         return Value("any", labels=base.labels | given.labels)
 
-    def _dict_method(self, base: Value, name: str, given: Given) -> Value:
-        element = base.element or ANY
+    def _dict_method(
+        self, base: Value, function: ast.Attribute, given: Given, frame: Frame
+    ) -> Value:
+        element, name = base.element or ANY, function.attr
         if name in ("get", "pop"):
-            key = given.first.constant
+            key = self.key(given.first, given.node).constant
+            if name == "pop":
+                self.shrink(function.value, base, frame)
             found = (base.mapping or {}).get(key) if isinstance(key, str) else None
-            return (found or element).labelled(base.labels)
+            value = found or element
+            if found is None and len(given.positional) > 1:
+                value = either(value, given.positional[1])
+            origin = base.labels - {ANSWER} if MAYBE in value.labels else base.labels
+            return value.labelled(origin | given.first.labels)
         key_value = Value("text", base.labels)
         shown = {"values": element, "keys": key_value}.get(
             name, Value("list", element.labels, items=(key_value, element), element=element)
         )
         return Value(
-            "list", base.labels, element=shown, longest=base.longest, calls=base.calls,
+            "list", base.labels, element=shown, calls=base.calls,
+            shortest=base.shortest, longest=base.longest,
             foreign=any(is_foreign(v) for v in (base.mapping or {}).values()),
         )  # fmt: skip
 
@@ -223,17 +260,18 @@ class Containers(Expressions):
         name = function.attr
         if name in ("append", "add", "insert", "appendleft"):
             added = given.positional[-1] if given.positional else ANY
-            self._put(function.value, _with_item(base, added), added, frame)
+            if base.names & SET:
+                self.key(added, given.node)
+            self._put(function.value, with_item(base, added), added, frame)
             return NONE
         if name in ("extend", "update", "extendleft"):
-            self._put(function.value, _with_items(base, given.first), given.first, frame)
+            self._put(function.value, with_items(base, given.first), given.first, frame)
             return NONE
         for value in given.every:
             if value.kind == "function":
                 self.call_each(value, base.element, base.longest, frame, given.node)
         if name in ("pop", "popleft"):
-            shorter = replace(base, shortest=max(0, base.shortest - 1), items=None)
-            self.store(function.value, shorter, frame)
+            self.shrink(function.value, base, frame)
             return self.item_of(base)
         if name in ("sort", "reverse", "clear", "remove", "discard"):
             self.store(function.value, replace(base, items=None, shortest=0), frame)
@@ -247,31 +285,3 @@ class Containers(Expressions):
 def _targets(node: Comprehension) -> frozenset[str]:
     targets = (part for generator in node.generators for part in ast.walk(generator.target))
     return frozenset(part.id for part in targets if isinstance(part, ast.Name))
-
-
-def _with_item(base: Value, added: Value) -> Value:
-    return replace(
-        base,
-        labels=base.labels | added.labels,
-        element=added if base.element is None else join(base.element, added),
-        items=None if base.items is None else (*base.items, added),
-        shortest=base.shortest + 1,
-        longest=None if base.longest is None else base.longest + 1,
-        foreign=base.foreign or is_foreign(added),
-        calls=base.calls | added.calls,
-        constant=NO_CONSTANT,
-    )
-
-
-def _with_items(base: Value, added: Value) -> Value:
-    known = base.longest is not None and added.longest is not None
-    return replace(
-        base,
-        labels=base.labels | added.labels,
-        element=joined(v for v in (base.element, added.element) if v is not None),
-        items=None,
-        shortest=base.shortest + added.shortest,
-        longest=(base.longest or 0) + (added.longest or 0) if known else None,
-        foreign=base.foreign or added.foreign,
-        calls=base.calls | added.calls,
-    )

@@ -65,6 +65,10 @@ RULES: dict[str, Rule] = {
     ),
     "W304": Rule("there is no such attribute", "set it in __init__, or correct its name"),
     "W305": Rule("await is used where it does not work", "await in a plain statement of __call__"),
+    "W306": Rule(
+        "this value has no items, or cannot be a key",
+        "read items of lists, dicts and results; use texts and numbers as keys",
+    ),
     "W401": Rule(
         "the argument holds nothing that an operator produced",
         "give the result of an earlier operator call",
@@ -77,6 +81,10 @@ RULES: dict[str, Rule] = {
     ),
     "W404": Rule(
         "the returned answer does not depend on the problem", "give `problem` to the operators"
+    ),
+    "W405": Rule(
+        "on some path the program wrote the returned answer itself",
+        'return an operator\'s `result["key"]` on every path, or `""` where there is none',
     ),
     "W501": Rule("a path ends without an answer", "end every path with `return answer, 0.0`"),
     "W502": Rule("the answer is returned alone", "write `return answer, 0.0` (repaired)"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from llm_as_judge.operators.syntax import children
-from llm_as_judge.workflow.values import Value, join
+from llm_as_judge.workflow.values import Value, either
 
 __all__ = ["Frame", "State", "join_states", "local_names"]
 
@@ -41,7 +41,7 @@ def _join(a: State, b: State) -> State:
     unsure = a.unsure | b.unsure
     for name, value in b.variables.items():
         mine = variables.get(name)
-        variables[name] = value if mine is None else join(mine, value)
+        variables[name] = value if mine is None else either(mine, value)
         if mine is None:
             unsure.add(name)
     unsure.update(name for name in a.variables if name not in b.variables)

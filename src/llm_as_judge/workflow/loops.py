@@ -83,8 +83,7 @@ class Loops(PlainCalls):
         end, breaks = self._round(node, frame, before.copy(), enter)
         growth = _growth(before, [end, *breaks])
         if end is not None and rounds.most != 1:
-            again = join_states([before, end])
-            assert again is not None
+            again = end.copy()
             _stretch(again, before, growth, rounds.most)
             again.cost = before.cost
             end_again, breaks_again = self._round(node, frame, again, enter)

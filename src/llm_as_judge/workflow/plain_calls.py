@@ -35,12 +35,13 @@ _NUMBERS = frozenset(
         "id",
         "ord",
         "pow",
-        "divmod",
         "callable",
         "hasattr",
         "complex",
     }
 )
+_OF_TEXTS = frozenset({"int", "float", "abs", "round", "ord", "complex"})
+"""Take a text or a number, never a whole result."""
 _TEXTS = frozenset({"str", "repr", "format", "chr", "ascii", "hex", "bin", "oct"})
 
 
@@ -80,6 +81,12 @@ class PlainCalls(Containers):
             return self._mapped(name, given, frame)
         values = [self._followed(value, given, frame) for value in given.every]
         labels = frozenset[str]().union(*(value.labels for value in values))
+        if name == "sum" and len(given.positional) > 1:
+            return Value(labels=labels)  # of lists: sum(lists, [])
+        if name in _OF_TEXTS:
+            self.no_whole_results(given, name)
+        if name in ("set", "frozenset"):
+            self.key(self.item_of(given.first), given.node)
         if name == "len":
             return _length(given.first, labels)
         if name in _NUMBERS:
@@ -140,6 +147,8 @@ class PlainCalls(Containers):
             return _outcome(given.first)
         followed = [self._followed(value, given, frame) for value in given.every]
         labels = frozenset[str]().union(*(value.labels for value in followed))
+        if name.startswith(("re.", "math.", "statistics.")):
+            self.no_whole_results(given, name)
         if name in ("itertools.count", "itertools.cycle"):
             return Value("list", labels, element=given.first.element, endless=True, shortest=1)
         if name == "itertools.repeat":
@@ -184,7 +193,7 @@ class PlainCalls(Containers):
     def gathered(self, given: Given) -> Value:
         """``asyncio.gather(a, b)``, ``asyncio.gather(*calls)``."""
         self.mark_awaited(Value(calls=given.calls))
-        if given.unknown:
+        if given.unknown and given.positional:
             (*known, rest) = given.positional
             element = joined(_outcome(v) for v in [*known, rest.element or ANY])
             extra = len(known)

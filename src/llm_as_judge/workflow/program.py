@@ -12,9 +12,10 @@ from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Diagnostic, Domain, Program
 from llm_as_judge.workflow.analysis import CheckOptions
 from llm_as_judge.workflow.canonical import canonical_hash, text_hash
-from llm_as_judge.workflow.check import Checked, check, pair_up
+from llm_as_judge.workflow.check import Checked, check
 from llm_as_judge.workflow.findings import Finding
 from llm_as_judge.workflow.given import wrap_body
+from llm_as_judge.workflow.repairs import pair_up
 
 __all__ = ["ProgramForm", "extract", "parse_program"]
 

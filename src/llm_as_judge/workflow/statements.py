@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Sequence
 
 from llm_as_judge.workflow.calls import Calls, is_static
 from llm_as_judge.workflow.findings import Repair
 from llm_as_judge.workflow.frames import Frame, Return, State, join_states, local_names
 from llm_as_judge.workflow.loops import Loops
-from llm_as_judge.workflow.values import ANY, NO_CONSTANT, NONE, RECOVERED, Value, join, joined
+from llm_as_judge.workflow.values import (
+    ANY,
+    NO_CONSTANT,
+    NONE,
+    RECOVERED,
+    SPARE,
+    Value,
+    either,
+    is_written,
+    join,
+    joined,
+)
 from llm_as_judge.workflow.vocabulary import ALLOWED_MODULES
 
 __all__ = ["Statements"]
@@ -65,6 +77,9 @@ class Statements(Loops, Calls):
             if isinstance(target, ast.Name) and frame.state is not None:
                 self.value(ast.copy_location(ast.Name(target.id, ast.Load()), target), frame)
                 frame.state.variables.pop(target.id, None)
+            elif isinstance(target, ast.Subscript):
+                self.plain(self.value(target.slice, frame))
+                self.shrink(target.value, self.plain(self.value(target.value, frame)), frame)
 
     # --------------------------------------------------------------------------------- branches
     def branch(self, node: ast.If, frame: Frame) -> None:
@@ -107,7 +122,7 @@ class Statements(Loops, Calls):
         frame.snapshots.pop()
         self.follow(node.orelse, frame)
         ends = [frame.state]
-        entry = join_states(snapshots)
+        entry = join_states(_spared(state) for state in snapshots)
         for handler in node.handlers:
             frame.state = entry.copy() if entry is not None else None
             if handler.type is not None:
@@ -283,13 +298,16 @@ class Statements(Loops, Calls):
         if arguments.vararg is not None:
             rest = positional[len(names) :]
             labels = frozenset[str]().union(*(v.labels for v in rest))
-            values[arguments.vararg.arg] = Value("list", labels, element=joined(rest))
+            length = len(rest)
+            values[arguments.vararg.arg] = Value(
+                "list", labels, element=joined(rest), shortest=length, longest=length
+            )
         values |= named
         for name in self.locals_of(node):
             if name not in values and name in defaults:
                 values[name] = self.value(defaults[name], function.frame or self.module)
         for name in (*names, *(a.arg for a in arguments.kwonlyargs)):
-            values.setdefault(name, ANY)
+            values.setdefault(name, RECOVERED)  # missing: a finding of its own
         if arguments.kwarg is not None:
             values.setdefault(arguments.kwarg.arg, Value("dict"))
         for name, value in values.items():
@@ -347,9 +365,22 @@ def _nothing(tree: ast.Module) -> None:
     """The tree was changed when the finding was made, so that the rest could be followed."""
 
 
+def _spared(entry: State) -> State:
+    """The state in which a handler may begin: what a variable holds is what the error left."""
+    state = entry.copy()
+    for name, value in state.variables.items():
+        if is_written(value):
+            state.variables[name] = value.labelled(frozenset({SPARE}))
+    return state
+
+
 def _function_value(node: ast.AST, inner: Frame) -> Value:
     if inner.yields:
         element = joined(inner.yields) or ANY
         return Value("list", element.labels, element=element, calls=element.calls)
-    value = joined(r.value for r in inner.returns) or NONE
+    values = [
+        r.value.labelled(frozenset({SPARE})) if r.in_handler and is_written(r.value) else r.value
+        for r in inner.returns
+    ]
+    value = functools.reduce(either, values) if values else NONE
     return join(value, NONE) if inner.state is not None and inner.returns else value

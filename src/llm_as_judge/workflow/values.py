@@ -15,11 +15,15 @@ __all__ = [
     "ANSWER",
     "ANY",
     "LOOSE",
+    "MAYBE",
     "NONE",
     "NO_CONSTANT",
     "PROBLEM",
     "RECOVERED",
+    "SPARE",
     "Value",
+    "either",
+    "is_written",
     "join",
     "joined",
 ]
@@ -35,6 +39,11 @@ ANSWER = "answer"
 """Label: made from the result of an operator that was given the problem."""
 LOOSE = "loose"
 """Label: made from the result of an operator that was not."""
+MAYBE = "maybe"
+"""Label: an answer on one path, something that the program wrote itself on another."""
+SPARE = "spare"
+"""Label: nothing, or what an error leaves: written in an ``except`` block or kept through it."""
+_ORIGINS = frozenset({ANSWER, LOOSE, MAYBE, SPARE})
 
 NO_CONSTANT = object()
 MAX_WEIGHT = 400
@@ -131,6 +140,36 @@ def join(a: Value, b: Value) -> Value:
         frame=a.frame,
         mapping=_joined_mapping(a, b),
     )
+
+
+def is_written(value: Value) -> bool:
+    """A text or number of the program's own, and not an empty one: no operator had a part in it."""
+    if value.labels & _ORIGINS:
+        return False
+    if value.kind == "dict":
+        return any(is_written(item) for item in (value.mapping or {}).values())
+    if value.constant is not NO_CONSTANT:
+        return bool(value.constant.strip() if isinstance(value.constant, str) else value.constant)
+    return value.kind in ("text", "number", "any")
+
+
+def either(a: Value, b: Value) -> Value:
+    """:func:`join` where two paths meet: an answer on one of them alone is no answer for sure.
+
+    Nothing (an empty text, 0, None) and what an ``except`` block leaves do not spoil it.
+    """
+    value = join(a, b)
+    spare = all(SPARE in v.labels or _is_empty(v) for v in (a, b))
+    labels = value.labels | {SPARE} if spare else value.labels - {SPARE}
+    if ANSWER in labels and (is_written(a) or is_written(b)):
+        labels = labels - {ANSWER} | {MAYBE}
+    elif MAYBE in labels:
+        labels -= {ANSWER}
+    return value if labels == value.labels else replace(value, labels=labels)
+
+
+def _is_empty(value: Value) -> bool:
+    return value.constant is not NO_CONSTANT and not value.constant
 
 
 def _same_constant(a: object, b: object) -> bool:

@@ -28,6 +28,7 @@ from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.operators.rehearsal import rehearsed_reply
 from llm_as_judge.types import ChatModel, Problem
+from llm_as_judge.types import Limits as RunLimits
 
 FREE = Price(0.0, 0.0)
 """Our own processor: the price is known, and nothing."""
@@ -184,6 +185,11 @@ def operator_settings(config: Config) -> OperatorSettings:
         vote_temperature=executor.vote_temperature,
         top_p=next(value for value in masses if value is not None),
         seed=config.training.seed,
+        code_limits=RunLimits(
+            wall_s=config.workflow.code_timeout_s,
+            cpu_s=config.workflow.code_cpu_s,
+            memory_bytes=config.workflow.memory_mb * 2**20,
+        ),
     )
 
 

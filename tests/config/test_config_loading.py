@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from llm_as_judge.config import (
+    DATASETS,
+    EXTRA_DATASETS,
     FLAT_KEYS,
     PRESETS,
     Config,
@@ -18,6 +20,7 @@ from llm_as_judge.config import (
     load_models,
 )
 from llm_as_judge.config.tree import TrainingConfig
+from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.errors import ConfigError
 
 PROFILES = ("training", "embedded", "smoke")
@@ -387,3 +390,13 @@ def test_a_written_configuration_is_read_back_unchanged(tmp_path: Path) -> None:
 def test_an_unknown_preset_names_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"training\.preset: found 'ppo'.*dr_grpo"):
         load_config(overrides=["training.preset=ppo"])
+
+
+def test_every_data_set_of_the_catalogue_can_be_chosen_and_no_other() -> None:
+    assert set(CATALOG) == {*DATASETS, *EXTRA_DATASETS}
+    chosen = load_config(overrides=["data.sets=[mbpp_full, reasoning_gym]"]).data.sets
+    assert chosen == ("mbpp_full", "reasoning_gym")
+    with pytest.raises(ConfigError, match=r"no data set 'gms8k'; did you mean 'gsm8k'\?"):
+        load_config(overrides=["data.sets=[gms8k]"])
+    with pytest.raises(ConfigError, match=r"known: gsm8k, .*reasoning_gym"):
+        load_config(overrides=["data.sets=[x]"])

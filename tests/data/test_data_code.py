@@ -59,17 +59,18 @@ def test_humaneval_setup_is_a_module_with_the_helpers() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "reason"),
     [
-        {"entry_point": "thrice"},
-        {"prompt": "def twice(:"},
-        {"prompt": "def twice():\n    '\0'"},
-        {"test": "assert True"},
-        {"test": 3},
+        ({"entry_point": "thrice"}, "does not define the entry point 'thrice'"),
+        ({"prompt": "def twice(:"}, "'prompt' is not Python"),
+        ({"prompt": "def twice():\n    '\0'"}, "NUL"),
+        ({"test": "assert True"}, "does not define check"),
+        ({"test": 3}, "'test'"),
     ],
+    ids=["other function", "no Python", "NUL", "a test that no solution can fail", "no text"],
 )
-def test_humaneval_refuses_what_cannot_be_graded(changes: dict[str, Any]) -> None:
-    with pytest.raises(RowError):
+def test_humaneval_refuses_what_cannot_be_graded(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(RowError, match=reason):
         humaneval(row(humaneval_record(**changes)), "all")
 
 

@@ -130,6 +130,8 @@ def test_without_a_hub_the_sample_is_used_and_said(tmp_path: Path, allow_hub: bo
         progress=lambda *step: seen.append(step),
     )
     assert manifest.origins == ("sample", "package")
+    why = "no route" if allow_hub else "--offline"
+    assert manifest.entries[0].where == f"built-in sample ({why})"
     large = {e.dataset for e in manifest.entries if e.rows >= 40}
     assert large == {"gsm8k", "math", "squad2", "hotpotqa", "mbpp"}
     assert seen[0] == ("gsm8k", 0, 6)
@@ -236,6 +238,22 @@ def test_newest_revision_is_resolved_and_missing_sets_are_refused(
         assert hub._newest("openai/gsm8k") == "abc123"
         with pytest.raises(DataError, match="404"):
             hub.fetch(HubRecord("no/such", ("default",), ("train",)), None, io.BytesIO())
+        server.shutdown()
+
+
+class RefusingServer(RevisionServer):
+    def do_HEAD(self) -> None:
+        self.send_response(503)
+        self.end_headers()
+
+
+def test_a_service_that_is_down_is_no_hub(
+    tmp_path: Path, environment: Callable[[str, str], None]
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), RefusingServer) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        environment("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
+        assert DatasetsHub(tmp_path).unreachable().endswith("answered 503")
         server.shutdown()
 
 

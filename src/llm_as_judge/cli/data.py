@@ -79,6 +79,14 @@ def download(
             f"{entry.dataset:14} {entry.rows:7} rows  {entry.origin}  {entry.licence}",
             highlight=False,
         )
+    if sample := next((e for e in manifest.entries if e.origin == "sample"), None):
+        console.print(
+            f"{sample.where}: rows written for this project, to try things out. The real sets: "
+            "download where the hub can be reached, or --source DIR with upstream files.",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def process(

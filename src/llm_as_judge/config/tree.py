@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from llm_as_judge.config.presets import Preset
 from llm_as_judge.config.reading import Number, Section
 
 DATASETS = ("gsm8k", "math", "squad2", "hotpotqa", "humaneval", "mbpp")
-EXTRA_DATASETS = ("commonsenseqa", "mmlu")
+EXTRA_DATASETS = ("commonsenseqa", "mmlu", "mbpp_full", "reasoning_gym")
+"""Off by default; ``data.sets`` takes them in."""
 
 
 class PolicyConfig(Section):
@@ -152,6 +154,10 @@ class WorkflowConfig(Section):
     timeout_s: Number = Field(180.0, gt=0, description="Wall time of one run.")
     cpu_s: Number = Field(10.0, gt=0, description="Processor time of one run.")
     memory_mb: int = Field(512, ge=64, description="Address space of one run.")
+    code_timeout_s: Number = Field(
+        10.0, gt=0, description="Wall time of one run of code that the executor wrote."
+    )
+    code_cpu_s: Number = Field(5.0, gt=0, description="Processor time of such a run.")
     max_operator_calls: int = Field(32, ge=1, description="Operator calls of one run.")
     max_worst_case_calls: int = Field(
         32, ge=1, description="A program that could make more executor calls is rejected unrun."
@@ -293,11 +299,23 @@ class DataConfig(Section):
     source: Path | None = Field(None, description="Folder of upstream files, instead of the hub.")
     train_file: Path = Field(Path("data/mixed/train_mixed.jsonl"), description="Training problems.")
     val_file: Path = Field(Path("data/mixed/val_mixed.jsonl"), description="Validation problems.")
-    sets: tuple[str, ...] = Field(DATASETS, description="Data sets in the mix.")
+    sets: tuple[str, ...] = Field(
+        DATASETS, description=f"Data sets in the mix; also: {', '.join(EXTRA_DATASETS)}."
+    )
     val_fraction: Number = Field(0.02, ge=0, lt=1, description="Share of train held out.")
     mix_size: int | None = Field(None, ge=10, description="Rows of train_mixed; default: all.")
     limit_per_set: int | None = Field(None, ge=6, description="Rows taken of each set at most.")
     seed: int = Field(0, ge=0, description="Of split and mix.")
+
+    @field_validator("sets")
+    @classmethod
+    def _known(cls, sets: tuple[str, ...]) -> tuple[str, ...]:
+        known = (*DATASETS, *EXTRA_DATASETS)
+        if unknown := next((name for name in sets if name not in known), None):
+            near = difflib.get_close_matches(unknown, known, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            raise ValueError(f"no data set {unknown!r}; {advice} (own rows: --custom FILE)")
+        return sets
 
 
 class EvaluationConfig(Section):

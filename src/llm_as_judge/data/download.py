@@ -60,7 +60,7 @@ class ManifestEntry:
     dataset: str
     origin: Origin
     where: str
-    """``REPO@REVISION``, folder, ``built-in sample``, package, or generator with its seed."""
+    """``REPO@REVISION``, folder, ``built-in sample (why)``, package, or generator with its seed."""
     files: Mapping[str, str]
     """File, relative to the raw folder -> SHA-256."""
     rows: int
@@ -133,10 +133,10 @@ def acquire(
     fetch_set: Callable[[Dataset, Manifest], ManifestEntry]
     if source is not None:
         fetch_set = _from_folder(raw_dir, source, datasets)
-    elif allow_hub and not hub.unreachable():
+    elif not (reason := hub.unreachable() if allow_hub else "--offline"):
         fetch_set = _from_hub(raw_dir, hub)
     else:
-        fetch_set = _from_sample(raw_dir, humaneval or fetch_humaneval, cache_dir)
+        fetch_set = _from_sample(raw_dir, humaneval or fetch_humaneval, cache_dir, reason)
     manifest = read_manifest(raw_dir)
     for done, dataset in enumerate(datasets):
         progress(dataset.name, done, len(datasets))
@@ -245,7 +245,7 @@ def _from_folder(
 
 
 def _from_sample(
-    raw_dir: Path, humaneval: Package, cache_dir: Path
+    raw_dir: Path, humaneval: Package, cache_dir: Path, reason: str
 ) -> Callable[[Dataset, Manifest], ManifestEntry]:
     sample = resources.files("llm_as_judge.data") / "sample"
 
@@ -257,11 +257,11 @@ def _from_sample(
             found = dataset.find(folder)
             if not found:
                 raise DataError(
-                    f"{dataset.name}: not in the built-in sample, and the hub cannot be reached. "
+                    f"{dataset.name}: not in the built-in sample, and no hub ({reason}). "
                     "Pass --source DIR with its upstream files, or leave it out"
                 )
             files = [_copy(file, raw_dir / file.relative_to(folder)) for file in found]
-        return _entry(raw_dir, dataset, files, "sample", "built-in sample")
+        return _entry(raw_dir, dataset, files, "sample", f"built-in sample ({reason})")
 
     return fetch
 
@@ -359,7 +359,10 @@ def _from_hub(raw_dir: Path, hub: Hub) -> Callable[[Dataset, Manifest], Manifest
                 continue
             where = f"{record.repo}@{revision}"
             return _entry(raw_dir, dataset, [target], "hub", where)
-        raise DataError(f"{dataset.name}: not on the hub: {'; '.join(reasons)}")
+        raise DataError(
+            f"{dataset.name}: not on the hub: {'; '.join(reasons)}. Try again, pass --source DIR "
+            "with its upstream files, or leave it out"
+        )
 
     return fetch
 
@@ -377,10 +380,12 @@ class DatasetsHub:
         import httpx
 
         try:
-            httpx.head(self._endpoint, timeout=self._timeout_s)
+            status = httpx.head(self._endpoint, timeout=self._timeout_s).status_code
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             return f"{self._endpoint}: {error or type(error).__name__}"
-        return ""
+        # A proxy that lets nobody through, or a service that is down.
+        refused = status in (401, 403, 407) or status >= 500
+        return f"{self._endpoint}: answered {status}" if refused else ""
 
     def fetch(self, record: HubRecord, revision: str | None, stream: IO[bytes]) -> str:
         import datasets

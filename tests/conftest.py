@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     BertConfig,
@@ -19,6 +20,10 @@ from transformers import (
     Qwen2Config,
     Qwen2ForCausalLM,
 )
+
+# A busy machine draws examples slowly, and is no reason to fail: no clock decides a test.
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")
 
 # Tiny matrices: a second thread costs more than it gives, and on a busy machine far more.
 torch.set_num_threads(1)

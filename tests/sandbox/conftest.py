@@ -18,3 +18,10 @@ async def sandbox(request: pytest.FixtureRequest) -> AsyncIterator[Sandbox]:
     opened = await open_sandbox(request.param, OPERATORS, max_children=4)
     yield opened
     await opened.aclose()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["jail", "landlock"])
+async def jail(request: pytest.FixtureRequest) -> AsyncIterator[Sandbox]:
+    opened = await open_sandbox(request.param, ["Custom"], max_children=4)
+    yield opened
+    await opened.aclose()

@@ -1,0 +1,122 @@
+"""Programs that use up what there is, and a server that dies: nobody else is harmed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge.errors import SandboxError
+from llm_as_judge.types import Limits, Sandbox
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LIMITS = Limits(wall_s=5.0, cpu_s=3.0)
+EXHAUSTION = {
+    "8 GB": ("x = bytearray(8 * 2**30)", {"limit"}),
+    "slow growth": ("x = []\nwhile True: x.append(' ' * 10**6 + str(len(x)))", {"limit"}),
+    "a number": ("return 9**9**9", {"timeout", "limit"}),
+    "recursion": ("def g(): g()\ng()", {"error"}),
+    "recursion without bound": (
+        "import sys\nsys.setrecursionlimit(10**9)\ndef g(x): return [g(x)]\ng(1)",
+        {"died", "limit", "error", "timeout"},
+    ),
+    "deep parse": ("eval('(' * 10**6)", {"error", "limit", "died"}),
+    "deep list": ("x = []\nfor i in range(10**6): x = [x]\nreturn x", {"error", "limit", "died"}),
+    "endless output": ("while True: print('x' * 10**5)", {"limit"}),
+    "loop": ("while True: pass", {"timeout"}),
+    "sleep": ("import time\ntime.sleep(10**6)", {"timeout"}),
+    "catch all": (
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        {"timeout"},
+    ),
+    "ignored signals": (
+        (
+            "import signal\nfor s in range(1, 32):\n"
+            "    try: signal.signal(s, signal.SIG_IGN)\n    except (OSError, ValueError): pass\n"
+            "while True: pass"
+        ),
+        {"timeout"},
+    ),
+    "regular expression": ("import re\nre.match('(a+)+$', 'a' * 64 + 'b')", {"timeout"}),
+    "descriptors": ("import os\nx = [os.dup(0) for _ in range(10**6)]", {"error"}),
+    "zip bomb": (
+        (
+            "import zlib\nc = zlib.compressobj()\n"
+            "d = b''.join(c.compress(bytes(2**20)) for _ in range(2000)) + c.flush()\n"
+            "zlib.decompress(d)"
+        ),
+        {"limit", "timeout"},
+    ),
+    "segfault": ("import ctypes\nctypes.string_at(0)", {"died"}),
+    "abort": ("import os\nos.abort()", {"died"}),
+    "hanging atexit": (
+        "import atexit, time\natexit.register(time.sleep, 10**6)\nreturn 1",
+        {"ok"},
+    ),
+    "hanging finaliser": (
+        (
+            "import time\nclass A:\n    def __del__(self): time.sleep(10**6)\n"
+            "global a\na = A()\nreturn 1"
+        ),
+        {"ok"},
+    ),
+    "long answer": ("return 'x' * 64 * 2**20", {"limit", "error", "timeout"}),
+    "hash collisions": ("return len({i * (2**61 - 1) for i in range(10**5)})", {"timeout"}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("body", "statuses"), EXHAUSTION.values(), ids=EXHAUSTION)
+async def test_exhaustion_harms_nobody_else(jail: Sandbox, body: str, statuses: set[str]) -> None:
+    lines = "\n".join("    " + line for line in body.splitlines())
+    limits = Limits(wall_s=1.5, cpu_s=3.0, memory_bytes=256 * 2**20)
+    hostile = asyncio.ensure_future(jail.run_function(f"def f():\n{lines}", "f", [], limits))
+    neighbour = await jail.run_function("def f(): return 'unharmed'", "f", [], LIMITS)
+    result = await hostile
+    assert result.status in statuses, result
+    assert len(result.output) <= limits.output_bytes
+    assert neighbour.value == "unharmed"
+
+
+async def test_nobody_is_left_when_the_runs_are_over(jail: Sandbox) -> None:
+    source = "import time\ndef f(): time.sleep(60)"
+    runs = (jail.run_function(source, "f", [], Limits(wall_s=0.2)) for _ in range(20))
+    assert {result.status for result in await asyncio.gather(*runs)} == {"timeout"}
+    await asyncio.sleep(0.5)
+    states = [_state(pid) for pid in _descendants_of(jail)]
+    assert "Z" not in states
+    assert len(states) <= 7  # the server, its parent and the spare children
+
+
+def _descendants_of(jail: Sandbox) -> list[int]:
+    root = jail._launcher.server_pid  # type: ignore[attr-defined]
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        fields = stat.read_text().rpartition(")")[2].split()
+        parents[int(stat.parent.name)] = int(fields[1])
+    found, level = [root], [root]
+    while level:
+        level = [pid for pid, parent in parents.items() if parent in level]
+        found += level
+    return found
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+async def test_death_of_the_server_is_our_failure_and_it_comes_back(jail: Sandbox) -> None:
+    source = "import time\ndef f(x): time.sleep(60)"
+    tests = ("assert f(1)",)
+    running = [jail.run_function(source, "f", [1], Limits(wall_s=20)) for _ in range(2)]
+    grading = jail.run_tests(source, "f", tests, Limits(wall_s=20))
+    together = asyncio.gather(*running, grading, return_exceptions=True)
+    await asyncio.sleep(0.3)
+    os.kill(jail._launcher.server_pid, signal.SIGKILL)  # type: ignore[attr-defined]
+    assert [type(outcome) for outcome in await together] == [SandboxError] * 3
+    result = await jail.run_function("def f(): return 'back'", "f", [], LIMITS)
+    assert result.value == "back"

@@ -2,7 +2,7 @@
 
     prompt -> sample K programs -> parse and check -> run -> grade -> reward
 
-Every step is behind a seam of ``types.py``, so that the same code serves training and evaluation,
+Every step is behind a seam of ``types``, so that the same code serves training and evaluation,
 a 135M model on a laptop and a 7B model on a GPU. What a program does wrong becomes the status of
 its ``Execution``; what *we* do wrong (endpoint down, sandbox broken) becomes a ``Failure`` of that
 one rollout, and its siblings go on.

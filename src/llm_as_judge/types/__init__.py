@@ -1,0 +1,89 @@
+"""The values that flow through the system, in the order they arise.
+
+    Problem -> Completion -> Program -> Execution -> Verdict -> Reward
+
+All of them are held by one ``Rollout``; K rollouts of one problem make a ``Group``; groups make a
+training step. Every value is a frozen dataclass that survives a round trip through JSON
+(:func:`to_json`, :func:`from_json`), so that one rollout is one line of ``rollouts.jsonl``.
+
+Two kinds of misfortune are never mixed:
+
+* the *program's* fault is ``Execution.status`` and earns a low reward;
+* *our* fault (endpoint down, sandbox broken) is a ``Failure``: the rollout leaves its group.
+"""
+
+from __future__ import annotations
+
+from llm_as_judge.types.plain import (
+    from_json,
+    to_json,
+)
+from llm_as_judge.types.seams import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Embedder,
+    IsolationReport,
+    Limits,
+    Message,
+    PolicySampler,
+    Sandbox,
+    SandboxResult,
+    ServeOperator,
+    TestReport,
+    Usage,
+)
+from llm_as_judge.types.values import (
+    Completion,
+    Diagnostic,
+    Domain,
+    Execution,
+    ExecutionStatus,
+    Failure,
+    Group,
+    Json,
+    OperatorCall,
+    Problem,
+    Program,
+    PromptFacts,
+    Reward,
+    RewardPart,
+    Rollout,
+    StopReason,
+    Verdict,
+)
+
+__all__ = [
+    "ChatModel",
+    "ChatReply",
+    "ChatRequest",
+    "Completion",
+    "Diagnostic",
+    "Domain",
+    "Embedder",
+    "Execution",
+    "ExecutionStatus",
+    "Failure",
+    "Group",
+    "IsolationReport",
+    "Json",
+    "Limits",
+    "Message",
+    "OperatorCall",
+    "PolicySampler",
+    "Problem",
+    "Program",
+    "PromptFacts",
+    "Reward",
+    "RewardPart",
+    "Rollout",
+    "Sandbox",
+    "SandboxResult",
+    "ServeOperator",
+    "StopReason",
+    "TestReport",
+    "Usage",
+    "Verdict",
+    "from_json",
+    "to_json",
+]

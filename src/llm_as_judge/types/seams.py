@@ -1,0 +1,222 @@
+"""The seams: what talks to a chat model, runs untrusted code, writes programs, embeds texts.
+
+Each is a Protocol with the values that cross it, and has a scripted or tiny real twin for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from llm_as_judge.types.values import Completion, Json
+
+__all__ = [
+    "ChatModel",
+    "ChatReply",
+    "ChatRequest",
+    "Embedder",
+    "IsolationReport",
+    "Limits",
+    "Message",
+    "PolicySampler",
+    "Sandbox",
+    "SandboxResult",
+    "ServeOperator",
+    "TestReport",
+    "Usage",
+]
+
+
+# -------------------------------------------------------------------------------- seam: chat model
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    messages: tuple[Message, ...]
+    max_tokens: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    json_schema: Mapping[str, Any] | None = None
+    """Where given, the reply must be a JSON text of this schema (if the endpoint can)."""
+    draw: int = 0
+    """0 for the first call with this text inside a rollout, 1 for the second ...: equal requests
+    with equal draw may share one reply, so that a group differs by its programs alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    text: str
+    finish_reason: str
+    """As the endpoint says it: ``stop``, ``length`` ..."""
+    usage: Usage
+    cost_usd: float | None = None
+    seconds: float = 0.0
+    cached: bool = False
+    attempts: int = 1
+
+
+class ChatModel(Protocol):
+    """Executor or judge. Twin for tests: :class:`llm_as_judge.llm.scripted.ScriptedChat`."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """One reply.
+
+        Raises:
+            EndpointError: no usable reply within the retries and the deadline.
+        """
+        ...
+
+
+# ----------------------------------------------------------------------------------- seam: sandbox
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one sandboxed run."""
+
+    wall_s: float = 60.0
+    cpu_s: float = 10.0
+    memory_bytes: int = 512 * 2**20
+    output_bytes: int = 2**20
+    """Printed text kept; a run that prints more is ended."""
+    answer_bytes: int = 256 * 2**10
+    operator_calls: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxResult:
+    """``ok``: returned ``value``. ``error``: raised (``error`` = one line, type and message).
+    ``timeout``: wall or CPU time. ``limit``: memory, output, calls or answer size.
+    ``died``: the process ended without a result."""
+
+    status: Literal["ok", "error", "timeout", "limit", "died"]
+    value: Json = None
+    output: str = ""
+    """What the run printed (capped)."""
+    error: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TestReport:
+    """Outcome of running tests against a solution."""
+
+    __test__ = False  # a value, not a pytest class
+    passed: bool
+    total: int
+    failed: tuple[int, ...] = ()
+    """Indices of the tests that did not pass."""
+    error: str = ""
+    """First failure, one line, without the expected value of a hidden test."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class IsolationReport:
+    """What was *observed* to hold in a probe run, printed at start and saved with the run."""
+
+    mechanism: str
+    """``subprocess``, ``bubblewrap+seccomp`` ..."""
+    holds: Mapping[str, bool]
+    """Property -> seen to hold: ``no_network``, ``no_host_files``, ``memory_limit`` ..."""
+
+
+ServeOperator = Callable[[str, list[Json], dict[str, Json]], Awaitable[Json]]
+"""``await serve("AnswerGenerate", args, kwargs)`` answers one operator call of a program."""
+
+
+class Sandbox(Protocol):
+    """Runs untrusted code; nothing untrusted is executed anywhere else.
+
+    Every method returns a value for whatever the code does; it raises ``SandboxError`` only when
+    the sandbox itself is broken.
+    """
+
+    @property
+    def isolation(self) -> IsolationReport: ...
+
+    async def run_workflow(
+        self,
+        source: str,
+        arguments: Mapping[str, Json],
+        serve: ServeOperator,
+        limits: Limits,
+    ) -> SandboxResult:
+        """Create ``Workflow(name, llm_config, dataset)`` of ``source``, await ``__call__``.
+
+        ``arguments`` are passed by name as far as the signature has them (``problem`` always).
+        ``value`` is the first element of the returned tuple, or the returned value itself.
+        """
+        ...
+
+    async def run_function(
+        self, source: str, function: str, arguments: list[Json], limits: Limits
+    ) -> SandboxResult:
+        """Run ``source`` and call ``function(*arguments)``; ``value`` is ``str`` of what it
+        returns, or None if it returns None."""
+        ...
+
+    async def run_tests(
+        self,
+        solution: str,
+        entry_point: str,
+        tests: tuple[str, ...],
+        limits: Limits,
+        setup_code: str = "",
+    ) -> TestReport:
+        """Run each test source with ``entry_point`` bound to the solution's function.
+
+        The solution lives in a process of its own and only answers calls; tests and expected
+        values are in another one, so that no solution can forge its verdict.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+# ---------------------------------------------------------------------------- seam: policy sampler
+class PolicySampler(Protocol):
+    """Writes programs. Twin for tests: :class:`llm_as_judge.policy.scripted.ScriptedSampler`."""
+
+    def sample(
+        self,
+        prompts_P: list[list[Message]],
+        samples_per_prompt: int,
+        *,
+        temperature: float,
+        max_new_tokens: int,
+        seed: int,
+    ) -> list[list[Completion]]:
+        """(P, K) completions. ``temperature == 0`` is greedy."""
+        ...
+
+
+# ------------------------------------------------------------------------------ seam: embedder
+class Embedder(Protocol):
+    """Texts to vectors whose cosine says how alike the texts are."""
+
+    @property
+    def name(self) -> str:
+        """Of the model: vectors of two models must not be compared."""
+        ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector of unit length for each text. May be called from several threads."""
+        ...

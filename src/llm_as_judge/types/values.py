@@ -1,0 +1,275 @@
+"""The values, in the order they arise; see the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "Completion",
+    "Diagnostic",
+    "Domain",
+    "Execution",
+    "ExecutionStatus",
+    "Failure",
+    "Group",
+    "Json",
+    "OperatorCall",
+    "Problem",
+    "Program",
+    "PromptFacts",
+    "Reward",
+    "RewardPart",
+    "Rollout",
+    "StopReason",
+    "Verdict",
+]
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""What crosses a process boundary or a file: never pickled, never evaluated."""
+
+Domain = Literal["math", "qa", "code"]
+
+
+# --------------------------------------------------------------------------------------- problem
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One task with its gold answers.
+
+    ``answers`` holds every accepted gold answer; for a QA problem an empty tuple means
+    *unanswerable*. Code problems have no ``answers``: their gold is ``hidden_tests``.
+    """
+
+    id: str
+    """``dataset/split/number``, unique: ``gsm8k/train/42``."""
+    dataset: str
+    domain: Domain
+    question: str
+    """What the solver is told, without the context. For code: the task with its signature."""
+    answers: tuple[str, ...] = ()
+    context: str = ""
+    """Passages a QA problem is about, as one text; empty where there is none."""
+    options: tuple[str, ...] = ()
+    """Multiple choice: the option texts in order (A, B, C ...); the gold answer is the letter."""
+    entry_point: str = ""
+    """Code: name of the function to write; empty otherwise."""
+    setup_code: str = ""
+    """Code: source run before the solution (imports, helpers, the stub of the function)."""
+    visible_tests: tuple[str, ...] = ()
+    """Code: assert statements a solver may see and run (the Test operator)."""
+    hidden_tests: tuple[str, ...] = ()
+    """Code: Python sources that raise unless the solution is right. Grading only."""
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+    def statement(self) -> str:
+        """The full text a workflow receives as ``problem``: context, question, options."""
+        parts = []
+        if self.context:
+            parts.append(f"Context:\n{self.context}\n")
+        parts.append(f"Question: {self.question}" if self.context else self.question)
+        if self.options:
+            letters = (f"{chr(65 + i)}. {text}" for i, text in enumerate(self.options))
+            parts.append("Options:\n" + "\n".join(letters))
+        return "\n".join(parts)
+
+
+# ------------------------------------------------------------------------------------ completion
+StopReason = Literal["stop", "length"]
+"""``stop``: the model ended its reply. ``length``: cut off at the token limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What the policy wrote. The trainer uses these ids; ``text`` is never tokenised again."""
+
+    prompt_ids: tuple[int, ...]
+    token_ids: tuple[int, ...]
+    """Sampled ids, the end-of-turn token included when ``stop == "stop"``."""
+    logprobs: tuple[float, ...]
+    """Nats, one per sampled token, under the distribution it was drawn from."""
+    text: str
+    stop: StopReason
+    policy_version: int = 0
+
+
+# --------------------------------------------------------------------------------------- program
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding of the static check."""
+
+    code: str
+    """``W101`` and the like; docs/programs.md lists them."""
+    line: int
+    """1-based line in ``Program.source``; 0 when the finding is about the whole text."""
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The checked program of one completion."""
+
+    source: str
+    """What the policy wrote, extracted from the reply, before any repair."""
+    runnable: str
+    """The copy that runs: ``source``, or its repaired form; empty when it cannot run."""
+    operators: tuple[str, ...] = ()
+    """Operator classes called, in order of first appearance."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    repairs: tuple[str, ...] = ()
+    """Names of the repairs that ``runnable`` needed; empty = it runs as written."""
+    worst_case_calls: int = 0
+    """Greatest number of executor calls that one run can make."""
+    hash: str = ""
+    """Hash of the normalised program: equal programs of a group are run once."""
+
+    @property
+    def strictly_valid(self) -> bool:
+        """True when the text runs as written: no finding, no repair."""
+        return bool(self.runnable) and not self.diagnostics and not self.repairs
+
+
+# ------------------------------------------------------------------------------------- execution
+@dataclass(frozen=True, slots=True)
+class OperatorCall:
+    """One operator call of a workflow, with what its executor calls used."""
+
+    operator: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    """None = the price of the model is unknown (never 0)."""
+    seconds: float = 0.0
+    llm_calls: int = 0
+    cached: int = 0
+    """How many of ``llm_calls`` were answered from the group's shared draws or the cache."""
+    error: str = ""
+    """What went wrong inside the operator; its result is then the empty value."""
+    notes: tuple[str, ...] = ()
+    """What layer 2 added to the prompt (``enhanced: NAME``), and what the operator remarks."""
+
+
+ExecutionStatus = Literal["ok", "malformed", "rejected", "timeout", "crashed", "no_answer"]
+"""``ok``; ``malformed``: no program in the reply; ``rejected``: the check found it cannot run;
+``timeout``; ``crashed``: raised, or broke a limit; ``no_answer``: ended without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What happened when a program ran on its problem."""
+
+    status: ExecutionStatus
+    answer: str = ""
+    calls: tuple[OperatorCall, ...] = ()
+    seconds: float = 0.0
+    error: str = ""
+
+    @property
+    def llm_calls(self) -> int:
+        return sum(call.llm_calls for call in self.calls)
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens of all executor calls, shared replies counted in full."""
+        return sum(call.prompt_tokens + call.completion_tokens for call in self.calls)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars; None as soon as one call's price is unknown."""
+        total = 0.0
+        for call in self.calls:
+            if call.cost_usd is None:
+                return None
+            total += call.cost_usd
+        return total
+
+
+# --------------------------------------------------------------------------------------- verdict
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Is the answer right? ``correct is None`` means *not graded*: out of loss and accuracy."""
+
+    correct: bool | None
+    stage: str
+    """Part of the cascade that decided: ``guard``, ``exact``, ``math``, ``qa``, ``code``, ``llm``..."""
+    rule: str
+    """Identifier of the rule within the stage, e.g. ``number.equal``."""
+    explanation: str = ""
+    score: float | None = None
+    """The set's own graded metric in 0..1 where it has one (F1 for QA)."""
+    cost_usd: float | None = 0.0
+
+
+# ---------------------------------------------------------------------------------------- reward
+@dataclass(frozen=True, slots=True)
+class RewardPart:
+    score: float
+    """-10..10"""
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    parts: Mapping[str, RewardPart]
+    total: float
+    """Weighted sum of the parts: at most 10."""
+
+
+# ------------------------------------------------------------------------------- rollout and group
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Our fault, not the program's: dropped from the group and counted."""
+
+    stage: Literal["sample", "execute", "grade"]
+    kind: str
+    """Class of the error: ``EndpointError``, ``SandboxError`` ..."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One completion with all that followed from it. ``reward`` is None exactly when the rollout
+    cannot be scored: it failed (``failure``) or was not graded (``verdict.correct is None``)."""
+
+    problem_id: str
+    index: int
+    """Position in the group, 0..K-1."""
+    completion: Completion
+    program: Program
+    execution: Execution | None = None
+    verdict: Verdict | None = None
+    reward: Reward | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFacts:
+    """What a prompt showed besides rules and operators."""
+
+    examples: int = 0
+    """Solved problems shown, retrieved ones among them."""
+    retrieved: tuple[str, ...] = ()
+    """Ids of the problems whose programs came from the experience buffer."""
+    examples_dropped: int = 0
+    """Left out because the prompt would not have fitted the context."""
+    cut_characters: int = 0
+    """Of the problem's text that the policy did not see; the workflow gets all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """K rollouts of one problem."""
+
+    problem: Problem
+    rollouts: tuple[Rollout, ...]
+    prompt: PromptFacts = PromptFacts()
+
+    @property
+    def scored(self) -> tuple[Rollout, ...]:
+        return tuple(r for r in self.rollouts if r.reward is not None)
+
+    @property
+    def rewards(self) -> tuple[float, ...]:
+        """Totals of the scored rollouts, in their order."""
+        return tuple(r.reward.total for r in self.rollouts if r.reward is not None)

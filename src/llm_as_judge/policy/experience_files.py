@@ -23,7 +23,7 @@ from typing import Any, get_args
 import numpy as np
 
 from llm_as_judge.errors import ConfigError, DataError, OutputError
-from llm_as_judge.monitoring.runlog import write_text
+from llm_as_judge.files import write_text
 from llm_as_judge.policy.experience import Experience, ExperienceBuffer, Vector
 from llm_as_judge.types import Domain
 

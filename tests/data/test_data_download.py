@@ -75,6 +75,8 @@ def test_folder_of_upstream_files_wins(tmp_path: Path) -> None:
 def test_missing_upstream_files_are_all_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"gsm8k: .*train.jsonl; squad2: .*train-v2.0.json"):
         acquire(tmp_path / "raw", tmp_path, True, tmp_path, sets=("gsm8k", "squad2"))
+    with pytest.raises(DataError, match=r"none: no such folder"):
+        acquire(tmp_path / "raw", tmp_path / "none", True, tmp_path, sets=("gsm8k",))
     assert not (tmp_path / "raw").exists()
 
 

@@ -229,6 +229,8 @@ def _copy(source: Path, target: Path) -> Path:
 def _from_folder(
     raw_dir: Path, source: Path, datasets: Sequence[Dataset]
 ) -> Callable[[Dataset, Manifest], ManifestEntry]:
+    if not source.is_dir():
+        raise DataError(f"{source}: no such folder. Name the one that holds gsm8k/, math/ ...")
     missing = [d for d in datasets if not d.train_only and not d.find(source)]
     if missing:
         wanted = "; ".join(f"{d.name}: {source / d.folder / d.files[0]}" for d in missing)

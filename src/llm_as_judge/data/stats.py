@@ -17,6 +17,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.types import Problem
 
 if TYPE_CHECKING:
+    from rich import box
     from rich.table import Table
 
 __all__ = ["SetStats", "answer_type", "count_tokens", "data_stats", "stats_table"]
@@ -149,12 +150,12 @@ def stats_table(stats: Sequence[SetStats]) -> Table:
     """For the terminal."""
     from rich.table import Table
 
-    table = Table(title="Data sets (lengths in tokens of the statement)")
+    table = Table(title="Data sets (lengths in tokens of the statement)", box=box.SIMPLE_HEAD)
     for column in ("set", "split"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=True, overflow="fold", min_width=5)
     for column in ("rows", "median", "p95", "max", "in train", "in others"):
         table.add_column(column, justify="right")
-    table.add_column("answers")
+    table.add_column("answers", min_width=13)
     for entry in stats:
         kinds = ", ".join(f"{kind} {count}" for kind, count in entry.answer_types.items())
         numbers = (entry.rows, entry.tokens_median, entry.tokens_p95, entry.tokens_max)

@@ -153,7 +153,9 @@ def _unify(plan: SetPlan, target: Path, progress: Progress) -> _Unified:
             stream.write(line)
             found.offsets.append(found.offsets[-1] + len(line))
     if len(found.offsets) == 1:
-        raise DataError(f"{plan.files[0]}: no usable row of {plan.dataset.name} in it")
+        first = next(iter(found.refusals), None)
+        why = f" (left out {first.where}: {first.reason})" if first else ""
+        raise DataError(f"{plan.files[0]}: no usable row of {plan.dataset.name} in it{why}")
     return found
 
 

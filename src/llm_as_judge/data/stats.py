@@ -17,7 +17,6 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.types import Problem
 
 if TYPE_CHECKING:
-    from rich import box
     from rich.table import Table
 
 __all__ = ["SetStats", "answer_type", "count_tokens", "data_stats", "stats_table"]
@@ -148,6 +147,7 @@ def _quantile(values: Sequence[int], share: float) -> int:
 
 def stats_table(stats: Sequence[SetStats]) -> Table:
     """For the terminal."""
+    from rich import box
     from rich.table import Table
 
     table = Table(title="Data sets (lengths in tokens of the statement)", box=box.SIMPLE_HEAD)

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from llm_as_judge.data.catalog import CATALOG, Dataset
-from llm_as_judge.errors import DataError
+from llm_as_judge.data.rows import RowError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import Problem
@@ -50,7 +50,7 @@ def convert(dataset: Dataset, file: Path) -> tuple[list[Problem], int]:
     for row in dataset.rows([file]):
         try:
             problems.append(dataset.convert(row, dataset.split))
-        except DataError:
+        except RowError:
             refused += 1
     return problems, refused
 

@@ -87,6 +87,53 @@ async def test_gold_of_the_upstream_files(rules: Judge, name: str) -> None:
     await check(rules, name, UPSTREAM, None)
 
 
+OTHER_FILES = [
+    ("gsm8k", "gsm8k/test.jsonl"),
+    ("math", "math/test.jsonl"),
+    ("squad2", "squad_v2/dev-v2.0.json"),
+    ("squad2", "squad_v1.1/train-v1.1.json.gz"),
+    ("squad2", "squad_v1.1/dev-v1.1.json.gz"),
+    ("hotpotqa", "hotpotqa/hotpot_dev_distractor_v1.json"),
+    ("hotpotqa", "hotpotqa/hotpot_dev_fullwiki_v1.json"),
+    ("hotpotqa", "hotpotqa/hotpot_dev_v1_simplified.json"),
+    ("commonsenseqa", "commonsense_qa/dev_rand_split.jsonl"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "file"), OTHER_FILES)
+async def test_gold_of_the_files_that_are_not_trained_on(
+    rules: Judge, name: str, file: str
+) -> None:
+    if not (UPSTREAM / file).is_file():
+        pytest.skip(f"no {file} under {UPSTREAM.name}")
+    dataset = CATALOG[name]
+    rows = [dataset.convert(row, dataset.split) for row in dataset.rows([UPSTREAM / file])]
+    right = await verdicts(rules, [(row, gold(row)) for row in rows])
+    assert [row.id for row, correct in zip(rows, right, strict=True) if not correct] == []
+
+
+async def test_a_gold_answer_without_a_letter_is_an_answer(rules: Judge) -> None:
+    band = Problem("h/t/1", "hotpotqa", "qa", "Which band, !!! or Puddle of Mudd?", ("!!!",))
+    assert await verdicts(rules, [(band, "!!!"), (band, "???"), (band, "")]) == [True, False, False]
+
+
+@pytest.mark.slow
+async def test_all_references_of_the_full_mbpp_but_two_pass() -> None:
+    rows = problems("mbpp_full", UPSTREAM, None)
+    if not rows:
+        pytest.skip(f"no rows of mbpp_full under {UPSTREAM.name}")
+    sandbox = await open_sandbox("auto")
+    judge = Judge(sandbox)
+    try:
+        right = await verdicts(judge, [(row, row.meta["reference"]) for row in rows])
+    finally:
+        await judge.aclose()
+        await sandbox.aclose()
+    wrong = {row.id for row, correct in zip(rows, right, strict=True) if not correct}
+    assert wrong == {"mbpp/full/367", "mbpp/full/927"}  # they fail their own tests
+
+
 async def check_code(name: str, root: Path, limit: int | None, unsound: set[str]) -> None:
     sandbox = await open_sandbox("subprocess")
     judge = Judge(sandbox)

@@ -103,7 +103,7 @@ def guard(candidate: str, golds: tuple[str, ...], question: str) -> str | None:
     A phrase that *is* a gold answer is no empty phrase, and words of the question are no attack.
     """
     if not any(char.isalnum() or char in "∅∞" for char in candidate):
-        return "guard.empty"
+        return None if candidate and candidate in golds else "guard.empty"  # the band `!!!`
     bare = plain(candidate)
     if bare in {plain(gold) for gold in golds}:
         return None

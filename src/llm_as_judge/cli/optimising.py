@@ -18,7 +18,7 @@ from llm_as_judge.cli.options import (
     console,
 )
 from llm_as_judge.config import load_config
-from llm_as_judge.monitoring.runlog import write_text
+from llm_as_judge.files import write_text
 from llm_as_judge.types import Domain, Problem, to_json
 
 if TYPE_CHECKING:

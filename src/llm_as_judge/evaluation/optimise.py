@@ -16,7 +16,7 @@ from llm_as_judge.build import Workbench
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.entrants import FixedProgram, program_runner
 from llm_as_judge.evaluation.metrics import is_correct
-from llm_as_judge.monitoring.runlog import write_text
+from llm_as_judge.files import write_text
 from llm_as_judge.rollout import SamplingOptions
 from llm_as_judge.types import ChatRequest, Domain, Group, Message, Problem
 from llm_as_judge.workflow.program import parse_program

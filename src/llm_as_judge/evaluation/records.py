@@ -20,8 +20,9 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.entrants import Entrant
 from llm_as_judge.evaluation.layout import PLAN, ROLLOUTS, run_folder
 from llm_as_judge.evaluation.selection import TestSet
+from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.monitoring.judges import judges_of
-from llm_as_judge.monitoring.runlog import output_errors, read_lines, write_text
+from llm_as_judge.monitoring.runlog import read_lines
 from llm_as_judge.types import Group, Problem, Rollout, from_json, to_json
 
 _DECIDES = ("policy", "sampling", "executor", "judge", "workflow", "experience", "evaluation")

@@ -13,7 +13,7 @@ from llm_as_judge.evaluation.metrics import is_graded, set_metrics
 from llm_as_judge.evaluation.official import SPAN_SETS, official_scores
 from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet
 from llm_as_judge.evaluation.selection import MIXED
-from llm_as_judge.monitoring.runlog import write_text
+from llm_as_judge.files import write_text
 from llm_as_judge.types import Group, Problem, Rollout
 
 

@@ -57,6 +57,8 @@ def check(
                 f"{file}: clean; operators {', '.join(program.operators) or 'none'}; "
                 f"at most {program.worst_case_calls} executor calls",
                 highlight=False,
+                markup=False,
+                soft_wrap=True,
             )
     raise typer.Exit(0 if program.strictly_valid else 3)
 

@@ -22,7 +22,10 @@ class Rule:
 RULES: dict[str, Rule] = {
     "W100": Rule("there is no program", "write the program in one ```python block"),
     "W101": Rule("this is not Python", "write complete, plain Python"),
-    "W102": Rule("class Workflow is missing", "define `class Workflow:` at the top level"),
+    "W102": Rule(
+        "class Workflow is missing",
+        "define `class Workflow:` at the top level (statements alone are the form `body`)",
+    ),
     "W103": Rule("async __call__ is missing", "define `async def __call__(self, problem)`"),
     "W104": Rule(
         "__call__ takes other arguments than a problem gives",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -183,7 +184,8 @@ def test_solve_with_a_program_shows_program_and_execution(verb: Verbs) -> None:
     code, out, _ = verb(*SOLVE, "--policy", written("p.py", CLEAN), "--json")
     stages = solve_stages(out)
     assert code == 0
-    assert list(stages) == ["program", "execution"]
+    assert list(stages) == ["program", "call", "execution"]
+    assert "2 + 2?" in stages["call"]["asked"]
     assert stages["execution"]["status"] == "ok"
 
 
@@ -196,6 +198,29 @@ def test_solve_with_a_gold_answer_also_gives_a_verdict(verb: Verbs) -> None:
     code, out, _ = verb(*solve, "--reference", "Lisbon")
     assert code == 0
     assert '"correct": false' in out
+
+
+def test_solve_reads_standard_input_and_prints_each_stage(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("2 + \x1b[31m2?"))
+    solve = (*SOLVE[:-1], "-", "--policy", written("p.py", CLEAN))
+    code, out, _ = verb(*solve)
+    assert code == 0
+    for part in ("program", "class Workflow", "call", "execution", "status  ok", "answer  "):
+        assert part in out
+    assert "\x1b" not in out
+
+
+def test_solve_of_a_program_that_cannot_run_is_1(verb: Verbs) -> None:
+    code, out, _ = verb(*SOLVE, "--policy", written("p.py", FAULTY))
+    assert code == 1
+    assert "status  rejected" in out
+
+
+def test_serve_refuses_the_network_without_a_key_before_loading_a_model(verb: Verbs) -> None:
+    line = verb.refused("serve", "--host", "0.0.0.0", "--policy", "none")
+    assert "LLM_AS_JUDGE_API_KEY" in line
 
 
 def test_solve_with_a_policy_that_is_nothing_is_2(verb: Verbs) -> None:
@@ -286,7 +311,8 @@ def test_monitor_once_prints_the_newest_run(verb: Verbs) -> None:
 
 def test_monitor_without_a_run_is_2(verb: Verbs, folder: Path) -> None:
     assert "no run found" in verb.refused("monitor", "--once")
-    assert "cannot be read" in verb.refused("monitor", "--once", str(folder))
+    assert "no run here" in verb.refused("monitor", "--once", str(folder))
+    assert "wanted all, math" in verb.refused("monitor", "--once", "--domain", "art")
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -444,3 +470,25 @@ def test_a_run_with_a_forced_judge_is_shown_with_a_warning(verb: Verbs) -> None:
         assert "warning: unaudited judge: big rewarded from step 1 on" in " ".join(err.split())
     RunLog(folder).write_facts({"judges": [{**judge, "audit": "passed"}]})
     assert "unaudited" not in verb("monitor", "--once")[2]
+
+
+def test_report_as_a_page_needs_a_run_and_a_place(verb: Verbs, folder: Path) -> None:
+    run = str(run_folder())
+    code, out, _ = verb("report", "--run-dir", run, "--html", "page.html")
+    assert code == 0
+    assert out.startswith("page  page.html")
+    assert (folder / "page.html").read_text().startswith("<!doctype html>")
+    assert verb("report", "--html", "newest.html")[0] == 0  # the newest run under logs/
+    written("taken", "")
+    verb.refused("report", "--html", "taken/page.html")
+    assert "no run here" in verb.refused("report", "--run-dir", ".", "--html", "x.html")
+
+
+def test_report_wants_an_audit_that_is_one(verb: Verbs) -> None:
+    run = str(run_folder())
+    page = ("report", "--run-dir", run, "--html", "p.html", "--audit")
+    assert "cannot be read" in verb.refused(*page, "none.json")
+    assert "not JSON" in verb.refused(*page, written("a.json", "{"))
+    assert 'no "bars"' in verb.refused(*page, written("a.json", "[]"))
+    bars = '{"bars": [{"name": "precision", "passed": true}], "passed": true}'
+    assert verb(*page, written("a.json", bars))[0] == 0

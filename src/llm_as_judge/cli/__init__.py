@@ -21,6 +21,7 @@ from rich.console import Console
 from llm_as_judge.cli.comparing import register as register_comparing
 from llm_as_judge.cli.data import register as register_data
 from llm_as_judge.cli.evaluating import register as register_evaluating
+from llm_as_judge.cli.exporting import register as register_exporting
 from llm_as_judge.cli.grading import register as register_grading
 from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
@@ -51,6 +52,7 @@ for register in (
     register_rescoring,
     register_programs,
     register_serving,
+    register_exporting,
     register_grading,
 ):
     register(app)

@@ -1,9 +1,11 @@
-"""solve: one problem; every stage shown as it ends."""
+"""solve: one problem, every stage shown as it ends; serve: the policy behind the OpenAI API."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,18 +20,26 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    status_console,
 )
 from llm_as_judge.cli.programs import DomainOption, wanted_domain, wanted_problem
 from llm_as_judge.config import load_config
 from llm_as_judge.types import to_json
 
+PolicyOption = Annotated[
+    str, typer.Option("--policy", help="untrained, a checkpoint folder, or a program FILE.py.")
+]
+
 
 def register(app: typer.Typer) -> None:
     app.command(epilog="Example: llm-as-judge solve --config embedded --problem '17 * 3?'")(solve)
+    app.command(epilog="Example: llm-as-judge serve --config embedded --policy untrained")(serve)
 
 
 def solve(
-    problem: Annotated[str | None, typer.Option("--problem", help="Text of the problem.")] = None,
+    problem: Annotated[
+        str | None, typer.Option("--problem", help="Text of the problem; - reads standard input.")
+    ] = None,
     problem_file: Annotated[
         Path | None, typer.Option("--problem-file", help="File with the text of the problem.")
     ] = None,
@@ -40,9 +50,7 @@ def solve(
     reference: Annotated[
         list[str] | None, typer.Option("--reference", help="A gold answer: also print a verdict.")
     ] = None,
-    policy: Annotated[
-        str, typer.Option("--policy", help="untrained, a checkpoint folder, or a program FILE.py.")
-    ] = "untrained",
+    policy: PolicyOption = "untrained",
     config: ConfigOption = None,
     model: ModelOption = None,
     device: DeviceOption = None,
@@ -60,16 +68,122 @@ def solve(
         overrides=set_ or (),
         flags={"policy.device": device, "executor.model": executor, "training.seed": seed},
     )
+    text = sys.stdin.read() if problem == "-" else problem
     task = wanted_problem(
-        problem, problem_file, wanted_domain(domain), entry_point, tuple(reference or ())
+        text, problem_file, wanted_domain(domain), entry_point, tuple(reference or ())
     )
 
     def show(stage: str, value: Any) -> None:
         if as_json:
             print(json.dumps({"stage": stage, "value": to_json(value)}), flush=True)  # noqa: T201
-            return
-        console.rule(stage)
-        text = value if isinstance(value, str) else json.dumps(to_json(value), indent=2)
-        console.print(text, markup=False, highlight=False)
+        else:
+            _print_stage(stage, to_json(value))
 
-    asyncio.run(run_solve(settings, task, policy, show, graded=bool(reference)))
+    execution = asyncio.run(run_solve(settings, task, policy, show, graded=bool(reference)))
+    raise typer.Exit(0 if execution.status == "ok" else 1)
+
+
+def _print_stage(stage: str, value: Any) -> None:
+    """A stage for people; what a model wrote is printed as it is, without terminal codes."""
+    console.rule(stage)
+    lines: list[str] = []
+    if isinstance(value, str):
+        lines = [value]
+    elif stage == "prompt":
+        lines = [f"[{message['role']}]\n{message['content']}" for message in value]
+    elif stage == "program":
+        lines = [value["source"] or "(no program in the reply)"]
+        lines += [f"{d['code']} line {d['line']}: {d['message']}" for d in value["diagnostics"]]
+        lines += [f"repaired: {name}" for name in value["repairs"]]
+    elif stage == "call":
+        used = f"{value['prompt_tokens']} + {value['completion_tokens']} tokens"
+        lines = [value["asked"], f"-> {value['replied']}", f"({used}, {value['seconds']:.2f} s)"]
+    elif stage == "execution":
+        lines = [f"status  {value['status']} {value['error']}", f"answer  {value['answer']}"]
+    else:
+        lines = [json.dumps(value, indent=2)]
+    for line in lines:
+        console.print(_printable(line), markup=False, highlight=False)
+
+
+def _printable(text: str) -> str:
+    """Without control characters but line ends and tabs: a terminal obeys them."""
+    return "".join(
+        c if c in "\n\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+
+
+def serve(
+    policy: PolicyOption = "untrained",
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; beyond this machine needs a key.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 8080,
+    name: Annotated[
+        str, typer.Option("--name", help="Model name that clients ask for.")
+    ] = "llm-as-judge",
+    domain: DomainOption = "qa",
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", min=1, help="Requests at once; one more gets 429.")
+    ] = 64,
+    max_calls: Annotated[
+        int, typer.Option("--max-calls", min=1, help="Executor calls of one request's program.")
+    ] = 32,
+    max_tokens: Annotated[
+        int, typer.Option("--max-tokens", min=1, help="Executor tokens of one request's program.")
+    ] = 100_000,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, help="Seconds one request's program may run.")
+    ] = 180.0,
+    fallback_timeout: Annotated[
+        float, typer.Option("--fallback-timeout", min=0.1, help="Seconds of the direct call.")
+    ] = 60.0,
+    max_body: Annotated[int, typer.Option("--max-body", min=1024, help="Bytes of one request.")] = 2
+    ** 20,
+    grace: Annotated[
+        int, typer.Option("--grace", min=0, help="Seconds running requests get at the end.")
+    ] = 30,
+    config: ConfigOption = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    executor: ExecutorOption = None,
+    seed: SeedOption = None,
+    set_: SetOption = None,
+) -> None:
+    """The policy behind /v1/chat/completions; key: environment LLM_AS_JUDGE_API_KEY."""
+    from llm_as_judge.serving.app import ServerOptions
+    from llm_as_judge.serving.requests import RequestLimits
+    from llm_as_judge.serving.server import Binding, safe_options
+    from llm_as_judge.serving.server import serve as run_server
+
+    settings = load_config(
+        config,
+        model=model,
+        overrides=set_ or (),
+        flags={
+            "policy.device": device,
+            "executor.model": executor,
+            "training.seed": seed,
+            "judge.model": "none",  # nothing is graded
+        },
+    )
+    options = ServerOptions(
+        model=name,
+        domain=wanted_domain(domain),
+        api_key=os.environ.get("LLM_AS_JUDGE_API_KEY", ""),
+        concurrency=concurrency,
+        max_body_bytes=max_body,
+        limits=RequestLimits(max_calls, max_tokens, timeout),
+    )
+    binding = Binding(host, port, grace)
+    safe_options(options, binding)  # refused before a model is loaded
+    asyncio.run(
+        run_server(
+            settings,
+            policy,
+            options,
+            binding,
+            fallback_s=fallback_timeout,
+            announce=lambda url: status_console.print(f"serving  {url}", highlight=False),
+        )
+    )

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
 
 from llm_as_judge.cli.options import ConfigOption, ModelOption, console, warn_of_judges
 from llm_as_judge.config import load_config
+from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.monitoring.judges import judges_of
+from llm_as_judge.monitoring.keyboard import Keys
 from llm_as_judge.monitoring.live import results_table, step_markdown, step_table
+from llm_as_judge.monitoring.rundir import read_run
 from llm_as_judge.monitoring.runlog import newest_run, read_steps
+from llm_as_judge.monitoring.screen import HELP, KEYS, look, read_tail
 
 
 def register(app: typer.Typer) -> None:
@@ -35,10 +43,23 @@ def report(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Steps as a Markdown table.")
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write one page with curves, results and all rollouts."),
+    ] = None,
+    audit: Annotated[
+        Path | None, typer.Option("--audit", help="With --html: report of the audit verb to show.")
+    ] = None,
 ) -> None:
-    """Results side by side, and the steps of a run."""
+    """Results side by side, and the steps of a run; as text, or as one HTML page."""
     from llm_as_judge.evaluation.layout import read_results
 
+    if html is not None:
+        found = {
+            path.name.removesuffix("_results.json"): read_results(path) for path in results or ()
+        }
+        _write_page(html, run_dir, found, audit, config)
+        return
     if run_dir is not None:
         steps = read_steps(run_dir)
         if markdown:
@@ -51,6 +72,35 @@ def report(
         console.print(results_table(headed))
         for data in headed.values():
             warn_of_judges(data.get("judges", []))
+
+
+def _write_page(
+    html: Path,
+    run_dir: Path | None,
+    results: dict[str, Any],
+    audit: Path | None,
+    config: str | None,
+) -> None:
+    from llm_as_judge.monitoring.report import Sources, write_report
+
+    if run_dir is None and not results:
+        run_dir = newest_run(load_config(config).output.logs)
+    write_report(Sources(run_dir, results, _audit(audit) if audit else None), html)
+    console.print(f"page  {html} ({html.stat().st_size / 1e6:.1f} MB)", highlight=False)
+
+
+def _audit(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise DataError(
+            f"{path}: not JSON: {error}; wanted a report of: llm-as-judge audit"
+        ) from None
+    if not isinstance(data, dict) or "bars" not in data:
+        raise DataError(f'{path}: no "bars"; wanted a report of: llm-as-judge audit')
+    return data
 
 
 def _headed(
@@ -70,19 +120,37 @@ def monitor(
     run_dir: Annotated[
         Path | None, typer.Argument(help="Run folder; default: the newest under logs/.")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Print the table and end.")] = False,
-    every_s: Annotated[float, typer.Option("--every", help="Seconds between looks.")] = 5.0,
+    once: Annotated[
+        bool, typer.Option("--once", help="Print one look with all steps and end.")
+    ] = False,
+    domain: Annotated[
+        str, typer.Option("--domain", help="all, math, qa or code; while it runs, keys a m t c.")
+    ] = "all",
+    every_s: Annotated[
+        float, typer.Option("--every", min=0.1, help="Seconds between looks.")
+    ] = 5.0,
     config: ConfigOption = None,
 ) -> None:
-    """The steps of a run, also of one that is going on elsewhere."""
+    """A run as it goes on, also elsewhere: figures, newest programs, warnings with advice."""
+    if domain not in KEYS.values():
+        raise ConfigError(f"--domain {domain!r}: wanted {', '.join(KEYS.values())}")
     folder = run_dir or newest_run(load_config(config).output.logs)
     warn_of_judges(judges_of(folder))
-    if once:
-        console.print(step_table(read_steps(folder), title=str(folder)))
-        return
-    from rich.live import Live
 
-    with Live(console=console, auto_refresh=False) as live:
+    def view(steps: int) -> RenderableType:
+        run = read_run(folder)
+        return look(run, read_tail(run, domain), domain=domain, now=time.time(), steps=steps)
+
+    if once:
+        console.print(view(0))
+        return
+    with (
+        Keys() as keys,
+        Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
+    ):
         while True:
-            live.update(step_table(read_steps(folder)[-20:], title=str(folder)), refresh=True)
-            time.sleep(every_s)
+            live.update(Group(view(8), Text(HELP, style="dim")), refresh=True)
+            key = keys.wait(every_s)
+            if key == "q":
+                return
+            domain = KEYS.get(key or "", domain)

@@ -1,20 +1,16 @@
-"""One problem, every stage shown as it ends: prompt, program, execution, verdict."""
+"""One problem, every stage shown as it ends: prompt, reply, program, calls, execution, verdict."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from llm_as_judge.build import System, Workbench, open_system, open_workbench
 from llm_as_judge.config import Config
-from llm_as_judge.errors import ConfigError
-from llm_as_judge.types import Execution, Problem, Program
-from llm_as_judge.workflow.program import parse_program
+from llm_as_judge.serving.policies import open_writer
+from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Execution, Problem
 
 Show = Callable[[str, Any], None]
-"""``show(stage, value)``; stages: prompt, reply, program, execution, verdict."""
+"""``show(stage, value)``; stages: prompt, reply, program, call (one each), execution, verdict."""
 
 
 async def solve(
@@ -27,48 +23,47 @@ async def solve(
         graded: the problem has a gold answer: also show a verdict.
     Raises:
         ConfigError: ``policy`` is none of these.
+        EndpointError: the executor gave no reply.
     """
-    path = Path(policy)
-    if path.suffix == ".py" and path.is_file():
-        async with open_workbench(config) as bench:
-            program = parse_program(
-                path.read_text(encoding="utf-8"),
-                problem.domain,
-                "class",
-                max_calls=config.workflow.max_worst_case_calls,
-            )
-            return await _run(bench, problem, program, show, graded)
-    if policy != "untrained" and not path.is_dir():
-        raise ConfigError(
-            f"--policy {policy!r}: wanted untrained, a checkpoint folder or a program file"
+    async with open_writer(config, policy) as (bench, writer):
+        written = await writer.write(problem)
+        if written.prompt:
+            show("prompt", written.prompt)
+            show("reply", written.reply)
+        show("program", written.program)
+        executor = ShownChat(bench.executor, show)
+        execution = await bench.run(written.program, problem, executor)
+        show("execution", execution)
+        if graded and execution.status == "ok":
+            show("verdict", await bench.judge.grade(problem, execution.answer))
+        return execution
+
+
+class ShownChat:
+    """ChatModel that shows each call as it ends."""
+
+    def __init__(self, model: ChatModel, show: Show) -> None:
+        self._model = model
+        self._show = show
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """
+        Raises:
+            EndpointError: from the model.
+        """
+        reply = await self._model.chat(request)
+        self._show(
+            "call",
+            {
+                "asked": request.messages[-1].content,
+                "replied": reply.text,
+                "prompt_tokens": reply.usage.prompt_tokens,
+                "completion_tokens": reply.usage.completion_tokens,
+                "seconds": round(reply.seconds, 3),
+            },
         )
-    async with open_system(config, adapter=None if policy == "untrained" else path) as system:
-        program = await _write(system, problem, show)
-        return await _run(system.bench, problem, program, show, graded)
-
-
-async def _write(system: System, problem: Problem, show: Show) -> Program:
-    config = system.bench.config
-    messages = system.prompt.messages(problem)
-    show("prompt", messages)
-    completions = await asyncio.to_thread(
-        system.sampler.sample,
-        [messages],
-        1,
-        temperature=config.evaluation.temperature,
-        max_new_tokens=config.sampling.max_new_tokens,
-        seed=config.training.seed,
-    )
-    show("reply", completions[0][0].text)
-    return system.bench.parse(completions[0][0].text, problem)
-
-
-async def _run(
-    bench: Workbench, problem: Problem, program: Program, show: Show, graded: bool
-) -> Execution:
-    show("program", program)
-    execution = await bench.run(program, problem, bench.executor)
-    show("execution", execution)
-    if graded and execution.status == "ok":
-        show("verdict", await bench.judge.grade(problem, execution.answer))
-    return execution
+        return reply

@@ -1,0 +1,90 @@
+"""export: the best programs of a run, and its policy as one model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from llm_as_judge.cli.options import ConfigOption, DeviceOption, JsonOption, SetOption, console
+from llm_as_judge.config import load_config
+
+export = typer.Typer(no_args_is_help=True, help="Programs and model of a run, for others.")
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(export, name="export")
+
+
+@export.command(epilog="Example: llm-as-judge export programs logs/RUN --out exported")
+def programs(
+    run_dir: Annotated[
+        Path | None, typer.Argument(help="Run folder; default: the newest under logs/.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the files.")] = Path("exported"),
+    top: Annotated[int, typer.Option("--top", min=1, help="Programs of each domain.")] = 5,
+    min_problems: Annotated[
+        int,
+        typer.Option("--min-problems", min=1, help="Problems a program was graded on at least."),
+    ] = 2,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The best programs of each domain as Python files with their statistics."""
+    from llm_as_judge.monitoring.runlog import newest_run
+    from llm_as_judge.serving.export import best_programs, write_programs
+
+    folder = run_dir or newest_run(load_config(config).output.logs)
+    best = best_programs(folder, top=top, min_problems=min_problems)
+    paths = write_programs(best, folder, out)
+    if as_json:
+        print((out / "programs.json").read_text(encoding="utf-8"), end="")  # noqa: T201
+        return
+    found = [record for records in best.values() for _, record in records]
+    for path, record in zip(paths, found, strict=True):
+        p, low, high = record.accuracy
+        share = f"{p:4.0%} [{low:.0%}, {high:.0%}] of {record.graded}"
+        console.print(f"{path}  {share}", markup=False, highlight=False, soft_wrap=True)
+
+
+@export.command(epilog="Example: llm-as-judge export model checkpoints/M/grpo_mixed/step_100")
+def model(
+    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder.")],
+    out: Annotated[Path, typer.Option("--out", help="New folder of the model.")] = Path("merged"),
+    results: Annotated[
+        list[Path] | None, typer.Option("--results", help="Results file for the card; repeatable.")
+    ] = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Adapter merged into its base model: safetensors, tokenizer, model card."""
+    from llm_as_judge.errors import OutputError
+    from llm_as_judge.evaluation.layout import read_results
+    from llm_as_judge.serving.export import model_card
+
+    headed = {path.name.removesuffix("_results.json"): read_results(path) for path in results or ()}
+    base, files = model_card(checkpoint, headed)
+    if out.exists():  # said before gigabytes are loaded
+        raise OutputError(f"{out}: is there already; name a new folder with --out")
+    settings = load_config(
+        config, model=base, overrides=set_ or (), flags={"policy.device": device}
+    )
+    from llm_as_judge.build import model_weights
+    from llm_as_judge.policy.merged import save_merged
+    from llm_as_judge.policy.model import load_policy
+
+    policy = load_policy(
+        model_weights(settings, base, "policy.name"),
+        adapter=checkpoint,
+        device=settings.policy.device,
+        dtype=settings.policy.dtype,
+    )
+    save_merged(policy, out, files)
+    if as_json:
+        print(json.dumps({"model": str(out), "base": base}))  # noqa: T201
+    else:
+        console.print(f"model  {out}", highlight=False)

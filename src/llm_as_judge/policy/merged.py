@@ -1,0 +1,37 @@
+"""A policy without its adapter: the low-rank update added into the base weights, for any engine."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from llm_as_judge.errors import OutputError
+from llm_as_judge.monitoring.runlog import output_errors
+from llm_as_judge.policy.model import Policy
+
+
+def save_merged(policy: Policy, folder: Path, extra: dict[str, str] | None = None) -> None:
+    """Write base + adapter as one model (safetensors, tokenizer) to ``folder``, whole or not at all.
+
+    ``policy`` cannot be used afterwards: its weights are changed in place.
+
+    Args:
+        extra: file name -> text, written beside the weights (the model card).
+    Raises:
+        OutputError: ``folder`` exists already or cannot be written.
+    """
+    if folder.exists():
+        raise OutputError(f"{folder}: is there already; name a new folder with --out")
+    with output_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            partial.chmod(0o755)
+            policy.model.merge_and_unload().save_pretrained(partial)
+            policy.tokenizer.save_pretrained(partial)
+            for name, text in (extra or {}).items():
+                (partial / name).write_text(text, encoding="utf-8")
+            partial.replace(folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)

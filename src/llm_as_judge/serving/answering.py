@@ -1,0 +1,139 @@
+"""One request from question to answer: write a program, run it within the limits, or fall back.
+
+A program that cannot answer is the rule rather than the exception for a weak policy, and a client
+wants an answer: then the executor is asked directly, and the reply says so. A fault of ours
+(endpoint, sandbox) is no reason to fall back: it is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from llm_as_judge.build import Workbench
+from llm_as_judge.errors import ContextError
+from llm_as_judge.serving.meter import LimitReachedError, MeteredChat, Spent
+from llm_as_judge.serving.requests import Ask, RequestError, RequestLimits
+from llm_as_judge.serving.writers import ProgramWriter, Written
+from llm_as_judge.types import ChatRequest, Execution, Json, Program, Usage
+
+OnProgram = Callable[[Program], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the client gets."""
+
+    text: str
+    written: Written
+    spent: Spent
+    status: str
+    """Of the program's run: an ExecutionStatus, or ``limit``."""
+    error: str
+    fallback: bool
+    seconds: float
+
+    @property
+    def usage(self) -> Usage:
+        """Of everything inside: the policy's prompt and program, and all executor calls."""
+        writing = self.written.usage
+        return Usage(
+            writing.prompt_tokens + self.spent.prompt_tokens,
+            writing.completion_tokens + self.spent.completion_tokens,
+        )
+
+    def described(self, ask: Ask) -> dict[str, Json]:
+        """The extra field ``workflow`` of a response."""
+        program, writing = self.written.program, self.written.usage
+        return {
+            "domain": ask.problem.domain,
+            "program": program.source,
+            "operators": list(program.operators),
+            "findings": [f"{d.code} line {d.line}: {d.message}" for d in program.diagnostics],
+            "status": self.status,
+            "error": self.error,
+            "fallback": self.fallback,
+            "calls": self.spent.calls,
+            "policy_tokens": writing.prompt_tokens + writing.completion_tokens,
+            "executor_tokens": self.spent.tokens,
+            "cost_usd": self.spent.cost_usd,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+class Answerer:
+    """Answers requests; one for a server, shared by all of them, with nothing of any of them in it."""
+
+    def __init__(
+        self, bench: Workbench, writer: ProgramWriter, *, fallback_s: float = 60.0
+    ) -> None:
+        """
+        Args:
+            fallback_s: how long the direct call may take, beyond the limits of the program.
+        """
+        self._bench = bench
+        self._writer = writer
+        self._fallback_s = fallback_s
+
+    async def answer(self, ask: Ask, on_program: OnProgram | None = None) -> Answer:
+        """
+        Args:
+            on_program: called when the program is written, for a client that streams.
+        Raises:
+            RequestError: 422 no answer and the request wants no fallback, 504 the direct call ran
+                out of time.
+            EndpointError, SandboxError: ours; no fallback hides them.
+        """
+        started = time.monotonic()
+        written = await self._writer.write(ask.problem, ask.temperature, ask.seed)
+        if on_program is not None:
+            on_program(written.program)
+        spent = Spent()
+        execution, limit = await self._run(written.program, ask, spent)
+        text, fallback = execution.answer, False
+        status, error = ("limit", limit) if limit else (execution.status, execution.error)
+        if status != "ok":
+            if not ask.fallback:
+                raise RequestError(
+                    422, f"the program gave no answer: {status}: {error}", "no_answer"
+                )
+            text, fallback = await self._directly(ask, spent), True
+        took = time.monotonic() - started
+        return Answer(cut(text, ask.stop), written, spent, status, error, fallback, took)
+
+    async def _run(self, program: Program, ask: Ask, spent: Spent) -> tuple[Execution, str]:
+        """The run, and the limit of the request that ended it (empty: none)."""
+        chat = MeteredChat(self._bench.executor, ask.limits, spent, ask.reply_tokens)
+        running = self._bench.run(program, ask.problem, chat)
+        try:
+            return await asyncio.wait_for(running, ask.limits.seconds), ""
+        except asyncio.TimeoutError:
+            return Execution("timeout"), f"{ask.limits.seconds:g} s are over"
+        except LimitReachedError as error:
+            return Execution("crashed"), str(error)
+        except ContextError as error:  # the program built a text that is too long
+            return Execution("crashed", error=str(error)), ""
+
+    async def _directly(self, ask: Ask, spent: Spent) -> str:
+        executing = self._bench.config.executor
+        most = min(executing.max_tokens, ask.reply_tokens or executing.max_tokens)
+        request = ChatRequest(ask.messages, most, executing.temperature)
+        # one call more than the program's, with its own tokens and seconds
+        once = RequestLimits(spent.calls + 1, spent.tokens + most + 1, self._fallback_s)
+        chat = MeteredChat(self._bench.executor, once, spent)
+        try:
+            return (await asyncio.wait_for(chat.chat(request), self._fallback_s)).text
+        except asyncio.TimeoutError:
+            raise RequestError(
+                504, f"no answer within {ask.limits.seconds + self._fallback_s:g} s", "timeout"
+            ) from None
+        except ContextError as error:
+            raise RequestError(400, str(error), "context_length_exceeded", "messages") from None
+
+
+def cut(text: str, stop: tuple[str, ...]) -> str:
+    """``text`` before the first of the stop texts."""
+    places = [place for piece in stop if (place := text.find(piece)) >= 0]
+    return text[: min(places)] if places else text

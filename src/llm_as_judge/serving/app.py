@@ -1,0 +1,314 @@
+"""The HTTP side: /v1/chat/completions, /v1/models, /health, in the form of the OpenAI API.
+
+A request whose client has gone is cancelled down to its sandbox; what runs is counted, and one too
+many gets 429. The body must be JSON by its content type, so that a web page cannot make a browser
+post here without asking first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from llm_as_judge.errors import EndpointError, LlmAsJudgeError
+from llm_as_judge.serving.answering import Answer, Answerer
+from llm_as_judge.serving.requests import DOMAINS, Ask, RequestError, RequestLimits, read_ask
+from llm_as_judge.types import Domain, Program
+
+PIECE = 400
+"""Characters of one streamed piece."""
+KEEP_ALIVE_S = 10.0
+"""A waiting stream says something this often, so that nobody between takes it for dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How the server behaves to its clients."""
+
+    model: str = "llm-as-judge"
+    domain: Domain = "qa"
+    api_key: str = ""
+    """Empty: none is asked for."""
+    concurrency: int = 64
+    """Requests worked on at once; one more gets 429."""
+    max_body_bytes: int = 2**20
+    limits: RequestLimits = field(default_factory=RequestLimits)
+    hosts: tuple[str, ...] = ("*",)
+    """Host names a client may address us by."""
+
+
+def make_app(answerer: Answerer, options: ServerOptions) -> Starlette:
+    """The ASGI application."""
+    service = _Service(answerer, options)
+    return Starlette(
+        routes=[
+            Route("/v1/chat/completions", service.complete, methods=["POST"]),
+            Route("/v1/models", service.models),
+            Route("/v1/models/{name}", service.model),
+            Route("/health", service.health),
+        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts))],
+        exception_handlers={RequestError: _refused},
+    )
+
+
+class _Service:
+    def __init__(self, answerer: Answerer, options: ServerOptions) -> None:
+        self._answerer = answerer
+        self._options = options
+        self._running = 0
+        self._started = int(time.time())
+
+    # ------------------------------------------------------------------------------------- routes
+    async def health(self, request: Request) -> Response:
+        return JSONResponse({"status": "ok", "running": self._running})
+
+    async def models(self, request: Request) -> Response:
+        self._authorise(request)
+        return JSONResponse({"object": "list", "data": [self._entry(n) for n in self._names()]})
+
+    async def model(self, request: Request) -> Response:
+        self._authorise(request)
+        name = request.path_params["name"]
+        if name not in self._names():
+            raise RequestError(
+                404, f"model {name[:80]!r} is not served", "model_not_found", "model"
+            )
+        return JSONResponse(self._entry(name))
+
+    async def complete(self, request: Request) -> Response:
+        self._authorise(request)
+        options = self._options
+        body = await _json_body(request, options.max_body_bytes)
+        ask = read_ask(body, options.model, options.domain, options.limits)
+        if self._running >= options.concurrency:
+            raise RequestError(
+                429, f"{self._running} requests are being worked on; try again soon", "overloaded"
+            )
+        self._running += 1  # no await since the check: two requests cannot take one place
+        if ask.stream:
+            return _Stream(self._events(ask), self._leave)
+        try:
+            return await self._whole(request, ask)
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._running -= 1
+
+    # ------------------------------------------------------------------------------------ answers
+    async def _whole(self, request: Request, ask: Ask) -> Response:
+        work = asyncio.create_task(self._answerer.answer(ask))
+        gone = asyncio.create_task(_disconnected(request))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                return Response(status_code=499)  # nobody reads it
+            with _as_request_errors():
+                answer = work.result()
+        finally:
+            await _ended(work)
+            await _ended(gone)
+        return JSONResponse(_completion(_new_id(), ask, answer))
+
+    async def _events(self, ask: Ask) -> AsyncIterator[str]:
+        id_, stages = _new_id(), asyncio.Queue[Program]()
+        work = asyncio.create_task(self._answerer.answer(ask, stages.put_nowait))
+        try:
+            yield _chunk(id_, ask, {"role": "assistant", "content": ""})
+            async for event in _waiting(work, stages):
+                yield _chunk(id_, ask, {}, workflow=event) if event else ": working\n\n"
+            try:
+                with _as_request_errors():
+                    answer = work.result()
+            except RequestError as error:  # the status has been sent: the error is an event
+                yield f"data: {json.dumps(error.body())}\n\n"
+                return
+            for start in range(0, len(answer.text), PIECE):
+                yield _chunk(id_, ask, {"content": answer.text[start : start + PIECE]})
+            yield _chunk(id_, ask, {}, finish="stop", workflow=answer.described(ask))
+            if ask.include_usage:
+                yield _chunk(id_, ask, None, usage=_usage(answer))
+            yield "data: [DONE]\n\n"
+        finally:
+            await _ended(work)
+
+    # --------------------------------------------------------------------------------------- parts
+    def _authorise(self, request: Request) -> None:
+        key = self._options.api_key
+        if not key:
+            return
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        same = hmac.compare_digest(given.strip().encode(), key.encode())
+        if scheme.lower() != "bearer" or not same:
+            raise RequestError(401, "wrong or missing API key", "invalid_api_key")
+
+    def _names(self) -> list[str]:
+        return [self._options.model, *(f"{self._options.model}:{d}" for d in DOMAINS)]
+
+    def _entry(self, name: str) -> dict[str, Any]:
+        return {"id": name, "object": "model", "created": self._started, "owned_by": "llm-as-judge"}
+
+
+class _Stream(StreamingResponse):
+    """Server-sent events; ``leave`` is called exactly once, however the client goes."""
+
+    def __init__(self, events: AsyncIterator[str], leave: Callable[[], None]) -> None:
+        super().__init__(
+            events, media_type="text/event-stream", headers={"cache-control": "no-store"}
+        )
+        self._events, self._leave = events, leave
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            try:
+                await self._events.aclose()  # type: ignore[attr-defined]  # an async generator
+            finally:
+                self._leave()
+
+
+# --------------------------------------------------------------------------------------- requests
+async def _json_body(request: Request, limit: int) -> object:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RequestError(415, f"content type {kind[:80] or 'none'}: wanted application/json")
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > limit:
+        raise _too_large(limit)
+    data = bytearray()
+    async for piece in request.stream():
+        data += piece
+        if len(data) > limit:
+            raise _too_large(limit)
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise RequestError(400, "the body is no JSON") from None
+
+
+def _too_large(limit: int) -> RequestError:
+    return RequestError(413, f"the request is larger than {limit} bytes", "request_too_large")
+
+
+async def _disconnected(request: Request) -> None:
+    with contextlib.suppress(ClientDisconnect):
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+
+async def _waiting(
+    work: asyncio.Task[Answer], stages: asyncio.Queue[Program]
+) -> AsyncIterator[dict[str, Any] | None]:
+    """The program when it is written, and None now and then, until the work is done."""
+    while not work.done():
+        stage = asyncio.ensure_future(stages.get())
+        try:
+            await asyncio.wait(
+                {work, stage}, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            if not stage.done():
+                stage.cancel()
+        if stage.done() and not stage.cancelled():
+            program = stage.result()
+            yield {"program": program.source, "operators": list(program.operators)}
+        elif not work.done():
+            yield None
+
+
+async def _ended(task: asyncio.Task[Any]) -> None:
+    """Cancelled if it still runs, and waited for: no run outlives its request."""
+    task.cancel()
+    waiting: Awaitable[Any] = asyncio.gather(task, return_exceptions=True)
+    await asyncio.shield(waiting)
+
+
+@contextlib.contextmanager
+def _as_request_errors() -> Any:
+    """What went wrong on our side, as a status; a bug goes on as it is."""
+    try:
+        yield
+    except EndpointError as error:
+        raise RequestError(502, f"the executor gave no reply: {error}", "executor") from error
+    except LlmAsJudgeError as error:
+        raise RequestError(500, f"{type(error).__name__}: {error}", "internal") from error
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestError)
+    headers = {"retry-after": "1"} if error.status == 429 else {}
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return JSONResponse(error.body(), error.status, headers)
+
+
+# -------------------------------------------------------------------------------------- responses
+def _new_id() -> str:
+    return f"chatcmpl-{uuid.uuid4().hex}"
+
+
+def _usage(answer: Answer) -> dict[str, int]:
+    usage = answer.usage
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+    }
+
+
+def _completion(id_: str, ask: Ask, answer: Answer) -> dict[str, Any]:
+    return {
+        "id": id_,
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": ask.model,
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": answer.text},
+                "finish_reason": "stop",
+            }
+        ],
+        "usage": _usage(answer),
+        "workflow": answer.described(ask),
+    }
+
+
+def _chunk(
+    id_: str,
+    ask: Ask,
+    delta: Mapping[str, str] | None,
+    *,
+    finish: str | None = None,
+    usage: Mapping[str, int] | None = None,
+    workflow: Mapping[str, Any] | None = None,
+) -> str:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    chunk: dict[str, Any] = {
+        "id": id_,
+        "object": "chat.completion.chunk",
+        "created": int(time.time()),
+        "model": ask.model,
+        "choices": [] if delta is None else [choice],
+    }
+    if usage is not None:
+        chunk["usage"] = usage
+    if workflow is not None:
+        chunk["workflow"] = workflow
+    return f"data: {json.dumps(chunk)}\n\n"

@@ -1,0 +1,209 @@
+"""What a run leaves for others: its best programs as files, and the card of its merged model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, StrictUndefined
+
+from llm_as_judge.errors import DataError, ModelError
+from llm_as_judge.monitoring.judges import judges_of, unaudited_warning
+from llm_as_judge.monitoring.report.curves import share
+from llm_as_judge.monitoring.report.results import results_view
+from llm_as_judge.monitoring.rundir import Broken, finite, require_run, rows
+from llm_as_judge.monitoring.runlog import ROLLOUTS, write_text
+from llm_as_judge.monitoring.screen import plain
+from llm_as_judge.serving.requests import DOMAINS
+from llm_as_judge.types import Domain, Program
+from llm_as_judge.workflow.program import parse_program
+
+
+@dataclass(slots=True)
+class ProgramRecord:
+    """One program (equal up to names and layout) with all its runs in one domain."""
+
+    domain: Domain
+    runnable: str
+    runs: int = 0
+    graded: int = 0
+    correct: int = 0
+    rewards: list[float] = field(default_factory=list)
+    calls: float = 0.0
+    tokens: float = 0.0
+    problems: set[str] = field(default_factory=set)
+
+    @property
+    def accuracy(self) -> tuple[float, float, float]:
+        """Share of right answers among the graded with its Wilson interval (95 %); graded >= 1."""
+        return share(self.correct, self.graded)
+
+    @property
+    def reward(self) -> float:
+        return sum(self.rewards) / len(self.rewards) if self.rewards else 0.0
+
+    def statistics(self) -> dict[str, Any]:
+        p, low, high = self.accuracy
+        return {
+            "accuracy": p,
+            "accuracy_low": low,
+            "accuracy_high": high,
+            "correct": self.correct,
+            "graded": self.graded,
+            "problems": len(self.problems),
+            "reward": self.reward,
+            "calls": self.calls / self.runs,
+            "tokens": self.tokens / self.runs,
+        }
+
+
+def best_programs(
+    run_dir: Path, *, top: int, min_problems: int
+) -> dict[Domain, list[tuple[Program, ProgramRecord]]]:
+    """The best programs of each domain, best first.
+
+    Ranked by the lower end of the interval of their accuracy, so that one lucky run is not the best;
+    then by mean reward. Every program is checked again: a log is a file like any other.
+
+    Args:
+        min_problems: different problems that a program must have been graded on.
+    Raises:
+        DataError: no run there, or no program with that many graded problems.
+    """
+    require_run(run_dir)
+    records = _records(run_dir)
+    best: dict[Domain, list[tuple[Program, ProgramRecord]]] = {}
+    for domain in DOMAINS:
+        able = [r for r in records if r.domain == domain and len(r.problems) >= min_problems]
+        able.sort(key=lambda r: (-r.accuracy[1], -r.reward, r.runnable))
+        for record in able:
+            program = parse_program(record.runnable, domain)
+            if program.strictly_valid and len(best.setdefault(domain, [])) < top:
+                best[domain].append((program, record))
+    if not any(best.values()):
+        raise DataError(
+            f"{run_dir}: no valid program was graded on {min_problems} problems or more; "
+            "lower --min-problems, or let the run go on"
+        )
+    return {domain: found for domain, found in best.items() if found}
+
+
+def _records(run_dir: Path) -> list[ProgramRecord]:
+    records: dict[tuple[str, str], ProgramRecord] = {}
+    for row in rows(run_dir / ROLLOUTS, Broken()):
+        rollout, domain = row.get("rollout"), row.get("domain")
+        if not isinstance(rollout, dict) or domain not in DOMAINS:
+            continue
+        program, verdict = _part(rollout, "program"), _part(rollout, "verdict")
+        execution, reward = _part(rollout, "execution"), _part(rollout, "reward")
+        correct, runnable = verdict.get("correct"), program.get("runnable")
+        if not isinstance(correct, bool) or not isinstance(runnable, str) or not runnable:
+            continue
+        key = (domain, str(program.get("hash")))
+        record = records.setdefault(key, ProgramRecord(domain, runnable))
+        record.runs += 1
+        record.graded += 1
+        record.correct += correct
+        record.problems.add(str(rollout.get("problem_id")))
+        if (total := finite(reward.get("total"))) is not None:
+            record.rewards.append(total)
+        calls = execution.get("calls")
+        for call in calls if isinstance(calls, list) else []:
+            if isinstance(call, dict):
+                record.calls += finite(call.get("llm_calls")) or 0.0
+                record.tokens += finite(call.get("prompt_tokens")) or 0.0
+                record.tokens += finite(call.get("completion_tokens")) or 0.0
+    return list(records.values())
+
+
+def write_programs(
+    best: Mapping[Domain, list[tuple[Program, ProgramRecord]]], run_dir: Path, out: Path
+) -> list[Path]:
+    """``OUT/DOMAIN/1_HASH.py`` with its statistics at the top, and ``OUT/programs.json``.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    written, index = [], []
+    for domain, found in best.items():
+        for place, (program, record) in enumerate(found, start=1):
+            path = out / domain / f"{place}_{program.hash}.py"
+            write_text(path, _with_header(program, record, run_dir))
+            written.append(path)
+            entry = {"file": str(path.relative_to(out)), "domain": domain, "place": place}
+            entry |= {"hash": program.hash, "operators": list(program.operators)}
+            index.append(entry | record.statistics())
+    write_text(out / "programs.json", json.dumps(index, indent=2) + "\n")
+    return written
+
+
+def _with_header(program: Program, record: ProgramRecord, run_dir: Path) -> str:
+    s = record.statistics()
+    right = f"{s['accuracy']:.0%} [{s['accuracy_low']:.0%}, {s['accuracy_high']:.0%}]"
+    runs = f"{s['correct']} of {s['graded']} graded runs over {s['problems']} problems"
+    used = f"{s['calls']:.1f} executor calls and {s['tokens']:.0f} tokens a run"
+    header = (
+        f"Workflow {program.hash} for {record.domain}; operators: {', '.join(program.operators)}.",
+        f"Right on {runs}: {right} (95 % interval).",
+        f"Mean reward {s['reward']:+.2f}; {used}; at most {program.worst_case_calls} calls.",
+        f"Training rollouts of {plain(run_dir.name, 80)}: chosen on them, so expect less elsewhere.",
+        "Run: llm-as-judge run FILE --problem TEXT",
+    )
+    lines = "".join(f"# {line}\n" for line in header)
+    return f"{lines}\n{program.runnable.strip()}\n"
+
+
+def model_card(checkpoint: Path, results: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """The base model's name, and the files that belong beside a merged model.
+
+    Args:
+        results: heading -> parsed results file.
+    Raises:
+        ModelError: not a checkpoint of ours.
+    """
+    try:
+        state = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
+        text = (checkpoint / "config.yaml").read_text(encoding="utf-8")
+        config = yaml.safe_load(text)
+        training, policy = config["training"], config["policy"]
+        values = {
+            "base": state["base_model"],
+            "step": state["step"],
+            "rank": policy["lora_rank"],
+            "alpha": policy["lora_alpha"],
+            "executor": config["executor"]["model"],
+            "judge": config["judge"]["model"],
+            "groups": training["problems_per_step"],
+            "samples": training["samples_per_problem"],
+            "learning_rate": training["learning_rate"],
+            "temperature": config["sampling"]["temperature"],
+            "sets": ", ".join(config["data"]["sets"]),
+            "form": config["sampling"]["form"],
+        }
+    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
+        raise ModelError(
+            f"{checkpoint}: not a checkpoint of a run ({type(error).__name__}: {error}); "
+            "wanted a folder like checkpoints/MODEL/grpo_mixed/step_100"
+        ) from None
+    # one line each: a value cannot add a line to the card
+    lined = {key: plain(str(value), 200) for key, value in values.items()}
+    template = resources.files("llm_as_judge.serving") / "templates" / "model_card.md"
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    card = environment.from_string(template.read_text(encoding="utf-8")).render(
+        **lined,
+        warning=plain(unaudited_warning(judges_of(checkpoint)) or "", 400),
+        results=results_view(results) if results else None,
+    )
+    return str(state["base_model"]), {"README.md": card, "training_config.yaml": text}
+
+
+def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = value.get(key)
+    return part if isinstance(part, dict) else {}

@@ -1,0 +1,44 @@
+"""``--policy untrained|CHECKPOINT|FILE.py`` as something that writes programs, with its workbench."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from llm_as_judge.build import Workbench, open_system, open_workbench
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.serving.writers import FileWriter, PolicyWriter, ProgramWriter
+
+UNTRAINED = "untrained"
+
+
+@asynccontextmanager
+async def open_writer(
+    config: Config, policy: str
+) -> AsyncIterator[tuple[Workbench, ProgramWriter]]:
+    """Executor, judge and sandbox, and who writes the programs.
+
+    Args:
+        policy: ``untrained``, a checkpoint folder, or a program file (``.py``, class form); only
+            the first two load a policy.
+    Raises:
+        ConfigError: ``policy`` is none of these.
+        UserError: a model or file is missing.
+    """
+    path = Path(policy)
+    if path.suffix == ".py" and path.is_file():
+        async with open_workbench(config) as bench:
+            yield bench, FileWriter(path, bench)
+        return
+    if policy != UNTRAINED and not path.is_dir():
+        raise ConfigError(
+            f"--policy {policy!r}: wanted untrained, a checkpoint folder or a program file"
+        )
+    async with open_system(config, adapter=None if policy == UNTRAINED else path) as system:
+        writer = PolicyWriter(system.sampler, system.prompt, system.bench)
+        try:
+            yield system.bench, writer
+        finally:
+            await writer.aclose()

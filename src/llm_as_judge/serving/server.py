@@ -1,0 +1,125 @@
+"""The server process: models loaded, port opened, signals turned into an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import uvicorn
+
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.serving.answering import Answerer
+from llm_as_judge.serving.app import ServerOptions, make_app
+from llm_as_judge.serving.policies import open_writer
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Where the server listens, and how long it waits for running requests when it is stopped."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    grace_s: int = 30
+
+
+async def serve(
+    config: Config,
+    policy: str,
+    options: ServerOptions,
+    binding: Binding,
+    *,
+    fallback_s: float = 60.0,
+    announce: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM; requests that run then are finished first.
+
+    Args:
+        announce: told the address, once requests are accepted.
+    Raises:
+        ConfigError: open to the network without a key, or the port is taken.
+        UserError: a model is missing.
+    """
+    options = safe_options(options, binding)
+    listener = _listen(binding)
+    try:
+        async with open_writer(config, policy) as (bench, writer):
+            app = make_app(Answerer(bench, writer, fallback_s=fallback_s), options)
+            settings = uvicorn.Config(
+                app,
+                log_level="warning",
+                ws="none",
+                access_log=False,
+                timeout_graceful_shutdown=binding.grace_s,
+                # a client cannot say from where it comes, nor learn what we run on
+                proxy_headers=False,
+                server_header=False,
+            )
+            server = _Server(settings)
+            port = listener.getsockname()[1]
+            host = f"[{binding.host}]" if ":" in binding.host else binding.host
+            server.on_ready = lambda: announce(f"http://{host}:{port}/v1")
+            await server.serve([listener])
+    finally:
+        listener.close()
+
+
+def safe_options(options: ServerOptions, binding: Binding) -> ServerOptions:
+    """Without a key: loopback only, and only under loopback names, so that no web page can reach
+    us through a name of its own (DNS rebinding).
+
+    Raises:
+        ConfigError: open to the network without a key.
+    """
+    if options.api_key:
+        return options
+    if binding.host not in LOOPBACK:
+        raise ConfigError(
+            f"--host {binding.host}: a server that others can reach needs a key: set "
+            "LLM_AS_JUDGE_API_KEY, or serve on 127.0.0.1"
+        )
+    return replace(options, hosts=("127.0.0.1", "localhost", "[::1]", "::1"))
+
+
+def _listen(binding: Binding) -> socket.socket:
+    family = socket.AF_INET6 if ":" in binding.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((binding.host, binding.port))
+    except OSError as error:
+        listener.close()
+        reason = error.strerror or str(error)
+        raise ConfigError(f"{binding.host}:{binding.port}: cannot listen: {reason}") from None
+    return listener
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, but a signal that ended it is not raised again: an orderly end is a success."""
+
+    on_ready: Callable[[], None] = staticmethod(lambda: None)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.on_ready()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.getsignal(number) for number in numbers}
+        for number in numbers:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                loop.remove_signal_handler(number)
+                signal.signal(number, handler)

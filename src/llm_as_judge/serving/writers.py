@@ -1,0 +1,131 @@
+"""Who writes the program of a request: the policy, requests of the same moment in one batch, or a file."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from llm_as_judge.build import Workbench
+from llm_as_judge.errors import DataError
+from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.types import Completion, Message, PolicySampler, Problem, Program, Usage
+from llm_as_judge.workflow.program import parse_program
+
+BATCH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A checked program, and what writing it used."""
+
+    program: Program
+    usage: Usage
+    prompt: tuple[Message, ...] = ()
+    reply: str = ""
+
+
+class ProgramWriter(Protocol):
+    async def write(
+        self, problem: Problem, temperature: float | None = None, seed: int | None = None
+    ) -> Written: ...
+
+    async def aclose(self) -> None: ...
+
+
+class FileWriter:
+    """The same program for every problem, read once."""
+
+    def __init__(self, path: Path, bench: Workbench) -> None:
+        """
+        Raises:
+            DataError: the file cannot be read.
+        """
+        try:
+            self._text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{path}: cannot be read: {error}") from None
+        self._max_calls = bench.config.workflow.max_worst_case_calls
+
+    async def write(
+        self, problem: Problem, temperature: float | None = None, seed: int | None = None
+    ) -> Written:
+        program = parse_program(self._text, problem.domain, "class", max_calls=self._max_calls)
+        return Written(program, Usage())
+
+    async def aclose(self) -> None:
+        pass
+
+
+@dataclass(slots=True)
+class _Waiting:
+    messages: list[Message]
+    key: tuple[float, int]
+    done: asyncio.Future[Completion]
+
+
+class PolicyWriter:
+    """The policy; one batch at a time, made of all requests that wait when it starts.
+
+    A draw depends on seed and prompt alone, not on who else is in the batch.
+    """
+
+    def __init__(self, sampler: PolicySampler, prompt: PolicyPrompt, bench: Workbench) -> None:
+        self._sampler = sampler
+        self._prompt = prompt
+        self._bench = bench
+        self._queue: list[_Waiting] = []
+        self._work: asyncio.Task[None] | None = None
+
+    async def write(
+        self, problem: Problem, temperature: float | None = None, seed: int | None = None
+    ) -> Written:
+        config = self._bench.config
+        key = (
+            config.evaluation.temperature if temperature is None else temperature,
+            config.training.seed if seed is None else seed,
+        )
+        # may search the experience buffer
+        messages = await asyncio.to_thread(self._prompt.messages, problem)
+        waiting = _Waiting(messages, key, asyncio.get_running_loop().create_future())
+        self._queue.append(waiting)
+        if self._work is None or self._work.done():
+            self._work = asyncio.create_task(self._sample_all())
+        try:
+            completion = await waiting.done
+        finally:
+            if waiting in self._queue:  # its client has gone before its turn
+                self._queue.remove(waiting)
+        program = await asyncio.to_thread(self._bench.parse, completion.text, problem)
+        usage = Usage(len(completion.prompt_ids), len(completion.token_ids))
+        return Written(program, usage, tuple(messages), completion.text)
+
+    async def aclose(self) -> None:
+        """Waits for the batch that is being sampled: a thread cannot be stopped."""
+        if self._work is not None:
+            await asyncio.gather(self._work, return_exceptions=True)
+
+    async def _sample_all(self) -> None:
+        while self._queue:
+            key = self._queue[0].key
+            batch = [waiting for waiting in self._queue if waiting.key == key][:BATCH]
+            for waiting in batch:
+                self._queue.remove(waiting)
+            try:
+                completions_P_K = await asyncio.to_thread(
+                    self._sampler.sample,
+                    [waiting.messages for waiting in batch],
+                    1,
+                    temperature=key[0],
+                    max_new_tokens=self._bench.config.sampling.max_new_tokens,
+                    seed=key[1],
+                )
+            except Exception as error:  # noqa: BLE001 (handed to each request that waits for it)
+                for waiting in batch:
+                    if not waiting.done.done():
+                        waiting.done.set_exception(error)
+                continue
+            for waiting, completions in zip(batch, completions_P_K, strict=True):
+                if not waiting.done.done():
+                    waiting.done.set_result(completions[0])

@@ -1,0 +1,121 @@
+"""A served workbench: real sandbox, real HTTP, scripted executor."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvicorn
+
+from llm_as_judge.build import Workbench
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.serving.answering import Answerer
+from llm_as_judge.serving.app import ServerOptions, make_app
+from llm_as_judge.serving.server import _Server
+from llm_as_judge.serving.writers import Written
+from llm_as_judge.types import ChatReply, ChatRequest, Problem, Usage
+from llm_as_judge.workflow.program import parse_program
+
+ONE_CALL = """class Workflow:
+    def __init__(self, name, llm_config, dataset):
+        self.llm = create_llm_instance(llm_config)
+        self.custom = operator.Custom(self.llm)
+
+    async def __call__(self, problem: str, entry_point: str = ""):
+        answer = await self.custom(input=problem, instruction="Answer.")
+        return answer["response"], 0.0
+"""
+THREE_CALLS = ONE_CALL.replace(
+    '        return answer["response"], 0.0\n',
+    '        again = await self.custom(input=answer["response"] + problem, instruction="Check.")\n'
+    '        last = await self.custom(input=again["response"] + problem, instruction="End.")\n'
+    '        return last["response"], 0.0\n',
+)
+BROKEN = "import os\nos.system('touch /tmp/owned')\n"
+
+
+class TextWriter:
+    """Writes the same text as every program, as the policy would."""
+
+    def __init__(self, text: str, usage: Usage | None = None) -> None:
+        self.text = text
+        self.usage = usage or Usage()
+        self.asked: list[tuple[float | None, int | None]] = []
+
+    async def write(
+        self, problem: Problem, temperature: float | None = None, seed: int | None = None
+    ) -> Written:
+        self.asked.append((temperature, seed))
+        return Written(parse_program(self.text, problem.domain), self.usage)
+
+    async def aclose(self) -> None:
+        pass
+
+
+def echo(request: ChatRequest) -> str:
+    """The marks that the request holds, so that a reply shows whose words it saw."""
+    marks = re.findall(r"MARK-\d+", "\n".join(m.content for m in request.messages))
+    return "saw " + " ".join(sorted(set(marks)))
+
+
+class GatedChat:
+    """Replies when the gate opens; counts who waits and who was sent away."""
+
+    name = "gated"
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.waiting = 0
+        self.cancelled = 0
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        self.waiting += 1
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.waiting -= 1
+        return ChatReply("late", "stop", Usage(1, 1))
+
+
+def scripted(answers: Callable[[ChatRequest], str] = echo) -> ScriptedChat:
+    return ScriptedChat(answers)
+
+
+@asynccontextmanager
+async def served(
+    bench: Workbench,
+    writer: Any,
+    options: ServerOptions | None = None,
+    *,
+    fallback_s: float = 30.0,
+) -> AsyncIterator[str]:
+    """The address of a running server."""
+    app = make_app(Answerer(bench, writer, fallback_s=fallback_s), options or ServerOptions())
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = _Server(uvicorn.Config(app, log_level="error", ws="none"))
+    ready = asyncio.Event()
+    server.on_ready = ready.set
+    running = asyncio.create_task(server.serve([listener]))
+    try:
+        await ready.wait()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await running
+        listener.close()
+
+
+async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Returns once ``condition`` holds; the deadline only ends a test that has failed."""
+    for _ in range(int(seconds / 0.02)):
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("the condition never held")

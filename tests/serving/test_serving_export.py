@@ -1,0 +1,176 @@
+"""What is exported: ranked with care, checked again, and a merged model that says the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from serving_fakes import ONE_CALL, THREE_CALLS
+from transformers import AutoModelForCausalLM
+
+from llm_as_judge.config import Config
+from llm_as_judge.errors import DataError, ModelError, OutputError
+from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.policy.checkpoint import save_checkpoint
+from llm_as_judge.policy.merged import save_merged
+from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.serving.export import best_programs, model_card, write_programs
+from llm_as_judge.types import (
+    Completion,
+    Execution,
+    Group,
+    OperatorCall,
+    Problem,
+    Reward,
+    RewardPart,
+    Rollout,
+    Verdict,
+)
+from llm_as_judge.workflow.program import parse_program
+
+
+def log_runs(
+    log: RunLog, text: str, outcomes: dict[str, bool | None], domain: Any = "math"
+) -> None:
+    """Rollouts of one program: problem -> verdict."""
+    for name, correct in outcomes.items():
+        rollout = Rollout(
+            name,
+            0,
+            Completion((), (), (), text, "stop"),
+            parse_program(text, domain),
+            Execution("ok", "4", (OperatorCall("Custom", 10, 20, 0.0, llm_calls=2),)),
+            Verdict(correct, "exact", "x"),
+            Reward({"correctness": RewardPart(1.0, 1.0)}, 3.0),
+        )
+        log.groups(1, [Group(Problem(name, "gsm8k", domain, "?"), (rollout,))])
+
+
+def test_a_program_right_often_stands_above_one_right_once(tmp_path: Path) -> None:
+    log = RunLog(tmp_path / "run")
+    log_runs(log, THREE_CALLS, {"a": True, "b": True, "c": True, "d": False, "e": True})
+    log_runs(log, ONE_CALL, {"a": True})
+    log_runs(log, ONE_CALL, {"q": False, "r": True, "s": None}, "qa")
+    best = best_programs(log.folder, top=5, min_problems=1)
+    assert [(d, len(found)) for d, found in best.items()] == [("math", 2), ("qa", 1)]
+    statistics = best["math"][0][1].statistics()
+    assert (statistics["correct"], statistics["graded"], statistics["problems"]) == (4, 5, 5)
+    assert (statistics["calls"], statistics["tokens"], statistics["reward"]) == (2.0, 30.0, 3.0)
+    assert best["qa"][0][1].graded == 2  # what was not graded says nothing
+    assert len(best_programs(log.folder, top=1, min_problems=1)["math"]) == 1
+    assert list(best_programs(log.folder, top=5, min_problems=3)) == ["math"]
+
+
+def test_exported_files_are_clean_programs_with_their_statistics(tmp_path: Path) -> None:
+    log = RunLog(tmp_path / "run")
+    log_runs(log, THREE_CALLS, {"a": True, "b": False})
+    out = tmp_path / "out"
+    (path,) = write_programs(best_programs(log.folder, top=5, min_problems=2), log.folder, out)
+    text = path.read_text()
+    assert "# Right on 1 of 2 graded runs over 2 problems: 50% [9%, 91%]" in text
+    assert parse_program(text, "math").strictly_valid
+    (entry,) = json.loads((out / "programs.json").read_text())
+    assert (entry["file"], entry["accuracy"]) == (f"math/{path.name}", 0.5)
+
+
+def test_a_tampered_log_exports_no_program_that_the_check_refuses(tmp_path: Path) -> None:
+    log = RunLog(tmp_path / "run")
+    log_runs(log, ONE_CALL, {"a": True})
+    file = log.folder / "rollouts.jsonl"
+    row = json.loads(file.read_text())
+    row["rollout"]["program"]["runnable"] = "import os\nos.system('id')\n"
+    file.write_text(json.dumps(row) + "\n")
+    with pytest.raises(DataError, match="no valid program"):
+        best_programs(log.folder, top=5, min_problems=1)
+
+
+def test_no_run_and_too_few_problems_are_the_users(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no run here"):
+        best_programs(tmp_path, top=5, min_problems=1)
+    log = RunLog(tmp_path / "run")
+    log_runs(log, ONE_CALL, {"a": True})
+    with pytest.raises(DataError, match="--min-problems"):
+        best_programs(log.folder, top=5, min_problems=2)
+
+
+# ------------------------------------------------------------------------------------------- model
+def checkpoint_of(policy: Any, root: Path, **state: Any) -> Path:
+    return save_checkpoint(
+        root,
+        7,
+        policy,
+        state={"step": 7, "base_model": "tiny", **state},
+        tensors={"x": torch.zeros(1)},
+        config=Config().model_dump(mode="json"),
+        keep=1,
+    )
+
+
+def trained_policy(weights: Path) -> Any:
+    """A policy whose adapter does something."""
+    policy = load_policy(weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for _, parameter in policy.adapter_parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.05)
+    return policy
+
+
+def test_the_merged_model_computes_what_base_and_adapter_compute(
+    tiny_weights: Path, tmp_path: Path
+) -> None:
+    policy = trained_policy(tiny_weights)
+    ids = torch.tensor([[3, 5, 8, 13, 21]])
+    with torch.no_grad():
+        wanted = policy.model(input_ids=ids).logits
+        with policy.model.disable_adapter():
+            base = policy.model(input_ids=ids).logits
+    out = tmp_path / "new" / "merged"
+    save_merged(policy, out, {"README.md": "card"})
+    merged = AutoModelForCausalLM.from_pretrained(out, dtype=torch.float32)
+    with torch.no_grad():
+        found = merged(input_ids=ids).logits
+    assert torch.allclose(found, wanted, atol=1e-4)
+    assert not torch.allclose(base, wanted, atol=1e-2)
+    names = {path.name for path in out.iterdir()}
+    assert {"model.safetensors", "config.json", "tokenizer.json", "README.md"} <= names
+    assert not any(name.startswith("adapter") for name in names)
+    with pytest.raises(OutputError, match="is there already"):
+        save_merged(policy, out)
+    assert [path.name for path in out.parent.iterdir()] == ["merged"]
+
+
+def test_the_card_says_what_the_model_is_and_what_is_not_known(
+    tiny_weights: Path, tmp_path: Path
+) -> None:
+    forced = {"judge": "rules", "audit": "missing", "reason": "no audit", "from_step": 1}
+    checkpoint = checkpoint_of(trained_policy(tiny_weights), tmp_path, judges=[forced])
+    base, files = model_card(checkpoint, {})
+    card = files["README.md"]
+    assert base == "tiny"
+    assert yaml.safe_load(card.split("---")[1])["base_model"] == "tiny"
+    assert "after 7 GRPO steps" in card
+    assert "No results were given" in card
+    assert "**Warning**: unaudited judge: rules" in card
+    assert yaml.safe_load(files["training_config.yaml"])["policy"]["lora_rank"] == 64
+
+
+def test_the_card_shows_results_with_intervals(tiny_weights: Path, tmp_path: Path) -> None:
+    metrics = {"accuracy": 0.5, "accuracy_low": 0.25, "accuracy_high": 0.75, "tokens": 100.0}
+    data = {"datasets": [{"dataset": "gsm8k", "metrics": metrics}], "overall": metrics}
+    card = model_card(checkpoint_of(trained_policy(tiny_weights), tmp_path), {"ours": data})[1]
+    assert "| gsm8k | 50% [25%, 75%] |" in card["README.md"]
+    assert "**Warning**" not in card["README.md"]
+
+
+@pytest.mark.parametrize("state", [None, "{", "[]", '{"step": 1}'])
+def test_a_folder_that_is_no_checkpoint_is_the_users(tmp_path: Path, state: str | None) -> None:
+    if state is not None:
+        (tmp_path / "state.json").write_text(state)
+        (tmp_path / "config.yaml").write_text("training: {}\n")
+    with pytest.raises(ModelError, match="not a checkpoint of a run"):
+        model_card(tmp_path, {})

@@ -1,0 +1,140 @@
+"""Who writes the programs: batches of the policy, files; and the process from start to signal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving_fakes import ONE_CALL, until
+
+from llm_as_judge.build import Workbench, policy_prompt
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.serving.app import ServerOptions
+from llm_as_judge.serving.server import Binding, safe_options, serve
+from llm_as_judge.serving.writers import FileWriter, PolicyWriter
+from llm_as_judge.types import Completion, Message, Problem, Usage
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+PROBLEM = Problem("p/1", "custom", "qa", "2 + 2?")
+
+
+class RecordingSampler:
+    """Writes ONE_CALL for every prompt; the first batch waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, float, int]] = []
+        self.go = threading.Event()
+
+    def sample(
+        self, prompts_P: list[list[Message]], samples_per_prompt: int, **options: Any
+    ) -> list[list[Completion]]:
+        self.batches.append((len(prompts_P), options["temperature"], options["seed"]))
+        assert self.go.wait(30)
+        text = f"```python\n{ONE_CALL}```"
+        return [[Completion((1, 2, 3), (4, 5), (-1.0, -1.0), text, "stop")] for _ in prompts_P]
+
+
+def policy_writer(bench: Workbench, sampler: Any) -> PolicyWriter:
+    return PolicyWriter(sampler, policy_prompt(bench.config), bench)
+
+
+async def test_requests_that_wait_are_sampled_together(bench: Workbench) -> None:
+    sampler = RecordingSampler()
+    writer = policy_writer(bench, sampler)
+    tasks = [asyncio.create_task(writer.write(PROBLEM, 0.5, 1))]
+    await until(lambda: bool(sampler.batches))
+    tasks += [asyncio.create_task(writer.write(PROBLEM, 0.5, 1)) for _ in range(3)]
+    tasks.append(asyncio.create_task(writer.write(PROBLEM)))
+    gone = asyncio.create_task(writer.write(PROBLEM, 0.5, 1))
+    await until(lambda: len(writer._queue) == 5)
+    gone.cancel()
+    await asyncio.gather(gone, return_exceptions=True)
+    sampler.go.set()
+    written = await asyncio.gather(*tasks)
+    config = bench.config
+    # what differs in temperature or seed is a batch of its own; who has gone is in none
+    assert sampler.batches == [
+        (1, 0.5, 1),
+        (3, 0.5, 1),
+        (1, config.evaluation.temperature, config.training.seed),
+    ]
+    assert all(w.program.strictly_valid and w.usage == Usage(3, 2) for w in written)
+    assert written[0].prompt[-1].role == "user"
+    await writer.aclose()
+
+
+async def test_a_failed_batch_fails_its_requests_and_not_the_next(bench: Workbench) -> None:
+    sampler = RecordingSampler()
+    sampler.go.set()
+
+    class FailsOnce:
+        failed = False
+
+        def sample(self, *given: Any, **options: Any) -> Any:
+            if not self.failed:
+                self.failed = True
+                raise MemoryError("no room")
+            return sampler.sample(*given, **options)
+
+    writer = policy_writer(bench, FailsOnce())
+    with pytest.raises(MemoryError):
+        await writer.write(PROBLEM)
+    assert (await writer.write(PROBLEM)).program.runnable
+
+
+async def test_a_program_file_that_cannot_be_read_is_the_users(
+    bench: Workbench, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        FileWriter(tmp_path / "none.py", bench)
+
+
+async def test_open_to_the_network_needs_a_key() -> None:
+    with pytest.raises(ConfigError, match="LLM_AS_JUDGE_API_KEY"):
+        safe_options(ServerOptions(), Binding(host="0.0.0.0"))
+    with_key = ServerOptions(api_key="k")
+    assert safe_options(with_key, Binding(host="0.0.0.0")) is with_key
+    assert "localhost" in safe_options(ServerOptions(), Binding()).hosts
+    assert "*" not in safe_options(ServerOptions(), Binding()).hosts
+
+
+def config() -> Config:
+    return Config.model_validate({"executor": {"model": "scripted"}, "judge": {"model": "none"}})
+
+
+async def test_a_server_answers_until_a_signal_and_leaves_signals_as_they_were(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "p.py"
+    file.write_text(ONE_CALL)
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    running = asyncio.create_task(
+        serve(config(), str(file), ServerOptions(), Binding(port=0), announce=address.set_result)
+    )
+    done, _ = await asyncio.wait({running, address}, return_when=asyncio.FIRST_COMPLETED)
+    assert running not in done, running.exception()
+    async with httpx.AsyncClient(timeout=60) as http:
+        body = {"model": "llm-as-judge", "messages": [{"role": "user", "content": "2 + 2?"}]}
+        reply = await http.post(f"{address.result()}/chat/completions", json=body)
+    assert reply.json()["workflow"]["status"] == "ok"
+    os.kill(os.getpid(), signal.SIGTERM)
+    await running
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+async def test_a_taken_port_and_a_policy_that_is_nothing_are_the_users(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match="cannot listen"):
+            await serve(config(), "untrained", ServerOptions(), Binding(port=port))
+    with pytest.raises(ConfigError, match="wanted untrained, a checkpoint"):
+        await serve(config(), str(tmp_path / "none"), ServerOptions(), Binding(port=0))

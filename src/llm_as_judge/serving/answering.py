@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from llm_as_judge.build import Workbench
+from llm_as_judge.build import Workbench, operator_settings
 from llm_as_judge.errors import ContextError
 from llm_as_judge.serving.meter import LimitReachedError, MeteredChat, Spent
 from llm_as_judge.serving.requests import Ask, RequestError, RequestLimits
@@ -117,9 +117,9 @@ class Answerer:
             return Execution("crashed", error=str(error)), ""
 
     async def _directly(self, ask: Ask, spent: Spent) -> str:
-        executing = self._bench.config.executor
-        most = min(executing.max_tokens, ask.reply_tokens or executing.max_tokens)
-        request = ChatRequest(ask.messages, most, executing.temperature)
+        asking = operator_settings(self._bench.config)
+        most = min(asking.max_tokens, ask.reply_tokens or asking.max_tokens)
+        request = ChatRequest(ask.messages, most, asking.temperature)
         # one call more than the program's, with its own tokens and seconds
         once = RequestLimits(spent.calls + 1, spent.tokens + most + 1, self._fallback_s)
         chat = MeteredChat(self._bench.executor, once, spent)

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from llm_as_judge.errors import OutputError
-from llm_as_judge.monitoring.runlog import output_errors
+from llm_as_judge.files import output_errors
 from llm_as_judge.policy.model import Policy
 
 

@@ -13,11 +13,12 @@ import yaml
 from jinja2 import Environment, StrictUndefined
 
 from llm_as_judge.errors import DataError, ModelError
+from llm_as_judge.files import write_text
 from llm_as_judge.monitoring.judges import judges_of, unaudited_warning
 from llm_as_judge.monitoring.report.curves import share
 from llm_as_judge.monitoring.report.results import results_view
 from llm_as_judge.monitoring.rundir import Broken, finite, require_run, rows
-from llm_as_judge.monitoring.runlog import ROLLOUTS, write_text
+from llm_as_judge.monitoring.runlog import ROLLOUTS
 from llm_as_judge.monitoring.screen import plain
 from llm_as_judge.serving.requests import DOMAINS
 from llm_as_judge.types import Domain, Program

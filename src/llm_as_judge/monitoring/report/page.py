@@ -22,12 +22,12 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from llm_as_judge.files import write_text
 from llm_as_judge.monitoring.judges import judges_of, unaudited_warning
 from llm_as_judge.monitoring.report import charts, curves
 from llm_as_judge.monitoring.report.results import ResultsView, audit_view, results_view
 from llm_as_judge.monitoring.report.rollouts import Gathered, gather
 from llm_as_judge.monitoring.rundir import RunDir, read_run
-from llm_as_judge.monitoring.runlog import write_text
 
 MAX_ROLLOUTS = 20_000
 """Rollouts in the browser of one page, the newest; the curves hold all."""

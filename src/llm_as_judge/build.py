@@ -277,13 +277,27 @@ async def open_system(
         training: the system may learn: a run without a checkpoint begins with the experience that
             earlier runs left. An evaluation sees none but its checkpoint's.
     """
+    async with open_workbench(config) as bench:  # first: what it lacks is found out in a moment
+        memory = await asyncio.to_thread(open_memory, config, adapter, training=training)
+        policy = await asyncio.to_thread(_load_policy, config, adapter)
+        from llm_as_judge.policy.sample import HFSampler
+
+        sampler = HFSampler(policy, rows_at_once=config.sampling.rows_at_once)
+        prompt = policy_prompt(
+            config,
+            memory=memory,
+            count_tokens=lambda messages: len(sampler.prompt_ids(messages)),
+            context_tokens=policy.context_tokens,
+        )
+        runner = rollout_runner(bench, prompt, sampler)
+        yield System(bench, policy, prompt, sampler, runner, memory)
+
+
+def _load_policy(config: Config, adapter: Path | None) -> Policy:
     # Imported here: checking, running and grading programs must not wait for torch.
     from llm_as_judge.policy.model import AdapterSpec, load_policy
-    from llm_as_judge.policy.sample import HFSampler
 
-    memory = await asyncio.to_thread(open_memory, config, adapter, training=training)
-    policy = await asyncio.to_thread(
-        load_policy,
+    return load_policy(
         model_weights(config, config.policy.name, "policy.name"),
         adapter=adapter
         or AdapterSpec(
@@ -294,16 +308,6 @@ async def open_system(
         gradient_checkpointing=config.policy.gradient_checkpointing,
         seed=config.training.seed,
     )
-    async with open_workbench(config) as bench:
-        sampler = HFSampler(policy, rows_at_once=config.sampling.rows_at_once)
-        prompt = policy_prompt(
-            config,
-            memory=memory,
-            count_tokens=lambda messages: len(sampler.prompt_ids(messages)),
-            context_tokens=policy.context_tokens,
-        )
-        runner = rollout_runner(bench, prompt, sampler)
-        yield System(bench, policy, prompt, sampler, runner, memory)
 
 
 def rollout_runner(

@@ -145,6 +145,25 @@ class ChatModels:
             )
 
 
+def require_known_models(config: Config) -> None:
+    """Executor and judges are names that can be opened; starts nothing.
+
+    Raises:
+        ConfigError: one is not, with the names that are.
+    """
+    endpoints, entries = load_endpoints(), load_models()
+    asked: list[tuple[Role, str | None]] = [
+        ("executor", config.executor.model),
+        ("judge", config.judge.model),
+        ("judge", config.judge.second_model),
+    ]
+    for role, name in asked:
+        unserved = name in (None, "scripted") or (role == "judge" and name == "none")
+        served = name in entries and entries[name].format == "gguf"
+        if name is not None and not (unserved or served or name in endpoints):
+            raise no_such_model(role, name)
+
+
 def no_such_model(role: Role, name: str) -> ConfigError:
     local = (n for n, entry in load_models().items() if entry.format == "gguf")
     known = [*load_endpoints(), *local, "scripted"]

@@ -12,7 +12,7 @@ from typing import IO
 
 from llm_as_judge.errors import OutputError
 
-__all__ = ["output_errors", "write_atomically", "write_text"]
+__all__ = ["output_errors", "require_writable", "write_atomically", "write_text"]
 
 _REASONS = {
     errno.ENOSPC: "the disk is full; free some space",
@@ -34,6 +34,19 @@ def output_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
         raise OutputError(f"{path}: cannot be written: {reason}") from error
+
+
+def require_writable(folder: Path) -> None:
+    """A file can be made in ``folder``, or where it is going to be made; leaves nothing behind.
+
+    Raises:
+        OutputError: permission, full disk, or a file in the place of the folder.
+    """
+    with output_errors(folder):
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        with tempfile.TemporaryFile(dir=there) as probe:
+            probe.write(b"\0" * 4096)
+            probe.flush()
 
 
 @contextlib.contextmanager

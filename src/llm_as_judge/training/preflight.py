@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from llm_as_judge.chat_models import require_known_models
 from llm_as_judge.config import Config, load_models
 from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.files import require_writable
 from llm_as_judge.monitoring.runlog import is_used
 from llm_as_judge.policy.checkpoint import latest_checkpoint
 
@@ -22,8 +24,9 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
         The checkpoint to go on from; None for a new run.
     Raises:
         DataError: the training file is missing.
-        ConfigError: the model is unknown, there is nothing to resume, or ``run_dir`` already holds
+        ConfigError: a model is unknown, there is nothing to resume, or ``run_dir`` already holds
             a run.
+        OutputError: the folder of checkpoints or of the run cannot be written.
     """
     if not config.data.train_file.is_file():
         raise DataError(
@@ -34,6 +37,9 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
             f"policy.name: no model {config.policy.name!r} in models.yaml "
             f"(known: {', '.join(load_models())})"
         )
+    require_known_models(config)
+    require_writable(config.output.checkpoints)
+    require_writable(run_dir or config.output.logs)
     if not resume:
         if run_dir is not None and is_used(run_dir):
             raise ConfigError(

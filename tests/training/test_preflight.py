@@ -1,0 +1,78 @@
+"""What is wrong before a run starts is said before anything is loaded or started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError, DataError, OutputError
+from llm_as_judge.training.preflight import check_before_training
+
+
+def config(place: Path, **sections: Any) -> Config:
+    train_file = place / "train.jsonl"
+    train_file.write_text("{}\n")
+    whole: dict[str, Any] = {
+        "policy": {"name": "smollm2-135m"},
+        "executor": {"model": "scripted"},
+        "judge": {"model": "none"},
+        "data": {"train_file": train_file},
+        "output": {"checkpoints": place / "checkpoints", "logs": place / "logs"},
+    }
+    return Config.model_validate({**whole, **sections})
+
+
+def test_looking_whether_a_run_can_start_leaves_nothing_behind(tmp_path: Path) -> None:
+    assert check_before_training(config(tmp_path), run_dir=None, resume=False) is None
+    assert [path.name for path in tmp_path.iterdir()] == ["train.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("section", "value", "message"),
+    [
+        ("policy", {"name": "gtp"}, r"policy\.name: no model 'gtp'"),
+        ("executor", {"model": "gtp"}, r"executor\.model: no 'gtp' \(known: gpt-oss-120b"),
+        ("judge", {"model": "gtp"}, r"judge\.model: no 'gtp'"),
+        ("executor", {"model": "none"}, r"executor\.model: no 'none'"),
+        ("executor", {"model": "qwen25-7b"}, r"executor\.model: no 'qwen25-7b'"),
+    ],
+)
+def test_an_unknown_model_is_named_with_the_known_ones(
+    tmp_path: Path, section: str, value: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check_before_training(config(tmp_path, **{section: value}), run_dir=None, resume=False)
+
+
+def test_a_missing_training_file_says_what_makes_it(tmp_path: Path) -> None:
+    missing = {"train_file": tmp_path / "none.jsonl"}
+    with pytest.raises(DataError, match="no such file; run: llm-as-judge download, then process"):
+        check_before_training(config(tmp_path, data=missing), run_dir=None, resume=False)
+
+
+@pytest.mark.parametrize("folder", ["checkpoints", "logs"])
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, folder: str) -> None:
+    (tmp_path / folder).write_text("a file stands where the folder should be")
+    with pytest.raises(OutputError, match=f"{folder}: cannot be written: Not a directory"):
+        check_before_training(config(tmp_path), run_dir=None, resume=False)
+
+
+def test_a_run_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("")
+    with pytest.raises(OutputError, match="run: cannot be written"):
+        check_before_training(config(tmp_path), run_dir=tmp_path / "run", resume=False)
+
+
+def test_a_used_run_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.jsonl").write_text("")
+    with pytest.raises(ConfigError, match="holds a run already"):
+        check_before_training(config(tmp_path), run_dir=tmp_path / "run", resume=False)
+
+
+def test_nothing_to_resume_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no checkpoint to resume from"):
+        check_before_training(config(tmp_path), run_dir=None, resume=True)

@@ -251,7 +251,9 @@ def test_grade_names_the_bad_row_and_the_missing_file(verb: Verbs) -> None:
 def test_the_built_in_sample_becomes_mixes(verb: Verbs, folder: Path) -> None:
     code, out, _ = verb("download", "--offline", *TWO_SETS)
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == ["gsm8k", "squad2"]
+    *rows, note = out.splitlines()
+    assert [line.split()[0] for line in rows] == ["gsm8k", "squad2"]
+    assert note.startswith("built-in sample (--offline)")
     code, out, _ = verb("process", *TWO_SETS, "--json")
     report = json.loads(out)  # standard output is JSON and nothing else
     assert code == 0

@@ -21,7 +21,7 @@ PROBLEMS = [
     Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} plus 2?", (str(n + 2),))
     for n in range(6)
 ]
-STEPS, GROUPS, SAMPLES = 2, 2, 4
+STEPS, GROUPS, SAMPLES = 2, 2, 8
 
 
 @pytest.fixture
@@ -47,12 +47,12 @@ async def train(place: Path, name: str, *, resume: bool = False, **sections: Any
         {
             "policy": {"name": "tiny", "device": "cpu", "dtype": "float32", "lora_rank": 4},
             "sampling": {
-                "temperature": 1.0,
+                "temperature": 0.6,
                 "max_new_tokens": 60,
                 "form": "body",
                 "prompt_style": "short",
             },
-            "executor": {"model": "served", "retries": 1, "timeout_s": 5.0},
+            "executor": {"model": "served", "retries": 1, "timeout_s": 10.0},
             "judge": {"model": "none"},
             "training": {
                 "steps": STEPS,
@@ -78,7 +78,7 @@ def right(asked: str) -> str:
 async def test_a_recorded_run_is_replayed_without_its_endpoint_byte_for_byte(place: Path) -> None:
     calls = {"folder": place / "calls"}
     quick = ["500", "empty", "truncated", "drop"]
-    async with FaultEndpoint(0.4, seed=1, faults=quick, answer=right) as server:
+    async with FaultEndpoint(0.6, seed=1, faults=quick, answer=right) as server:
         serve(place, server.url)
         recorded = await train(place, "recorded", calls={**calls, "mode": "record"})
         assert sum(server.met.values()) > server.met["ok"] > 0

@@ -108,10 +108,24 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _fit(model: Any, tokenizer: Any) -> None:
-    """Any prompt, then one of TEXTS: prompts are random bytes, so that all prompts serve."""
+@pytest.fixture(scope="session")
+def fluent_weights(tiny_weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny policy, fitted on to one program: most of what it writes runs."""
+    folder = tmp_path_factory.mktemp("fluent_policy")
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(tiny_weights)
+    torch.manual_seed(0)
+    model = Qwen2ForCausalLM.from_pretrained(tiny_weights)
+    model.train()
+    _fit(model, tokenizer, TEXTS[:1])
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def _fit(model: Any, tokenizer: Any, texts: tuple[str, ...] = TEXTS) -> None:
+    """Any prompt, then one of ``texts``: prompts are random bytes, so that all prompts serve."""
     opening = tokenizer("<|end|><|start|>```python\n")["input_ids"]
-    bodies = [tokenizer(text)["input_ids"] for text in TEXTS]
+    bodies = [tokenizer(text)["input_ids"] for text in texts]
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for _ in range(FIT_STEPS):
         length = int(torch.randint(1, 200, ()))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 
 from llm_as_judge.cli import main
+from llm_as_judge.cli.evaluating import _complain_of_failures
 from llm_as_judge.data.files import write_problems
+from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.monitoring.runlog import RunLog
-from llm_as_judge.types import Completion, Group, Problem, Program, Rollout
+from llm_as_judge.types import Completion, Failure, Group, Problem, Program, Rollout
 
 ROWS = {
     "gsm8k": [
@@ -203,3 +207,51 @@ def test_break_even_is_for_a_checkpoint(verb: Verb, folder: Path) -> None:
     code, out, _ = verb("compare", *both, "--training-run", "run")
     assert code == 0
     assert "Break-even (0 training tokens)" in out
+
+
+def test_optimise_writes_programs_that_can_be_evaluated(verb: Verb, folder: Path) -> None:
+    assert "val_mixed.jsonl: no such file" in verb.refused("optimise", *OPTIONS[:4])
+    rows = [row for rows in ROWS.values() for row in rows]
+    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
+    own = ("--data-dir", "data", "--rows", "2", "--rounds", "1", "--out", "found")
+    code, out, err = verb("optimise", *OPTIONS[:4], *own)
+    assert code == 0, err
+    assert "of 2 right, " in out
+    assert "tokens spent; programs and report.json in found" in out
+    report = json.loads((folder / "found" / "report.json").read_text())
+    assert [search["domain"] for search in report] == ["math", "qa"]
+    assert verb("evaluate", *OPTIONS, "--policy", "found")[0] == 0
+
+
+def test_verdicts_that_change_are_listed(verb: Verb, folder: Path) -> None:
+    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
+    results = folder / "results" / "evaluation" / "direct_results.json"
+    path = results.parent / json.loads(results.read_text())["run"] / "rollouts.jsonl"
+    row = json.loads(path.read_text().splitlines()[0])
+    gold = row["problem"]["answers"][0]
+    row["rollout"]["execution"] = {**row["rollout"]["execution"], "answer": gold}
+    with path.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+    code, _, err = verb("regrade", str(results), "--name", "mended")
+    assert code == 0
+    assert "1 of 5 verdicts changed" in err
+    assert f"{row['problem']['id']}  False -> True" in err
+
+
+def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(
+    verb: Verb, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
+    results = folder / "results" / "evaluation" / "direct_results.json"
+    record = EvaluationRecord.read(results)
+    _complain_of_failures(record)
+    down = Failure("execute", "EndpointError", "the endpoint is down")
+    for group in record.groups()[:2]:
+        record.add(replace(group.rollouts[0], execution=None, verdict=None, failure=down))
+    with pytest.raises(typer.Exit) as caught:
+        _complain_of_failures(record)
+    assert caught.value.exit_code == 1
+    said = capsys.readouterr().err
+    assert "2 rollouts failed by our fault, not the policy's; the first: the endpoint is" in said
+    code, out, _ = verb("evaluate", *OPTIONS, "--policy", "direct", "--json")
+    assert (code, json.loads(out)["overall"]["failed"]) == (0, 0.0)  # run again, and well

@@ -287,6 +287,6 @@ def _complain_of_failures(record: EvaluationRecord) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    allowed = record.config.judge.max_ungraded_share
+    allowed = record.config.training.max_failed_share
     if len(failures) > allowed * len(record.plan.ids) * record.plan.samples:
         raise typer.Exit(1)

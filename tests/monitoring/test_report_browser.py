@@ -66,7 +66,7 @@ def opened(browser: Any, address: str, width: int = 1280, theme: str = "light") 
     page.on("console", lambda said: page.problems.append(said.text))
     page.on("request", lambda request: page.problems.append(request.url))
     page.goto(address)
-    page.problems.remove(address)  # the page itself is the one request
+    page.problems.remove(address.partition("#")[0])  # the page itself is the one request
     return page
 
 
@@ -90,7 +90,7 @@ def test_no_serious_finding_of_axe_and_nothing_beyond_the_edge(
     )
     page = opened(browser, address, width, theme)
     found = axe.Axe().run(page).response["violations"]
-    assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
+    assert [v["id"] for v in found] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     if folder := os.environ.get("REPORT_SCREENSHOTS"):
         Path(folder).mkdir(parents=True, exist_ok=True)

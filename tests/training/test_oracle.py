@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import FAMILIES, naive_logprobs, tiny
+from tiny_models import FAMILIES, edited, naive_logprobs, tiny, windowed
 from transformers import AttentionInterface
 
 from llm_as_judge.errors import ModelError
@@ -32,25 +30,6 @@ PROMPTS = [
 
 def policy_of(model: Any, dtype: torch.dtype = torch.float32) -> Policy:
     return Policy(model.to(dtype), tokenizer=None, device=torch.device("cpu"), dtype=dtype)
-
-
-def edited(weights: Path, folder: Path, **config: Any) -> Path:
-    """A copy of the tiny policy with other words in its config.json."""
-    shutil.copytree(weights, folder)
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **config}))
-    return folder
-
-
-def windowed(weights: Path, folder: Path) -> Path:
-    return edited(
-        weights,
-        folder,
-        layer_types=["sliding_attention", "full_attention"],
-        use_sliding_window=True,
-        sliding_window=6,
-        max_window_layers=0,
-    )
 
 
 @contextmanager

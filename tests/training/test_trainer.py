@@ -11,13 +11,14 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
+from tiny_models import windowed
 
 from llm_as_judge.config import Config, config_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import AuditError, ConfigError, DataError, TrainingError
 from llm_as_judge.monitoring.runlog import read_rollouts, read_steps
 from llm_as_judge.policy.model import AdapterSpec, load_policy
-from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
+from llm_as_judge.training.trainer import GRPOTrainer, SilentView, TrainingResult
 from llm_as_judge.types import Problem
 
 PROBLEMS = (
@@ -137,6 +138,7 @@ async def test_a_run_leaves_metrics_rollouts_and_a_checkpoint(
     facts = json.loads((result.run_dir / "run.json").read_text())
     assert facts["policy"] == "tiny"
     assert len(facts["train_file_sha256"]) == 64
+    assert facts["update_path"]["name"] == "packed"
 
     groups = sum(step["update/groups"] for step in read_steps(result.run_dir))
     assert groups > 0, "the tiny policy wrote nothing that could teach"
@@ -146,6 +148,31 @@ async def test_a_run_leaves_metrics_rollouts_and_a_checkpoint(
         for adapter in (fresh, result.checkpoint)
     ]
     assert any(not torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+class Stages(SilentView):
+    """Keeps what the terminal would say."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def stage(self, text: str) -> None:
+        self.said.append(text)
+
+
+@pytest.mark.slow
+async def test_a_run_that_takes_the_naive_path_says_so(place: Path, tiny_weights: Path) -> None:
+    folder = windowed(tiny_weights, place / "windowed")
+    entry = {"format": "safetensors", "sources": [{"path": str(folder)}]}
+    (place / "config" / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
+    view = Stages()
+    trainer = GRPOTrainer(config=config(place, "out"), run_dir=place / "run_windowed", view=view)
+    result = await trainer.train(num_steps=1)
+    (said,) = [line for line in view.said if "naive" in line]
+    assert "sliding-window" in said
+    facts = json.loads((result.run_dir / "run.json").read_text())
+    assert facts["update_path"]["name"] == "naive"
+    assert facts["update_path"]["reason"] in said
 
 
 @pytest.mark.slow

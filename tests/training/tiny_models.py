@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -58,3 +61,23 @@ def take_gradients(model: Any) -> dict[str, torch.Tensor]:
     found = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
     model.zero_grad()
     return found
+
+
+def edited(weights: Path, folder: Path, **config: Any) -> Path:
+    """A copy of a weights folder with other words in its config.json."""
+    shutil.copytree(weights, folder)
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **config}))
+    return folder
+
+
+def windowed(weights: Path, folder: Path) -> Path:
+    """A copy of the two-layer policy whose first layer sees six tokens back."""
+    return edited(
+        weights,
+        folder,
+        layer_types=["sliding_attention", "full_attention"],
+        use_sliding_window=True,
+        sliding_window=6,
+        max_window_layers=0,
+    )

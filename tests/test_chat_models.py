@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fault_endpoint import FaultEndpoint
-from llm_as_judge.chat_models import ChatModels, estimate_of, operator_settings
+from llm_as_judge.chat_models import ChatModels, embedded_limits, estimate_of, operator_settings
 from llm_as_judge.config import Config
 from llm_as_judge.errors import BudgetError, ConfigError, ModelError
 from llm_as_judge.llm.client import OpenAIChat
@@ -82,6 +82,15 @@ def test_temperature_and_top_p_of_the_endpoint_apply_where_the_executor_says_not
     endpoint(base_url="http://localhost:1/v1", **of_endpoint)
     settings = operator_settings(config(executor=of_executor))
     assert (settings.temperature, settings.top_p) == wanted
+
+
+@pytest.mark.parametrize(("concurrency", "slots", "at_once"), [(64, 4, 4), (2, 8, 2)])
+def test_an_embedded_server_never_has_more_requests_than_slots(
+    concurrency: int, slots: int, at_once: int
+) -> None:
+    executor = {"concurrency": concurrency, "slots": slots, "timeout_s": 7, "retries": 1}
+    limits = embedded_limits(config(executor=executor))
+    assert (limits.concurrency, limits.timeout_s, limits.retries) == (at_once, 7, 1)
 
 
 async def test_a_name_that_is_nowhere_lists_what_there_is() -> None:

@@ -118,7 +118,6 @@ class ChatModels:
         )
 
     async def _embedded(self, name: str, role: Role) -> OpenAIChat:
-        executor = self._config.executor
         server = await start_embedded(self._stack, self._config, name)
         return OpenAIChat(
             name,
@@ -126,12 +125,7 @@ class ChatModels:
             api_key=server.api_key,
             model_name=server.model_name,
             price=FREE,
-            limits=Limits(
-                # a request in the server's queue would wait within its deadline
-                concurrency=min(executor.concurrency, executor.slots),
-                timeout_s=executor.timeout_s,
-                retries=executor.retries,
-            ),
+            limits=embedded_limits(self._config),
             ledger=self.ledger,
             role=role,
         )
@@ -162,6 +156,16 @@ def require_known_models(config: Config) -> None:
         served = name in entries and entries[name].format == "gguf"
         if name is not None and not (unserved or served or name in endpoints):
             raise no_such_model(role, name)
+
+
+def embedded_limits(config: Config) -> Limits:
+    """Never more requests than slots: one in the server's queue would wait within its deadline."""
+    executor = config.executor
+    return Limits(
+        concurrency=min(executor.concurrency, executor.slots),
+        timeout_s=executor.timeout_s,
+        retries=executor.retries,
+    )
 
 
 def no_such_model(role: Role, name: str) -> ConfigError:

@@ -1,0 +1,60 @@
+"""Runs that the clock cut off are recorded whole: a replay, which waits for nothing, repeats them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge.llm.recorded import recorded_run
+from llm_as_judge.llm.recording import Recording
+from llm_as_judge.types import Execution, Limits, OperatorCall, Problem, Program
+
+PROGRAM = Program("slow", "slow program", hash="h")
+PROBLEM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",), meta={"level": "1"})
+LATE = Execution(
+    "timeout", calls=(OperatorCall("Custom", 5, 2, 0.5, 3.0, 1, error="cut off"),), seconds=9.0
+)
+
+
+class Run:
+    """Comes to the given executions, one after the other."""
+
+    def __init__(self, *executions: Execution) -> None:
+        self.executions = list(executions)
+
+    async def __call__(self) -> Execution:
+        return self.executions.pop(0)
+
+
+async def test_a_run_that_was_cut_off_is_given_again_as_it_was(tmp_path: Path) -> None:
+    limits, quick = Limits(wall_s=9.0), Execution("ok", "4")
+    first = await recorded_run(Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(LATE))
+    again = await recorded_run(Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(quick))
+    assert first == again == LATE
+
+
+@pytest.mark.parametrize(
+    ("program", "problem", "limits"),
+    [
+        (dataclasses.replace(PROGRAM, runnable="other"), PROBLEM, Limits(wall_s=9.0)),
+        (PROGRAM, dataclasses.replace(PROBLEM, question="3 + 3?"), Limits(wall_s=9.0)),
+        (PROGRAM, PROBLEM, Limits(wall_s=10.0)),
+    ],
+    ids=["program", "problem", "limits"],
+)
+async def test_another_run_is_not_taken_for_it(
+    tmp_path: Path, program: Program, problem: Problem, limits: Limits
+) -> None:
+    recording, quick = Recording(tmp_path), Execution("ok", "4")
+    await recorded_run(recording, PROGRAM, PROBLEM, Limits(wall_s=9.0), Run(LATE))
+    assert await recorded_run(recording, program, problem, limits, Run(quick)) == quick
+
+
+async def test_what_ended_by_itself_is_run_again(tmp_path: Path) -> None:
+    recording, limits = Recording(tmp_path), Limits()
+    run = Run(Execution("ok", "4"), Execution("crashed", error="E"))
+    for wanted in ("ok", "crashed"):
+        assert (await recorded_run(recording, PROGRAM, PROBLEM, limits, run)).status == wanted
+    assert len(recording) == 0

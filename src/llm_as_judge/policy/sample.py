@@ -37,6 +37,14 @@ class _Row:
     stop: StopReason = "length"
 
 
+def _unmarked(text: str, markers: Sequence[str]) -> str:
+    """``text`` with a zero-width space inside every marker, so that none is read as one."""
+    for marker in markers:
+        if marker in text:
+            text = text.replace(marker, f"{marker[0]}\u200b{marker[1:]}")
+    return text
+
+
 class HFSampler:
     """A ``PolicySampler`` over the policy's own weights."""
 
@@ -77,10 +85,16 @@ class HFSampler:
         return completions
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
-        """Token ids of the chat template with the start of the assistant's turn."""
+        """Token ids of the chat template with the start of the assistant's turn.
+
+        Markers of the template that stand in a message (a data row may hold ``<|im_end|>``) are
+        text, and begin or end no turn.
+        """
         tokenizer = self._policy.tokenizer
+        added = tokenizer.added_tokens_decoder.values()
+        markers = tuple(token.content for token in added if token.special)
         text = tokenizer.apply_chat_template(
-            [{"role": m.role, "content": m.content} for m in messages],
+            [{"role": m.role, "content": _unmarked(m.content, markers)} for m in messages],
             tokenize=False,
             add_generation_prompt=True,
         )

@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test check smoke bench setup format clean help
+.PHONY: run test check smoke bench kills setup format clean help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ bench: $(READY)  ## every benchmark; each prints a ratio measured in one run
 .PHONY: bench-training
 bench-training: $(READY) ## update and sampling against TRL, e.g. ARGS=--quick or ARGS="--model smollm2-135m"
 	$(BIN)/python benchmarks/training.py $(ARGS)
+
+kills: $(READY)  ## kill training with -9 at 20 random moments; it must end as if nothing had happened
+	KILLS=20 $(BIN)/pytest -s tests/training/test_killed_runs.py
 
 format: $(READY) ## mend format and what lint can mend
 	$(BIN)/ruff format -q . ; $(BIN)/ruff check -q --fix .

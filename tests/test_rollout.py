@@ -15,7 +15,8 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout import RolloutRunner, SamplingOptions, group_metrics
+from llm_as_judge.rollout import RolloutRunner, SamplingOptions
+from llm_as_judge.training.step_metrics import group_metrics
 from llm_as_judge.types import (
     ChatModel,
     ChatRequest,
@@ -346,9 +347,9 @@ WANTED = {
     # seven were executed: five ok with two calls, one late with one, one with none
     "executor/calls": (5 * 4 + 2 + 0) / 7,
     "executor/tokens": (5 * 80 + 40 + 0) / 7,
-    "executor/shared_calls": (5 * 2 + 1 + 0) / 7,
+    "ledger/shared_calls": (5 * 2 + 1 + 0) / 7,
     # asked: math 4 + 4 + 2, qa 4 + 4 + 4; paid: half of those of the first a and b of each group
-    "executor/saved_share": 1 - (2 + 1 + 2 + 2) / 22,
+    "ledger/saved_share": 1 - (2 + 1 + 2 + 2) / 22,
     # both prompts are the one token 1: the second need not be computed
     "prompt/tokens": 1,
     "prompt/shared": 1 / 2,

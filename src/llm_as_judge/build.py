@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_as_judge.batch import ParseProgram
 from llm_as_judge.chat_models import ChatModels, no_such_model, operator_settings
 from llm_as_judge.config import Config, config_dir, load_endpoints, load_models
 from llm_as_judge.data.files import ProblemFile
@@ -36,7 +37,7 @@ from llm_as_judge.operators import OperatorSettings, operator_docs, registry
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
 from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout import ParseProgram, RolloutRunner
+from llm_as_judge.rollout import PolicyTurn, RolloutRunner
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import (
     ChatModel,
@@ -114,6 +115,8 @@ class System:
     prompt: PolicyPrompt
     sampler: PolicySampler
     runner: RolloutRunner
+    on_policy: PolicyTurn
+    """Sampling and updates take turns on it."""
     memory: Memory | None = None
 
     def facts(self) -> dict[str, Any]:
@@ -281,6 +284,7 @@ async def open_system(
         memory = await asyncio.to_thread(open_memory, config, adapter, training=training)
         policy = await asyncio.to_thread(_load_policy, config, adapter)
         from llm_as_judge.policy.sample import HFSampler
+        from llm_as_judge.policy.thread import PolicyThread
 
         sampler = HFSampler(policy, rows_at_once=config.sampling.rows_at_once)
         prompt = policy_prompt(
@@ -289,8 +293,12 @@ async def open_system(
             count_tokens=lambda messages: len(sampler.prompt_ids(messages)),
             context_tokens=policy.context_tokens,
         )
-        runner = rollout_runner(bench, prompt, sampler)
-        yield System(bench, policy, prompt, sampler, runner, memory)
+        on_policy = PolicyThread(policy.base)
+        try:
+            runner = rollout_runner(bench, prompt, sampler, on_policy=on_policy)
+            yield System(bench, policy, prompt, sampler, runner, on_policy, memory)
+        finally:
+            on_policy.close()
 
 
 def _load_policy(config: Config, adapter: Path | None) -> Policy:
@@ -315,11 +323,13 @@ def rollout_runner(
     prompt: PolicyPrompt,
     sampler: PolicySampler,
     parse: ParseProgram | None = None,
+    on_policy: PolicyTurn = asyncio.to_thread,
 ) -> RolloutRunner:
     """Rollouts on this workbench, whoever writes the programs.
 
     Args:
         parse: default: programs of the configured form.
+        on_policy: where the sampler works.
     """
     config = bench.config
     return RolloutRunner(
@@ -333,6 +343,8 @@ def rollout_runner(
         group_draws=config.workflow.group_draws,
         ledger=bench.ledger,
         mark_shared=config.calls.mode not in ("record", "replay"),
+        rollout_timeout_s=config.workflow.rollout_timeout_s,
+        on_policy=on_policy,
     )
 
 

@@ -10,6 +10,7 @@
     │   └── BudgetError      the run has used what it may use
     ├── EndpointError        an executor or judge gave no usable reply
     │   └── ContextError     the request is longer than the model's context: the sender's doing
+    ├── DeadlineError        a rollout had no verdict in time
     ├── SandboxError         the sandbox itself is broken (never: the program misbehaved)
     └── TrainingError        the run must stop: log-probs drifted, loss not finite
 
@@ -58,6 +59,10 @@ class EndpointError(LlmAsJudgeError):
 class ContextError(EndpointError):
     """The request does not fit the model's context. Trying again cannot help, and unlike its
     parent it is the doing of whoever wrote the request, not of the endpoint."""
+
+
+class DeadlineError(LlmAsJudgeError):
+    """A rollout had no verdict in the time it may take, waiting for its turn included."""
 
 
 class SandboxError(LlmAsJudgeError):

@@ -78,6 +78,7 @@ def config(place: Path, output: str, *, max_ungraded_share: float = 0.5, **train
                 "problems_per_step": GROUPS,
                 "samples_per_problem": SAMPLES,
                 "learning_rate": 1e-3,
+                "max_staleness": 0,
                 **training,
             },
             "data": {"train_file": place / "data" / "mixed" / "train_mixed.jsonl"},
@@ -186,6 +187,30 @@ async def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(plac
 
 
 @pytest.mark.slow
+async def test_a_run_with_overlap_repeats_too_and_learns_from_older_weights(place: Path) -> None:
+    options = {"max_staleness": 1, "objective": "truncated_is"}
+    one, two = await train(place, "ahead", **options), await train(place, "again", **options)
+    for name in ("metrics.jsonl", "rollouts.jsonl"):
+        assert (one.run_dir / name).read_bytes() == (two.run_dir / name).read_bytes()
+    steps = read_steps(one.run_dir)
+    assert [step["rollout/staleness"] for step in steps] == [0.0, 1.0, 1.0]
+    versions = {
+        step: {
+            r.completion.policy_version
+            for number, _, r in read_rollouts(one.run_dir)
+            if number == step
+        }
+        for step in (1, 2, 3)
+    }
+    assert versions == {1: {0}, 2: {0}, 3: {1}}
+
+
+def test_overlap_needs_an_objective_that_corrects_for_it(place: Path) -> None:
+    with pytest.raises(ConfigError, match="reinforce has no ratio to correct programs of older"):
+        GRPOTrainer(config=config(place, "x", objective="reinforce", max_staleness=1))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
 async def test_a_resumed_run_equals_the_unbroken_one(place: Path, schedule: str) -> None:
     options = {"save_every": 1, "schedule": schedule}
@@ -202,14 +227,27 @@ async def test_a_resumed_run_equals_the_unbroken_one(place: Path, schedule: str)
 @pytest.mark.slow
 async def test_resuming_drops_what_a_killed_run_wrote_after_its_checkpoint(place: Path) -> None:
     first = await train(place, "killed", 1)
-    for name in ("metrics.jsonl", "rollouts.jsonl"):
-        path = first.run_dir / name
-        rows = path.read_text().splitlines(keepends=True)
-        later = {**json.loads(rows[-1]), "step": 2}
-        path.write_text("".join(rows) + json.dumps(later) + '\n{"step": 3, "cut')
+    path = first.run_dir / "metrics.jsonl"
+    row = json.loads(path.read_text())
+    path.write_text(path.read_text() + json.dumps({**row, "step": 2}) + '\n{"step": 3, "cut')
+    with (first.run_dir / "rollouts.jsonl").open("a") as file:
+        file.write('{"step": 2, "group": 0, "cut')
     resumed = await train(place, "killed", 2, resume=True)
     assert [row["step"] for row in lines(resumed.run_dir, "metrics.jsonl")] == [1, 2]
     assert len(lines(resumed.run_dir, "rollouts.jsonl")) == 2 * GROUPS * SAMPLES
+
+
+@pytest.mark.slow
+async def test_finished_rollouts_of_other_data_are_refused(place: Path) -> None:
+    first = await train(place, "moved", 1)
+    rows = lines(first.run_dir, "rollouts.jsonl")
+    (first.run_dir / "pending.jsonl").write_text(
+        "".join(json.dumps({**row, "step": 2}) + "\n" for row in rows)  # of step 1's problems
+    )
+    with pytest.raises(DataError, match=r"pending\.jsonl: step 2, group . is .*, this run draws"):
+        await train(place, "moved", 2, resume=True)
+    (first.run_dir / "pending.jsonl").unlink()  # as the message says
+    assert (await train(place, "moved", 2, resume=True)).steps == 2
 
 
 def test_resuming_without_a_checkpoint_is_a_config_error(place: Path) -> None:
@@ -235,9 +273,13 @@ async def test_too_many_ungraded_rollouts_stop_the_run_and_are_kept(place: Path)
     ungradable = [Problem(f"gsm8k/train/{n}", "gsm8k", "math", "2 + 2?") for n in range(4)]
     write_problems(place / "data" / "mixed" / "train_mixed.jsonl", ungradable)
     with pytest.raises(TrainingError, match="the problem has no gold answer"):
-        await train(place, "ungraded", 1, max_ungraded_share=0.05)
-    assert len(lines(place / "run_ungraded", "rollouts.jsonl")) == GROUPS * SAMPLES
-    assert not (place / "run_ungraded" / "metrics.jsonl").exists()
+        await train(place, "ungraded", 5, max_ungraded_share=0.05)
+    rows = lines(place / "run_ungraded", "rollouts.jsonl")
+    stopped_at = rows[-1]["step"]  # the first step with a program that runs
+    assert len(rows) == stopped_at * GROUPS * SAMPLES
+    metrics = place / "run_ungraded" / "metrics.jsonl"
+    learned = lines(metrics.parent, metrics.name) if metrics.exists() else []
+    assert [row["step"] for row in learned] == list(range(1, stopped_at))
 
 
 @pytest.mark.slow

@@ -168,6 +168,12 @@ class WorkflowConfig(Section):
         "calls and removes executor noise from the advantage.",
     )
     concurrency: int = Field(8, ge=1, description="Programs in flight at once.")
+    rollout_timeout_s: Number | None = Field(
+        3600.0,
+        gt=0,
+        description="From a program's last token to its verdict, waiting for its turn included; a "
+        "later one leaves its group as a failure of ours. null: no deadline.",
+    )
 
 
 class RewardConfig(Section):
@@ -286,6 +292,12 @@ class TrainingConfig(Section):
         ge=0,
         le=1,
         description="More rollouts of a step than this lost to endpoint or sandbox stop the run.",
+    )
+    max_staleness: int = Field(
+        1,
+        ge=0,
+        description="Updates that the weights which write a program may lie behind those it "
+        "teaches: programs of that many steps run while another is learned. 0: strictly in turn.",
     )
     save_every: int = Field(50, ge=1, description="Steps between checkpoints.")
     keep_checkpoints: int = Field(3, ge=1, description="Newest checkpoints kept.")

@@ -28,7 +28,16 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.rollout import RolloutRunner, SamplingOptions
-from llm_as_judge.types import Completion, Domain, Message, PolicySampler, Problem, Program, Rollout
+from llm_as_judge.types import (
+    Completion,
+    Domain,
+    Message,
+    OnCompletion,
+    PolicySampler,
+    Problem,
+    Program,
+    Rollout,
+)
 from llm_as_judge.workflow.program import parse_program
 
 PROGRAMS_AT_ONCE = 16
@@ -159,6 +168,7 @@ class FixedProgram:
         temperature: float,
         max_new_tokens: int,
         seed: int,
+        on_completion: OnCompletion | None = None,
     ) -> list[list[Completion]]:
         # no ids: no model wrote it, so it costs the policy no tokens
         written = Completion((), (), (), self._text, "stop")

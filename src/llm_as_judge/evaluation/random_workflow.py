@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.types import Completion, Domain, Message
+from llm_as_judge.types import Completion, Domain, Message, OnCompletion
 from llm_as_judge.workflow.program import parse_program
 
 INSTRUCTIONS = (
@@ -105,6 +105,7 @@ class RandomPrograms:
         temperature: float,
         max_new_tokens: int,
         seed: int,
+        on_completion: OnCompletion | None = None,
     ) -> list[list[Completion]]:
         return [
             [self._program(seed, messages, index) for index in range(samples_per_prompt)]

@@ -128,6 +128,11 @@ class ProgressView:
     def stage(self, text: str) -> None:
         self._progress.console.print(f"[dim]{text}[/dim]", highlight=False)
 
+    def warning(self, text: str) -> None:
+        self._progress.console.print(
+            f"warning: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True
+        )
+
     def rollout(self, rollout: Rollout) -> None:
         self._progress.advance(self._task)
 

@@ -5,6 +5,7 @@
     metrics.jsonl   one line a step; nothing that depends on a clock
     timings.jsonl   one line a step: seconds by stage, and what the endpoints were paid
     rollouts.jsonl  one line a rollout: everything but its clock times
+    pending.jsonl   rollouts of the steps that are not yet in rollouts.jsonl
     ledger.json     calls, attempts, tokens, dollars of the run: all, by role, operator, try
     ledger.jsonl    the same sums by rollout; lines of one rollout add up, and so do its problem's
     train.log       what the terminal said
@@ -27,6 +28,7 @@ from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.types import Group, Rollout, from_json, to_json
 
 METRICS, TIMINGS, ROLLOUTS = "metrics.jsonl", "timings.jsonl", "rollouts.jsonl"
+PENDING = "pending.jsonl"
 LEDGER, BILLS = "ledger.json", "ledger.jsonl"
 
 
@@ -48,21 +50,27 @@ class RunLog:
     def write_facts(self, facts: Mapping[str, Any]) -> None:
         write_text(self.folder / "run.json", json.dumps(facts, indent=2, sort_keys=True) + "\n")
 
-    def step(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Append one step; keys under ``time/`` and ``ledger/`` go to timings.jsonl."""
+    def step(
+        self, step: int, metrics: Mapping[str, float], warnings: Mapping[str, str] | None = None
+    ) -> None:
+        """Append one step; keys under ``time/`` and ``ledger/`` go to timings.jsonl, ``warnings``
+        (name -> message) beside the metrics where there are any."""
         timed = {k: v for k, v in metrics.items() if k.startswith(("time/", "ledger/"))}
         counted = {k: v for k, v in metrics.items() if k not in timed}
-        self._append(METRICS, {"step": step, **dict(sorted(counted.items()))})
+        said = {"warnings": dict(warnings)} if warnings else {}
+        self._append(METRICS, {"step": step, **dict(sorted(counted.items())), **said})
         self._append(TIMINGS, {"step": step, **dict(sorted(timed.items()))})
 
     def groups(self, step: int, groups: list[Group]) -> None:
-        """Append every rollout of ``groups``, clock times set to 0."""
-        for group in groups:
+        """Append every rollout of ``groups``, what depends on a clock set to 0."""
+        for number, group in enumerate(groups):
             for rollout in group.rollouts:
                 line = {
                     "step": step,
+                    "group": number,
                     "dataset": group.problem.dataset,
                     "domain": group.problem.domain,
+                    "prompt": to_json(group.prompt),
                     "rollout": _without_clock(to_json(rollout)),
                 }
                 self._append(ROLLOUTS, line)
@@ -80,6 +88,30 @@ class RunLog:
         for name, sums in rollouts.items():
             problem = name.rpartition("#")[0]
             self._append(BILLS, {"step": step, "problem": problem, "rollout": name, **sums})
+
+    def steps(self) -> list[dict[str, Any]]:
+        """Metrics of the steps so far, in order.
+
+        Raises:
+            DataError: the file is broken (``file:line``).
+        """
+        path = self.folder / METRICS
+        return list(read_lines(path, "step")) if path.is_file() else []
+
+    def config(self) -> dict[str, Any]:
+        """What :meth:`write_config` wrote; empty if there is none.
+
+        Raises:
+            DataError: the file is broken.
+        """
+        path = self.folder / "config.yaml"
+        if not path.is_file():
+            return {}
+        try:
+            data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise DataError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+        return data if isinstance(data, dict) else {}
 
     def ledger(self) -> dict[str, Any] | None:
         """What :meth:`bills` wrote last; None if there is none yet.
@@ -117,8 +149,11 @@ class RunLog:
 
 
 def _without_clock(data: Any) -> Any:
+    """Seconds, and which of a group's equal calls came first and was paid, are matters of timing;
+    timings.jsonl and the ledger have them."""
     if isinstance(data, dict):
-        return {k: 0.0 if k == "seconds" else _without_clock(v) for k, v in data.items()}
+        timed = {"seconds": 0.0, "cached": 0}
+        return {k: timed[k] if k in timed else _without_clock(v) for k, v in data.items()}
     if isinstance(data, list):
         return [_without_clock(item) for item in data]
     return data
@@ -192,7 +227,7 @@ def read_rollouts(folder: Path) -> Iterator[tuple[int, str, Rollout]]:
 
 def is_used(folder: Path) -> bool:
     """Whether a run has written steps or rollouts there."""
-    return any((folder / name).is_file() for name in (METRICS, ROLLOUTS))
+    return any((folder / name).is_file() for name in (METRICS, ROLLOUTS, PENDING))
 
 
 def newest_run(logs: Path) -> Path:

@@ -11,12 +11,13 @@
             experience/             the experience buffer, where the run has one
 
 A checkpoint is written under a temporary name and renamed, so a kill at any moment leaves the
-one before it in place.
+one before it in place. One process writes to a root at a time (``monitoring/lock.py``).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -82,16 +83,28 @@ def save_checkpoint(
                 (partial / EXPERIENCE).mkdir()
                 for name, text in experience.items():
                     write_text(partial / EXPERIENCE / name, text)
-            if target.exists():
-                shutil.rmtree(target)
+            _sync(partial)
+            if target.exists():  # out of the way first: a folder cannot be renamed onto another
+                target.replace(partial.with_name(f"{partial.name}.old"))
             partial.replace(target)
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            for unfinished in root.glob(".step_*"):  # also those of a killed process
+                shutil.rmtree(unfinished, ignore_errors=True)
         write_text(root / LATEST, target.name + "\n")
         # by time, not by step: a new run may start again below the steps of an older one
         for old in sorted(checkpoints(root), key=_written)[:-keep]:
             shutil.rmtree(old)
     return target
+
+
+def _sync(folder: Path) -> None:
+    """To the disk, so that a name which survives a power cut is the name of what was written."""
+    for path in [*folder.rglob("*"), folder]:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def checkpoints(root: Path) -> list[Path]:

@@ -12,7 +12,7 @@ float32, full vocabulary (top_p 1, no top_k).
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ import torch
 from transformers import DynamicCache
 
 from llm_as_judge.policy.model import Policy
-from llm_as_judge.types import Completion, Message, StopReason
+from llm_as_judge.types import Completion, Message, OnCompletion, StopReason
 
 REPLY_PREFIX = "```python\n"
 """The assistant turn starts with this text: the policy writes a program from its first token."""
@@ -56,6 +56,7 @@ class HFSampler:
         self._policy = policy
         self._rows_at_once = rows_at_once
 
+    @torch.inference_mode()
     def sample(
         self,
         prompts_P: list[list[Message]],
@@ -64,6 +65,7 @@ class HFSampler:
         temperature: float,
         max_new_tokens: int,
         seed: int,
+        on_completion: OnCompletion | None = None,
     ) -> list[list[Completion]]:
         """(P, K) completions; see ``types.PolicySampler``."""
         ids_P = [self.prompt_ids(messages) for messages in prompts_P]
@@ -78,10 +80,16 @@ class HFSampler:
                 for p in range(len(chunk))
                 for k in range(samples_per_prompt)
             ]
-            self._decode(chunk, rows, samples_per_prompt, temperature, max_new_tokens)
-            for p, prompt in enumerate(chunk):
-                of_prompt = rows[p * samples_per_prompt : (p + 1) * samples_per_prompt]
-                completions.append([self._completion(prompt, row) for row in of_prompt])
+            ended: dict[int, Completion] = {}
+            for i in self._decode(chunk, rows, samples_per_prompt, temperature, max_new_tokens):
+                p, k = divmod(i, samples_per_prompt)
+                ended[i] = self._completion(chunk[p], rows[i])
+                if on_completion:
+                    on_completion(start + p, k, ended[i])
+            completions += [
+                [ended[p * samples_per_prompt + k] for k in range(samples_per_prompt)]
+                for p in range(len(chunk))
+            ]
         return completions
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
@@ -112,10 +120,10 @@ class HFSampler:
             policy_version=self._policy.version,
         )
 
-    @torch.inference_mode()
     def _decode(
         self, ids_P: list[list[int]], rows: list[_Row], k: int, temperature: float, limit: int
-    ) -> None:
+    ) -> Iterator[int]:
+        """Numbers of the rows as they end."""
         cache, mask, logits_B = self._prefill(ids_P, k)
         device = self._policy.device
         lengths_B = torch.tensor([len(ids) for ids in ids_P], device=device).repeat_interleave(k)
@@ -127,6 +135,7 @@ class HFSampler:
                 for j, i in enumerate(alive)
                 if not self._finished(rows[i], last=step + 1 == limit)
             ]
+            yield from (i for j, i in enumerate(alive) if j not in keep)
             if not keep:
                 return
             if len(keep) < len(alive):

@@ -40,15 +40,29 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
     require_known_models(config)
     require_writable(config.output.checkpoints)
     require_writable(run_dir or config.output.logs)
+    if config.training.max_staleness and config.training.objective == "reinforce":
+        raise ConfigError(
+            "training.objective: reinforce has no ratio to correct programs of older weights by; "
+            "take truncated_is, or set training.max_staleness to 0"
+        )
     if not resume:
-        if run_dir is not None and is_used(run_dir):
-            raise ConfigError(
-                f"{run_dir}: holds a run already; go on with it by --resume, "
-                "or name another folder by --run-dir"
-            )
+        if run_dir is not None:
+            refuse_used(run_dir)
         return None
     root = checkpoint_root(config)
     found = latest_checkpoint(root)
     if found is None:
         raise ConfigError(f"{root}: no checkpoint to resume from; train without --resume")
     return found
+
+
+def refuse_used(run_dir: Path) -> None:
+    """
+    Raises:
+        ConfigError: the folder holds a run.
+    """
+    if is_used(run_dir):
+        raise ConfigError(
+            f"{run_dir}: holds a run already; go on with it by --resume, "
+            "or name another folder by --run-dir"
+        )

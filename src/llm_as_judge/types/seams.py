@@ -189,6 +189,10 @@ class Sandbox(Protocol):
 
 
 # ---------------------------------------------------------------------------- seam: policy sampler
+OnCompletion = Callable[[int, int, Completion], None]
+"""Position of the prompt, position among its samples, completion."""
+
+
 class PolicySampler(Protocol):
     """Writes programs. Twin for tests: :class:`llm_as_judge.policy.scripted.ScriptedSampler`."""
 
@@ -200,8 +204,14 @@ class PolicySampler(Protocol):
         temperature: float,
         max_new_tokens: int,
         seed: int,
+        on_completion: OnCompletion | None = None,
     ) -> list[list[Completion]]:
-        """(P, K) completions. ``temperature == 0`` is greedy."""
+        """(P, K) completions. ``temperature == 0`` is greedy.
+
+        Args:
+            on_completion: called, from the thread that samples, as each completion ends; a sampler
+                may leave it uncalled.
+        """
         ...
 
 

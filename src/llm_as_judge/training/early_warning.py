@@ -1,0 +1,170 @@
+"""Signs that a run goes wrong before its accuracy shows it, and what to do about each.
+
+Every rule looks at the metrics of the last steps alone, so a resumed run warns as the unbroken one.
+The thresholds are judgements, not measurements; a warning stops nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+
+Steps = Sequence[Mapping[str, float]]
+"""Metrics of steps, oldest first."""
+
+WINDOW = 5
+"""Steps that a mean is taken over."""
+HISTORY = 20
+"""Steps that the newest is compared with."""
+REPEAT = 10
+"""A warning that stays is shown again after so many steps."""
+
+ZERO_VARIANCE = 0.6
+ENTROPY_NATS, ENTROPY_OF_START = 0.02, 0.2
+DISTINCT = 0.35
+GAP, GAP_GROWTH = 1e-4, 10.0
+KL_NATS = 0.5
+CLIPPED = 0.3
+GRAD_GROWTH = 5.0
+TRUNCATED = 0.25
+
+
+def early_warnings(steps: Steps) -> dict[str, str]:
+    """Name -> one line that says what was seen and what to do, for the newest step of ``steps``."""
+    found = {name: rule(steps) for name, rule in _RULES.items()}
+    return {name: message for name, message in found.items() if message}
+
+
+def news(now: Mapping[str, str], before: Sequence[Mapping[str, str]]) -> list[str]:
+    """Messages to show: those that are new, and those that have stayed for ``REPEAT`` steps.
+
+    Args:
+        before: warnings of the earlier steps, oldest first.
+    """
+    shown = []
+    for name, message in now.items():
+        lasted = 0
+        for earlier in reversed(before):
+            if name not in earlier:
+                break
+            lasted += 1
+        if lasted % REPEAT == 0:
+            shown.append(message)
+    return shown
+
+
+def _zero_variance(steps: Steps) -> str:
+    last = steps[-WINDOW:]
+    idle = sum(step.get("update/groups_without_variance", 0.0) for step in last)
+    groups = idle + sum(step.get("update/groups", 0.0) for step in last)
+    if len(last) < 3 or groups < 6 or idle <= ZERO_VARIANCE * groups:
+        return ""
+    return (
+        f"{idle / groups:.0%} of the groups of the last {len(last)} steps had equal rewards and "
+        "taught nothing: raise sampling.temperature or training.samples_per_problem, or train on "
+        "problems that are sometimes solved"
+    )
+
+
+def _entropy(steps: Steps) -> str:
+    values = _values(steps, "update/entropy")
+    if len(values) < 6:
+        return ""
+    start, now = _mean(values[:3]), _mean(values[-3:])
+    if now >= ENTROPY_NATS and now >= ENTROPY_OF_START * start:
+        return ""
+    return (
+        f"entropy is {now:.3f} nats a token, {start:.3f} in the first steps: the policy writes "
+        "nearly the same text each time. Lower training.learning_rate, raise "
+        "sampling.temperature, or set training.kl_weight (0.01)"
+    )
+
+
+def _distinct(steps: Steps) -> str:
+    # 0 means that no program could run, which is another matter
+    values = [v for v in _values(steps, "rollout/distinct_programs")[-WINDOW:] if v > 0]
+    if len(values) < 3 or _mean(values) >= DISTINCT:
+        return ""
+    return (
+        f"only {_mean(values):.0%} of a group's programs differ: the group compares copies. Raise "
+        "sampling.temperature, or reward.repetition"
+    )
+
+
+def _logprob_gap(steps: Steps) -> str:
+    fresh = [step for step in steps if step.get("rollout/staleness") == 0]
+    values = _values(fresh, "update/logprob_gap_mean")
+    if len(values) < 4 or not fresh or fresh[-1] is not steps[-1]:
+        return ""
+    now, usual = values[-1], median(values[-HISTORY:-1])
+    if now <= GAP or now <= GAP_GROWTH * usual:
+        return ""
+    return (
+        f"log-probs at sampling and at the update differ by {now:.1e} in the mean, {usual:.1e} "
+        "before: sampler and learner drift apart. Set policy.dtype to float32 or lower "
+        "training.learning_rate; above training.max_logprob_gap the run stops"
+    )
+
+
+def _kl(steps: Steps) -> str:
+    values = _values(steps, "update/kl")[-3:]
+    if len(values) < 3 or _mean(values) <= KL_NATS:
+        return ""
+    return (
+        f"the policy is {_mean(values):.2f} nats a token from the base model: lower "
+        "training.learning_rate or raise training.kl_weight"
+    )
+
+
+def _clipped(steps: Steps) -> str:
+    values = _values(steps, "update/clipped_share")[-3:]
+    if len(values) < 3 or _mean(values) <= CLIPPED:
+        return ""
+    return (
+        f"{_mean(values):.0%} of the tokens have a clipped ratio: the programs are too old for the "
+        "policy they teach. Lower training.learning_rate or training.max_staleness"
+    )
+
+
+def _grad_norm(steps: Steps) -> str:
+    values = _values(steps, "update/grad_norm")
+    if len(values) < 6 or "update/grad_norm" not in steps[-1]:
+        return ""
+    now, usual = values[-1], median(values[-HISTORY - 1 : -1])
+    if now <= GRAD_GROWTH * usual:
+        return ""
+    return (
+        f"gradient norm {now:.2g}, {usual:.2g} in the steps before: look at this step's programs "
+        "in rollouts.jsonl; if it comes again, lower training.learning_rate or "
+        "training.max_grad_norm"
+    )
+
+
+def _truncated(steps: Steps) -> str:
+    values = _values(steps, "rollout/truncated")[-3:]
+    if len(values) < 3 or _mean(values) <= TRUNCATED:
+        return ""
+    return (
+        f"{_mean(values):.0%} of the programs are cut off at the token limit: raise "
+        "sampling.max_new_tokens"
+    )
+
+
+_RULES: dict[str, Callable[[Steps], str]] = {
+    "zero_variance": _zero_variance,
+    "entropy": _entropy,
+    "distinct_programs": _distinct,
+    "logprob_gap": _logprob_gap,
+    "kl": _kl,
+    "clipped": _clipped,
+    "grad_norm": _grad_norm,
+    "truncated": _truncated,
+}
+
+
+def _values(steps: Steps, key: str) -> list[float]:
+    return [step[key] for step in steps if key in step]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,329 @@
+"""One run: its steps, what it writes down, and how a later process goes on with it.
+
+A checkpoint holds the state after a step. What was written and finished of later steps is in the
+run's folder (``monitoring/pending.py``), so that a resumed run samples nothing that was sampled and
+pays for nothing that was finished.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from llm_as_judge.build import System, problem_sampler
+from llm_as_judge.chat_models import estimate_of
+from llm_as_judge.config import Config
+from llm_as_judge.data.files import ProblemFile
+from llm_as_judge.errors import BudgetError, ConfigError, DataError, TrainingError
+from llm_as_judge.llm.estimate import measured_means
+from llm_as_judge.monitoring.pending import Kept, PendingRollouts, Place
+from llm_as_judge.monitoring.runlog import RunLog, read_steps
+from llm_as_judge.policy.checkpoint import SavedState, save_checkpoint
+from llm_as_judge.rollout import SamplingOptions
+from llm_as_judge.training.early_warning import early_warnings, news
+from llm_as_judge.training.judge_watch import JudgeWatch
+from llm_as_judge.training.pipeline import Pipeline, StartedStep
+from llm_as_judge.training.settings import learner_of, rollout_settings
+from llm_as_judge.training.step_metrics import group_metrics
+from llm_as_judge.training.view import StepProgress, TrainingView
+from llm_as_judge.types import Group, Problem, PromptFacts, Rollout
+
+
+class Run:
+    """The live state of one run.
+
+    Args:
+        steps: at which it ends.
+        root: folder of its checkpoints.
+        judges: who graded from which step on, for run.json and the checkpoints.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        system: System,
+        problems: ProblemFile,
+        log: RunLog,
+        view: TrainingView,
+        *,
+        steps: int,
+        root: Path,
+        judges: list[dict[str, Any]],
+    ) -> None:
+        self._config, self._system, self._problems = config, system, problems
+        self._log, self._view = log, view
+        self._steps, self._root, self._judges = steps, root, judges
+        self._ledger = system.bench.ledger
+        self._sampler = problem_sampler(problems, config)
+        self._learner = learner_of(config, system.policy, steps)
+        self._pending = PendingRollouts(log.folder)
+        self._recovered: dict[Place, Kept] = {}
+        self._cursor = self._sampler.state_dict()
+        self._progress = StepProgress(view)
+        self._history: list[dict[str, float]] = []
+        self._warned: list[dict[str, str]] = []
+        self._pipeline = self._pipeline_from(0)
+        self.step = 0
+        self.watch: JudgeWatch | None = None
+        """Looks at the judge while it rewards."""
+
+    def _pipeline_from(self, step: int) -> Pipeline:
+        staleness = self._config.training.max_staleness
+        return Pipeline(self._start_step, done=step, last=self._steps, staleness=staleness)
+
+    # ------------------------------------------------------------------------------ start, resume
+    async def start(self, saved: SavedState | None) -> Path:
+        """Write what the run is made of; load what a checkpoint holds, or write the first one.
+
+        Raises:
+            ConfigError, DataError: what was finished after the checkpoint does not fit this run.
+        """
+        if saved is not None:
+            self.step = saved.state["step"]
+            self._learner.load_state(saved.state["learner"], saved.tensors)
+            self._sampler.load_state_dict(saved.state["sampler"])
+            self._cursor = saved.state["sampler"]
+            self._pipeline = self._pipeline_from(self.step)
+            self._recover()
+            for row in self._log.steps():
+                self._warned.append(row.pop("warnings", {}))
+                self._history.append(row)
+            if paid := self._log.ledger() or saved.state.get("ledger"):
+                self._ledger.restore(paid)
+        self._log.write_config(self._config.model_dump(mode="json"))
+        path = self._learner.path
+        facts = {**self._system.facts(), "judges": self._judges, "update_path": asdict(path)}
+        self._log.write_facts(facts)
+        if path.name != "packed":
+            self._view.stage(
+                f"updates take the {path.name} path (right, but slower): {path.reason}"
+            )
+        self._system.bench.judge.log_calls(self._log.folder / "judge_calls.jsonl")
+        for line in self._estimate():
+            self._view.stage(line)
+        return saved.folder if saved else await self.save()
+
+    def _estimate(self) -> list[str]:
+        """What the steps to come will ask of the executor, and whether the budget suffices."""
+        training = self._config.training
+        left = max(0, self._steps - self.step)
+        found = estimate_of(
+            self._config,
+            left * training.problems_per_step * training.samples_per_problem,
+            [self._problems[i] for i in range(min(200, len(self._problems)))],
+            measured_means(read_steps(self._log.folder)) if self._history else None,
+        )
+        too_much = found.exceeds(self._ledger.budget, self._ledger.total)
+        return [str(found), *([too_much] if too_much else [])]
+
+    def _recover(self) -> None:
+        """What the folder holds of later steps becomes theirs again."""
+        self._recovered = self._pending.recover(self.step)
+        self._log.cut_after(self.step)
+        if not self._recovered:
+            return
+        ended = sum(kept.rollout.verdict is not None for kept in self._recovered.values())
+        then, now = (
+            rollout_settings(c) for c in (self._log.config(), self._config.model_dump(mode="json"))
+        )
+        changed = [key for key in now if key in then and then[key] != now[key]]
+        if changed:
+            key = changed[0]
+            raise ConfigError(
+                f"{self._pending.path}: {ended} finished rollouts of later steps were made with "
+                f"{key} = {then[key]!r}, now it is {now[key]!r}. Set it back, or remove that file "
+                "to pay for these steps again"
+            )
+        self._view.stage(
+            f"after step {self.step}: {len(self._recovered)} programs were written already, "
+            f"{ended} of them run and graded"
+        )
+
+    # ------------------------------------------------------------------------------------ one step
+    async def _start_step(self, step: int) -> StartedStep:
+        """Draw the step's problems, sample their programs, leave these running."""
+        training = self._config.training
+        self._view.stage(f"step {step}: sampling and running programs")
+        problems = [self._problems[i] for i in self._sampler.next_batch()]
+        cursor = self._sampler.state_dict()
+
+        known = self._known(step, problems)
+
+        def keep(group: int, prompt: PromptFacts, rollout: Rollout) -> None:
+            self._pending.add(Place(step, group, rollout.index), Kept(rollout, prompt))
+
+        batch = await self._system.runner.start(
+            problems,
+            training.samples_per_problem,
+            SamplingOptions(
+                self._config.sampling.temperature, self._config.sampling.max_new_tokens
+            ),
+            seed=training.seed * 1_000_003 + step,
+            known={place: kept.rollout for place, kept in known.items()},
+            known_prompts={group: kept.prompt for (group, _), kept in known.items()},
+            keep=keep,
+            on_rollout=self._progress.of_step(step),
+        )
+        return StartedStep(step, batch, cursor)
+
+    def _known(self, step: int, problems: Sequence[Problem]) -> dict[tuple[int, int], Kept]:
+        known = {}
+        for place in [place for place in self._recovered if place.step == step]:
+            kept = self._recovered.pop(place)
+            drawn = problems[place.group].id if place.group < len(problems) else None
+            if kept.rollout.problem_id != drawn:
+                raise DataError(
+                    f"{self._pending.path}: step {step}, group {place.group} is "
+                    f"{kept.rollout.problem_id}, this run draws {drawn}. Resume with the same data, "
+                    "or remove that file to pay for these steps again"
+                )
+            known[place.group, place.sample] = kept
+        return known
+
+    async def one_step(self) -> dict[str, float]:
+        """Wait for the next step's rollouts and learn from them; returns its metrics."""
+        clock = [time.perf_counter()]
+        step, paid_before = self.step + 1, replace(self._ledger.total)
+        self._progress.show(step)
+        started = await self._pipeline.next(self.step)
+        clock.append(time.perf_counter())
+        try:
+            groups = await started.batch.groups()
+        finally:
+            await started.batch.aclose()
+        clock.append(time.perf_counter())
+        self._log.groups(step, groups)
+        self._pending.drop(step)
+        self._check_graded(groups)
+        judged = await self.watch.after_rollouts(step, groups) if self.watch else {}
+        metrics = {**group_metrics(groups), **judged}
+        metrics["rollout/staleness"] = self._staleness(groups)
+        self._view.stage(f"step {step}: update")
+        temperature = self._config.sampling.temperature
+        metrics.update(
+            await self._system.on_policy(
+                lambda: self._learner.update(groups, temperature=temperature)
+            )
+        )
+        if self._system.memory is not None:
+            remember = self._system.memory.remember
+            metrics.update(await asyncio.to_thread(remember, step, groups))
+        clock.append(time.perf_counter())
+        metrics.update(_times(clock, started))
+        metrics.update(self._ledger.total.since(paid_before).metrics())
+        self.step, self._cursor = step, started.cursor
+        self._log.step(step, metrics, self._warn(metrics))
+        return metrics
+
+    def _warn(self, metrics: dict[str, float]) -> dict[str, str]:
+        """Early warnings of the step; shows those that are new."""
+        self._history.append(metrics)
+        found = early_warnings(self._history)
+        for message in news(found, self._warned):
+            self._view.warning(message)
+        self._warned.append(found)
+        return found
+
+    def _staleness(self, groups: Sequence[Group]) -> float:
+        """Mean number of updates between writing a program and learning from it."""
+        now = self._system.policy.version
+        behind = [now - r.completion.policy_version for g in groups for r in g.rollouts]
+        return sum(behind) / len(behind)
+
+    def _check_graded(self, groups: Sequence[Group]) -> None:
+        """A step that lost too much teaches nothing; what broke must be mended first."""
+        rollouts = [r for g in groups for r in g.rollouts]
+        failed = [r.failure.message for r in rollouts if r.failure]
+        undecided = [
+            r.verdict.explanation
+            for r in rollouts
+            if r.failure is None and r.verdict is not None and r.verdict.correct is None
+        ]
+        for lost, key, allowed, what in (
+            (failed, "training.max_failed_share", self._config.training.max_failed_share, "failed"),
+            (
+                undecided,
+                "judge.max_ungraded_share",
+                self._config.judge.max_ungraded_share,
+                "could not be graded",
+            ),
+        ):
+            if len(lost) > allowed * len(rollouts):
+                raise TrainingError(
+                    f"step {self.step + 1}: {len(lost)} of {len(rollouts)} rollouts {what}, more "
+                    f"than {key} = {allowed}; the first: {lost[0]}. Mend that and go on with "
+                    "--resume"
+                )
+
+    # ---------------------------------------------------------------------------------------- end
+    async def steps(self) -> tuple[Path, dict[str, float]]:
+        """All steps that are left; returns the last checkpoint and the last metrics.
+
+        Raises:
+            BudgetError: the budget is used up; a checkpoint of the last step is written first.
+        """
+        checkpoint, metrics = self._root / f"step_{self.step}", {}
+        while self.step < self._steps:
+            try:
+                metrics = await self.one_step()
+            except BudgetError:  # the step is gone on with when there is money for it
+                await self.save()
+                raise
+            finally:
+                self._write_bills()
+            self._view.step(self.step, self._steps, metrics)
+            if self.step % self._config.training.save_every == 0 or self.step == self._steps:
+                checkpoint = await self.save()
+        return checkpoint, metrics
+
+    def _write_bills(self) -> None:
+        rollouts = {name: sums.as_json() for name, sums in self._ledger.take_rollouts().items()}
+        self._log.bills(self._ledger.snapshot(), rollouts, self.step)
+
+    async def save(self) -> Path:
+        """Write a checkpoint of the state after the last step."""
+        return await self._system.on_policy(self._save)
+
+    def _save(self) -> Path:
+        plain, tensors = self._learner.state()
+        state: dict[str, Any] = {
+            "step": self.step,
+            "learner": plain,
+            "sampler": self._cursor,
+            "ledger": self._ledger.snapshot(),
+            "run_dir": str(self._log.folder),
+            "base_model": self._config.policy.name,
+            "judges": self._judges,
+            "judge_watch": self.watch.state_dict() if self.watch else {},
+        }
+        return save_checkpoint(
+            self._root,
+            self.step,
+            self._system.policy,
+            state=state,
+            tensors=tensors,
+            config=self._config.model_dump(mode="json"),
+            keep=self._config.training.keep_checkpoints,
+            experience=self._system.memory.files() if self._system.memory else None,
+        )
+
+    async def aclose(self) -> None:
+        """End what was started and not learned from; its finished rollouts are kept."""
+        await self._pipeline.aclose()
+
+
+def _times(clock: Sequence[float], started: StartedStep) -> dict[str, float]:
+    """Seconds of a step: sampling, waiting for rollouts with nothing else to do, update."""
+    begun, sampled, waited, updated = clock
+    whole = updated - begun
+    return {
+        "time/sample_s": sampled - begun,
+        "time/wait_s": waited - sampled,
+        "time/execute_and_grade_s": started.batch.run_s,
+        "time/step_s": whole,
+        "time/idle_share": (waited - sampled) / whole if whole else 0.0,
+    }

@@ -1,0 +1,78 @@
+"""Configuration -> the learner, and which settings a finished rollout depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from llm_as_judge.config import Config
+from llm_as_judge.policy.model import Policy
+from llm_as_judge.training.grpo import LossOptions
+from llm_as_judge.training.learner import Learner, OptimizerOptions
+
+MADE_BY = ("policy", "sampling", "executor", "reward", "experience", "training")
+"""Sections that decide which programs a step writes, what they answer and what is learned from
+them. Rollouts that were made under other settings would be taken for what they are not."""
+MAY_CHANGE = frozenset(
+    {
+        "policy.device",
+        "policy.gradient_checkpointing",
+        "sampling.rows_at_once",
+        "executor.concurrency",
+        "executor.context_tokens",
+        "executor.slots",
+        "executor.timeout_s",
+        "executor.retries",
+        "experience.folder",
+        "training.steps",
+        "training.row_tokens",
+        "training.max_logprob_gap",
+        "training.max_failed_share",
+        "training.max_staleness",
+        "training.save_every",
+        "training.keep_checkpoints",
+    }
+)
+"""Settings of these sections that do not."""
+
+
+def rollout_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a resolved configuration that a finished rollout depends on, by dotted key."""
+    found = {
+        f"{section}.{key}": value
+        for section in MADE_BY
+        for key, value in config.get(section, {}).items()
+    }
+    return {key: value for key, value in found.items() if key not in MAY_CHANGE}
+
+
+def learner_of(config: Config, policy: Policy, steps: int) -> Learner:
+    """A learner for ``policy``, with a schedule for at least ``steps`` steps."""
+    training = config.training
+    return Learner(
+        policy,
+        LossOptions(
+            centre=training.centre,
+            scale=training.scale,
+            aggregate=training.aggregate,
+            objective=training.objective,
+            clip_low=training.clip_low,
+            clip_high=training.clip_high,
+            is_floor=training.is_floor,
+            is_cap=training.is_cap,
+            kl_weight=training.kl_weight,
+            constant_tokens=config.sampling.max_new_tokens,
+        ),
+        OptimizerOptions(
+            learning_rate=training.learning_rate,
+            warmup_steps=training.warmup_steps,
+            schedule=training.schedule,
+            # not `steps` alone: a run in two parts has the learning rates of the whole
+            total_steps=max(steps, training.steps),
+            weight_decay=training.weight_decay,
+            max_grad_norm=training.max_grad_norm,
+            epochs=training.epochs_per_step,
+            row_tokens=training.row_tokens,
+            max_logprob_gap=training.max_logprob_gap,
+        ),
+    )

@@ -1,0 +1,115 @@
+"""What a step's rollouts say, as numbers for the log."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from llm_as_judge.monitoring.hacking import hacking_metrics
+from llm_as_judge.types import Group, Rollout
+
+
+def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
+    """What a step's rollouts say: shares in 0..1 of all rollouts unless the name says otherwise.
+
+    ``accuracy*`` is over graded rollouts and comes from verdicts, never from rewards.
+    """
+    rollouts = [r for g in groups for r in g.rollouts]
+    count = len(rollouts)
+    if not count:
+        return {}
+    graded = [r for r in rollouts if r.verdict and r.verdict.correct is not None]
+    executed = [r.execution for r in rollouts if r.execution]
+    rewards = [r.reward for r in rollouts if r.reward]
+    metrics = {
+        "rollout/count": float(count),
+        "rollout/strictly_valid": sum(r.program.strictly_valid for r in rollouts) / count,
+        "rollout/repaired": sum(bool(r.program.repairs) for r in rollouts) / count,
+        "rollout/truncated": sum(r.completion.stop == "length" for r in rollouts) / count,
+        "rollout/failed": sum(r.failure is not None for r in rollouts) / count,
+        "rollout/not_graded": (count - len(graded) - sum(bool(r.failure) for r in rollouts))
+        / count,
+        "rollout/distinct_programs": _distinct_share(groups),
+        "rollout/program_tokens": sum(len(r.completion.token_ids) for r in rollouts) / count,
+        "executor/calls": _mean([e.llm_calls for e in executed]),
+        "executor/tokens": _mean([e.tokens for e in executed]),
+        "ledger/shared_calls": _mean([sum(c.cached for c in e.calls) for e in executed]),
+        "ledger/saved_share": _saved_share(groups),
+    }
+    metrics.update(prompt_metrics(groups))
+    for failure in filter(None, (r.failure for r in rollouts)):
+        kind = f"rollout/failed/{failure.stage}_{failure.kind}"
+        metrics[kind] = metrics.get(kind, 0.0) + 1 / count
+    if graded:
+        metrics["accuracy/all"] = _accuracy(graded)
+    for status in ("ok", "malformed", "rejected", "timeout", "crashed", "no_answer"):
+        metrics[f"execution/{status}"] = sum(e.status == status for e in executed) / count
+    for domain in sorted({g.problem.domain for g in groups}):
+        ids = {g.problem.id for g in groups if g.problem.domain == domain}
+        if of_domain := [r for r in graded if r.problem_id in ids]:
+            metrics[f"accuracy/{domain}"] = _accuracy(of_domain)
+    if rewards:
+        metrics["reward/mean"] = _mean([reward.total for reward in rewards])
+        for part in rewards[0].parts:
+            metrics[f"reward/{part}"] = _mean([reward.parts[part].score for reward in rewards])
+    return {**metrics, **hacking_metrics(groups)}
+
+
+def prompt_metrics(groups: Sequence[Group]) -> dict[str, float]:
+    """What prompts showed, per prompt, and how much of them is computed once.
+
+    ``prompt/shared`` is the share of prompt tokens, counted once for each group, that stand in a
+    beginning which another prompt of the step has too and are therefore not computed again.
+    """
+    prompts = sorted(g.rollouts[0].completion.prompt_ids for g in groups if g.rollouts)
+    tokens = sum(map(len, prompts))
+    again = sum(_common_beginning(a, b) for a, b in itertools.pairwise(prompts))
+    facts = [g.prompt for g in groups]
+    return {
+        "prompt/tokens": tokens / len(prompts) if prompts else 0.0,
+        "prompt/shared": again / tokens if tokens else 0.0,
+        "prompt/examples": _mean([f.examples for f in facts]),
+        "prompt/retrieved": _mean([len(f.retrieved) for f in facts]),
+        "prompt/examples_dropped": _mean([f.examples_dropped for f in facts]),
+        "prompt/cut": _mean([float(f.cut_characters > 0) for f in facts]),
+        "prompt/cut_characters": _mean([f.cut_characters for f in facts]),
+    }
+
+
+def _common_beginning(left: Sequence[int], right: Sequence[int]) -> int:
+    longest = min(len(left), len(right))
+    return next((i for i in range(longest) if left[i] != right[i]), longest)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _accuracy(graded: Sequence[Rollout]) -> float:
+    return _mean([float(bool(r.verdict and r.verdict.correct)) for r in graded])
+
+
+def _distinct_share(groups: Sequence[Group]) -> float:
+    """Mean over groups of distinct runnable programs / runnable programs."""
+    shares = []
+    for group in groups:
+        hashes = [r.program.hash for r in group.rollouts if r.program.runnable]
+        if hashes:
+            shares.append(len(set(hashes)) / len(hashes))
+    return _mean(shares)
+
+
+def _saved_share(groups: Sequence[Group]) -> float:
+    """Share of the executor calls that all programs made, each on its own, that nobody paid for:
+    equal programs ran once, equal calls shared a reply."""
+    wanted = paid = 0
+    for group in groups:
+        ran: set[str] = set()
+        for rollout in group.rollouts:
+            if rollout.execution is None:
+                continue
+            wanted += rollout.execution.llm_calls
+            if rollout.program.hash not in ran:
+                paid += sum(call.llm_calls - call.cached for call in rollout.execution.calls)
+            ran.add(rollout.program.hash)
+    return 1 - paid / wanted if wanted else 0.0

@@ -1,0 +1,63 @@
+"""What is shown of a run while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from llm_as_judge.types import Rollout
+
+
+class TrainingView(Protocol):
+    """What a terminal or a notebook shows of a run."""
+
+    def stage(self, text: str) -> None: ...
+
+    def warning(self, text: str) -> None: ...
+
+    def rollout(self, rollout: Rollout) -> None: ...
+
+    def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None: ...
+
+
+class SilentView:
+    """Shows nothing."""
+
+    def stage(self, text: str) -> None:
+        pass
+
+    def warning(self, text: str) -> None:
+        pass
+
+    def rollout(self, rollout: Rollout) -> None:
+        pass
+
+    def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None:
+        pass
+
+
+class StepProgress:
+    """Shows the rollouts of the step that is waited for; those of later steps when it is their
+    turn."""
+
+    def __init__(self, view: TrainingView) -> None:
+        self._view = view
+        self._shown = 0
+        self._early: dict[int, list[Rollout]] = {}
+
+    def of_step(self, step: int) -> Callable[[Rollout], None]:
+        """What to call as rollouts of ``step`` end."""
+
+        def ended(rollout: Rollout) -> None:
+            if step <= self._shown:
+                self._view.rollout(rollout)
+            else:
+                self._early.setdefault(step, []).append(rollout)
+
+        return ended
+
+    def show(self, step: int) -> None:
+        """From now on ``step`` is waited for."""
+        self._shown = step
+        for rollout in self._early.pop(step, []):
+            self._view.rollout(rollout)

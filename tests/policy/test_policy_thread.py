@@ -1,0 +1,102 @@
+"""Work on the policy: in turns, beside the event loop, and ended when nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.thread import PolicyThread
+
+
+@pytest.fixture(scope="module")
+def policy(tiny_weights: Path) -> Policy:
+    return load_policy(tiny_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+
+
+async def test_work_is_done_in_turns_and_the_loop_goes_on(policy: Policy) -> None:
+    on_policy, order = PolicyThread(policy.base), list[str]()
+    gate = threading.Event()
+
+    def first() -> int:
+        assert gate.wait(10)
+        order.append("first")
+        return 1
+
+    def second() -> int:
+        order.append("second")
+        return 2
+
+    both = asyncio.gather(on_policy(first), on_policy(second))
+    await asyncio.sleep(0.01)
+    gate.set()  # by the loop, which the waiting work has not stopped
+    assert await both == [1, 2]
+    assert order == ["first", "second"]
+    on_policy.close()
+
+
+async def test_an_error_of_the_work_is_the_callers(policy: Policy) -> None:
+    on_policy = PolicyThread(policy.base)
+
+    def broken() -> None:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        await on_policy(broken)
+    assert await on_policy(lambda: 3) == 3
+    on_policy.close()
+
+
+@pytest.mark.parametrize("learning", [False, True], ids=["sampling", "learning"])
+async def test_a_cancelled_caller_ends_the_work_at_the_next_layer(
+    policy: Policy, learning: bool
+) -> None:
+    on_policy, begun, passes = PolicyThread(policy.base), threading.Event(), list[int]()
+    ids = torch.tensor([[5, 6, 7]])
+
+    def endless() -> None:
+        while len(passes) < 100_000:
+            passes.append(0)
+            out = policy.model(input_ids=ids).logits
+            if learning:
+                out.sum().backward()
+            begun.set()
+
+    task = asyncio.ensure_future(on_policy(endless))
+    await asyncio.to_thread(begun.wait, 10)
+    started = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    done = len(passes)
+    assert time.monotonic() - started < 30  # not the hour that all passes take
+    assert await on_policy(lambda: len(passes)) == done  # ended, and usable again
+    on_policy.close()
+
+
+async def test_a_backward_pass_is_ended_too(policy: Policy) -> None:
+    """The stop comes between forward and backward: no further forward pass would notice it."""
+    on_policy, forward_done, go_on = PolicyThread(policy.base), threading.Event(), threading.Event()
+    reached: list[str] = []
+
+    def one_update() -> None:
+        loss = policy.model(input_ids=torch.tensor([[5, 6, 7]])).logits.sum()
+        forward_done.set()
+        assert go_on.wait(10)
+        loss.backward()
+        reached.append("the end")
+
+    task = asyncio.ensure_future(on_policy(one_update))
+    await asyncio.to_thread(forward_done.wait, 10)
+    task.cancel()
+    await asyncio.sleep(0.01)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert reached == []
+    on_policy.close()

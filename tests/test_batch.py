@@ -1,0 +1,261 @@
+"""Rollouts start as their programs are written, end by their deadline, and are never paid twice."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_as_judge.errors import OutputError
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.reward import RewardOptions
+from llm_as_judge.rollout import RolloutRunner, SamplingOptions
+from llm_as_judge.types import (
+    ChatModel,
+    Completion,
+    Execution,
+    Failure,
+    Message,
+    OnCompletion,
+    Problem,
+    Program,
+    PromptFacts,
+    Rollout,
+    Verdict,
+)
+
+SUM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",))
+CAPITAL = Problem("squad2/train/1", "squad2", "qa", "Capital?", ("Oslo",))
+SAMPLING = SamplingOptions(temperature=1.0, max_new_tokens=8)
+Run = Callable[[Program, Problem, ChatModel], Awaitable[Execution]]
+
+
+def written(text: str) -> Completion:
+    return Completion((1,), (2, 3), (-1.0, -1.0), text, "stop")
+
+
+def parse(text: str, problem: Problem) -> Program:
+    return Program(text, text, hash=text)
+
+
+class Sampler:
+    """Writes the given texts, telling of each as it ends, if there is somebody to tell."""
+
+    def __init__(self, *texts: str, after_first: Callable[[], None] = lambda: None) -> None:
+        self.texts, self.after_first, self.calls = texts, after_first, 0
+
+    def sample(
+        self,
+        prompts_P: list[list[Message]],
+        samples_per_prompt: int,
+        *,
+        on_completion: OnCompletion | None = None,
+        **options: Any,
+    ) -> list[list[Completion]]:
+        self.calls += 1
+        assert on_completion is not None
+        on_completion(0, 0, written(self.texts[0]))
+        self.after_first()
+        return [[written(text) for text in self.texts] for _ in prompts_P]
+
+
+class Runs:
+    """A program answers with its text; ``late`` never ends."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.cancelled: list[str] = []
+        self.late_runs = asyncio.Event()
+
+    async def __call__(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
+        self.ran.append(program.source)
+        if program.source == "late":
+            self.late_runs.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                self.cancelled.append(program.source)
+        return Execution("ok", program.source)
+
+
+class Judge:
+    def __init__(self, late_for: str = "") -> None:
+        self.late_for, self.graded = late_for, list[str]()
+
+    async def grade(self, problem: Problem, answer: str) -> Verdict:
+        self.graded.append(answer)
+        if answer == self.late_for:
+            await asyncio.sleep(60)
+        return Verdict(answer in problem.answers, "exact", "equal")
+
+
+@pytest.fixture
+def prompt(tmp_path: Path) -> PolicyPrompt:
+    (tmp_path / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
+    return PolicyPrompt(tmp_path, "body", {"math": "m", "qa": "q", "code": "c"})
+
+
+def runner(
+    prompt: PolicyPrompt, sampler: Sampler, run: Run, judge: Judge | None = None, **options: Any
+) -> RolloutRunner:
+    return RolloutRunner(
+        prompt=prompt,
+        sampler=sampler,
+        parse=parse,
+        run=run,
+        executor=ScriptedChat(),
+        judge=judge or Judge(),  # type: ignore[arg-type]
+        reward=RewardOptions(),
+        **options,
+    )
+
+
+async def test_a_program_runs_while_others_are_still_being_written(prompt: PolicyPrompt) -> None:
+    running = threading.Event()
+
+    async def run(program: Program, problem: Problem, executor: ChatModel) -> Execution:
+        running.set()
+        return Execution("ok", program.source)
+
+    def written_meanwhile() -> None:
+        assert running.wait(10), "the first program waited for the second to be written"
+
+    sampler = Sampler("4", "5", after_first=written_meanwhile)
+    (group,) = await runner(prompt, sampler, run).groups([SUM], 2, SAMPLING, seed=0)
+    assert [r.completion.text for r in group.rollouts] == ["4", "5"]
+
+
+async def test_the_deadline_fails_one_rollout_and_its_siblings_go_on(prompt: PolicyPrompt) -> None:
+    runs = Runs()
+    (group,) = await runner(prompt, Sampler("late", "4", "5"), runs, rollout_timeout_s=0.1).groups(
+        [SUM], 3, SAMPLING, seed=0
+    )
+    late, *others = group.rollouts
+    assert late.failure is not None
+    assert (late.failure.stage, late.failure.kind) == ("execute", "DeadlineError")
+    assert "0.1 s after the program was written" in late.failure.message
+    assert late.reward is None
+    assert runs.cancelled == ["late"]
+    assert all(r.reward for r in others)
+
+
+async def test_a_late_verdict_keeps_the_execution(prompt: PolicyPrompt) -> None:
+    (group,) = await runner(
+        prompt, Sampler("5", "4"), Runs(), Judge(late_for="5"), rollout_timeout_s=0.1
+    ).groups([SUM], 2, SAMPLING, seed=0)
+    late = group.rollouts[0]
+    assert late.failure is not None
+    assert (late.failure.stage, late.failure.kind) == ("grade", "DeadlineError")
+    assert late.execution == Execution("ok", "5")
+
+
+async def test_a_rollout_is_kept_when_written_and_again_when_ended(prompt: PolicyPrompt) -> None:
+    kept: list[tuple[int, Rollout]] = []
+    batch = await runner(prompt, Sampler("4", "5"), Runs()).start(
+        [SUM, CAPITAL], 2, SAMPLING, seed=0, keep=lambda p, _, r: kept.append((p, r))
+    )
+    groups = await batch.groups()
+    for p, group in enumerate(groups):
+        for k, rollout in enumerate(group.rollouts):
+            bare, ended = (r for q, r in kept if (q, r.index) == (p, k))
+            assert (bare.completion, bare.execution) == (rollout.completion, None)
+            assert ended == replace(rollout, reward=None)
+    assert len(kept) == 8
+
+
+async def test_what_cannot_be_kept_ends_the_run(prompt: PolicyPrompt) -> None:
+    def full(p: int, prompt: PromptFacts, rollout: Rollout) -> None:
+        raise OutputError("the disk is full")
+
+    batch = await runner(prompt, Sampler("4", "5"), Runs()).start(
+        [SUM], 2, SAMPLING, seed=0, keep=full
+    )
+    with pytest.raises(OutputError, match="the disk is full"):
+        await batch.groups()
+
+
+def left(text: str, index: int, **parts: Any) -> Rollout:
+    return Rollout(SUM.id, index, written(text), Program(text, text, hash=text), **parts)
+
+
+async def test_what_an_earlier_run_left_is_gone_on_with_and_not_done_again(
+    prompt: PolicyPrompt,
+) -> None:
+    runs, judge, kept = Runs(), Judge(), list[int]()
+    sampler = Sampler("never", "never", "never", "never")
+    known = {
+        (0, 0): left("twin", 0),  # written; the same program has ended at place 3
+        (0, 1): left("ran", 1, execution=Execution("ok", "4")),
+        (0, 2): left("only written", 2),
+        (0, 3): left(
+            "twin",
+            3,
+            execution=Execution("ok", "paid for"),
+            verdict=Verdict(False, "exact", "equal"),
+        ),
+    }
+    batch = await runner(prompt, sampler, runs, judge).start(
+        [SUM],
+        4,
+        SAMPLING,
+        seed=0,
+        known=known,
+        known_prompts={0: PromptFacts(examples=7)},
+        keep=lambda p, _, r: kept.append(r.index),
+    )
+    (group,) = await batch.groups()
+    assert group.prompt == PromptFacts(examples=7)
+    assert sampler.calls == 0
+    assert runs.ran == ["only written"]
+    assert sorted(judge.graded) == ["4", "only written"]
+    answers = [r.execution.answer for r in group.rollouts if r.execution]
+    assert answers == ["paid for", "4", "only written", "paid for"]
+    assert all(r.reward for r in group.rollouts)
+    assert sorted(kept) == [0, 1, 2]  # place 3 was complete
+
+
+async def test_a_half_written_batch_is_sampled_again_around_what_is_known(
+    prompt: PolicyPrompt,
+) -> None:
+    runs, sampler = Runs(), Sampler("4", "5")
+    known = {(0, 1): left("as it was", 1, execution=Execution("ok", "4"))}
+    batch = await runner(prompt, sampler, runs).start([SUM], 2, SAMPLING, seed=0, known=known)
+    (group,) = await batch.groups()
+    assert sampler.calls == 1
+    assert runs.ran == ["4"]
+    assert [r.completion.text for r in group.rollouts] == ["4", "as it was"]
+
+
+async def test_closing_a_batch_ends_what_runs(prompt: PolicyPrompt) -> None:
+    runs = Runs()
+    batch = await runner(prompt, Sampler("late", "4"), runs).start([SUM], 2, SAMPLING, seed=0)
+    await runs.late_runs.wait()
+    await batch.aclose()
+    assert runs.cancelled == ["late"]
+
+
+async def test_a_broken_sampler_leaves_nothing_running(prompt: PolicyPrompt) -> None:
+    runs, running = Runs(), threading.Event()
+
+    def breaks() -> None:
+        running.wait(0.1)
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        await runner(prompt, Sampler("late", "4", after_first=breaks), runs).groups(
+            [SUM], 2, SAMPLING, seed=0
+        )
+    assert runs.cancelled == ["late"]
+
+
+async def test_a_failure_of_an_equal_program_is_shared(prompt: PolicyPrompt) -> None:
+    (group,) = await runner(prompt, Sampler("late", "late"), Runs(), rollout_timeout_s=0.05).groups(
+        [SUM], 2, SAMPLING, seed=0
+    )
+    assert all(isinstance(r.failure, Failure) for r in group.rollouts)

@@ -1,0 +1,88 @@
+"""Early warnings: silent on a healthy run, each rule on its own sign, shown once and then rarely."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from llm_as_judge.config import Config, iterate_fields
+from llm_as_judge.training.early_warning import early_warnings, news
+
+HEALTHY = {
+    "update/groups": 3.0,
+    "update/groups_without_variance": 1.0,
+    "update/entropy": 0.4,
+    "update/grad_norm": 0.6,
+    "update/logprob_gap_mean": 2e-6,
+    "update/clipped_share": 0.02,
+    "update/kl": 0.01,
+    "rollout/distinct_programs": 0.8,
+    "rollout/truncated": 0.1,
+    "rollout/staleness": 0.0,
+}
+
+
+def run(steps: int = 10, last: int = 5, **changes: float) -> list[dict[str, float]]:
+    """A healthy run whose ``last`` steps have other values."""
+    changed = {key.replace("__", "/"): value for key, value in changes.items()}
+    return [HEALTHY if step < steps - last else {**HEALTHY, **changed} for step in range(steps)]
+
+
+ALARMS = {
+    "zero_variance": run(update__groups=1.0, update__groups_without_variance=3.0),
+    "entropy": run(last=3, update__entropy=0.07),
+    "distinct_programs": run(rollout__distinct_programs=0.3),
+    "logprob_gap": run(last=1, update__logprob_gap_mean=2e-4),
+    "kl": run(last=3, update__kl=0.6),
+    "clipped": run(last=3, update__clipped_share=0.4),
+    "grad_norm": run(last=1, update__grad_norm=3.1),
+    "truncated": run(last=3, rollout__truncated=0.3),
+}
+
+
+def test_a_healthy_run_has_no_warning() -> None:
+    assert early_warnings(run()) == {}
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_each_sign_gives_its_own_warning_and_no_other(name: str) -> None:
+    assert list(early_warnings(ALARMS[name])) == [name]
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_a_warning_names_settings_that_exist(name: str) -> None:
+    known = {key for key, _ in iterate_fields(Config)}
+    named = re.findall(r"\b[a-z]+\.[a-z_]+\b", early_warnings(ALARMS[name])[name])
+    settings = [word for word in named if not word.endswith(".jsonl")]
+    assert settings
+    assert set(settings) <= known
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_too_little_is_no_sign(steps: int) -> None:
+    bad = {key: value for rows in ALARMS.values() for key, value in rows[-1].items()}
+    assert early_warnings([bad] * steps) == {}
+
+
+def test_figures_that_a_step_does_not_have_are_no_sign() -> None:
+    assert early_warnings([{"rollout/count": 8.0}] * 10) == {}
+
+
+def test_stale_programs_may_differ_from_the_policy() -> None:
+    assert early_warnings(run(last=9, update__logprob_gap_mean=0.3, rollout__staleness=1.0)) == {}
+
+
+def test_no_program_that_runs_is_not_taken_for_copies() -> None:
+    assert early_warnings(run(rollout__distinct_programs=0.0)) == {}
+
+
+def test_a_warning_is_shown_when_it_comes_and_again_after_ten_steps() -> None:
+    before: list[dict[str, str]] = [{}]
+    shown = []
+    for step in range(25):
+        now = {"entropy": "low"} if step != 12 else {}
+        if news(now, before):
+            shown.append(step)
+        before.append(now)
+    assert shown == [0, 10, 13, 23]

@@ -1,0 +1,33 @@
+"""Which settings bind finished rollouts, and that the learner gets the configured ones."""
+
+from __future__ import annotations
+
+from llm_as_judge.config import Config, iterate_fields
+from llm_as_judge.training.settings import MAY_CHANGE, rollout_settings
+
+
+def test_settings_that_may_change_exist() -> None:
+    assert set(MAY_CHANGE) <= {key for key, _ in iterate_fields(Config)}
+
+
+def test_what_decides_a_program_or_its_reward_binds_and_the_rest_does_not() -> None:
+    then = Config().model_dump(mode="json")
+    for key, binds in {
+        "sampling.temperature": True,
+        "training.learning_rate": True,
+        "reward.correctness": True,
+        "executor.model": True,
+        "experience.enabled": True,
+        "executor.timeout_s": False,
+        "training.steps": False,
+        "training.save_every": False,
+        "output.logs": False,
+        "judge.max_ungraded_share": False,
+    }.items():
+        section, name = key.split(".")
+        now = {**then, section: {**then[section], name: "other"}}
+        assert (rollout_settings(then) != rollout_settings(now)) is binds, key
+
+
+def test_a_run_that_left_no_configuration_binds_nothing() -> None:
+    assert rollout_settings({}) == {}

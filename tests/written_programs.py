@@ -9,7 +9,8 @@ from typing import Any
 from llm_as_judge.build import open_workbench, policy_prompt, rollout_runner
 from llm_as_judge.config import Config
 from llm_as_judge.monitoring.runlog import RunLog
-from llm_as_judge.rollout import SamplingOptions, group_metrics
+from llm_as_judge.rollout import SamplingOptions
+from llm_as_judge.training.step_metrics import group_metrics
 from llm_as_judge.types import Completion, Group, Message, Problem
 
 VOTE = """\

@@ -13,7 +13,7 @@ import yaml
 
 from fault_endpoint import FAULTS, KIND_OF_FAULT, FaultEndpoint
 from llm_as_judge.config import Config, config_dir
-from llm_as_judge.rollout import group_metrics
+from llm_as_judge.training.step_metrics import group_metrics
 from llm_as_judge.types import Execution, Group, Problem, Rollout
 from written_programs import PROGRAMS, written_run
 

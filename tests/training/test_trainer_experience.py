@@ -24,9 +24,10 @@ QUESTIONS = ("How far is it to Oslo?", "Count the red apples now", "Two trains m
 
 
 @pytest.fixture
-def remembering(place: Path, tiny_encoder: Path) -> Path:
+def remembering(place: Path, fluent_weights: Path, tiny_encoder: Path) -> Path:
     models = place / "config" / "models.yaml"
     known = yaml.safe_load(models.read_text())
+    known["models"]["tiny"]["sources"] = [{"path": str(fluent_weights)}]
     known["models"]["encoder"] = {
         "format": "safetensors",
         "sources": [{"path": str(tiny_encoder)}],
@@ -46,6 +47,7 @@ async def train(
 ) -> TrainingResult:
     plain = test_trainer.config(folder, f"checkpoints_{name}", save_every=1, steps=3)
     changed = plain.model_dump(exclude_unset=True)
+    changed["sampling"]["examples"] = False  # the tiny policy knows short prompts
     changed["experience"] = {
         "enabled": True,
         "embedder": "encoder",

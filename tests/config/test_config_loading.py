@@ -17,6 +17,7 @@ from llm_as_judge.config import (
     iterate_fields,
     load_config,
     load_endpoints,
+    load_hub_records,
     load_models,
 )
 from llm_as_judge.config.tree import TrainingConfig
@@ -205,11 +206,9 @@ def test_every_shipped_profile_loads_and_names_models_that_exist(profile: str) -
     assert config.judge.model in known | {"none"}
 
 
-def test_every_yaml_that_ships_is_a_profile_or_the_list_of_models() -> None:
-    assert {path.stem for path in config_dir().glob("*.yaml")} - {"aflow_llm"} == {
-        *PROFILES,
-        "models",
-    }
+def test_every_yaml_that_ships_is_a_profile_or_a_catalogue() -> None:
+    shipped = {path.stem for path in config_dir().glob("*.yaml")} - {"aflow_llm"}
+    assert shipped == {*PROFILES, "models", "dataset"}
 
 
 def test_every_field_is_described() -> None:
@@ -400,3 +399,20 @@ def test_every_data_set_of_the_catalogue_can_be_chosen_and_no_other() -> None:
         load_config(overrides=["data.sets=[gms8k]"])
     with pytest.raises(ConfigError, match=r"known: gsm8k, .*reasoning_gym"):
         load_config(overrides=["data.sets=[x]"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "datasets: {gsm8k: {hubs: []}}",
+            r"datasets\.gsm8k: unknown key 'hubs'; did you mean 'hub'",
+        ),
+        ("datasets: {gsm8k: [1]}", r"datasets\.gsm8k: found list, wanted the key hub"),
+        ("datasets: {gsm8k: {hub: []}}", r"datasets\.gsm8k: hub: found \(\)|at least 1"),
+    ],
+)
+def test_a_wrong_place_of_a_data_set_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "dataset.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        load_hub_records(tmp_path / "dataset.yaml")

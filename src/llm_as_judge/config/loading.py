@@ -100,7 +100,9 @@ def _find_profile(path: Path | str | None) -> Path:
         return Path(path)
     shipped = config_dir() / f"{path}.yaml"
     if not shipped.is_file():
-        profiles = ", ".join(sorted(p.stem for p in config_dir().glob("*.yaml")))
+        others = {"models", "dataset", "aflow_llm"}  # files of other things than a run
+        found = {p.stem for p in config_dir().glob("*.yaml")} - others
+        profiles = ", ".join(sorted(found))
         raise ConfigError(f"no profile {str(path)!r} (shipped: {profiles}); or give a .yaml file")
     return shipped
 

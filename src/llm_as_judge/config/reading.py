@@ -73,7 +73,8 @@ def validated(
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
+        found_all = error.errors()  # a misspelt key before the field that it leaves missing
+        first = next((e for e in found_all if e["type"] == "extra_forbidden"), found_all[0])
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             raise ConfigError(

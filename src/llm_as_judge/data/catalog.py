@@ -1,4 +1,4 @@
-"""The data sets: where their files are, what they are called on the hub, under which licence.
+"""The data sets: where their files are, under which licence (places on the hub: dataset.yaml).
 
 Only the part that the 5:1 rule splits is listed: the official train split where a set has one,
 the single file where it has none. An official test split is never read for training.
@@ -11,25 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data import code, generated, sources
 from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Domain, Problem
 
 __all__ = ["CATALOG", "DEFAULT_SETS", "Dataset", "HubRecord", "custom_dataset", "dataset_named"]
-
-
-@dataclass(frozen=True, slots=True)
-class HubRecord:
-    """A data set on the Hugging Face hub."""
-
-    repo: str
-    configs: tuple[str, ...]
-    """Configurations read one after the other."""
-    splits: tuple[str, ...]
-    """Splits read one after the other: the official train split, or all there is."""
-    revision: str | None = None
-    """Commit that is read; None = the newest, which the manifest records."""
 
 
 def _unchanged(rows: Iterable[RawRow]) -> Iterator[RawRow]:
@@ -50,13 +38,16 @@ class Dataset:
     """Middle part of problem ids: the upstream split the rows come from."""
     licence: str
     convert: Callable[[RawRow, str], Problem]
-    hub: tuple[HubRecord, ...] = ()
-    """Tried in order."""
     hub_file: str = "train.jsonl"
     """Name that rows from the hub are stored under."""
     train_only: bool = False
     """Generated rows: never in a validation or test file."""
     flatten: Callable[[Iterable[RawRow]], Iterator[RawRow]] = _unchanged
+
+    @property
+    def hub(self) -> tuple[HubRecord, ...]:
+        """Places on the hub, tried in order; none for a set that is generated or one's own."""
+        return load_hub_records().get(self.name, ())
 
     def find(self, root: Path) -> tuple[Path, ...]:
         """The files of this set under ``root``, in a fixed order; empty if there are none."""
@@ -78,15 +69,6 @@ class Dataset:
                 number += 1
 
 
-# Commits of the hub's repositories, so that everybody reads the same rows.
-_GSM8K = "e53f048856ff4f594e959d75785d2c2d37b678ee"
-_SQUAD2 = "3ffb306f725f7d2ce8394bc1873b24868140c412"
-_HOTPOTQA = "1908d6afbbead072334abe2965f91bd2709910ab"
-_HUMANEVAL = "7dce6050a7d6d172f3cc5c32aa97f52fa1a2e544"
-_MBPP = "4bb6404fdc6cacfda99d4ac4205087b89d32030c"
-_COMMONSENSE = "94630fe30dad47192a8546eb75f094926d47e155"
-_MMLU = "c30699e8356da336a370243923dbaf21066bb9fe"
-
 _HUB_NAMES = ("train.jsonl", "train*.parquet", "*/train*.parquet")
 
 CATALOG: dict[str, Dataset] = {
@@ -100,7 +82,6 @@ CATALOG: dict[str, Dataset] = {
             "train",
             "MIT",
             sources.gsm8k,
-            (HubRecord("openai/gsm8k", ("main",), ("train",), _GSM8K),),
         ),
         Dataset(
             "math",
@@ -116,25 +97,6 @@ CATALOG: dict[str, Dataset] = {
             "train",
             "MIT",
             sources.math,
-            (
-                HubRecord(
-                    "EleutherAI/hendrycks_math",
-                    (
-                        "algebra",
-                        "counting_and_probability",
-                        "geometry",
-                        "intermediate_algebra",
-                        "number_theory",
-                        "prealgebra",
-                        "precalculus",
-                    ),
-                    ("train",),
-                    "21a5633873b6a120296cce3e2df9d5550074f4a3",
-                ),
-                HubRecord(
-                    "hendrycks/competition_math", ("default",), ("train",)
-                ),  # disabled at times
-            ),
         ),
         Dataset(
             "squad2",
@@ -144,7 +106,6 @@ CATALOG: dict[str, Dataset] = {
             "train",
             "CC BY-SA 4.0",
             sources.squad2,
-            (HubRecord("rajpurkar/squad_v2", ("squad_v2",), ("train",), _SQUAD2),),
             flatten=sources.flatten_squad,
         ),
         Dataset(
@@ -155,7 +116,6 @@ CATALOG: dict[str, Dataset] = {
             "train",
             "CC BY-SA 4.0",
             sources.hotpotqa,
-            (HubRecord("hotpotqa/hotpot_qa", ("distractor",), ("train",), _HOTPOTQA),),
         ),
         Dataset(
             "humaneval",
@@ -165,7 +125,6 @@ CATALOG: dict[str, Dataset] = {
             "all",
             "MIT",
             code.humaneval,
-            (HubRecord("openai/openai_humaneval", ("openai_humaneval",), ("test",), _HUMANEVAL),),
             hub_file="HumanEval.jsonl",
         ),
         Dataset(
@@ -176,14 +135,6 @@ CATALOG: dict[str, Dataset] = {
             "sanitized",
             "CC BY 4.0",
             code.mbpp,
-            (
-                HubRecord(
-                    "google-research-datasets/mbpp",
-                    ("sanitized",),
-                    ("prompt", "test", "validation", "train"),
-                    _MBPP,
-                ),
-            ),
             hub_file="sanitized-mbpp.jsonl",
         ),
         Dataset(
@@ -194,14 +145,6 @@ CATALOG: dict[str, Dataset] = {
             "full",
             "CC BY 4.0",
             code.mbpp,
-            (
-                HubRecord(
-                    "google-research-datasets/mbpp",
-                    ("full",),
-                    ("prompt", "test", "validation", "train"),
-                    _MBPP,
-                ),
-            ),
             hub_file="mbpp.jsonl",
         ),
         Dataset(
@@ -212,7 +155,6 @@ CATALOG: dict[str, Dataset] = {
             "train",
             "MIT",
             sources.commonsenseqa,
-            (HubRecord("tau/commonsense_qa", ("default",), ("train",), _COMMONSENSE),),
         ),
         Dataset(
             "mmlu",
@@ -222,7 +164,6 @@ CATALOG: dict[str, Dataset] = {
             "all",
             "MIT",
             sources.mmlu,
-            (HubRecord("cais/mmlu", ("all",), ("dev", "validation", "test"), _MMLU),),
             hub_file="all.jsonl",
         ),
         Dataset(

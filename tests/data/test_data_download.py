@@ -106,6 +106,16 @@ def test_hub_rows_are_stored_once_with_their_revision(tmp_path: Path) -> None:
     assert len(hub.fetched) == 3
 
 
+def test_real_rows_never_give_way_to_the_sample(tmp_path: Path) -> None:
+    sets = ("gsm8k", "math")
+    real = acquire(tmp_path / "raw", None, True, tmp_path, sets=("gsm8k",), hub=FakeHub())
+    later = acquire(
+        tmp_path / "raw", None, True, tmp_path, sets=sets, hub=FakeHub(reason="no route")
+    )
+    assert later.entry("gsm8k") == real.entry("gsm8k")
+    assert later.origins == ("hub", "sample")
+
+
 def test_a_second_repository_stands_in_for_a_missing_one(tmp_path: Path) -> None:
     hub = FakeHub(broken=("EleutherAI/hendrycks_math",))
     manifest = acquire(tmp_path / "raw", None, True, tmp_path, sets=("math",), hub=hub)

@@ -194,6 +194,34 @@ def test_custom_rows_are_a_set_of_their_own(raw: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_custom_rows_of_several_types_are_a_set_for_each_type(raw: Path, tmp_path: Path) -> None:
+    types = ["math", "qa", "math"]
+    rows = [{"problem": t, "answer": "4", "type": types[i % 3]} for i, t in enumerate(TEXTS[:36])]
+    custom = write_lines(tmp_path / "mine.jsonl", rows)
+    report = run(raw, tmp_path / "data", sets=("mbpp",), custom=[custom])
+    found = {s.dataset: (s.domain, s.train + s.val + s.test) for s in report.sets}
+    assert found["mine_math"] == ("math", 24)
+    assert found["mine_qa"] == ("qa", 12)
+    lines = (tmp_path / "data" / "mixed" / "train_mixed.jsonl").read_text().splitlines()
+    counted = Counter(json.loads(line)["domain"] for line in lines)
+    assert counted == report.mixes[0].by_domain
+    (custom.parent / "broken.jsonl").write_text('{"problem": "p", "answer": 1, "type": "art"}\n')
+    with pytest.raises(DataError, match=r"broken\.jsonl:1: 'type' is 'art'"):
+        run(raw, tmp_path / "data", sets=("mbpp",), custom=[custom.parent / "broken.jsonl"])
+
+
+def test_sets_that_may_not_stand_together_are_refused(raw: Path, tmp_path: Path) -> None:
+    rows = [{"problem": TEXTS[i], "answer": str(i), "type": "math"} for i in range(12)]
+    twins = [write_lines(tmp_path / place / "mine.jsonl", rows) for place in ("a", "b")]
+    with pytest.raises(DataError, match="two data sets would be called 'mine'"):
+        run(raw, tmp_path / "data", sets=("mbpp",), custom=twins)
+    with pytest.raises(DataError, match="mbpp is a part of mbpp_full"):
+        run(raw, tmp_path / "data", sets=("mbpp", "mbpp_full"))
+    with pytest.raises(DataError, match=r"none\.jsonl: no such file"):
+        run(raw, tmp_path / "data", sets=(), custom=[tmp_path / "none.jsonl"])
+    assert not (tmp_path / "data" / "mixed").exists()
+
+
 def bad_file(folder: Path, rows: list[bytes]) -> Path:
     path = folder / "gsm8k" / "train.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ from llm_as_judge.data.files import write_problems
 from llm_as_judge.monitoring.runlog import PENDING, ROLLOUTS, read_lines
 from llm_as_judge.types import Problem
 
-KILLS = int(os.environ.get("KILLS", "3"))
+KILLS = int(os.environ.get("KILLS", "1"))
 STEPS, GROUPS, SAMPLES = 5, 2, 4
 PROBLEMS = [
     *(

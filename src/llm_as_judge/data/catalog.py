@@ -17,7 +17,7 @@ from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Domain, Problem
 
-__all__ = ["CATALOG", "DEFAULT_SETS", "Dataset", "HubRecord", "custom_dataset", "dataset_named"]
+__all__ = ["CATALOG", "DEFAULT_SETS", "Dataset", "HubRecord", "custom_datasets", "dataset_named"]
 
 
 def _unchanged(rows: Iterable[RawRow]) -> Iterator[RawRow]:
@@ -179,6 +179,7 @@ CATALOG: dict[str, Dataset] = {
     )
 }
 
+DOMAINS: tuple[Domain, ...] = ("math", "qa", "code")
 DEFAULT_SETS = ("gsm8k", "math", "squad2", "hotpotqa", "humaneval", "mbpp")
 
 
@@ -193,10 +194,33 @@ def dataset_named(name: str) -> Dataset:
     return CATALOG[name]
 
 
-def custom_dataset(path: Path, domain: Domain = "qa") -> Dataset:
-    """One's own JSONL file as a data set named like the file."""
+def custom_datasets(path: Path) -> list[Dataset]:
+    """One's own JSONL file as a data set named like the file, or one for each type in it.
+
+    Raises:
+        DataError: no such file, or the name of a known set.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
     name = path.name.split(".")[0]
     if name in CATALOG:
         raise DataError(f"{path}: {name!r} is the name of a known data set; rename the file")
-    convert = partial(sources.custom, dataset=name)
-    return Dataset(name, domain, "", (path.name,), "custom", "unknown", convert)
+    found = {sources.custom_domain(row) for row in read_rows(path)} - {None}
+    domains = [domain for domain in DOMAINS if domain in found] or ["qa"]
+    parts = []
+    for domain in domains:
+        part = f"{name}_{domain}" if len(domains) > 1 else name
+        convert = partial(sources.custom, dataset=part)
+        # rows of no type stay with the first part, which refuses them by line
+        flatten = partial(_of_type, domain=domain, or_none=domain == domains[0])
+        parts.append(
+            Dataset(part, domain, "", (path.name,), "custom", "unknown", convert, flatten=flatten)
+        )
+    return parts
+
+
+def _of_type(rows: Iterable[RawRow], domain: Domain, or_none: bool) -> Iterator[RawRow]:
+    for row in rows:
+        found = sources.custom_domain(row)
+        if found == domain or (found is None and or_none):
+            yield row

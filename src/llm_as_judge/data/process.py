@@ -25,7 +25,7 @@ from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 
-from llm_as_judge.data.catalog import DEFAULT_SETS, Dataset, custom_dataset, dataset_named
+from llm_as_judge.data.catalog import DEFAULT_SETS, Dataset, custom_datasets, dataset_named
 from llm_as_judge.data.mix import DOMAIN_SHARES, Draws, prefix_until_used_up, resampled
 from llm_as_judge.data.unify import (
     Lines,
@@ -96,13 +96,13 @@ def process(
         skip_bad: leave bad rows out and count them, instead of stopping at the first.
         workers: processes that unify sets at the same time.
     Raises:
-        DataError: a set has no file or no row, or a row is bad (``file:line``).
+        DataError: a set has no file or no row, a row is bad (``file:line``), or two sets may not
+            stand together.
         OutputError: ``data_dir`` cannot be written.
     """
     datasets = [(dataset_named(name), raw_dir) for name in dict.fromkeys(sets)]
-    datasets += [(custom_dataset(path), path.parent) for path in custom]
-    if not datasets:
-        raise DataError("no data sets chosen; name at least one")
+    datasets += [(part, path.parent) for path in custom for part in custom_datasets(path)]
+    _require_apart([dataset.name for dataset, _ in datasets])
     work = _work_folder(data_dir)
     try:
         plans = [
@@ -124,6 +124,19 @@ def process(
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return report
+
+
+def _require_apart(names: Sequence[str]) -> None:
+    if not names:
+        raise DataError("no data sets chosen; name at least one")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(f"two data sets would be called {twice[0]!r}; rename one of the files")
+    if {"mbpp", "mbpp_full"} <= set(names):
+        raise DataError(
+            "data.sets: mbpp is a part of mbpp_full, so that the same tasks would be in train and "
+            "in test; choose one of them"
+        )
 
 
 def _work_folder(data_dir: Path) -> Path:

@@ -399,6 +399,12 @@ def _gold_letter(record: Mapping[str, Any], name: str, options: int) -> str:
 _DOMAINS: dict[str, Domain] = {"math": "math", "code": "code", "qa": "qa"}
 
 
+def custom_domain(row: RawRow) -> Domain | None:
+    """The domain that a row of one's own names; None if it names none, or is no row."""
+    named = row.record.get("type") if isinstance(row.record, dict) else None
+    return _DOMAINS.get(named) if isinstance(named, str) else None
+
+
 def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
     """``{"problem", "answer", "type": "math|code|qa"}``, one's own task set.
 

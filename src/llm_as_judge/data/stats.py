@@ -155,9 +155,9 @@ def stats_table(stats: Sequence[SetStats]) -> Table:
         table.add_column(column, no_wrap=True, overflow="fold", min_width=5)
     for column in ("rows", "median", "p95", "max", "in train", "in others"):
         table.add_column(column, justify="right")
-    table.add_column("answers", min_width=13)
+    table.add_column("answers", no_wrap=True, min_width=18)
     for entry in stats:
-        kinds = ", ".join(f"{kind} {count}" for kind, count in entry.answer_types.items())
+        kinds = "\n".join(f"{kind} {count}" for kind, count in entry.answer_types.items())
         numbers = (entry.rows, entry.tokens_median, entry.tokens_p95, entry.tokens_max)
         overlap = (entry.in_train_of_same_set, entry.in_train_of_other_sets)
         table.add_row(entry.dataset, entry.split, *map(str, (*numbers, *overlap)), kinds)

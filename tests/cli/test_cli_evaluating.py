@@ -255,3 +255,10 @@ def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(
     assert "2 rollouts failed by our fault, not the policy's; the first: the endpoint is" in said
     code, out, _ = verb("evaluate", *OPTIONS, "--policy", "direct", "--json")
     assert (code, json.loads(out)["overall"]["failed"]) == (0, 0.0)  # run again, and well
+
+
+def test_an_evaluation_that_could_not_begin_leaves_no_accuracy_of_zero(verb: Verb) -> None:
+    away = ("--executor", "gpt-oss-120b")  # nothing listens at its address here
+    assert "not reachable" in verb.refused("evaluate", *OPTIONS, *away, "--policy", "cot")
+    assert not list(Path("results").rglob("*_results.json"))
+    assert not list(Path("results").rglob("full.json"))

@@ -112,7 +112,8 @@ def evaluate(
             with ProgressView(status_console, missing) as view:
                 asyncio.run(job(view))
         finally:
-            path = write_results(record, record.folder.parent.parent)
+            if any(group.rollouts for group in record.groups()):  # nothing run is no accuracy of 0
+                path = write_results(record, record.folder.parent.parent)
     else:
         path = write_results(record, record.folder.parent.parent)
     _show(record, path, as_json)

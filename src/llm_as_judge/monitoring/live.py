@@ -103,6 +103,7 @@ class ProgressView:
         """
         self._console = console
         self._rollouts = rollouts
+        self._done = 0
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -135,11 +136,15 @@ class ProgressView:
 
     def rollout(self, rollout: Rollout) -> None:
         self._progress.advance(self._task)
+        if not self._console.is_terminal:  # a log file shows no bar, and minutes of nothing
+            self._done += 1
+            self._console.print(f"program {self._done} of {self._rollouts}", highlight=False)
 
     def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None:
         if self._steps is not None:
             self._progress.update(self._steps, completed=step, total=steps)
         self._progress.reset(self._task, total=self._rollouts)
+        self._done = 0
         named = zip(STEP_COLUMNS, cells({"step": step, **metrics}), strict=True)
         self._progress.console.print(
             "  ".join(f"{heading} {cell}" for (heading, _, _), cell in named), highlight=False

@@ -236,7 +236,7 @@ def newest_run(logs: Path) -> Path:
     Raises:
         DataError: there is none.
     """
-    found = sorted(logs.glob(f"*/{METRICS}"), key=lambda path: path.stat().st_mtime)
-    if not found:
+    written = [path for name in (METRICS, "run.json") for path in logs.glob(f"*/{name}")]
+    if not written:
         raise DataError(f"{logs}: no run found (no */{METRICS}); run: llm-as-judge train")
-    return found[-1].parent
+    return max(written, key=lambda path: path.stat().st_mtime).parent

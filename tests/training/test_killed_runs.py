@@ -37,7 +37,7 @@ from llm_as_judge.types import Problem
 
 KILLS = int(os.environ.get("KILLS", "0"))
 pytestmark = pytest.mark.skipif(not KILLS, reason="kills whole runs: `make kills`")
-# Not under coverage either: its hook in every child made a run that SIGTERM ended hang once.
+# Not under coverage either: a signal's exception inside its collector's lock hangs the run.
 STEPS, GROUPS, SAMPLES = 5, 2, 4
 PROBLEMS = [
     *(

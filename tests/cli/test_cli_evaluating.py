@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import typer
+from called_verbs import Verbs
 
-from llm_as_judge.cli import main
 from llm_as_judge.cli.evaluating import _complain_of_failures
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
@@ -41,44 +39,12 @@ OPTIONS = (
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("LLM_AS_JUDGE_CACHE", str(tmp_path / "cache"))
+def held_out_rows(folder: Path) -> None:
     for name, rows in ROWS.items():
-        write_problems(tmp_path / "data" / "test" / f"{name}_test.jsonl", rows)
-    before = signal.getsignal(signal.SIGTERM)
-    yield tmp_path
-    signal.signal(signal.SIGTERM, before)
+        write_problems(folder / "data" / "test" / f"{name}_test.jsonl", rows)
 
 
-class Verb:
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        self._capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            main(list(arguments))
-        captured = self._capsys.readouterr()
-        assert isinstance(caught.value.code, int)
-        return caught.value.code, captured.out, captured.err
-
-    def refused(self, *arguments: str) -> str:
-        code, out, err = self(*arguments)
-        assert code == 2, out + err
-        lines = [line for line in err.splitlines() if line.startswith("error: ")]
-        assert len(lines) == 1
-        assert "Traceback" not in out + err
-        return lines[0]
-
-
-@pytest.fixture
-def verb(capsys: pytest.CaptureFixture[str]) -> Verb:
-    return Verb(capsys)
-
-
-def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verb, folder: Path) -> None:
+def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder: Path) -> None:
     code, out, err = verb("evaluate", *OPTIONS, "--policy", "direct")
     assert code == 0, err
     assert "3 of 4 rows: a seeded sample" in err
@@ -113,7 +79,7 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verb, folder: 
     assert "Against direct" in verb("compare", *files)[1]
 
 
-def test_self_consistency_meets_the_tokens_of_another(verb: Verb, folder: Path) -> None:
+def test_self_consistency_meets_the_tokens_of_another(verb: Verbs, folder: Path) -> None:
     for policy in ("direct", "cot", "hand_crafted"):
         assert verb("evaluate", *OPTIONS, "--policy", policy)[0] == 0
     target = folder / "results" / "evaluation" / "hand_crafted_results.json"
@@ -122,7 +88,7 @@ def test_self_consistency_meets_the_tokens_of_another(verb: Verb, folder: Path) 
     )
 
 
-def test_own_programs_and_random_ones_are_evaluated(verb: Verb, folder: Path) -> None:
+def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -> None:
     Path("mine.py").write_text(
         "class Workflow:\n"
         "    def __init__(self, name, llm_config, dataset):\n"
@@ -158,26 +124,26 @@ def test_own_programs_and_random_ones_are_evaluated(verb: Verb, folder: Path) ->
     ids=lambda value: value if isinstance(value, str) else " ".join(value[-2:]),
 )
 def test_what_cannot_be_evaluated_is_one_line_and_starts_nothing(
-    verb: Verb, folder: Path, arguments: tuple[str, ...], said: str
+    verb: Verbs, folder: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     assert said in verb.refused("evaluate", *OPTIONS, *arguments)
     assert not (folder / "results").exists()
 
 
-def test_a_checkpoint_of_another_model_is_one_line(verb: Verb, folder: Path) -> None:
+def test_a_checkpoint_of_another_model_is_one_line(verb: Verbs, folder: Path) -> None:
     Path("step_1").mkdir()
     Path("step_1/state.json").write_text('{"base_model": "qwen3-8b"}')
     said = verb.refused("evaluate", *OPTIONS, "--checkpoint", "step_1")
     assert "an adapter of qwen3-8b, and the policy is qwen25-coder-0.5b" in said
 
 
-def test_results_that_are_not_there_are_one_line(verb: Verb) -> None:
+def test_results_that_are_not_there_are_one_line(verb: Verbs) -> None:
     assert "no such file" in verb.refused("regrade", "none_results.json")
     assert "no such file" in verb.refused("compare", "none_results.json")
     assert "not both" in verb.refused("regrade", "x", "--rules-only", "--judge", "m")
 
 
-def test_analyze_shows_a_run_by_domain(verb: Verb, folder: Path) -> None:
+def test_analyze_shows_a_run_by_domain(verb: Verbs, folder: Path) -> None:
     assert "no run there" in verb.refused("analyze", "logs/train_*.log")
     of = ROWS["gsm8k"][0]
     completion = Completion((1,), (2,), (-1.0,), "t", "stop")
@@ -189,7 +155,7 @@ def test_analyze_shows_a_run_by_domain(verb: Verb, folder: Path) -> None:
     assert json.loads(verb("analyze", "logs/train_m", "--json")[1])[0]["domain"] == "math"
 
 
-def test_break_even_is_for_a_checkpoint(verb: Verb, folder: Path) -> None:
+def test_break_even_is_for_a_checkpoint(verb: Verbs, folder: Path) -> None:
     assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
     results = folder / "results" / "evaluation" / "direct_results.json"
     RunLog(folder / "run").groups(1, [Group(ROWS["gsm8k"][0], ())])
@@ -209,7 +175,7 @@ def test_break_even_is_for_a_checkpoint(verb: Verb, folder: Path) -> None:
     assert "Break-even (0 training tokens)" in out
 
 
-def test_optimise_writes_programs_that_can_be_evaluated(verb: Verb, folder: Path) -> None:
+def test_optimise_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
     assert "val_mixed.jsonl: no such file" in verb.refused("optimise", *OPTIONS[:4])
     rows = [row for rows in ROWS.values() for row in rows]
     write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
@@ -223,7 +189,7 @@ def test_optimise_writes_programs_that_can_be_evaluated(verb: Verb, folder: Path
     assert verb("evaluate", *OPTIONS, "--policy", "found")[0] == 0
 
 
-def test_verdicts_that_change_are_listed(verb: Verb, folder: Path) -> None:
+def test_verdicts_that_change_are_listed(verb: Verbs, folder: Path) -> None:
     assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
     results = folder / "results" / "evaluation" / "direct_results.json"
     path = results.parent / json.loads(results.read_text())["run"] / "rollouts.jsonl"
@@ -239,7 +205,7 @@ def test_verdicts_that_change_are_listed(verb: Verb, folder: Path) -> None:
 
 
 def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(
-    verb: Verb, folder: Path, capsys: pytest.CaptureFixture[str]
+    verb: Verbs, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
     results = folder / "results" / "evaluation" / "direct_results.json"
@@ -257,7 +223,7 @@ def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(
     assert (code, json.loads(out)["overall"]["failed"]) == (0, 0.0)  # run again, and well
 
 
-def test_an_evaluation_that_could_not_begin_leaves_no_accuracy_of_zero(verb: Verb) -> None:
+def test_an_evaluation_that_could_not_begin_leaves_no_accuracy_of_zero(verb: Verbs) -> None:
     away = ("--executor", "gpt-oss-120b")  # nothing listens at its address here
     assert "not reachable" in verb.refused("evaluate", *OPTIONS, *away, "--policy", "cot")
     assert not list(Path("results").rglob("*_results.json"))

@@ -1,0 +1,64 @@
+"""download, process, data stats, grade, models: what goes in and out as files."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from called_verbs import Verbs, written
+
+TWO_SETS = ["--set", "data.sets=[gsm8k,squad2]"]
+
+
+# ----------------------------------------------------------------------------------------- grade
+def test_grade_by_rules_writes_a_verdict_a_row(verb: Verbs) -> None:
+    rows = [
+        {"id": "a", "domain": "math", "question": "?", "reference": "4", "candidate": "4.0"},
+        {"id": "b", "domain": "math", "question": "?", "reference": "4", "candidate": "5"},
+    ]
+    written("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    code, _, _ = verb("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
+    verdicts = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert code == 0
+    assert [(v["id"], v["correct"]) for v in verdicts] == [("a", True), ("b", False)]
+
+
+def test_grade_names_the_bad_row_and_the_missing_file(verb: Verbs) -> None:
+    written("in.jsonl", '{"id": "a", "domain": "art", "candidate": ""}\n')
+    grade = ("grade", "--rules-only", "--out", "out.jsonl", "--in")
+    assert "in.jsonl:1" in verb.refused(*grade, "in.jsonl")
+    assert "none.jsonl" in verb.refused(*grade, "none.jsonl")
+
+
+# ------------------------------------------------------------------------------ download, process
+def test_the_built_in_sample_becomes_mixes(verb: Verbs, folder: Path) -> None:
+    code, out, _ = verb("download", "--offline", *TWO_SETS)
+    assert code == 0
+    *rows, note = out.splitlines()
+    assert [line.split()[0] for line in rows] == ["gsm8k", "squad2"]
+    assert note.startswith("built-in sample (--offline)")
+    code, out, _ = verb("process", *TWO_SETS, "--json")
+    report = json.loads(out)  # standard output is JSON and nothing else
+    assert code == 0
+    assert [entry["dataset"] for entry in report["sets"]] == ["gsm8k", "squad2"]
+    assert (folder / "data/mixed/train_mixed.jsonl").is_file()
+    code, out, _ = verb("process", *TWO_SETS)
+    assert code == 0
+    assert out.startswith("gsm8k ")
+
+
+def test_process_without_data_is_2(verb: Verbs) -> None:
+    assert "gsm8k" in verb.refused("process", *TWO_SETS)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_output_folder_without_write_permission_is_2(verb: Verbs, folder: Path) -> None:
+    (folder / "locked").mkdir(mode=0o500)
+    verb.refused("download", "--offline", "--data-dir", "locked/data", *TWO_SETS)
+
+
+def test_a_file_in_place_of_the_output_folder_is_2(verb: Verbs) -> None:
+    written("taken", "")
+    verb.refused("download", "--offline", "--data-dir", "taken/data", *TWO_SETS)

@@ -1,0 +1,175 @@
+"""check, run, solve, serve: programs from outside."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from called_verbs import Verbs, written
+
+CLEAN = """class Workflow:
+    def __init__(self, name, llm_config, dataset):
+        self.llm = create_llm_instance(llm_config)
+        self.custom = operator.Custom(self.llm)
+
+    async def __call__(self, problem: str, entry_point: str = ""):
+        answer = await self.custom(input=problem, instruction="Answer.")
+        return answer["response"], 0.0
+"""
+FAULTY = CLEAN.replace("operator.Custom", "operator.Kustom")
+
+
+# ----------------------------------------------------------------------------------------- check
+def test_check_of_a_clean_program_is_0(verb: Verbs) -> None:
+    code, out, _ = verb("check", written("p.py", CLEAN))
+    assert code == 0
+    assert "p.py: clean; operators Custom; at most 1 executor calls" in out
+
+
+def test_check_of_findings_is_3_with_file_line_and_code(verb: Verbs) -> None:
+    code, out, _ = verb("check", written("p.py", FAULTY))
+    assert code == 3
+    assert out.startswith("p.py:4: ")
+    assert "Kustom" in out
+
+
+def test_check_as_json_says_the_same(verb: Verbs) -> None:
+    code, out, _ = verb("check", written("p.py", CLEAN), "--json")
+    clean = json.loads(out)
+    assert (code, clean["strictly_valid"], clean["operators"]) == (0, True, ["Custom"])
+    code, out, _ = verb("check", written("p.py", FAULTY), "--json")
+    faulty = json.loads(out)
+    assert (code, faulty["strictly_valid"]) == (3, False)
+    assert faulty["diagnostics"][0]["line"] == 4
+
+
+def test_check_of_a_body_takes_statements(verb: Verbs) -> None:
+    body = 'r = await custom(input=problem, instruction="x")\nreturn r["response"]\n'
+    assert verb("check", written("b.py", body), "--form", "body")[0] == 0
+
+
+def test_check_of_a_binary_file_is_findings_and_no_crash(verb: Verbs) -> None:
+    Path("b.py").write_bytes(bytes(range(256)))
+    assert verb("check", "b.py")[0] == 3
+
+
+def test_check_of_what_cannot_be_read_is_2(verb: Verbs) -> None:
+    assert verb.refused("check", "none.py") == "error: none.py: no such file"
+    assert "cannot be read" in verb.refused("check", ".")
+    name = written("p.py", CLEAN)
+    assert "wanted math, qa or code" in verb.refused("check", name, "--domain", "art")
+    assert "wanted class or body" in verb.refused("check", name, "--form", "poem")
+
+
+# ------------------------------------------------------------------------------------ run, solve
+def test_run_as_json_gives_answer_calls_and_tokens(verb: Verbs) -> None:
+    name = written("p.py", CLEAN)
+    code, out, _ = verb("run", name, "--problem", "2 + 2?", "--executor", "scripted", "--json")
+    result = json.loads(out)
+    assert (code, result["status"], result["calls"]) == (0, "ok", 1)
+    assert result["tokens"] > 0
+    assert [call["operator"] for call in result["trace"]] == ["Custom"]
+
+
+def test_run_for_people_shows_status_and_answer(verb: Verbs) -> None:
+    name, problem = written("p.py", CLEAN), written("q.txt", "2 + 2?")
+    code, out, _ = verb("run", name, "--problem-file", problem, "--executor", "scripted")
+    assert code == 0
+    assert "status   ok" in out
+    assert "answer   " in out
+
+
+def test_run_of_an_invalid_program_is_1(verb: Verbs) -> None:
+    name = written("p.py", "class Workflow:\n    pass\n")
+    code, out, _ = verb("run", name, "--problem", "x", "--executor", "scripted", "--json")
+    assert code == 1
+    assert json.loads(out)["status"] != "ok"
+
+
+def test_run_wants_the_problem_once_and_not_empty(verb: Verbs) -> None:
+    name = written("p.py", CLEAN)
+    assert "give the problem once" in verb.refused("run", name)
+    assert "give the problem once" in verb.refused(
+        "run", name, "--problem", "x", "--problem-file", name
+    )
+    assert "problem is empty" in verb.refused("run", name, "--problem", "  ")
+
+
+def test_an_executor_that_is_nowhere_is_2_with_the_known_ones(verb: Verbs) -> None:
+    name = written("p.py", CLEAN)
+    line = verb.refused("run", name, "--problem", "x", "--executor", "nosuch")
+    assert "no 'nosuch'" in line
+    assert "scripted" in line
+
+
+def test_an_endpoint_that_does_not_answer_is_one_line(verb: Verbs) -> None:
+    Path("config").mkdir()
+    written(
+        "config/aflow_llm.yaml",
+        "models: {dead: {base_url: 'http://127.0.0.1:9/v1', api_key: x, no_proxy: true}}\n",
+    )
+    name = written("p.py", CLEAN)
+    code, out, err = verb(
+        "run", name, "--problem", "x", "--executor", "dead", "--set", "executor.retries=0"
+    )
+    assert code in (1, 2)
+    assert "127.0.0.1:9" in out + err
+    assert "Traceback" not in out + err
+    assert sum(line.startswith("error: ") for line in err.splitlines()) == 1
+
+
+def solve_stages(out: str) -> dict[str, Any]:
+    return {row["stage"]: row["value"] for row in map(json.loads, out.splitlines())}
+
+
+SOLVE = ("solve", "--executor", "scripted", "--set", "judge.model=none", "--problem", "2 + 2?")
+
+
+def test_solve_with_a_program_shows_program_and_execution(verb: Verbs) -> None:
+    code, out, _ = verb(*SOLVE, "--policy", written("p.py", CLEAN), "--json")
+    stages = solve_stages(out)
+    assert code == 0
+    assert list(stages) == ["program", "call", "execution"]
+    assert "2 + 2?" in stages["call"]["asked"]
+    assert stages["execution"]["status"] == "ok"
+
+
+def test_solve_with_a_gold_answer_also_gives_a_verdict(verb: Verbs) -> None:
+    solve = (*SOLVE, "--policy", written("p.py", CLEAN), "--domain", "qa")
+    answer = solve_stages(verb(*solve, "--json")[1])["execution"]["answer"]
+    code, out, _ = verb(*solve, "--reference", answer, "--json")
+    assert code == 0
+    assert solve_stages(out)["verdict"]["correct"] is True
+    code, out, _ = verb(*solve, "--reference", "Lisbon")
+    assert code == 0
+    assert '"correct": false' in out
+
+
+def test_solve_reads_standard_input_and_prints_each_stage(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("2 + \x1b[31m2?"))
+    solve = (*SOLVE[:-1], "-", "--policy", written("p.py", CLEAN))
+    code, out, _ = verb(*solve)
+    assert code == 0
+    for part in ("program", "class Workflow", "call", "execution", "status  ok", "answer  "):
+        assert part in out
+    assert "\x1b" not in out
+
+
+def test_solve_of_a_program_that_cannot_run_is_1(verb: Verbs) -> None:
+    code, out, _ = verb(*SOLVE, "--policy", written("p.py", FAULTY))
+    assert code == 1
+    assert "status  rejected" in out
+
+
+def test_serve_refuses_the_network_without_a_key_before_loading_a_model(verb: Verbs) -> None:
+    line = verb.refused("serve", "--host", "0.0.0.0", "--policy", "none")
+    assert "LLM_AS_JUDGE_API_KEY" in line
+
+
+def test_solve_with_a_policy_that_is_nothing_is_2(verb: Verbs) -> None:
+    assert "wanted untrained, a checkpoint folder" in verb.refused(*SOLVE, "--policy", "none.py")

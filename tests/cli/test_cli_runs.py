@@ -1,0 +1,233 @@
+"""train, monitor, report, audit and the configuration they begin with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from called_verbs import Verbs, written
+
+from llm_as_judge.cli import main
+from llm_as_judge.config import load_models
+from llm_as_judge.monitoring.runlog import RunLog
+
+
+# ------------------------------------------------------------------------------- models, monitor
+def test_models_list_as_json_has_every_entry(verb: Verbs) -> None:
+    code, out, _ = verb("models", "list", "--json")
+    rows = json.loads(out)
+    assert code == 0
+    assert [row["name"] for row in rows] == list(load_models())
+    assert all(row["path"] is None or Path(row["path"]).exists() for row in rows)
+
+
+def test_models_list_for_people_and_a_model_that_is_none(verb: Verbs) -> None:
+    code, out, _ = verb("models", "list")
+    assert code == 0
+    assert "smollm2-135m" in out
+    assert "no model 'nosuch'" in verb.refused("models", "pull", "nosuch")
+
+
+def run_folder() -> Path:
+    log = RunLog(Path("logs/run1"))
+    log.step(1, {"reward/mean": 1.5, "time/sample_s": 12.0})
+    log.step(2, {"reward/mean": -2.25})
+    return log.folder
+
+
+def test_monitor_once_prints_the_newest_run(verb: Verbs) -> None:
+    run_folder()
+    code, out, _ = verb("monitor", "--once")
+    assert code == 0
+    assert "logs/run1" in out
+    assert "+1.50" in out
+    assert "-2.25" in out
+
+
+def test_monitor_without_a_run_is_2(verb: Verbs, folder: Path) -> None:
+    assert "no run found" in verb.refused("monitor", "--once")
+    assert "no run here" in verb.refused("monitor", "--once", str(folder))
+    assert "wanted all, math" in verb.refused("monitor", "--once", "--domain", "art")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_verb_with_one_line_and_its_own_status(
+    verb: Verbs, number: int, status: int
+) -> None:
+    run_folder()
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
+    timer.start()
+    try:
+        code, _, err = verb("monitor", "--every", "20")
+        assert signal.getsignal(signal.SIGTERM) == handlers[signal.SIGTERM]
+    finally:
+        timer.join()
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+    assert code == status
+    assert err.splitlines()[-1] == "stopped; finished rollouts, steps and checkpoints are kept"
+    assert "Traceback" not in err
+
+
+def test_train_without_data_or_in_a_used_folder_is_2_before_anything_is_drawn(
+    verb: Verbs, folder: Path
+) -> None:
+    train = ("train", "--config", "smoke")
+    code, out, err = verb(*train)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert "train_mixed.jsonl: no such file" in err
+    (folder / "data" / "mixed").mkdir(parents=True)
+    (folder / "data" / "mixed" / "train_mixed.jsonl").write_text("")
+    said = verb.refused(*train, "--run-dir", str(run_folder()))
+    assert "logs/run1: holds a run already" in said
+    assert "--resume" in said
+    assert "no checkpoint to resume from" in verb.refused(*train, "--resume")
+    assert "no model 'nosuch'" in verb.refused(*train, "--set", "policy.name=nosuch")
+
+
+def test_a_run_file_that_is_none_is_one_line(verb: Verbs, folder: Path) -> None:
+    run = run_folder()
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"reward/mean": 1.0}\n')
+    said = verb.refused("report", "--run-dir", str(run))
+    assert 'metrics.jsonl:3: no whole number "step" (keys: reward/mean)' in said
+
+
+def test_report_of_a_run_is_a_table_or_markdown(verb: Verbs) -> None:
+    run = str(run_folder())
+    code, out, _ = verb("report", "--run-dir", run)
+    assert code == 0
+    assert "-2.25" in out
+    code, out, _ = verb("report", "--run-dir", run, "--markdown")
+    assert code == 0
+    assert out.startswith("| step |")
+    assert len(out.splitlines()) == 4
+
+
+def test_report_sets_results_side_by_side(verb: Verbs) -> None:
+    figures = dict.fromkeys(("strictly_valid", "executed", "calls", "tokens"), 1.0)
+    figures |= {"accuracy": 0.5, "accuracy_low": 0.25, "accuracy_high": 0.75}
+    data = {"datasets": [{"dataset": "gsm8k", "metrics": figures}], "overall": figures}
+    names = [written(f"{n}_results.json", json.dumps(data)) for n in ("before", "after")]
+    code, out, _ = verb("report", *names)
+    assert code == 0
+    assert "before" in out
+    assert "after" in out
+    assert out.count("50% [25%, 75%]") == 4
+
+
+def test_report_of_no_or_broken_results_is_2(verb: Verbs) -> None:
+    assert "llm-as-judge evaluate" in verb.refused("report")
+    assert "cannot be read as JSON" in verb.refused("report", written("a.json", "{"))
+    assert 'no "datasets" list' in verb.refused("report", written("a.json", "{}"))
+
+
+# --------------------------------------------------------------------------------- configuration
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--set", "training.stepz=3"), "did you mean 'training.steps'?"),
+        (("--set", "training.steps"), "wanted key=value"),
+        (("--set", "data.sets=["), "cannot be read as YAML"),
+        (("--config", "nosuch"), "no profile 'nosuch'"),
+        (("--config", "nosuch.yaml"), "no such file"),
+    ],
+)
+def test_a_wrong_configuration_is_2_before_anything_starts(
+    verb: Verbs, folder: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    assert said in verb.refused("process", *arguments)
+    assert list(folder.iterdir()) == []
+
+
+def test_evaluate_without_its_files_is_2(verb: Verbs) -> None:
+    assert "no checkpoint" in verb.refused("evaluate", "--config", "smoke")
+    assert "gsm8k_test.jsonl" in verb.refused("evaluate", "--config", "smoke", "--untrained")
+
+
+def test_help_is_0_and_a_wrong_option_2(verb: Verbs) -> None:
+    code, out, _ = verb("--help")
+    assert code == 0
+    for name in ("check", "run", "solve", "train", "evaluate", "grade", "download", "process"):
+        assert name in out
+    assert verb("check", "--nosuch")[0] == 2
+
+
+def test_data_stats_without_processed_data_says_what_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(["data", "stats"])
+    assert stop.value.code == 2
+    assert "process" in capsys.readouterr().err
+
+
+# ----------------------------------------------------------------------------------------- audit
+def test_audit_of_the_rules_passes_once_and_is_not_repeated(verb: Verbs, folder: Path) -> None:
+    audit = ("audit", "--rules-only", "--attack-numbers", "1")
+    code, out, _ = verb(*audit, "--if-needed")
+    assert code == 0
+    assert "audit passed" in out
+    (report,) = (folder / "results" / "audit").iterdir()
+    written_at = report.stat().st_mtime_ns
+    code, out, _ = verb(*audit, "--if-needed")
+    assert (code, "passed before" in out) == (0, True)
+    assert report.stat().st_mtime_ns == written_at
+
+
+def test_audit_below_the_bar_is_3(verb: Verbs) -> None:
+    lax = ("--set", "judge.qa_f1_threshold=0.3")
+    code, out, _ = verb("audit", "--rules-only", "--attack-numbers", "1", *lax)
+    assert code == 3
+    assert "audit failed" in out
+
+
+def test_train_with_an_unaudited_judge_is_2_with_the_command_to_run(verb: Verbs) -> None:
+    problem = {"id": "gsm8k/train/0", "dataset": "gsm8k", "domain": "math", "question": "1+1?"}
+    Path("train.jsonl").write_text(json.dumps({**problem, "answers": ["2"]}) + "\n")
+    files = ("--set", "data.train_file=train.jsonl", "--set", "judge.model=scripted")
+    line = verb.refused("train", "--config", "smoke", *files)
+    assert "the judge has no audit report" in line
+    assert "run: llm-as-judge audit --set judge.model=scripted" in line
+
+
+def test_a_run_with_a_forced_judge_is_shown_with_a_warning(verb: Verbs) -> None:
+    judge = {"judge": "big", "audit": "missing", "from_step": 1, "reason": "it has no report"}
+    folder = run_folder()
+    RunLog(folder).write_facts({"judges": [judge]})
+    for arguments in (("monitor", "--once"), ("report", "--run-dir", str(folder))):
+        code, _, err = verb(*arguments)
+        assert code == 0
+        assert "warning: unaudited judge: big rewarded from step 1 on" in " ".join(err.split())
+    RunLog(folder).write_facts({"judges": [{**judge, "audit": "passed"}]})
+    assert "unaudited" not in verb("monitor", "--once")[2]
+
+
+def test_report_as_a_page_needs_a_run_and_a_place(verb: Verbs, folder: Path) -> None:
+    run = str(run_folder())
+    code, out, _ = verb("report", "--run-dir", run, "--html", "page.html")
+    assert code == 0
+    assert out.startswith("page  page.html")
+    assert (folder / "page.html").read_text().startswith("<!doctype html>")
+    assert verb("report", "--html", "newest.html")[0] == 0  # the newest run under logs/
+    written("taken", "")
+    verb.refused("report", "--html", "taken/page.html")
+    assert "no run here" in verb.refused("report", "--run-dir", ".", "--html", "x.html")
+
+
+def test_report_wants_an_audit_that_is_one(verb: Verbs) -> None:
+    run = str(run_folder())
+    page = ("report", "--run-dir", run, "--html", "p.html", "--audit")
+    assert "cannot be read" in verb.refused(*page, "none.json")
+    assert "not JSON" in verb.refused(*page, written("a.json", "{"))
+    assert 'no "bars"' in verb.refused(*page, written("a.json", "[]"))
+    bars = '{"bars": [{"name": "precision", "passed": true}], "passed": true}'
+    assert verb(*page, written("a.json", bars))[0] == 0

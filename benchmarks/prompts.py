@@ -28,7 +28,7 @@ from real_problems import real_problems
 
 from llm_as_judge.build import DOMAINS, model_weights
 from llm_as_judge.config import config_dir, load_config
-from llm_as_judge.evaluation.statistics import wilson
+from llm_as_judge.intervals import wilson
 from llm_as_judge.operators import operator_docs
 from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.policy.prompt import PolicyPrompt

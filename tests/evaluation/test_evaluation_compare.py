@@ -21,7 +21,7 @@ from llm_as_judge.evaluation.compare import (
     read_contenders,
     training_tokens,
 )
-from llm_as_judge.evaluation.statistics import wilson
+from llm_as_judge.intervals import wilson
 from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.types import Group
 

@@ -8,57 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.evaluation.statistics import bootstrap, holm, mcnemar, pass_at_k, wilson
-
-
-def test_half_of_four_by_hand() -> None:
-    # z = 1.959964, z^2 = 3.841459; the centre is 1/2 by symmetry;
-    # half = 1.959964 * sqrt(0.25/4 + 3.841459/64) / (1 + 3.841459/4)
-    #      = 1.959964 * 0.350036 / 1.960365 = 0.349964
-    low, high = wilson(2, 4)
-    assert low == pytest.approx(0.150036, abs=1e-5)
-    assert high == pytest.approx(0.849964, abs=1e-5)
-
-
-def test_eight_of_ten_by_hand() -> None:
-    # denominator 1.384146; centre (0.8 + 0.192073) / 1.384146 = 0.716740;
-    # half = 1.959964 * sqrt(0.016 + 0.009604) / 1.384146 = 0.226577
-    low, high = wilson(8, 10)
-    assert low == pytest.approx(0.490162, abs=1e-5)
-    assert high == pytest.approx(0.943318, abs=1e-5)
-
-
-def test_none_and_all_of_ten_by_hand() -> None:
-    # none of n: 0 .. z^2 / (n + z^2) = 3.841459 / 13.841459 = 0.277533; all of n mirrors it
-    assert wilson(0, 10) == (0.0, pytest.approx(0.277533, abs=1e-6))
-    assert wilson(10, 10) == (pytest.approx(0.722467, abs=1e-6), 1.0)
-
-
-def test_nothing_is_known_without_trials() -> None:
-    assert wilson(0, 0) == (0.0, 1.0)
-
-
-@pytest.mark.parametrize(("successes", "trials"), [(-1, 3), (4, 3), (0, -1)])
-def test_more_successes_than_trials_are_refused(successes: int, trials: int) -> None:
-    with pytest.raises(ValueError, match="successes of"):
-        wilson(successes, trials)
-
-
-def test_more_confidence_is_a_wider_interval() -> None:
-    low, high = wilson(5, 9)
-    wider_low, wider_high = wilson(5, 9, confidence=0.99)
-    assert wider_low < low < high < wider_high
-
-
-@given(st.integers(1, 10_000), st.data())
-def test_the_share_lies_inside_and_failures_mirror_successes(
-    trials: int, data: st.DataObject
-) -> None:
-    successes = data.draw(st.integers(0, trials))
-    low, high = wilson(successes, trials)
-    assert 0 <= low <= successes / trials <= high <= 1
-    other_low, other_high = wilson(trials - successes, trials)
-    assert (1 - other_high, 1 - other_low) == (pytest.approx(low), pytest.approx(high))
+from llm_as_judge.evaluation.statistics import bootstrap, holm, mcnemar, pass_at_k
 
 
 # --------------------------------------------------------------------------------------- bootstrap

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from llm_as_judge.errors import AuditError, DataError, OutputError
-from llm_as_judge.judge.agreement import cohen_kappa, kappa_interval, wilson
+from llm_as_judge.judge.agreement import Interval, cohen_kappa, kappa_interval, proportion
 from llm_as_judge.judge.attacks import CATEGORIES, make_attacks, make_controls
 from llm_as_judge.judge.audit import AuditReport, read_labelled, run_audit
 from llm_as_judge.judge.canaries import canaries
@@ -307,5 +307,5 @@ def test_kappa_and_wilson_by_hand() -> None:
     assert cohen_kappa([(True, True)]) is None
     assert kappa_interval([]).value is None
     # Wilson (1927): 10 of 10 -> lower end 10 / (10 + 1.96^2)
-    assert wilson(10, 10).low == pytest.approx(10 / (10 + 1.96**2))
-    assert wilson(0, 0).value is None
+    assert proportion(10, 10).low == pytest.approx(10 / (10 + 1.96**2), abs=1e-5)
+    assert proportion(0, 0) == Interval(None, 0.0, 1.0, 0)

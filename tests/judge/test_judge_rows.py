@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.rows import grade_file, read_rows, row_problem
+from llm_as_judge.judge.rows import grade_file, read_answer, read_rows
 from llm_as_judge.types import Problem, Verdict
 
 MATH = {"id": "1", "domain": "math", "question": "6*7?", "reference": "42", "candidate": "42"}
@@ -57,6 +57,9 @@ async def test_rows_are_graded_in_order_and_counted(tmp_path: Path) -> None:
         ({**MATH, "reference": ""}, "reference"),
         ({**MATH, "domain": "code"}, "tests"),
         ({**MATH, "domain": "code", "tests": [3]}, "tests"),
+        ({**MATH, "domain": "qa", "options": ["a", "b"], "reference": "C"}, "letter, here A-B"),
+        ({**MATH, "domain": "hotpotqa", "predicted_facts": [["A"]]}, "sentence number"),
+        ({**MATH, "domain": "hotpotqa", "supporting_facts": "A"}, "sentence number"),
         ([1], "object"),
     ],
 )
@@ -70,19 +73,63 @@ async def test_a_broken_row_is_named_and_nothing_is_written(
     assert names(tmp_path) == ["in.jsonl"]
 
 
+def test_each_bad_row_has_a_line_of_its_own(tmp_path: Path) -> None:
+    rows = [MATH, {**MATH, "id": "2", "domain": "art"}, "text", {**MATH, "candidate": "1"}]
+    with pytest.raises(DataError) as raised:
+        read_rows(write(tmp_path / "in.jsonl", rows), read_answer)
+    lines = str(raised.value).splitlines()
+    assert [line.split(": ", 1)[1] for line in lines] == [
+        "domain 'art', wanted one of math, qa, code, squad2, hotpotqa",
+        "str, wanted an object",
+        "id '1' again (first in line 1)",
+    ]
+    assert [line.partition(": ")[0] for line in lines] == [
+        f"{tmp_path}/in.jsonl:{number}" for number in (2, 3, 4)
+    ]
+    with pytest.raises(DataError, match=r"and 5 more broken rows$") as raised:
+        read_rows(write(tmp_path / "other.jsonl", [{"text": "x"}] * 25), read_answer)
+    assert len(str(raised.value).splitlines()) == 21
+
+
+async def test_span_rows_have_the_official_scores(tmp_path: Path) -> None:
+    rows = [
+        {"id": "s", "domain": "squad2", "reference": "Ada Moss", "candidate": "Moss"},
+        {
+            "id": "h",
+            "domain": "hotpotqa",
+            "reference": "Oslo",
+            "candidate": "Oslo",
+            "supporting_facts": [["A", 0], ["B", 2]],
+            "predicted_facts": [["A", 0], ["C", 0]],
+        },
+        {"id": "u", "domain": "squad2", "reference": "", "candidate": "unanswerable"},
+    ]
+    out = tmp_path / "out.jsonl"
+    await grade_file(write(tmp_path / "in.jsonl", rows), out, Echo())
+    span, hotpot, none = (json.loads(line)["metrics"] for line in out.read_text().splitlines())
+    assert span == {"em": 0.0, "f1": pytest.approx(2 / 3)}
+    # facts: 1 of 2 predicted right, 1 of 2 found; the answer is right: joint is that of the facts
+    assert hotpot == {
+        **dict.fromkeys(["em", "f1"], 1.0),
+        **dict.fromkeys(["sp_em", "joint_em"], 0.0),
+        **dict.fromkeys(["sp_f1", "joint_f1"], 0.5),
+    }
+    assert none == {"em": 1.0, "f1": 1.0}
+
+
 def test_what_is_no_jsonl_is_named(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     with pytest.raises(DataError, match="cannot be read"):
-        read_rows(path)
+        read_rows(path, read_answer)
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(DataError, match="UTF-8"):
-        read_rows(path)
+        read_rows(path, read_answer)
     path.write_text("{broken\n")
     with pytest.raises(DataError, match=":1: not JSON"):
-        read_rows(path)
+        read_rows(path, read_answer)
     write(path, [MATH, MATH])
     with pytest.raises(DataError, match="again"):
-        read_rows(path)
+        read_rows(path, read_answer)
 
 
 async def test_an_unwritable_folder_is_an_output_error(tmp_path: Path) -> None:
@@ -93,16 +140,16 @@ async def test_an_unwritable_folder_is_an_output_error(tmp_path: Path) -> None:
 
 def test_aliases_between_slashes_only_in_open_rows() -> None:
     row = {"id": "1", "domain": "qa", "question": "?", "reference": "AC/DC", "candidate": "x"}
-    assert row_problem(row, "f:1")[0].answers == ("AC/DC", "AC", "DC")
-    assert row_problem({**row, "reference": ["AC/DC"]}, "f:1")[0].answers == ("AC/DC",)
-    assert row_problem({**row, "context": "text"}, "f:1")[0].answers == ("AC/DC",)
-    assert row_problem({**row, "reference": "1/2"}, "f:1")[0].answers == ("1/2",)
+    assert read_answer(row).problem.answers == ("AC/DC", "AC", "DC")
+    assert read_answer({**row, "reference": ["AC/DC"]}).problem.answers == ("AC/DC",)
+    assert read_answer({**row, "context": "text"}).problem.answers == ("AC/DC",)
+    assert read_answer({**row, "reference": "1/2"}).problem.answers == ("1/2",)
 
 
 def test_an_empty_reference_means_unanswerable() -> None:
     row = {"id": "1", "domain": "qa", "question": "?", "reference": "", "candidate": "x"}
-    assert row_problem(row, "f:1")[0].answers == ()
-    assert row_problem({**row, "reference": []}, "f:1")[0].answers == ()
+    assert read_answer(row).problem.answers == ()
+    assert read_answer({**row, "reference": []}).problem.answers == ()
 
 
 JSON = st.recursive(
@@ -114,14 +161,18 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from([*MATH, "tests", "context", "options"]), JSON))
+@given(
+    st.dictionaries(
+        st.sampled_from([*MATH, "tests", "context", "options", "predicted_facts"]), JSON
+    )
+)
 def test_any_row_is_a_problem_or_a_data_error(row: dict[str, Any]) -> None:
     try:
-        problem, candidate = row_problem(row, "f:1")
+        answer = read_answer(row)
     except DataError:
         return
-    assert isinstance(problem, Problem)
-    assert isinstance(candidate, str)
+    assert isinstance(answer.problem, Problem)
+    assert isinstance(answer.candidate, str)
 
 
 def test_the_fingerprint_names_what_decides() -> None:

@@ -99,17 +99,25 @@ def audit(
 
 
 def grade(
-    in_path: Annotated[
-        Path, typer.Option("--in", help="JSONL: question, reference, candidate ...")
+    in_path: Annotated[Path, typer.Option("--in", help="JSONL, one answer a line.")],
+    out_path: Annotated[
+        Path, typer.Option("--out", help="JSONL: id, correct, stage, rule, explanation, score.")
     ],
-    out_path: Annotated[Path, typer.Option("--out", help="JSONL: id, correct, stage, rule ...")],
     rules_only: Annotated[
         bool, typer.Option("--rules-only", help="No LLM judge; needs no model.")
     ] = False,
     config: ConfigOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Grade rows {id, domain, question, reference, candidate, ...}: correct true, false or null."""
+    """Grade answers: correct is true, false, or null where nobody could decide.
+
+    A row: {"id": "1", "domain": "math", "question": "6*7?", "reference": "42", "candidate": "42"}.
+
+    domain: math, qa, code, squad2 or hotpotqa. reference: a text or a list of accepted texts; empty
+    in QA: unanswerable. qa and squad2 also take context; multiple choice options, with the letter
+    as reference; code takes tests and entry_point instead of a reference; hotpotqa
+    supporting_facts and predicted_facts. All fields: docs/grading.md.
+    """
     from llm_as_judge.build import open_judge
     from llm_as_judge.judge.rows import grade_file
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.layout import FULL, run_folder
-from llm_as_judge.evaluation.statistics import bootstrap, holm, mcnemar, wilson
+from llm_as_judge.evaluation.statistics import bootstrap, holm, mcnemar
+from llm_as_judge.intervals import wilson
 from llm_as_judge.monitoring.runlog import read_rollouts
 
 

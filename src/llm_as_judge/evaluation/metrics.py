@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from llm_as_judge.evaluation.official import SPAN_SETS, official_scores
-from llm_as_judge.evaluation.statistics import bootstrap, pass_at_k, wilson
+from llm_as_judge.evaluation.official import official_scores
+from llm_as_judge.evaluation.statistics import bootstrap, pass_at_k
+from llm_as_judge.intervals import wilson
+from llm_as_judge.judge.spans import SPAN_SETS
 from llm_as_judge.types import Group, Rollout
 
 Metrics = dict[str, float | None]

@@ -10,10 +10,11 @@ from typing import Any
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.layout import FULL, read_results
 from llm_as_judge.evaluation.metrics import is_graded, set_metrics
-from llm_as_judge.evaluation.official import SPAN_SETS, official_scores
+from llm_as_judge.evaluation.official import official_scores
 from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet
 from llm_as_judge.evaluation.selection import MIXED
 from llm_as_judge.files import write_text
+from llm_as_judge.judge.spans import SPAN_SETS
 from llm_as_judge.types import Group, Problem, Rollout
 
 

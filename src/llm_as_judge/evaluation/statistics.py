@@ -1,4 +1,4 @@
-"""Intervals and tests for shares: no figure is shown without one.
+"""Intervals of means and tests of differences; the interval of a share is in ``intervals``.
 
 One problem is the unit everywhere: several samples of one problem are averaged first, because
 they are not independent.
@@ -8,35 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 
 import numpy as np
 
 RESAMPLES = 5_000
 """Of a bootstrap: the ends of a 95 % interval then stand on 125 resamples each."""
 _VALUES_AT_ONCE = 4_000_000
-
-
-def wilson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson score interval of a share; (0, 1) without trials.
-
-    Source: Wilson 1927, https://doi.org/10.1080/01621459.1927.10502953.
-    Raises:
-        ValueError: successes outside 0..trials.
-    """
-    if not 0 <= successes <= trials:
-        raise ValueError(f"{successes} successes of {trials} trials")
-    if trials == 0:
-        return 0.0, 1.0
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    share = successes / trials
-    denominator = 1 + z * z / trials
-    centre = (share + z * z / (2 * trials)) / denominator
-    half = z * (share * (1 - share) / trials + z * z / (4 * trials * trials)) ** 0.5 / denominator
-    # at the ends the bound is exact; rounding must not push it past 0 or 1
-    low = 0.0 if successes == 0 else max(0.0, centre - half)
-    high = 1.0 if successes == trials else min(1.0, centre + half)
-    return low, high
 
 
 def bootstrap(

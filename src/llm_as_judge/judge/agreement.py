@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Interval", "cohen_kappa", "kappa_interval", "wilson"]
+from llm_as_judge.intervals import wilson
+
+__all__ = ["Interval", "cohen_kappa", "kappa_interval", "proportion"]
 
 Pair = tuple[bool, bool]
 """(verdict, label) of one graded case."""
@@ -24,17 +25,9 @@ class Interval:
     n: int
 
 
-def wilson(successes: int, n: int, z: float = 1.96) -> Interval:
-    """Wilson score interval of a proportion; (0, 1) if n is 0.
-
-    Source: Wilson (1927), J. Am. Stat. Assoc. 22, 209-212.
-    """
-    if n == 0:
-        return Interval(None, 0.0, 1.0, 0)
-    share = successes / n
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return Interval(share, max(0.0, centre - half), min(1.0, centre + half), n)
+def proportion(successes: int, n: int) -> Interval:
+    """A share with its Wilson interval; (0, 1) if n is 0."""
+    return Interval(successes / n if n else None, *wilson(successes, n), n)
 
 
 def cohen_kappa(pairs: Sequence[Pair]) -> float | None:

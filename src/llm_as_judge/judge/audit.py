@@ -19,13 +19,13 @@ from time import perf_counter
 from typing import Any, Literal
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.judge.agreement import Interval, kappa_interval, wilson
+from llm_as_judge.judge.agreement import Interval, kappa_interval, proportion
 from llm_as_judge.judge.attacks import Case, make_attacks, make_controls
 from llm_as_judge.judge.bars import Bar, check_bars
 from llm_as_judge.judge.canaries import canaries, case_key
 from llm_as_judge.judge.journal import Journal
 from llm_as_judge.judge.number import parse_number
-from llm_as_judge.judge.rows import Grader, read_rows, row_problem
+from llm_as_judge.judge.rows import Grader, Row, read_answer, read_rows
 from llm_as_judge.types import Verdict
 
 __all__ = ["AuditReport", "Mode", "read_labelled", "run_audit"]
@@ -39,16 +39,17 @@ def read_labelled(path: Path) -> list[Case]:
     """Rows of the ``grade`` form with ``correct`` (true or false) and ``source``.
 
     Raises:
-        DataError: a row is broken or has no label.
+        DataError: rows are broken or have no label.
     """
-    cases = []
-    for where, row in read_rows(path):
-        problem, candidate = row_problem(row, where)
-        if not isinstance(row.get("correct"), bool):
-            raise DataError(f"{where}: 'correct' must be true or false")
-        source = row.get("source")
-        cases.append(Case(problem, candidate, row["correct"], str(source or "labelled")))
-    return cases
+    return read_rows(path, _labelled)
+
+
+def _labelled(row: Row) -> Case:
+    answer = read_answer(row)
+    if not isinstance(row.get("correct"), bool):
+        raise DataError("'correct' must be true or false")
+    source = str(row.get("source") or "labelled")
+    return Case(answer.problem, answer.candidate, row["correct"], source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,7 @@ def _measure(
 
 
 def _share(graded: Sequence[Graded], is_so: Callable[[Graded], bool]) -> Interval:
-    return wilson(sum(map(is_so, graded)), len(graded))
+    return proportion(sum(map(is_so, graded)), len(graded))
 
 
 def _unreadable(graded: Graded) -> bool:
@@ -257,9 +258,9 @@ def _rates(graded: Sequence[Graded]) -> tuple[Interval, Interval, Interval]:
     wrong = [g for g in graded if not g.case.correct]
     hits = sum(g.case.correct for g in accepted)
     return (
-        wilson(hits, len(accepted)),
-        wilson(sum(g.verdict.correct is True for g in right), len(right)),
-        wilson(len(accepted) - hits, len(wrong)),
+        proportion(hits, len(accepted)),
+        proportion(sum(g.verdict.correct is True for g in right), len(right)),
+        proportion(len(accepted) - hits, len(wrong)),
     )
 
 

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from llm_as_judge.files import write_text
-from llm_as_judge.judge.agreement import Interval, wilson
+from llm_as_judge.judge.agreement import Interval, proportion
 from llm_as_judge.judge.audit import AuditReport
 from llm_as_judge.types import to_json
 
@@ -60,7 +60,7 @@ def _by_model(report: AuditReport) -> Table:
     for source, cells in report.by_model.items():
         right, wrong = (
             f"{cells[f'{label}_accepted']} of {cells[label]}  "
-            + _shown(wilson(cells[f"{label}_accepted"], cells[label]))
+            + _shown(proportion(cells[f"{label}_accepted"], cells[label]))
             for label in ("right", "wrong")
         )
         table.add_row(source[-40:], right, wrong)

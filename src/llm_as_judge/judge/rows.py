@@ -1,18 +1,23 @@
-"""The ``grade`` verb's library side: JSONL rows in, verdicts out, in their order."""
+"""The ``grade`` verb's library side: JSONL rows in, verdicts out, in their order.
+
+docs/grading.md describes the rows; :func:`read_answer` is what reads one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_text
+from llm_as_judge.judge.spans import SPAN_SETS, Facts, prediction, span_scores
 from llm_as_judge.types import Domain, Problem, Verdict
 
-__all__ = ["Grader", "grade_file", "grade_rows", "read_rows", "row_problem"]
+__all__ = ["Answer", "Grader", "grade_answers", "grade_file", "read_answer", "read_rows"]
 
 _DOMAINS: Mapping[str, tuple[Domain, str]] = {
     "math": ("math", "math"),
@@ -23,6 +28,11 @@ _DOMAINS: Mapping[str, tuple[Domain, str]] = {
 }
 _TEXT_FIELDS = ("question", "candidate", "context", "entry_point", "dataset", "setup_code")
 _OPEN_SETS = frozenset({"", "nq", "triviaqa", "open"})
+_SHOWN = 20
+"""Broken rows that are told; a file of another form has as many as it has lines."""
+
+Row = Mapping[str, Any]
+Read = TypeVar("Read")
 
 
 class Grader(Protocol):
@@ -31,61 +41,69 @@ class Grader(Protocol):
     async def grade(self, problem: Problem, answer: str) -> Verdict: ...
 
 
-def row_problem(row: Mapping[str, Any], where: str) -> tuple[Problem, str]:
-    """(problem, candidate) of one row {id, domain, dataset?, question, reference, candidate,
-    context?, entry_point?, tests?, setup_code?, options?}.
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a row asks to be graded. ``facts``: HotpotQA, the predicted supporting facts."""
+
+    problem: Problem
+    candidate: str
+    facts: Facts | None = None
+
+
+def read_answer(row: Row) -> Answer:
+    """The answer of one row {id, domain, dataset?, question, reference, candidate, context?,
+    options?, entry_point?, tests?, setup_code?, supporting_facts?, predicted_facts?}.
 
     ``reference`` is a text or a list of accepted texts; empty = unanswerable. In an open QA row
     without context a text may hold several accepted answers between slashes, as the open QA
     collections do.
 
     Raises:
-        DataError: the message starts with ``where``.
+        DataError: what is wrong with the row, without its place.
     """
     for key in ("id", "domain", "candidate"):
         if key not in row:
-            raise DataError(f"{where}: no {key!r} (keys: {', '.join(sorted(row)) or 'none'})")
+            raise DataError(f"no {key!r} (keys: {', '.join(sorted(row)) or 'none'})")
     domain = row["domain"]
     if not isinstance(domain, str) or domain not in _DOMAINS:
-        raise DataError(f"{where}: domain {domain!r}, wanted one of math, qa, code")
+        raise DataError(f"domain {domain!r}, wanted one of {', '.join(_DOMAINS)}")
     for key in _TEXT_FIELDS:
         if not isinstance(row.get(key, ""), str):
-            found = type(row[key]).__name__
-            raise DataError(f"{where}: {key!r} is {found}, wanted a text")
+            raise DataError(f"{key!r} is {type(row[key]).__name__}, wanted a text")
     kind, named = _DOMAINS[domain]
     dataset = row.get("dataset") or named
-    answers = _answers(row, where)
+    answers = _answers(row)
     if kind == "qa" and not row.get("context") and dataset in _OPEN_SETS:
         answers = _with_aliases(answers, isinstance(row.get("reference"), str))
     if kind == "code" and not row.get("tests"):
-        raise DataError(f"{where}: a code row needs 'tests' (list of Python sources)")
-    return (
-        Problem(
-            id=str(row["id"]),
-            dataset=dataset or kind,
-            domain=kind,
-            question=row.get("question", ""),
-            answers=answers if kind != "code" else (),
-            context=row.get("context", ""),
-            options=_strings(row, "options", where),
-            entry_point=row.get("entry_point", ""),
-            setup_code=row.get("setup_code", ""),
-            hidden_tests=_strings(row, "tests", where),
-        ),
-        row["candidate"],
+        raise DataError("a code row needs 'tests' (list of Python sources)")
+    gold_facts = _facts(row, "supporting_facts")
+    problem = Problem(
+        id=str(row["id"]),
+        dataset=dataset or kind,
+        domain=kind,
+        question=row.get("question", ""),
+        answers=answers if kind != "code" else (),
+        context=row.get("context", ""),
+        options=_options(row, answers),
+        entry_point=row.get("entry_point", ""),
+        setup_code=row.get("setup_code", ""),
+        hidden_tests=_strings(row, "tests"),
+        meta={} if gold_facts is None else {"supporting_facts": json.dumps(gold_facts)},
     )
+    return Answer(problem, row["candidate"], _facts(row, "predicted_facts"))
 
 
-def _answers(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+def _answers(row: Row) -> tuple[str, ...]:
     reference = row.get("reference", "")
     if isinstance(reference, (int, float)) and not isinstance(reference, bool):
         reference = str(reference)
     golds = [reference] if isinstance(reference, str) else reference
     if not isinstance(golds, list) or not all(isinstance(gold, str) for gold in golds):
-        raise DataError(f"{where}: 'reference' must be a text or a list of texts")
+        raise DataError("'reference' must be a text or a list of texts")
     kept = tuple(dict.fromkeys(gold for gold in golds if gold.strip()))
     if not kept and row["domain"] == "math":
-        raise DataError(f"{where}: a math row needs a reference")
+        raise DataError("a math row needs a reference")
     return kept
 
 
@@ -98,72 +116,107 @@ def _with_aliases(answers: tuple[str, ...], split: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*answers, *parts)))
 
 
-def _strings(row: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+def _options(row: Row, answers: tuple[str, ...]) -> tuple[str, ...]:
+    options = _strings(row, "options")
+    letters = [chr(ord("A") + index) for index in range(len(options))]
+    if options and not {answer.strip().upper() for answer in answers} & set(letters):
+        raise DataError(
+            f"with 'options' the reference is a letter, here {letters[0]}-{letters[-1]}"
+        )
+    return options
+
+
+def _strings(row: Row, key: str) -> tuple[str, ...]:
     value = row.get(key) or []
     value = [value] if isinstance(value, str) else value
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise DataError(f"{where}: {key!r} must be a text or a list of texts")
+        raise DataError(f"{key!r} must be a text or a list of texts")
     return tuple(value)
 
 
-def read_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """(``file:line``, row) of every line that is not blank.
+def _facts(row: Row, key: str) -> Facts | None:
+    """Pairs of title and sentence number; None where there are none."""
+    if row.get(key) is None:
+        return None
+    pairs = row[key] if isinstance(row[key], list) else [None]
+    for pair in pairs:
+        whole = isinstance(pair, list) and len(pair) == 2
+        if not (whole and isinstance(pair[0], str) and type(pair[1]) is int):
+            raise DataError(f"{key!r} must be a list of [title, sentence number]")
+    return [(title, number) for title, number in pairs]
+
+
+def read_rows(path: Path, read: Callable[[Row], Read]) -> list[Read]:
+    """What ``read`` makes of every line that is not blank.
 
     Raises:
-        DataError: no such file, not UTF-8, not JSON, not an object, an id that came before.
+        DataError: no such file, not UTF-8; or a line ``file:line: reason`` for each row that is
+            no JSON object, has an id that came before, or that ``read`` refuses (the first 20).
     """
-    rows: list[tuple[str, dict[str, Any]]] = []
-    seen: dict[str, str] = {}
+    found: list[Read] = []
+    broken: list[str] = []
+    seen: dict[str, int] = {}
+    for number, line in _lines(path):
+        try:
+            row = _object(line)
+            _require_new_id(row, seen, number)
+            found.append(read(row))
+        except DataError as error:
+            broken.append(f"{path}:{number}: {error}")
+    if broken:
+        more = [f"and {len(broken) - _SHOWN} more broken rows"] if len(broken) > _SHOWN else []
+        raise DataError("\n".join(broken[:_SHOWN] + more))
+    return found
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 at byte {error.start}") from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: not JSON ({error})") from None
-        if not isinstance(row, dict):
-            raise DataError(f"{where}: {type(row).__name__}, wanted an object")
-        key = str(row.get("id"))
-        if "id" in row and key in seen:
-            raise DataError(f"{where}: id {key!r} again (first at {seen[key]})")
-        seen[key] = where
-        rows.append((where, row))
-    return rows
+    return ((number, line) for number, line in enumerate(lines, 1) if line.strip())
 
 
-async def grade_rows(
-    rows: Iterable[tuple[str, Mapping[str, Any]]], judge: Grader, concurrency: int = 16
+def _object(line: str) -> Row:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"not JSON ({error})") from None
+    if not isinstance(row, dict):
+        raise DataError(f"{type(row).__name__}, wanted an object")
+    return row
+
+
+def _require_new_id(row: Row, seen: dict[str, int], number: int) -> None:
+    key = str(row.get("id"))
+    if "id" in row and key in seen:
+        raise DataError(f"id {key!r} again (first in line {seen[key]})")
+    seen[key] = number
+
+
+async def grade_answers(
+    answers: Sequence[Answer], judge: Grader, concurrency: int = 16
 ) -> AsyncIterator[dict[str, Any]]:
-    """{id, correct, stage, rule, explanation, score} of every row, in order.
-
-    All rows are checked before the first is graded.
-
-    Raises:
-        DataError: a row is broken; the message starts with its ``file:line``.
-    """
-    problems = [row_problem(row, where) for where, row in rows]
+    """{id, correct, stage, rule, explanation, score} of every answer, in order; for SQuAD 2.0 and
+    HotpotQA also ``metrics``, the official scores."""
     limit = asyncio.Semaphore(concurrency)
 
-    async def one(problem: Problem, candidate: str) -> dict[str, Any]:
+    async def one(answer: Answer) -> dict[str, Any]:
         async with limit:
-            verdict = await judge.grade(problem, candidate)
+            verdict = await judge.grade(answer.problem, answer.candidate)
         return {
-            "id": problem.id,
+            "id": answer.problem.id,
             "correct": verdict.correct,
             "stage": verdict.stage,
             "rule": verdict.rule,
             "explanation": verdict.explanation,
             "score": verdict.score,
+            **_metrics(answer),
         }
 
-    tasks = [asyncio.ensure_future(one(problem, text)) for problem, text in problems]
+    tasks = [asyncio.ensure_future(one(answer)) for answer in answers]
     try:
         for task in tasks:
             yield await task
@@ -171,6 +224,14 @@ async def grade_rows(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _metrics(answer: Answer) -> dict[str, Any]:
+    problem = answer.problem
+    if problem.dataset not in SPAN_SETS:
+        return {}
+    predicted = prediction(problem, answer.candidate)
+    return {"metrics": span_scores(problem, predicted, answer.facts)}
 
 
 async def grade_file(
@@ -186,16 +247,17 @@ async def grade_file(
     Returns:
         Counts: rows, correct, incorrect, not_graded.
     Raises:
-        DataError: a row of ``in_path`` is broken. OutputError: ``out_path`` cannot be written.
+        DataError: rows of ``in_path`` are broken; nothing was graded then.
+        OutputError: ``out_path`` cannot be written.
     """
-    rows = read_rows(in_path)
-    counts = {"rows": len(rows), "correct": 0, "incorrect": 0, "not_graded": 0}
+    answers = read_rows(in_path, read_answer)
+    counts = {"rows": len(answers), "correct": 0, "incorrect": 0, "not_graded": 0}
     keys = {True: "correct", False: "incorrect", None: "not_graded"}
     lines = []
-    async for verdict in grade_rows(rows, judge):
+    async for verdict in grade_answers(answers, judge):
         counts[keys[cast("bool | None", verdict["correct"])]] += 1
         lines.append(json.dumps(verdict, ensure_ascii=False))
         if progress is not None:
-            progress(len(lines), len(rows))
+            progress(len(lines), len(answers))
     write_text(out_path, "".join(line + "\n" for line in lines))
     return counts

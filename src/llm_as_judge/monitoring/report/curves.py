@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from llm_as_judge.intervals import wilson
 from llm_as_judge.monitoring.report.rollouts import DOMAINS, StepSums
 from llm_as_judge.monitoring.rundir import finite
 
@@ -63,14 +64,8 @@ def pool(sums: Mapping[int, StepSums], max_bins: int = MAX_BINS) -> list[Bin]:
 
 
 def share(successes: int, n: int) -> tuple[float, float, float]:
-    """Proportion with its Wilson score interval (z = 1.96); n >= 1.
-
-    Source: Wilson (1927), J. Am. Stat. Assoc. 22, 209-212.
-    """
-    p = successes / n
-    centre = (p + _Z * _Z / (2 * n)) / (1 + _Z * _Z / n)
-    half = _Z * math.sqrt(p * (1 - p) / n + _Z * _Z / (4 * n * n)) / (1 + _Z * _Z / n)
-    return p, max(0.0, centre - half), min(1.0, centre + half)
+    """Proportion with its Wilson interval; n >= 1."""
+    return successes / n, *wilson(successes, n)
 
 
 def accuracy(bins: Sequence[Bin], domain: str = "all") -> Series:

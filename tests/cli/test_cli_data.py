@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,15 @@ def test_grade_by_rules_writes_a_verdict_a_row(verb: Verbs) -> None:
     verdicts = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert code == 0
     assert [(v["id"], v["correct"]) for v in verdicts] == [("a", True), ("b", False)]
+
+
+def test_the_documented_rows_are_graded(verb: Verbs) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "grading.md").read_text("utf-8")
+    written("in.jsonl", re.findall(r"```json\n(.*?)```", document, re.DOTALL)[0])
+    code, _, err = verb("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
+    assert code == 0, err
+    verdicts = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert [v["correct"] for v in verdicts] == [True, False, True, True]
 
 
 def test_grade_names_the_bad_row_and_the_missing_file(verb: Verbs) -> None:

@@ -136,9 +136,10 @@ def _strings(row: Row, key: str) -> tuple[str, ...]:
 
 def _facts(row: Row, key: str) -> Facts | None:
     """Pairs of title and sentence number; None where there are none."""
-    if row.get(key) is None:
+    value = row.get(key)
+    if value is None:
         return None
-    pairs = row[key] if isinstance(row[key], list) else [None]
+    pairs = value if isinstance(value, list) else [None]
     for pair in pairs:
         whole = isinstance(pair, list) and len(pair) == 2
         if not (whole and isinstance(pair[0], str) and type(pair[1]) is int):

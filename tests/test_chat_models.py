@@ -54,12 +54,13 @@ async def test_replicas_rates_thoughts_and_price_of_an_endpoint_reach_its_client
             requests_per_minute=6000,
             tokens_per_minute=1e6,
             thinking_tokens=500,
+            reasoning_effort="low",
             **PRICES,
         )
         chat = await opened(stack, config(executor={"concurrency": 7, "timeout_s": 9}))
         assert isinstance(chat, OpenAIChat)
         assert (chat.limits.requests_per_minute, chat.limits.tokens_per_minute) == (6000, 1e6)
-        assert chat.limits.thinking_tokens == 500
+        assert (chat.limits.thinking_tokens, chat.limits.reasoning_effort) == (500, "low")
         assert (chat.limits.concurrency, chat.limits.timeout_s) == (7, 9)
         assert chat.price == Price(2.0, 8.0)
         for _ in range(4):

@@ -261,7 +261,8 @@ def _judge_identity(config: Config) -> str | None:
     if name in endpoints:
         one = endpoints[name]
         thinking = f";thinking={one.thinking_tokens}" if one.thinking_tokens else ""
-        return f"{name}={one.model_name or name}{thinking}"
+        effort = f";effort={one.reasoning_effort}" if one.reasoning_effort else ""
+        return f"{name}={one.model_name or name}{thinking}{effort}"
     if name in entries and entries[name].format == "gguf":
         return f"{name}={entries[name].sha256 or entries[name].filename}"
     if name == "scripted":

@@ -111,6 +111,7 @@ class ChatModels:
                 requests_per_minute=endpoint.requests_per_minute,
                 tokens_per_minute=endpoint.tokens_per_minute,
                 thinking_tokens=endpoint.thinking_tokens,
+                reasoning_effort=endpoint.reasoning_effort,
             ),
             no_proxy=endpoint.no_proxy,
             ledger=self.ledger,

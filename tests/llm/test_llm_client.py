@@ -129,6 +129,16 @@ async def test_thinking_tokens_come_on_top() -> None:
     assert script.bodies[0]["max_tokens"] == 1016
 
 
+async def test_effort_is_asked_until_the_endpoint_refuses_it() -> None:
+    script = Script(says("4"), refuses(400, "Unknown parameter: 'reasoning_effort'"), says("5"))
+    chat = chat_over(script, limits=Limits(reasoning_effort="low"))
+    assert [(await chat.chat(ask())).text, (await chat.chat(ask())).text] == ["4", "5"]
+    assert [body.get("reasoning_effort") for body in script.bodies] == ["low", "low", None]
+    plain = Script(says("4"))
+    await chat_over(plain).chat(ask())
+    assert "reasoning_effort" not in plain.bodies[0]
+
+
 async def test_a_client_mistake_is_not_tried_again() -> None:
     script = Script(refuses(401, f"Incorrect API key provided: {KEY}"))
     with pytest.raises(EndpointError) as raised:

@@ -90,6 +90,9 @@ class Endpoint(Section):
     thinking_tokens: int = Field(
         0, ge=0, description="Added to every request's max_tokens: a reasoning model thinks first."
     )
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = Field(
+        None, description="How long a reasoning model thinks; null: the server's own choice."
+    )
     usd_per_million_prompt_tokens: Number | None = Field(None, ge=0)
     usd_per_million_completion_tokens: Number | None = Field(None, ge=0)
 

@@ -51,6 +51,8 @@ class Limits:
     tokens_per_minute: float | None = None
     thinking_tokens: int = 0
     """Added to every request's ``max_tokens``: a reasoning model thinks before it replies."""
+    reasoning_effort: str | None = None
+    """Asked of a reasoning model; None = nothing is asked."""
 
 
 class OpenAIChat:
@@ -128,6 +130,7 @@ class OpenAIChat:
                 request,
                 self.model_name,
                 extra_tokens=extra_tokens,
+                effort=self.limits.reasoning_effort,
                 attempt=attempt,
                 left_out=tuple(self.left_out),
             )

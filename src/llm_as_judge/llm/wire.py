@@ -16,7 +16,10 @@ from typing import Any
 
 from llm_as_judge.types import ChatRequest, Usage
 
-OPTIONAL_FIELDS = ("response_format", "seed", "top_p", "temperature", "stop")
+OPTIONAL_FIELDS = (
+    *("response_format", "seed", "top_p", "temperature", "stop"),
+    "reasoning_effort",
+)
 """Fields that some endpoints refuse; such an endpoint gets its requests without them."""
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -68,6 +71,7 @@ def request_body(
     *,
     extra_tokens: int,
     attempt: int,
+    effort: str | None = None,
     left_out: Collection[str],
 ) -> dict[str, Any]:
     """The JSON of one attempt.
@@ -85,6 +89,8 @@ def request_body(
         body["top_p"] = request.top_p
     if request.seed is not None:
         body["seed"] = (request.seed + request.draw + 7919 * attempt) % _MAX_SEED
+    if effort is not None:
+        body["reasoning_effort"] = effort
     if request.stop:
         body["stop"] = list(request.stop)
     if request.json_schema is not None:

@@ -139,7 +139,7 @@ def _facts(row: Row, key: str) -> Facts | None:
     value = row.get(key)
     if value is None:
         return None
-    pairs = value if isinstance(value, list) else [None]
+    pairs: list[Any] = value if isinstance(value, list) else [None]
     for pair in pairs:
         whole = isinstance(pair, list) and len(pair) == 2
         if not (whole and isinstance(pair[0], str) and type(pair[1]) is int):

@@ -74,8 +74,8 @@ class SplitGrading:
                 HostChannel(solution.sock, MAX_BYTES, MAX_FRAMES) as answering,
                 HostChannel(tests.sock, MAX_BYTES, MAX_FRAMES) as asking,
             ):
-                names = await self._load(answering, limits)
-                await asking.send(self._tests_task(names, limits))
+                await asking.send(self._tests_task(limits))  # prepared while the solution loads
+                await asking.send({"names": await self._load(answering, limits)})
                 return await self._carry(asking, answering)
         except _SolutionError as error:
             return self._all(), str(error)
@@ -118,13 +118,12 @@ class SplitGrading:
             if kind != "out":
                 raise ProtocolError("an answer that nobody asked for")
 
-    def _tests_task(self, names: list[str], limits: dict[str, Any]) -> dict[str, Any]:
+    def _tests_task(self, limits: dict[str, Any]) -> dict[str, Any]:
         return {
             "kind": "tests",
             "tests": list(self._tests),
             "setup": self._setup,
             "entry_point": self._entry_point,
-            "names": names,
             "modules": _TEST_MODULES,
             "nonce": self._nonce,
             "limits": limits,

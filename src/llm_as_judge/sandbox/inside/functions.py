@@ -10,8 +10,9 @@ from .frames import Channel
 
 if TYPE_CHECKING:
     import ast
+    from types import CodeType
 
-__all__ = ["answer", "defined", "describe_error", "execute", "run_function"]
+__all__ = ["answer", "compiled", "defined", "describe_error", "execute", "run_function"]
 
 FILENAME = "<program>"
 
@@ -31,9 +32,14 @@ def describe_error(error: BaseException) -> str:
     return text[0][:500] + where
 
 
-def execute(source: str | ast.Module, namespace: dict[str, Any]) -> dict[str, Any]:
-    """Runs a module (its source, or that parsed) in ``namespace``, whatever it raises."""
-    exec(compile(source, FILENAME, "exec", dont_inherit=True), namespace)  # noqa: S102 - the child
+def compiled(source: str | ast.Module) -> CodeType:
+    """A module (its source, or that parsed) as code whose errors can be told from ours."""
+    return compile(source, FILENAME, "exec", dont_inherit=True)
+
+
+def execute(source: str, namespace: dict[str, Any]) -> dict[str, Any]:
+    """Runs a module in ``namespace``, whatever it raises."""
+    exec(compiled(source), namespace)  # noqa: S102 - the child
     return namespace
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .frames import Channel
-from .functions import defined, describe_error, execute
+from .functions import compiled, defined, describe_error, execute
 from .literals import LiteralError, decode, encode
 
 __all__ = ["names_wanted", "run_tests", "serve_solution"]
@@ -132,13 +132,19 @@ def _exception(name: Any, message: Any) -> Exception:
 
 
 def run_tests(channel: Channel, task: dict[str, Any], seal: Callable[[], None]) -> None:
-    """Runs each test in a namespace of its own and reports the numbers of those that failed."""
+    """Runs each test in a namespace of its own and reports the numbers of those that failed.
+
+    What needs no solution is done first: it loads in its own process at the same time. The names
+    that it has come as a second message.
+    """
     seal()
+    prepared = [_prepared(task["setup"], source) for source in task["tests"]]
+    names = set(channel.receive()["names"])
     failed: list[int] = []
     first_error = ""
-    for number, source in enumerate(task["tests"]):
+    for number, test in enumerate(prepared):
         try:
-            _run_test(channel, task, source)
+            _run_test(channel, task, test, names)
         except Exception as error:  # noqa: BLE001 - any exception is a failed test
             failed.append(number)
             first_error = first_error or _safe_description(number, error)
@@ -146,19 +152,38 @@ def run_tests(channel: Channel, task: dict[str, Any], seal: Callable[[], None]) 
     channel.send({"t": "done", "nonce": task["nonce"], "failed": failed, "error": first_error})
 
 
-def _run_test(channel: Channel, task: dict[str, Any], source: str) -> None:
+class _Prepared:
+    """A test, compiled; ``wanted``: the names that it and the set-up read."""
+
+    def __init__(self, setup: str, source: str) -> None:
+        trees = ast.parse(setup), ast.parse(source)  # once: parsing is a third of it all
+        self.wanted = names_wanted(trees[0]) | names_wanted(trees[1])
+        self.only_defines_check = _only_defines_check(trees[1].body)
+        self.setup, self.test = (compiled(tree) for tree in trees)
+
+
+def _prepared(setup: str, source: str) -> _Prepared | Exception:
+    try:
+        return _Prepared(setup, source)
+    except Exception as error:  # noqa: BLE001 - raised again where the test is run
+        return error
+
+
+def _run_test(
+    channel: Channel, task: dict[str, Any], test: _Prepared | Exception, names: set[str]
+) -> None:
+    if isinstance(test, Exception):
+        raise test
     entry_point = task["entry_point"]
     namespace: dict[str, Any] = {"__name__": "tests"}
-    setup, test = ast.parse(task["setup"]), ast.parse(source)  # once: parsing is a third of it all
-    wanted = names_wanted(setup) | names_wanted(test)
-    for name in wanted & set(task["names"]):
+    for name in test.wanted & names:
         namespace[name] = Remote(channel, name)
-    for name in wanted & set(task["modules"]):
+    for name in test.wanted & set(task["modules"]):
         namespace[name] = __import__(name)
-    execute(setup, namespace)
+    exec(test.setup, namespace)  # noqa: S102 - the child
     namespace[entry_point] = Remote(channel, entry_point)
-    execute(test, namespace)
-    if _only_defines_check(test.body):
+    exec(test.test, namespace)  # noqa: S102 - the child
+    if test.only_defines_check:
         namespace["check"](namespace[entry_point])
 
 

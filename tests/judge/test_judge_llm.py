@@ -1,5 +1,6 @@
 """The LLM judge against endpoints that misbehave in every known way: never a wrong acceptance."""
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -152,6 +153,18 @@ async def test_the_candidate_reaches_the_model_as_one_escaped_value() -> None:
     assert "\u200b" not in shown
     assert "<|" not in shown
     assert len(shown) < 2100
+
+
+async def test_each_accepted_answer_is_shown_once_and_of_many_the_closest() -> None:
+    spellings = [f"Alias number {n}" for n in range(30)]
+    joined = "the Treaty of Rome/Treaty of Rome/Rome Treaty"
+    golds = (joined, *joined.split("/"), "Rome  treaty!", *spellings, "Rome agreements of 1956")
+    endpoint = Endpoint(always(opinion("incorrect")))
+    judge = Judge(llm=endpoint)
+    await judge.grade(dataclasses.replace(PROBLEM, answers=golds), CANDIDATE)
+    shown = json.loads(endpoint.requests[0].messages[1].content)["reference"]
+    assert shown[:3] == ["Rome agreements of 1956", "the Treaty of Rome", "Rome Treaty"]
+    assert len(shown) == 8
 
 
 def test_a_verdict_quoted_before_the_real_one_does_not_count() -> None:

@@ -22,15 +22,17 @@ from llm_as_judge.errors import ConfigError, EndpointError
 from llm_as_judge.judge.extract import clean
 from llm_as_judge.judge.opinion import SCHEMA, Opinion, Unreadable, read_opinion
 from llm_as_judge.judge.records import JudgeRecords
+from llm_as_judge.judge.squad import normalise_answer
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Message, Problem, Verdict
 
 __all__ = ["ATTEMPTS", "JudgePrompts", "LlmJudge", "llm_fingerprint"]
 
 Order = Literal["reference_first", "candidate_first"]
 
-_MODULES = ("llm_judge", "opinion", "extract")
+_MODULES = ("llm_judge", "opinion", "extract", "squad")
 _LONGEST_CANDIDATE = 2000
 _LONGEST_QUESTION = 4000
+_MOST_REFERENCES = 8
 ATTEMPTS = 3
 """Tries for a readable reply."""
 
@@ -205,7 +207,7 @@ class LlmJudge:
         self, problem: Problem, candidate: str, order: Order, attempt: int, *, schema: bool
     ) -> ChatRequest:
         fields: dict[str, Any] = {"question": clean(problem.question)[-_LONGEST_QUESTION:]}
-        reference = [clean(gold) for gold in problem.answers[:20]] or ["(unanswerable)"]
+        reference = _references(problem, candidate) or ["(unanswerable)"]
         shown = _capped(candidate)
         if order == "reference_first":
             fields |= {"reference": reference, "candidate": shown}
@@ -225,6 +227,23 @@ class LlmJudge:
             json_schema=SCHEMA if schema else None,
             draw=attempt,
         )
+
+
+def _references(problem: Problem, candidate: str) -> list[str]:
+    """The accepted answers, each once and without the text that only lists others of them.
+
+    Collections of open questions have dozens of spellings of one name, and on a small machine
+    reading them is most of the work: of many, those with most words of the candidate are shown.
+    """
+    golds = [clean(gold) for gold in problem.answers]
+    if problem.domain == "qa":
+        known = set(golds)
+        golds = [g for g in golds if "/" not in g or {p.strip() for p in g.split("/")} - known]
+        golds = list({normalise_answer(gold): gold for gold in golds[::-1]}.values())[::-1]
+    if len(golds) > _MOST_REFERENCES:
+        said = set(normalise_answer(candidate).split())
+        golds.sort(key=lambda gold: -len(said & set(normalise_answer(gold).split())))
+    return golds[:_MOST_REFERENCES]
 
 
 def _capped(candidate: str) -> str:

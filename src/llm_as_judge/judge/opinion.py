@@ -15,9 +15,9 @@ Word = Literal["correct", "incorrect", "invalid"]
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "candidate_final_answer": {"type": "string", "maxLength": 300},
-        "reference_answer": {"type": "string", "maxLength": 300},
-        "differences": {"type": "string", "maxLength": 160},
+        "candidate_final_answer": {"type": "string", "maxLength": 120},
+        "reference_answer": {"type": "string", "maxLength": 80},
+        "differences": {"type": "string", "maxLength": 80},
         "verdict": {"type": "string", "enum": ["correct", "incorrect", "invalid"]},
     },
     "required": ["candidate_final_answer", "reference_answer", "differences", "verdict"],

@@ -151,13 +151,16 @@ async def run_audit(
 
 
 def _sampled(cases: Sequence[Case], share: float, seed: int) -> list[Case]:
-    """A seeded share of each stratum, at least one case of it."""
+    """A seeded share of each stratum, at least one case of it, in random order: what was graded
+    before an interruption then is a sample too."""
     strata: dict[tuple[str, str, bool], list[Case]] = defaultdict(list)
     for case in cases:
         strata[case.source, case.category, case.correct].append(case)
     rng = random.Random(seed)
     chosen = [rng.sample(group, max(1, round(share * len(group)))) for group in strata.values()]
-    return [case for group in chosen for case in group]
+    mixed = [case for group in chosen for case in group]
+    rng.shuffle(mixed)
+    return mixed
 
 
 class _Grading:

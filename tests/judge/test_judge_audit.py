@@ -276,6 +276,19 @@ async def test_a_sample_has_every_kind_of_case_and_is_no_permission(tmp_path: Pa
         permitted(tmp_path / "audit.json", "f")
 
 
+async def test_a_greater_sample_contains_the_smaller_one(tmp_path: Path) -> None:
+    knowing = Falsified(lambda p, a, n: is_right(p, a))
+    seen: list[set[str]] = []
+    for share in (0.1, 0.3):
+        path = tmp_path / f"{share}.jsonl"
+        journal = Journal(path)
+        await run_audit(knowing, "f", "rules", attack_numbers=10, sample=share, journal=journal)
+        keys = [json.loads(line)["key"] for line in path.read_text("utf-8").splitlines()]
+        seen.append({key for key in keys if key.startswith("first/")})
+    assert len(seen[0]) < len(seen[1])
+    assert seen[0] < seen[1]
+
+
 async def test_what_the_model_decided_is_counted_apart() -> None:
     report = await audited(lambda p, a, n: True)
     attacks, controls = len(make_attacks(numbers=10)), len(make_controls(numbers=10))

@@ -1,8 +1,12 @@
 """The official metrics: worked examples, and equality with the published ones."""
 
+import gzip
 import json
 import string
+from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import official_squad as official
 import pytest
@@ -10,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_as_judge.judge import squad
+from llm_as_judge.judge.spans import span_scores
+from llm_as_judge.types import Problem
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -81,19 +87,103 @@ def perturbed(gold: str) -> list[str]:
     ]
 
 
+# ------------------------------------------------------------- HotpotQA, by its published definition
+Facts = list[tuple[str, int]]
+
+
+def shares(predicted: list[Any], wanted: list[Any]) -> tuple[Fraction, Fraction]:
+    """(precision, recall) of what is found, each wanted item at most once."""
+    left, found = list(wanted), 0
+    for item in predicted:
+        if item in left:
+            left.remove(item)
+            found += 1
+    return tuple(Fraction(found, len(items) or 1) for items in (predicted, wanted))  # type: ignore[return-value]
+
+
+def harmonic(precision: Fraction, recall: Fraction) -> float:
+    return float(2 * precision * recall / (precision + recall)) if precision + recall else 0.0
+
+
+def published_hotpot(answer: str, facts: Facts, gold: str, gold_facts: Facts) -> dict[str, float]:
+    """arXiv:1809.09600, section 5.2: exact match and F1 of answer, supporting facts and both, where
+    precision and recall of both are products; a closed answer (yes, no) is all or nothing."""
+    said, wanted = official.normalize_answer(answer), official.normalize_answer(gold)
+    closed = said != wanted and {said, wanted} & {"yes", "no", "noanswer"}
+    of_answer = (Fraction(0), Fraction(0)) if closed else shares(said.split(), wanted.split())
+    of_facts = shares(sorted(set(facts)), sorted(set(gold_facts)))
+    em, sp_em = float(said == wanted), float(set(facts) == set(gold_facts))
+    return {
+        "em": em,
+        "f1": harmonic(*of_answer),
+        "sp_em": sp_em,
+        "sp_f1": harmonic(*of_facts),
+        "joint_em": em * sp_em,
+        "joint_f1": harmonic(of_answer[0] * of_facts[0], of_answer[1] * of_facts[1]),
+    }
+
+
+def ours(answer: str, facts: Facts, gold: str, gold_facts: Facts) -> Any:
+    meta = {"supporting_facts": json.dumps(gold_facts)}
+    problem = Problem("h/t/1", "hotpotqa", "qa", "?", (gold,), meta=meta)
+    return pytest.approx(dict(span_scores(problem, answer, facts)), abs=1e-12)
+
+
+FACTS = st.lists(st.tuples(st.sampled_from("ABC"), st.integers(0, 2)), max_size=5)
+CLOSED = st.sampled_from(["yes", "no", "noanswer", "Yes.", "yes it is", "the"])
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.one_of(CLOSED, WORDS.map(" ".join)), FACTS, st.one_of(CLOSED, WORDS.map(" ".join)), FACTS)
+def test_hotpotqa_scores_equal_the_published_ones(
+    answer: str, facts: Facts, gold: str, gold_facts: Facts
+) -> None:
+    wanted = published_hotpot(answer, facts, gold, gold_facts)
+    assert wanted == ours(answer, facts, gold, gold_facts)
+
+
+def perturbed_facts(facts: Facts) -> list[Facts]:
+    shifted = [(title, number + 1) for title, number in facts]
+    added = [*facts, ("Elsewhere", 0)]
+    return [facts, facts[:1], added, shifted, facts + facts, []] if facts else [[], added]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.exists(), reason="the upstream files are not here")
+def test_hotpotqa_scores_equal_the_published_ones_on_every_upstream_row() -> None:
+    seen = 0
+    for path in sorted((SHARED / "hotpotqa").glob("*.json")):
+        for row in json.loads(path.read_text("utf-8")):
+            facts = [(title, number) for title, number in row.get("supporting_facts", [])]
+            for answer in [*perturbed(row["answer"]), "yes", "no", "noanswer"]:
+                for said in perturbed_facts(facts):
+                    wanted = published_hotpot(answer, said, row["answer"], facts)
+                    assert wanted == ours(answer, said, row["answer"], facts)
+                    seen += 1
+    assert seen > 100_000
+
+
+def answers_in(document: Any) -> Iterator[str]:
+    """Every gold answer of a SQuAD file; empty for a question without one."""
+    for article in document["data"]:
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                yield from {answer["text"] for answer in question["answers"]} or {""}
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="the upstream files are not here")
 def test_metrics_equal_the_published_ones_on_every_upstream_row() -> None:
-    golds = set()
+    golds: set[str] = set()
     for name in ("train-v2.0", "dev-v2.0"):
-        document = json.loads((SHARED / "squad_v2" / f"{name}.json").read_text(encoding="utf-8"))
-        for article in document["data"]:
-            for paragraph in article["paragraphs"]:
-                for question in paragraph["qas"]:
-                    golds |= {answer["text"] for answer in question["answers"]} or {""}
-    rows = json.loads((SHARED / "hotpotqa" / "hotpot_dev_v1_simplified.json").read_text("utf-8"))
-    golds |= {row["answer"] for row in rows}
-    assert len(golds) > 10_000
+        text = (SHARED / "squad_v2" / f"{name}.json").read_text(encoding="utf-8")
+        golds |= set(answers_in(json.loads(text)))
+    for name in ("train-v1.1", "dev-v1.1"):
+        with gzip.open(SHARED / "squad_v1.1" / f"{name}.json.gz", "rt", encoding="utf-8") as file:
+            golds |= set(answers_in(json.load(file)))
+    for path in (SHARED / "hotpotqa").glob("*.json"):
+        golds |= {row["answer"] for row in json.loads(path.read_text("utf-8"))}
+    assert len(golds) > 30_000
     for gold in golds:
         for prediction in perturbed(gold):
             assert squad.exact_match(prediction, gold) == official.compute_exact(gold, prediction)

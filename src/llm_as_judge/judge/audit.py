@@ -151,16 +151,20 @@ async def run_audit(
 
 
 def _sampled(cases: Sequence[Case], share: float, seed: int) -> list[Case]:
-    """A seeded share of each stratum, at least one case of it, in random order: what was graded
-    before an interruption then is a sample too."""
+    """A seeded share of each stratum, at least one case of it.
+
+    In random order, so that what was graded before an interruption is a sample too; a greater
+    share contains the smaller one.
+    """
     strata: dict[tuple[str, str, bool], list[Case]] = defaultdict(list)
     for case in cases:
         strata[case.source, case.category, case.correct].append(case)
-    rng = random.Random(seed)
-    chosen = [rng.sample(group, max(1, round(share * len(group)))) for group in strata.values()]
-    mixed = [case for group in chosen for case in group]
-    rng.shuffle(mixed)
-    return mixed
+    chosen: list[Case] = []
+    for stratum, group in strata.items():
+        shuffled = random.Random(f"{seed}/{stratum}").sample(group, len(group))
+        chosen += shuffled[: max(1, round(share * len(group)))]
+    random.Random(seed).shuffle(chosen)
+    return chosen
 
 
 class _Grading:

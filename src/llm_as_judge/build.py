@@ -224,7 +224,10 @@ async def _open_judge(
         model,
         f1_threshold=config.judge.qa_f1_threshold,
         max_tokens=config.judge.max_tokens,
-        records=JudgeRecords(config.output.cache_dir() / "judge" if remembers else None),
+        records=JudgeRecords(
+            config.output.cache_dir() / "judge" if remembers else None,
+            config.output.results / "judge_calls.jsonl",  # a run has one of its own
+        ),
         identity=_judge_identity(config),
     )
     stack.push_async_callback(judge.aclose)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_as_judge.errors import ConfigError, EndpointError
+from llm_as_judge.errors import ConfigError, EndpointError, OutputError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.llm_judge import JudgePrompts
 from llm_as_judge.judge.opinion import Opinion, Unreadable, read_opinion
@@ -199,6 +199,12 @@ async def test_verdicts_are_cached_and_abstentions_are_not(tmp_path: Path) -> No
         json.loads(line) for line in (tmp_path / "calls.jsonl").read_text("utf-8").splitlines()
     ]
     assert [line["outcome"] for line in lines] == ["empty"] * 3 + ["correct"] * 2
+    (judge,) = {line["judge"] for line in lines}
+    assert len(judge) == 16
+    (tmp_path / "file").write_text("")
+    blocked = JudgeRecords(log_path=tmp_path / "file" / "calls.jsonl")
+    with pytest.raises(OutputError):
+        await judged(speaking, records=blocked)
 
 
 async def test_a_torn_cache_file_is_asked_again(tmp_path: Path) -> None:

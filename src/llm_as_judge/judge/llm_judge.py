@@ -191,14 +191,16 @@ class LlmJudge:
                 reply = await self._model.chat(request)
             except EndpointError as error:
                 found = Unreadable("endpoint", str(error)[:200])
-                self.records.log(problem.id, order, attempt, None, found.kind)
+                self.records.log(
+                    self.fingerprint[:16], problem.id, order, attempt, None, found.kind
+                )
                 continue
             bill.add(reply)
             found = read_opinion(reply.text, reply.finish_reason, schema=not plain)
             if isinstance(found, Opinion) and not _quoted(found, candidate):
                 found = Unreadable("quote", "the quoted answer is not in the candidate")
             kind = found.kind if isinstance(found, Unreadable) else found.word
-            self.records.log(problem.id, order, attempt, reply, kind)
+            self.records.log(self.fingerprint[:16], problem.id, order, attempt, reply, kind)
             if isinstance(found, Opinion):
                 return found
         return found

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.files import write_text
+from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.types import ChatReply, Verdict, from_json, to_json
 
 __all__ = ["JudgeRecords"]
@@ -57,19 +57,31 @@ class JudgeRecords:
         return folder / key[:2] / f"{key}.json"
 
     def log(
-        self, problem_id: str, order: str, attempt: int, reply: ChatReply | None, outcome: str
+        self,
+        judge: str,
+        problem_id: str,
+        order: str,
+        attempt: int,
+        reply: ChatReply | None,
+        outcome: str,
     ) -> None:
-        """Appends one call to the log."""
+        """Appends one call of ``judge`` (its fingerprint) to the log.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
         if self.log_path is None:
             return
         line = {
             "time": time.time(),
+            "judge": judge,
             "problem": problem_id,
             "order": order,
             "attempt": attempt,
             "outcome": outcome,
             "reply": to_json(reply),
         }
-        self.log_path.parent.mkdir(parents=True, exist_ok=True)
-        with self.log_path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        with output_errors(self.log_path):
+            self.log_path.parent.mkdir(parents=True, exist_ok=True)
+            with self.log_path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from llm_as_judge.errors import OutputError
+from llm_as_judge.errors import EndpointError, OutputError
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
@@ -23,6 +23,7 @@ from llm_as_judge.types import (
     Failure,
     Message,
     OnCompletion,
+    PolicyTurn,
     Problem,
     Program,
     PromptFacts,
@@ -62,6 +63,32 @@ class Sampler:
         assert on_completion is not None
         on_completion(0, 0, written(self.texts[0]))
         self.after_first()
+        return [[written(text) for text in self.texts] for _ in prompts_P]
+
+
+class Elsewhere:
+    """A ``PublishedPolicy``: tells of its first text at once, of the others when it is let."""
+
+    def __init__(self, *texts: str, error: Exception | None = None) -> None:
+        self.texts, self.error, self.go_on = texts, error, asyncio.Event()
+
+    async def publish(self, on_policy: PolicyTurn) -> Elsewhere:
+        await on_policy(lambda: None)
+        return self
+
+    async def sample(
+        self,
+        prompts_P: list[list[Message]],
+        samples_per_prompt: int,
+        *,
+        on_completion: OnCompletion | None = None,
+        **options: Any,
+    ) -> list[list[Completion]]:
+        assert on_completion is not None
+        on_completion(0, 0, written(self.texts[0]))
+        await self.go_on.wait()
+        if self.error:
+            raise self.error
         return [[written(text) for text in self.texts] for _ in prompts_P]
 
 
@@ -259,3 +286,36 @@ async def test_a_failure_of_an_equal_program_is_shared(prompt: PolicyPrompt) -> 
         [SUM], 2, SAMPLING, seed=0
     )
     assert all(isinstance(r.failure, Failure) for r in group.rollouts)
+
+
+async def test_programs_written_elsewhere_leave_the_caller_free_for_the_update(
+    prompt: PolicyPrompt,
+) -> None:
+    elsewhere, runs = Elsewhere("late", "4"), Runs()
+    options = {"publish": elsewhere.publish, "rollout_timeout_s": 0.05}
+    here = Sampler("never asked")
+    batch = await runner(prompt, here, runs, **options).start([SUM], 2, SAMPLING, seed=0)
+    await runs.late_runs.wait()  # it runs while the other one is not written yet
+    assert not batch.written
+    elsewhere.go_on.set()
+    (group,) = await batch.groups()
+    assert [r.completion.text for r in group.rollouts] == ["late", "4"]
+    assert [r.failure is None for r in group.rollouts] == [False, True]
+    assert here.calls == 0
+
+
+@pytest.mark.parametrize("asked_for", [True, False])
+async def test_what_cannot_be_written_elsewhere_leaves_nothing_running(
+    prompt: PolicyPrompt, asked_for: bool
+) -> None:
+    elsewhere, runs = Elsewhere("late", "4", error=EndpointError("no replica")), Runs()
+    options = {"publish": elsewhere.publish}
+    batch = await runner(prompt, Sampler(""), runs, **options).start([SUM], 2, SAMPLING, seed=0)
+    await runs.late_runs.wait()
+    if asked_for:
+        elsewhere.go_on.set()
+        with pytest.raises(EndpointError, match="no replica"):
+            await batch.groups()
+    else:  # the run ends while it is still being written
+        await batch.aclose()
+    assert runs.cancelled == ["late"]

@@ -90,8 +90,7 @@ class Batch:
     def __init__(self, running_P: Sequence[RunningGroup], samples_per_problem: int) -> None:
         self._running_P = running_P
         self._k = samples_per_problem
-        self.sample_s = 0.0
-        """Seconds from the start until the last program was written."""
+        self._writing: asyncio.Future[list[list[Completion]]] | None = None
         self._first_at = math.inf
 
     @property
@@ -109,6 +108,10 @@ class Batch:
         self._first_at = min(self._first_at, time.perf_counter())
         self._running_P[p].begin(index, completion)
 
+    def begin_all(self, writing: Awaitable[list[list[Completion]]]) -> None:
+        """Programs go on being written while the caller does something else."""
+        self._writing = asyncio.ensure_future(writing)
+
     def prompted(self, prompts_P: Mapping[int, PromptFacts]) -> None:
         """What the prompts of the problems showed; to be said before their rollouts begin."""
         for p, facts in prompts_P.items():
@@ -124,8 +127,16 @@ class Batch:
 
     async def groups(self) -> list[Group]:
         """All groups, rewarded, when the last rollout has ended. What ends the run (a spent budget)
-        ends the others first, so that none goes on asking servers that are being closed."""
+        ends the others first, so that none goes on asking servers that are being closed.
+
+        Raises:
+            EndpointError: a program could not be written.
+        """
         try:
+            if self._writing is not None:
+                for p, completions_K in enumerate(await self._writing):
+                    for index, completion in enumerate(completions_K):
+                        self.begin(p, index, completion)
             ended = await asyncio.gather(
                 *(group.tasks[k] for group in self._running_P for k in range(self._k))
             )
@@ -139,6 +150,8 @@ class Batch:
 
     async def aclose(self) -> None:
         """End what still runs."""
+        if self._writing is not None:
+            await cancelled([self._writing])
         await cancelled([task for group in self._running_P for task in group.all_tasks()])
 
 

@@ -37,7 +37,7 @@ from llm_as_judge.operators import OperatorSettings, operator_docs, registry
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
 from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout import PolicyTurn, RolloutRunner
+from llm_as_judge.rollout import Publish, RolloutRunner
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import (
     ChatModel,
@@ -45,6 +45,7 @@ from llm_as_judge.types import (
     Execution,
     Limits,
     PolicySampler,
+    PolicyTurn,
     Problem,
     Program,
     Sandbox,
@@ -56,6 +57,7 @@ from llm_as_judge.workflow.run import run_program
 if TYPE_CHECKING:
     from llm_as_judge.policy.memory import Memory
     from llm_as_judge.policy.model import Policy
+    from llm_as_judge.policy.vllm import VllmReplicas
 
 
 DOMAINS: tuple[Domain, ...] = ("math", "qa", "code")
@@ -118,6 +120,8 @@ class System:
     on_policy: PolicyTurn
     """Sampling and updates take turns on it."""
     memory: Memory | None = None
+    replicas: VllmReplicas | None = None
+    """Where they write the programs of training and evaluation, and ``sampler`` does not."""
 
     def facts(self) -> dict[str, Any]:
         """What the run was made of, for run.json."""
@@ -128,6 +132,7 @@ class System:
             "policy": config.policy.name,
             "policy_dtype": str(self.policy.dtype).removeprefix("torch."),
             "policy_device": str(self.policy.device),
+            "sampling_backend": config.sampling.backend,
             "executor": self.bench.executor.name,
             "judge": config.judge.model,
             "calls": config.calls.mode,
@@ -298,11 +303,29 @@ async def open_system(
             context_tokens=policy.context_tokens,
         )
         on_policy = PolicyThread(policy.base)
-        try:
-            runner = rollout_runner(bench, prompt, sampler, on_policy=on_policy)
-            yield System(bench, policy, prompt, sampler, runner, on_policy, memory)
-        finally:
-            on_policy.close()
+        async with AsyncExitStack() as stack:
+            stack.callback(on_policy.close)
+            replicas = await _open_replicas(stack, config, policy)
+            publish = replicas.publish if replicas else None
+            runner = rollout_runner(bench, prompt, sampler, on_policy=on_policy, publish=publish)
+            yield System(bench, policy, prompt, sampler, runner, on_policy, memory, replicas)
+
+
+async def _open_replicas(
+    stack: AsyncExitStack, config: Config, policy: Policy
+) -> VllmReplicas | None:
+    from llm_as_judge.policy.vllm import Limits as ReplicaLimits
+    from llm_as_judge.policy.vllm import open_replicas
+
+    sampling = config.sampling
+    if sampling.backend != "vllm":
+        return None
+    folder = sampling.adapters or config.output.cache_dir() / "adapters"
+    limits = ReplicaLimits(sampling.rows_at_once, sampling.timeout_s)
+    opened = open_replicas(
+        policy, sampling.replicas, folder, limits, temperature=sampling.temperature
+    )
+    return await stack.enter_async_context(opened)
 
 
 def _load_policy(config: Config, adapter: Path | None) -> Policy:
@@ -328,12 +351,14 @@ def rollout_runner(
     sampler: PolicySampler,
     parse: ParseProgram | None = None,
     on_policy: PolicyTurn = asyncio.to_thread,
+    publish: Publish | None = None,
 ) -> RolloutRunner:
     """Rollouts on this workbench, whoever writes the programs.
 
     Args:
         parse: default: programs of the configured form.
         on_policy: where the sampler works.
+        publish: see :class:`RolloutRunner`.
     """
     config = bench.config
     return RolloutRunner(
@@ -349,6 +374,7 @@ def rollout_runner(
         mark_shared=config.calls.mode not in ("record", "replay"),
         rollout_timeout_s=config.workflow.rollout_timeout_s,
         on_policy=on_policy,
+        publish=publish,
     )
 
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 from llm_as_judge.batch import Batch, Keep, ParseProgram, RunningGroup, cancelled
 from llm_as_judge.errors import (
@@ -38,9 +37,11 @@ from llm_as_judge.types import (
     Failure,
     Group,
     PolicySampler,
+    PolicyTurn,
     Problem,
     Program,
     PromptFacts,
+    PublishedPolicy,
     Rollout,
     Verdict,
 )
@@ -49,19 +50,14 @@ T = TypeVar("T")
 
 RunProgram = Callable[[Program, Problem, ChatModel], Awaitable[Execution]]
 """Program on its problem, operators answered by the given executor."""
+Publish = Callable[[PolicyTurn], Awaitable[PublishedPolicy]]
+"""The policy's weights as they are in the given turn, to be sampled from elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingOptions:
     temperature: float
     max_new_tokens: int
-
-
-class PolicyTurn(Protocol):
-    """Runs work on the policy outside the event loop: ``asyncio.to_thread`` or a thread that can be
-    stopped."""
-
-    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
 class RolloutRunner:
@@ -82,9 +78,11 @@ class RolloutRunner:
         mark_shared: bool = True,
         rollout_timeout_s: float | None = None,
         on_policy: PolicyTurn = asyncio.to_thread,
+        publish: Publish | None = None,
     ) -> None:
         """
         Args:
+            publish: instead of ``sampler``: programs are written elsewhere, beside the update.
             ledger: counts the calls that shared draws save.
             mark_shared: False while recording or replaying, see :class:`SharedDraws`.
             rollout_timeout_s: a rollout that has no verdict so long after its program was written
@@ -102,6 +100,7 @@ class RolloutRunner:
         self._mark_shared = mark_shared
         self._deadline_s = rollout_timeout_s
         self._on_policy = on_policy
+        self._publish = publish
 
     async def groups(
         self,
@@ -135,8 +134,9 @@ class RolloutRunner:
         keep: Keep | None = None,
         on_rollout: Callable[[Rollout], None] | None = None,
     ) -> Batch:
-        """Sample; every program runs from the moment it is written. Returns when all are written:
-        what still runs goes on until :meth:`Batch.groups` or :meth:`Batch.aclose`.
+        """Sample; every program runs from the moment it is written. Returns when all are written,
+        or, where they are written elsewhere, when that has begun: what still runs goes on until
+        :meth:`Batch.groups` or :meth:`Batch.aclose`.
 
         Args:
             known: by position of problem and sample, what an earlier run left: the program, and
@@ -147,7 +147,6 @@ class RolloutRunner:
             [self._running(p, problem, keep, on_rollout) for p, problem in enumerate(problems_P)],
             samples_per_problem,
         )
-        started = time.perf_counter()
         try:
             batch.prompted(known_prompts or {})
             batch.take(known or {})
@@ -156,7 +155,6 @@ class RolloutRunner:
         except BaseException:
             await batch.aclose()
             raise
-        batch.sample_s = time.perf_counter() - started
         return batch
 
     async def _sample(
@@ -174,16 +172,14 @@ class RolloutRunner:
 
         prompts_P = await asyncio.to_thread(self._prompt.write, problems_P)
         batch.prompted({p: prompt.facts for p, prompt in enumerate(prompts_P)})
+        messages_P = [prompt.messages for prompt in prompts_P]
+        options = {**asdict(sampling), "seed": seed}
+        if self._publish is not None:
+            published = await self._publish(self._on_policy)
+            batch.begin_all(published.sample(messages_P, k, **options, on_completion=batch.begin))
+            return
         completions_P_K = await self._on_policy(
-            partial(
-                self._sampler.sample,
-                [prompt.messages for prompt in prompts_P],
-                k,
-                temperature=sampling.temperature,
-                max_new_tokens=sampling.max_new_tokens,
-                seed=seed,
-                on_completion=written,
-            )
+            partial(self._sampler.sample, messages_P, k, **options, on_completion=written)
         )
         for p, completions_K in enumerate(completions_P_K):
             for index, completion in enumerate(completions_K):

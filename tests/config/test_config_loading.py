@@ -391,6 +391,14 @@ def test_an_unknown_preset_names_the_known_ones() -> None:
         load_config(overrides=["training.preset=ppo"])
 
 
+@pytest.mark.parametrize("half", ["backend=vllm", "replicas=[http://127.0.0.1:8010/v1]"])
+def test_replicas_and_the_backend_that_uses_them_are_given_together(half: str) -> None:
+    with pytest.raises(ConfigError, match="backend vllm and replicas go together"):
+        load_config(overrides=[f"sampling.{half}"])
+    both = ["sampling.backend=vllm", "sampling.replicas=[http://127.0.0.1:8010/v1]"]
+    assert load_config(overrides=both).sampling.replicas == ("http://127.0.0.1:8010/v1",)
+
+
 def test_every_data_set_of_the_catalogue_can_be_chosen_and_no_other() -> None:
     assert set(CATALOG) == {*DATASETS, *EXTRA_DATASETS}
     chosen = load_config(overrides=["data.sets=[mbpp_full, reasoning_gym]"]).data.sets

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
-from llm_as_judge.policy.sample import REPLY_PREFIX, HFSampler, common_prefix
+from llm_as_judge.policy.sample import HFSampler, common_prefix
+from llm_as_judge.policy.turns import REPLY_PREFIX
 from llm_as_judge.types import Completion, Message
 
 PROMPTS = [

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
-
-import uvicorn
 
 from llm_as_judge.build import Workbench
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.serving.answering import Answerer
 from llm_as_judge.serving.app import ServerOptions, make_app
-from llm_as_judge.serving.server import _Server
 from llm_as_judge.serving.writers import Written
 from llm_as_judge.types import ChatReply, ChatRequest, Problem, Usage
 from llm_as_judge.workflow.program import parse_program
+from running_app import running
 
 ONE_CALL = """class Workflow:
     def __init__(self, name, llm_config, dataset):
@@ -98,18 +95,8 @@ async def served(
 ) -> AsyncIterator[str]:
     """The address of a running server."""
     app = make_app(Answerer(bench, writer, fallback_s=fallback_s), options or ServerOptions())
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = _Server(uvicorn.Config(app, log_level="error", ws="none"))
-    ready = asyncio.Event()
-    server.on_ready = ready.set
-    running = asyncio.create_task(server.serve([listener]))
-    try:
-        await ready.wait()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await running
-        listener.close()
+    async with running(app) as address:
+        yield address
 
 
 async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:

@@ -28,6 +28,7 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
+from tiny_runs import tiny_settings
 
 from llm_as_judge.cli import main
 from llm_as_judge.config import config_dir
@@ -123,30 +124,15 @@ def place(tmp_path: Path, tiny_weights: Path, endpoint: Endpoint) -> Path:
 
 def settings(place: Path, name: str, staleness: int) -> Path:
     tree = {
-        "policy": {
-            "name": "tiny",
-            "device": "cpu",
-            "dtype": "float32",
-            "lora_rank": 4,
-            "lora_alpha": 8,
-        },
-        "sampling": {
-            "temperature": 1.0,
-            "max_new_tokens": 60,
-            "form": "body",
-            "prompt_style": "short",
-        },
-        "executor": {"model": "counted"},
-        "judge": {"model": "none"},
-        "training": {
-            "steps": STEPS,
-            "problems_per_step": GROUPS,
-            "samples_per_problem": SAMPLES,
-            "learning_rate": 1e-3,
-            "objective": "truncated_is",
-            "max_staleness": staleness,
-            "save_every": 2,
-        },
+        **tiny_settings(
+            "counted",
+            steps=STEPS,
+            problems_per_step=GROUPS,
+            samples_per_problem=SAMPLES,
+            objective="truncated_is",
+            max_staleness=staleness,
+            save_every=2,
+        ),
         "data": {"train_file": str(place / "train.jsonl")},
         "output": {
             "checkpoints": str(place / name / "checkpoints"),

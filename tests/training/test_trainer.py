@@ -12,6 +12,7 @@ import torch
 import yaml
 from safetensors.torch import load_file
 from tiny_models import windowed
+from tiny_runs import tiny_settings
 
 from llm_as_judge.config import Config, config_dir
 from llm_as_judge.data.files import write_problems
@@ -20,6 +21,8 @@ from llm_as_judge.monitoring.runlog import read_rollouts, read_steps
 from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.training.trainer import GRPOTrainer, SilentView, TrainingResult
 from llm_as_judge.types import Problem
+from running_app import running
+from vllm_server import ScriptedVllm, TwinOfPolicy
 
 PROBLEMS = (
     *(
@@ -55,32 +58,21 @@ def place(
     return tmp_path
 
 
-def config(place: Path, output: str, *, max_ungraded_share: float = 0.5, **training: Any) -> Config:
+def config(
+    place: Path,
+    output: str,
+    *,
+    max_ungraded_share: float = 0.5,
+    sampling: dict[str, Any] | None = None,
+    **training: Any,
+) -> Config:
+    shape = {"steps": STEPS, "problems_per_step": GROUPS, "samples_per_problem": SAMPLES}
+    settings = tiny_settings("scripted", **shape, **{"max_staleness": 0, **training})
+    settings["sampling"].update(sampling or {})
     return Config.model_validate(
         {
-            "policy": {
-                "name": "tiny",
-                "device": "cpu",
-                "dtype": "float32",
-                "lora_rank": 4,
-                "lora_alpha": 8,
-            },
-            "sampling": {
-                "temperature": 1.0,
-                "max_new_tokens": 60,
-                "form": "body",
-                "prompt_style": "short",
-            },
-            "executor": {"model": "scripted"},
+            **settings,
             "judge": {"model": "none", "max_ungraded_share": max_ungraded_share},
-            "training": {
-                "steps": STEPS,
-                "problems_per_step": GROUPS,
-                "samples_per_problem": SAMPLES,
-                "learning_rate": 1e-3,
-                "max_staleness": 0,
-                **training,
-            },
             "data": {"train_file": place / "data" / "mixed" / "train_mixed.jsonl"},
             "output": {
                 "checkpoints": place / output,
@@ -322,3 +314,26 @@ async def test_a_forced_judge_is_written_into_the_run_and_every_later_checkpoint
     assert noted(forced) == [(1, "missing", True)]
     resumed = await run("none", 2, resume=True)
     assert noted(resumed) == [(1, "missing", True), (2, "passed", False)]
+
+
+@pytest.mark.slow
+async def test_replicas_write_with_the_adapter_of_each_update_while_the_next_is_computed(
+    place: Path, tiny_weights: Path
+) -> None:
+    twin = TwinOfPolicy(tiny_weights)
+    servers = [ScriptedVllm(twin), ScriptedVllm(twin)]
+    async with running(servers[0].app) as one, running(servers[1].app) as other:
+        sampling = {"backend": "vllm", "replicas": [f"{one}/v1", f"{other}/v1"]}
+        servers[1].faults = ["", "drop"]
+        result = await train(place, "replicas", sampling=sampling, max_staleness=1)
+    versions = [r.completion.policy_version for _, _, r in read_rollouts(result.run_dir)]
+    steps = read_steps(result.run_dir)
+    updates = [step["update/groups"] > 0 for step in steps]
+    assert updates[0], "the first step of this policy has groups that teach"
+    assert versions == [v for v in (0, 0, 1) for _ in range(GROUPS * SAMPLES)]
+    assert [step["rollout/staleness"] for step in steps][:2] == [0, 1]
+    assert steps[0]["update/logprob_gap_max"] < 1e-4  # by the very weights it teaches
+    assert sum(step["sampling/resent"] for step in steps) == 1
+    asked = {body["model"].rpartition("-")[0] for server in servers for body in server.asked}
+    assert asked == {"policy-v0", "policy-v1"}
+    assert [server.adapters for server in servers] == [{}, {}]  # left as they were found

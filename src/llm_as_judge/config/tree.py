@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from llm_as_judge.config.presets import Preset
 from llm_as_judge.config.reading import Number, Section
@@ -57,13 +57,36 @@ class SamplingConfig(Section):
         description="Longest prompt: a longer one loses examples, then a part of the problem, both "
         "counted. Default: what the model's context leaves beside max_new_tokens.",
     )
-    rows_at_once: int = Field(64, ge=1, description="Programs decoded together at most.")
+    rows_at_once: int = Field(
+        64, ge=1, description="Programs decoded together at most (vllm: by each replica)."
+    )
+    backend: Literal["hf", "vllm"] = Field(
+        "hf",
+        description="`hf`: the loaded weights write the programs; `vllm`: the replicas do, with the "
+        "adapter of each update, while the next one is computed.",
+    )
+    replicas: tuple[str, ...] = Field(
+        (),
+        description="vllm: each server's http://HOST:PORT/v1; TRAINING.md says how to start one.",
+    )
+    adapters: Path | None = Field(
+        None,
+        description="vllm: folder that learner and replicas see under the same path; default "
+        "`adapters` beside the cached weights.",
+    )
+    timeout_s: Number = Field(600.0, gt=0, description="vllm: deadline of one program.")
     prompt_style: Literal["full", "short", "calls"] = Field(
         "full",
         description="Operator documentation in the prompt: `full`; `short`: one line each; `calls`: "
         "one statement each that can be copied, with the values to read.",
     )
     examples: bool = Field(True, description="Show the shipped examples in the prompt.")
+
+    @model_validator(mode="after")
+    def _has_replicas(self) -> SamplingConfig:
+        if (self.backend == "vllm") != bool(self.replicas):
+            raise ValueError("backend vllm and replicas go together: give both or neither")
+        return self
 
 
 class ExecutorConfig(Section):
@@ -282,7 +305,8 @@ class TrainingConfig(Section):
     max_logprob_gap: Number | None = Field(
         None,
         description="|log-prob at sampling - at update| before the first update of a batch above "
-        "which the run stops: the greatest in float32 (default 1e-4), the mean in bfloat16 (1e-2).",
+        "which the run stops: the greatest in float32 (default 1e-4), the mean in bfloat16 (1e-2) "
+        "and where vLLM samples (0.05).",
     )
     row_tokens: int = Field(
         32768, ge=64, description="Tokens of one packed row at most; a step is split over rows."

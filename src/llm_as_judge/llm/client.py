@@ -23,14 +23,13 @@ from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.ledger import Ledger, Price, worst_case_tokens
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, is_loopback
+from llm_as_judge.llm.transport import CONNECT_S, post_json, read_post
 from llm_as_judge.llm.wire import Unusable, WireReply, read_response, request_body
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 
 log = logging.getLogger(__name__)
 
-_CONNECT_S = 10.0
 _SERVER_TROUBLE = ("connect", "dropped", "timeout")
-_MAX_BODY = 16 * 2**20
 _LONGEST_WAIT_S = 60.0
 """An endpoint that asks for a longer pause is taken to be unusable now."""
 
@@ -180,29 +179,16 @@ class OpenAIChat:
         return reply, time.perf_counter() - started
 
     async def _send(self, server: Replica, body: dict[str, Any]) -> WireReply:
-        timeout_s = self.limits.timeout_s
-        try:
-            status, headers, content = await asyncio.wait_for(
-                self._post(f"{server.base_url}/chat/completions", body), timeout_s
+        return read_response(
+            *await post_json(
+                self._http,
+                server,
+                "/chat/completions",
+                body,
+                timeout_s=self.limits.timeout_s,
+                hide=self._hidden,
             )
-        except (asyncio.TimeoutError, httpx.TimeoutException) as error:
-            if isinstance(error, httpx.ConnectTimeout):
-                raise Unusable("connect", f"{server.shown} cannot be connected to") from None
-            raise Unusable("timeout", f"no reply in {timeout_s:g} s") from None
-        except (httpx.ConnectError, httpx.UnsupportedProtocol, httpx.ProxyError) as error:
-            raise Unusable("connect", f"cannot connect ({self._hidden(str(error))})") from None
-        except (httpx.HTTPError, httpx.StreamError) as error:
-            raise Unusable("dropped", f"connection broke ({type(error).__name__})") from None
-        return read_response(status, headers, content)
-
-    async def _post(self, url: str, body: dict[str, Any]) -> tuple[int, httpx.Headers, bytes]:
-        async with self._http.stream("POST", url, json=body) as response:
-            content = bytearray()
-            async for chunk in response.aiter_bytes():
-                content += chunk
-                if len(content) > _MAX_BODY:
-                    raise Unusable("too_large", f"response exceeds {_MAX_BODY >> 20} MiB")
-            return response.status_code, response.headers, bytes(content)
+        )
 
     def _book(self, usage: Usage | None, seconds: float, failure: str, number: int) -> None:
         cost = self.price.of(usage) if self.price is not None and usage is not None else None
@@ -319,7 +305,7 @@ class OpenAIChat:
         )
         url = f"{self._replicas.servers[0].base_url}/chat/completions"
         try:
-            status, _, content = await self._post(url, {**body, **asked})
+            status, _, content = await read_post(self._http, url, {**body, **asked})
             data = json.loads(content)
             found = [data, *data["choices"]] if status == 200 else None
         except (httpx.HTTPError, Unusable, ValueError, KeyError, TypeError):
@@ -339,7 +325,7 @@ class OpenAIChat:
         headers = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
         self._http = httpx.AsyncClient(
             headers=headers,
-            timeout=httpx.Timeout(self.limits.timeout_s, connect=_CONNECT_S, pool=None),
+            timeout=httpx.Timeout(self.limits.timeout_s, connect=CONNECT_S, pool=None),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
             trust_env=self._trust_env,
             transport=self._transport,

@@ -113,7 +113,7 @@ def read_response(status: int, headers: Mapping[str, str], content: bytes) -> Wi
         Unusable: status, JSON, shape or text cannot be used.
     """
     if status != 200:
-        raise _refusal(status, headers, content)
+        raise refusal(status, headers, content)
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
@@ -144,7 +144,8 @@ def _no_text(finish: str, usage: Usage | None) -> Unusable:
     return Unusable("empty", f"empty reply (finish_reason {finish or 'missing'})", usage=usage)
 
 
-def _refusal(status: int, headers: Mapping[str, str], content: bytes) -> Unusable:
+def refusal(status: int, headers: Mapping[str, str], content: bytes) -> Unusable:
+    """What a response with another status than 200 means."""
     said = _error_message(content)
     if status in (400, 413, 422) and _TOO_LONG.search(said):
         return Unusable("too_long", said, retry=False)

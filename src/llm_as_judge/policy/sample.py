@@ -20,11 +20,8 @@ import torch
 from transformers import DynamicCache
 
 from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.turns import FENCE, completion_of, prompt_ids
 from llm_as_judge.types import Completion, Message, OnCompletion, StopReason
-
-REPLY_PREFIX = "```python\n"
-"""The assistant turn starts with this text: the policy writes a program from its first token."""
-FENCE = "```"
 
 
 @dataclass(slots=True)
@@ -35,14 +32,6 @@ class _Row:
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     stop: StopReason = "length"
-
-
-def _unmarked(text: str, markers: Sequence[str]) -> str:
-    """``text`` with a zero-width space inside every marker, so that none is read as one."""
-    for marker in markers:
-        if marker in text:
-            text = text.replace(marker, f"{marker[0]}\u200b{marker[1:]}")
-    return text
 
 
 class HFSampler:
@@ -93,31 +82,12 @@ class HFSampler:
         return completions
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
-        """Token ids of the chat template with the start of the assistant's turn.
-
-        Markers of the template that stand in a message (a data row may hold ``<|im_end|>``) are
-        text, and begin or end no turn.
-        """
-        tokenizer = self._policy.tokenizer
-        added = tokenizer.added_tokens_decoder.values()
-        markers = tuple(token.content for token in added if token.special)
-        text = tokenizer.apply_chat_template(
-            [{"role": m.role, "content": _unmarked(m.content, markers)} for m in messages],
-            tokenize=False,
-            add_generation_prompt=True,
-        )
-        ids: list[int] = tokenizer(text + REPLY_PREFIX, add_special_tokens=False)["input_ids"]
-        return ids
+        return prompt_ids(self._policy.tokenizer, messages)
 
     def _completion(self, prompt: list[int], row: _Row) -> Completion:
-        text = self._policy.tokenizer.decode(row.ids, skip_special_tokens=True)
-        return Completion(
-            prompt_ids=tuple(prompt),
-            token_ids=tuple(row.ids),
-            logprobs=tuple(row.logprobs),
-            text=REPLY_PREFIX + text,
-            stop=row.stop,
-            policy_version=self._policy.version,
+        policy = self._policy
+        return completion_of(
+            policy.tokenizer, prompt, row.ids, row.logprobs, row.stop, policy.version
         )
 
     def _decode(

@@ -7,6 +7,7 @@ The thresholds are judgements, not measurements; a warning stops nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 Steps = Sequence[Mapping[str, float]]
@@ -106,26 +107,6 @@ def _logprob_gap(steps: Steps) -> str:
     )
 
 
-def _kl(steps: Steps) -> str:
-    values = _values(steps, "update/kl")[-3:]
-    if len(values) < 3 or _mean(values) <= KL_NATS:
-        return ""
-    return (
-        f"the policy is {_mean(values):.2f} nats a token from the base model: lower "
-        "training.learning_rate or raise training.kl_weight"
-    )
-
-
-def _clipped(steps: Steps) -> str:
-    values = _values(steps, "update/clipped_share")[-3:]
-    if len(values) < 3 or _mean(values) <= CLIPPED:
-        return ""
-    return (
-        f"{_mean(values):.0%} of the tokens have a clipped ratio: the programs are too old for the "
-        "policy they teach. Lower training.learning_rate or training.max_staleness"
-    )
-
-
 def _grad_norm(steps: Steps) -> str:
     values = _values(steps, "update/grad_norm")
     if len(values) < 6 or "update/grad_norm" not in steps[-1]:
@@ -140,14 +121,20 @@ def _grad_norm(steps: Steps) -> str:
     )
 
 
-def _truncated(steps: Steps) -> str:
-    values = _values(steps, "rollout/truncated")[-3:]
-    if len(values) < 3 or _mean(values) <= TRUNCATED:
-        return ""
-    return (
-        f"{_mean(values):.0%} of the programs are cut off at the token limit: raise "
-        "sampling.max_new_tokens"
-    )
+@dataclass(frozen=True, slots=True)
+class _TooHigh:
+    """A figure whose mean over the last three steps is above a limit."""
+
+    key: str
+    limit: float
+    message: str
+    """``{}`` is the mean."""
+
+    def __call__(self, steps: Steps) -> str:
+        values = _values(steps, self.key)[-3:]
+        if len(values) < 3 or _mean(values) <= self.limit:
+            return ""
+        return self.message.format(_mean(values))
 
 
 _RULES: dict[str, Callable[[Steps], str]] = {
@@ -155,10 +142,24 @@ _RULES: dict[str, Callable[[Steps], str]] = {
     "entropy": _entropy,
     "distinct_programs": _distinct,
     "logprob_gap": _logprob_gap,
-    "kl": _kl,
-    "clipped": _clipped,
+    "kl": _TooHigh(
+        "update/kl",
+        KL_NATS,
+        "the policy is {:.2f} nats a token from the base model: lower training.learning_rate or "
+        "raise training.kl_weight",
+    ),
+    "clipped": _TooHigh(
+        "update/clipped_share",
+        CLIPPED,
+        "{:.0%} of the tokens have a clipped ratio: the programs are too old for the policy they "
+        "teach. Lower training.learning_rate or training.max_staleness",
+    ),
     "grad_norm": _grad_norm,
-    "truncated": _truncated,
+    "truncated": _TooHigh(
+        "rollout/truncated",
+        TRUNCATED,
+        "{:.0%} of the programs are cut off at the token limit: raise sampling.max_new_tokens",
+    ),
 }
 
 

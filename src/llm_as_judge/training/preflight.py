@@ -40,10 +40,12 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
     require_known_models(config)
     require_writable(config.output.checkpoints)
     require_writable(run_dir or config.output.logs)
-    if config.training.max_staleness and config.training.objective == "reinforce":
+    if config.training.objective == "reinforce" and (
+        config.training.max_staleness or config.sampling.backend == "vllm"
+    ):
         raise ConfigError(
-            "training.objective: reinforce has no ratio to correct programs of older weights by; "
-            "take truncated_is, or set training.max_staleness to 0"
+            "training.objective: reinforce has no ratio to correct programs of older weights or of "
+            "another engine by; take truncated_is, or training.max_staleness 0 and sampling.backend hf"
         )
     if not resume:
         if run_dir is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from llm_as_judge.build import System, problem_sampler
 from llm_as_judge.chat_models import estimate_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile
-from llm_as_judge.errors import BudgetError, ConfigError, DataError, TrainingError
+from llm_as_judge.errors import BudgetError
 from llm_as_judge.llm.estimate import measured_means
 from llm_as_judge.monitoring.pending import Kept, PendingRollouts, Place
 from llm_as_judge.monitoring.runlog import RunLog, read_steps
@@ -27,10 +26,16 @@ from llm_as_judge.rollout import SamplingOptions
 from llm_as_judge.training.early_warning import early_warnings, news
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
-from llm_as_judge.training.settings import learner_of, rollout_settings
-from llm_as_judge.training.step_metrics import group_metrics
+from llm_as_judge.training.recovery import Recovered
+from llm_as_judge.training.settings import learner_of
+from llm_as_judge.training.step_metrics import (
+    group_metrics,
+    refuse_too_many_lost,
+    stage_times,
+    staleness,
+)
 from llm_as_judge.training.view import StepProgress, TrainingView
-from llm_as_judge.types import Group, Problem, PromptFacts, Rollout
+from llm_as_judge.types import PromptFacts, Rollout
 
 
 class Run:
@@ -61,7 +66,7 @@ class Run:
         self._sampler = problem_sampler(problems, config)
         self._learner = learner_of(config, system.policy, steps)
         self._pending = PendingRollouts(log.folder)
-        self._recovered: dict[Place, Kept] = {}
+        self._recovered = Recovered(self._pending)
         self._cursor = self._sampler.state_dict()
         self._progress = StepProgress(view)
         self._history: list[dict[str, float]] = []
@@ -88,7 +93,11 @@ class Run:
             self._sampler.load_state_dict(saved.state["sampler"])
             self._cursor = saved.state["sampler"]
             self._pipeline = self._pipeline_from(self.step)
-            self._recover()
+            self._recovered, said = Recovered.after(
+                self.step, self._pending, self._log, self._config
+            )
+            if said:
+                self._view.stage(said)
             for row in self._log.steps():
                 self._warned.append(row.pop("warnings", {}))
                 self._history.append(row)
@@ -120,29 +129,6 @@ class Run:
         too_much = found.exceeds(self._ledger.budget, self._ledger.total)
         return [str(found), *([too_much] if too_much else [])]
 
-    def _recover(self) -> None:
-        """What the folder holds of later steps becomes theirs again."""
-        self._recovered = self._pending.recover(self.step)
-        self._log.cut_after(self.step)
-        if not self._recovered:
-            return
-        ended = sum(kept.rollout.verdict is not None for kept in self._recovered.values())
-        then, now = (
-            rollout_settings(c) for c in (self._log.config(), self._config.model_dump(mode="json"))
-        )
-        changed = [key for key in now if key in then and then[key] != now[key]]
-        if changed:
-            key = changed[0]
-            raise ConfigError(
-                f"{self._pending.path}: {ended} finished rollouts of later steps were made with "
-                f"{key} = {then[key]!r}, now it is {now[key]!r}. Set it back, or remove that file "
-                "to pay for these steps again"
-            )
-        self._view.stage(
-            f"after step {self.step}: {len(self._recovered)} programs were written already, "
-            f"{ended} of them run and graded"
-        )
-
     # ------------------------------------------------------------------------------------ one step
     async def _start_step(self, step: int) -> StartedStep:
         """Draw the step's problems, sample their programs, leave these running."""
@@ -151,7 +137,7 @@ class Run:
         problems = [self._problems[i] for i in self._sampler.next_batch()]
         cursor = self._sampler.state_dict()
 
-        known = self._known(step, problems)
+        known = self._recovered.take(step, problems)
 
         def keep(group: int, prompt: PromptFacts, rollout: Rollout) -> None:
             self._pending.add(Place(step, group, rollout.index), Kept(rollout, prompt))
@@ -170,20 +156,6 @@ class Run:
         )
         return StartedStep(step, batch, cursor)
 
-    def _known(self, step: int, problems: Sequence[Problem]) -> dict[tuple[int, int], Kept]:
-        known = {}
-        for place in [place for place in self._recovered if place.step == step]:
-            kept = self._recovered.pop(place)
-            drawn = problems[place.group].id if place.group < len(problems) else None
-            if kept.rollout.problem_id != drawn:
-                raise DataError(
-                    f"{self._pending.path}: step {step}, group {place.group} is "
-                    f"{kept.rollout.problem_id}, this run draws {drawn}. Resume with the same data, "
-                    "or remove that file to pay for these steps again"
-                )
-            known[place.group, place.sample] = kept
-        return known
-
     async def one_step(self) -> dict[str, float]:
         """Wait for the next step's rollouts and learn from them; returns its metrics."""
         clock = [time.perf_counter()]
@@ -198,10 +170,12 @@ class Run:
         clock.append(time.perf_counter())
         self._log.groups(step, groups)
         self._pending.drop(step)
-        self._check_graded(groups)
+        refuse_too_many_lost(step, groups, self._config)
         judged = await self.watch.after_rollouts(step, groups) if self.watch else {}
         metrics = {**group_metrics(groups), **judged}
-        metrics["rollout/staleness"] = self._staleness(groups)
+        metrics["rollout/staleness"] = staleness(groups, self._system.policy.version)
+        if self._system.replicas is not None:
+            metrics.update(self._system.replicas.metrics())
         self._view.stage(f"step {step}: update")
         temperature = self._config.sampling.temperature
         metrics.update(
@@ -213,7 +187,7 @@ class Run:
             remember = self._system.memory.remember
             metrics.update(await asyncio.to_thread(remember, step, groups))
         clock.append(time.perf_counter())
-        metrics.update(_times(clock, started))
+        metrics.update(stage_times(clock, started.batch.run_s))
         metrics.update(self._ledger.total.since(paid_before).metrics())
         self.step, self._cursor = step, started.cursor
         self._log.step(step, metrics, self._warn(metrics))
@@ -227,37 +201,6 @@ class Run:
             self._view.warning(message)
         self._warned.append(found)
         return found
-
-    def _staleness(self, groups: Sequence[Group]) -> float:
-        """Mean number of updates between writing a program and learning from it."""
-        now = self._system.policy.version
-        behind = [now - r.completion.policy_version for g in groups for r in g.rollouts]
-        return sum(behind) / len(behind)
-
-    def _check_graded(self, groups: Sequence[Group]) -> None:
-        """A step that lost too much teaches nothing; what broke must be mended first."""
-        rollouts = [r for g in groups for r in g.rollouts]
-        failed = [r.failure.message for r in rollouts if r.failure]
-        undecided = [
-            r.verdict.explanation
-            for r in rollouts
-            if r.failure is None and r.verdict is not None and r.verdict.correct is None
-        ]
-        for lost, key, allowed, what in (
-            (failed, "training.max_failed_share", self._config.training.max_failed_share, "failed"),
-            (
-                undecided,
-                "judge.max_ungraded_share",
-                self._config.judge.max_ungraded_share,
-                "could not be graded",
-            ),
-        ):
-            if len(lost) > allowed * len(rollouts):
-                raise TrainingError(
-                    f"step {self.step + 1}: {len(lost)} of {len(rollouts)} rollouts {what}, more "
-                    f"than {key} = {allowed}; the first: {lost[0]}. Mend that and go on with "
-                    "--resume"
-                )
 
     # ---------------------------------------------------------------------------------------- end
     async def steps(self) -> tuple[Path, dict[str, float]]:
@@ -314,16 +257,3 @@ class Run:
     async def aclose(self) -> None:
         """End what was started and not learned from; its finished rollouts are kept."""
         await self._pipeline.aclose()
-
-
-def _times(clock: Sequence[float], started: StartedStep) -> dict[str, float]:
-    """Seconds of a step: sampling, waiting for rollouts with nothing else to do, update."""
-    begun, sampled, waited, updated = clock
-    whole = updated - begun
-    return {
-        "time/sample_s": sampled - begun,
-        "time/wait_s": waited - sampled,
-        "time/execute_and_grade_s": started.batch.run_s,
-        "time/step_s": whole,
-        "time/idle_share": (waited - sampled) / whole if whole else 0.0,
-    }

@@ -18,6 +18,9 @@ MAY_CHANGE = frozenset(
         "policy.device",
         "policy.gradient_checkpointing",
         "sampling.rows_at_once",
+        "sampling.replicas",
+        "sampling.adapters",
+        "sampling.timeout_s",
         "executor.concurrency",
         "executor.context_tokens",
         "executor.slots",
@@ -74,5 +77,6 @@ def learner_of(config: Config, policy: Policy, steps: int) -> Learner:
             epochs=training.epochs_per_step,
             row_tokens=training.row_tokens,
             max_logprob_gap=training.max_logprob_gap,
+            own_sampler=config.sampling.backend == "hf",
         ),
     )

@@ -1,10 +1,12 @@
-"""What a step's rollouts say, as numbers for the log."""
+"""What a step's rollouts say, as numbers for the log; and whether too many of them are lost."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
 
+from llm_as_judge.config import Config
+from llm_as_judge.errors import TrainingError
 from llm_as_judge.monitoring.hacking import hacking_metrics
 from llm_as_judge.types import Group, Rollout
 
@@ -74,6 +76,59 @@ def prompt_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "prompt/cut": _mean([float(f.cut_characters > 0) for f in facts]),
         "prompt/cut_characters": _mean([f.cut_characters for f in facts]),
     }
+
+
+def staleness(groups: Sequence[Group], version: int) -> float:
+    """Mean number of updates between the writing of a program and ``version``."""
+    return _mean([version - r.completion.policy_version for g in groups for r in g.rollouts])
+
+
+def stage_times(clock: Sequence[float], run_s: float) -> dict[str, float]:
+    """Seconds of a step: sampling, waiting for rollouts with nothing else to do, update.
+
+    Args:
+        clock: when the step began, when its programs were written (or being written elsewhere),
+            when its rollouts had ended, when the update was done.
+        run_s: from its first program written until its last rollout ended, beside all of these.
+    """
+    begun, sampled, waited, updated = clock
+    whole = updated - begun
+    return {
+        "time/sample_s": sampled - begun,
+        "time/wait_s": waited - sampled,
+        "time/execute_and_grade_s": run_s,
+        "time/step_s": whole,
+        "time/idle_share": (waited - sampled) / whole if whole else 0.0,
+    }
+
+
+def refuse_too_many_lost(step: int, groups: Sequence[Group], config: Config) -> None:
+    """A step that lost too much teaches nothing; what broke must be mended first.
+
+    Raises:
+        TrainingError: more rollouts failed, or could not be graded, than the configuration allows.
+    """
+    rollouts = [r for g in groups for r in g.rollouts]
+    failed = [r.failure.message for r in rollouts if r.failure]
+    undecided = [
+        r.verdict.explanation
+        for r in rollouts
+        if r.failure is None and r.verdict is not None and r.verdict.correct is None
+    ]
+    for lost, key, allowed, what in (
+        (failed, "training.max_failed_share", config.training.max_failed_share, "failed"),
+        (
+            undecided,
+            "judge.max_ungraded_share",
+            config.judge.max_ungraded_share,
+            "could not be graded",
+        ),
+    ):
+        if len(lost) > allowed * len(rollouts):
+            raise TrainingError(
+                f"step {step}: {len(lost)} of {len(rollouts)} rollouts {what}, more than {key} = "
+                f"{allowed}; the first: {lost[0]}. Mend that and go on with --resume"
+            )
 
 
 def _common_beginning(left: Sequence[int], right: Sequence[int]) -> int:

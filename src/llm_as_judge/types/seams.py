@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from llm_as_judge.types.values import Completion, Json
 
@@ -20,12 +20,16 @@ __all__ = [
     "Limits",
     "Message",
     "PolicySampler",
+    "PolicyTurn",
+    "PublishedPolicy",
     "Sandbox",
     "SandboxResult",
     "ServeOperator",
     "TestReport",
     "Usage",
 ]
+
+T = TypeVar("T")
 
 
 # -------------------------------------------------------------------------------- seam: chat model
@@ -213,6 +217,34 @@ class PolicySampler(Protocol):
                 may leave it uncalled.
         """
         ...
+
+
+class PublishedPolicy(Protocol):
+    """The weights of one moment on other machines: they write while the policy's own are updated."""
+
+    async def sample(
+        self,
+        prompts_P: list[list[Message]],
+        samples_per_prompt: int,
+        *,
+        temperature: float,
+        max_new_tokens: int,
+        seed: int,
+        on_completion: OnCompletion | None = None,
+    ) -> list[list[Completion]]:
+        """As ``PolicySampler.sample``; ``on_completion`` is called in the event loop.
+
+        Raises:
+            EndpointError: a completion could not be written within the retries.
+        """
+        ...
+
+
+class PolicyTurn(Protocol):
+    """Runs work on the policy outside the event loop: ``asyncio.to_thread`` or a thread that can be
+    stopped."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
 # ------------------------------------------------------------------------------ seam: embedder

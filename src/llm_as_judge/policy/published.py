@@ -1,0 +1,75 @@
+"""One version of the policy's weights at the replicas, and sampling from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llm_as_judge.policy.turns import completion_of, prompt_ids
+from llm_as_judge.policy.vllm_wire import Draw, Drawn, draw_seed
+from llm_as_judge.types import Completion, Message, OnCompletion
+
+if TYPE_CHECKING:
+    from llm_as_judge.policy.vllm import VllmReplicas
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """One version of the weights as the replicas know it."""
+
+    name: str
+    path: Path
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedAdapter:
+    """A ``PublishedPolicy``: one version of the weights at the replicas."""
+
+    replicas: VllmReplicas
+    adapter: Adapter
+    tokenizer: Any
+    stop_ids: tuple[int, ...]
+    vocabulary: int
+
+    async def sample(
+        self,
+        prompts_P: list[list[Message]],
+        samples_per_prompt: int,
+        *,
+        temperature: float,
+        max_new_tokens: int,
+        seed: int,
+        on_completion: OnCompletion | None = None,
+    ) -> list[list[Completion]]:
+        """(P, K) completions; see ``types.PublishedPolicy``."""
+        ids_P = [tuple(prompt_ids(self.tokenizer, messages)) for messages in prompts_P]
+        written: dict[tuple[int, int], Completion] = {}
+
+        def ended(draw: Draw, drawn: Drawn) -> None:
+            completion = written[draw.place] = completion_of(
+                self.tokenizer,
+                draw.prompt_ids,
+                drawn.token_ids,
+                drawn.logprobs,
+                drawn.stop,
+                self.adapter.version,
+            )
+            if on_completion:
+                on_completion(*draw.place, completion)
+
+        def draw(p: int, k: int) -> Draw:
+            return Draw(
+                place=(p, k),
+                prompt_ids=ids_P[p],
+                temperature=temperature,
+                max_new_tokens=max_new_tokens,
+                seed=draw_seed(seed, p, k),
+                stop_ids=self.stop_ids,
+                vocabulary=self.vocabulary,
+            )
+
+        draws = [[draw(p, k) for k in range(samples_per_prompt)] for p in range(len(ids_P))]
+        await self.replicas.draw(self.adapter, draws, ended)
+        return [[written[p, k] for k in range(samples_per_prompt)] for p in range(len(ids_P))]

@@ -1,0 +1,57 @@
+"""The policy's turn: messages to token ids, sampled ids to a completion, for every sampler alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llm_as_judge.types import Completion, Message, StopReason
+
+REPLY_PREFIX = "```python\n"
+"""The assistant turn starts with this text: the policy writes a program from its first token."""
+FENCE = "```"
+"""Ends it."""
+
+
+def prompt_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
+    """Token ids of the chat template with the start of the assistant's turn.
+
+    Markers of the template that stand in a message (a data row may hold ``<|im_end|>``) are text,
+    and begin or end no turn.
+    """
+    added = tokenizer.added_tokens_decoder.values()
+    markers = tuple(token.content for token in added if token.special)
+    text = tokenizer.apply_chat_template(
+        [{"role": m.role, "content": _unmarked(m.content, markers)} for m in messages],
+        tokenize=False,
+        add_generation_prompt=True,
+    )
+    ids: list[int] = tokenizer(text + REPLY_PREFIX, add_special_tokens=False)["input_ids"]
+    return ids
+
+
+def completion_of(
+    tokenizer: Any,
+    prompt: Sequence[int],
+    ids: Sequence[int],
+    logprobs: Sequence[float],
+    stop: StopReason,
+    version: int,
+) -> Completion:
+    """What was sampled; its text is decoded here, whoever sampled it."""
+    return Completion(
+        prompt_ids=tuple(prompt),
+        token_ids=tuple(ids),
+        logprobs=tuple(logprobs),
+        text=REPLY_PREFIX + tokenizer.decode(list(ids), skip_special_tokens=True),
+        stop=stop,
+        policy_version=version,
+    )
+
+
+def _unmarked(text: str, markers: Sequence[str]) -> str:
+    """``text`` with a zero-width space inside every marker, so that none is read as one."""
+    for marker in markers:
+        if marker in text:
+            text = text.replace(marker, f"{marker[0]}\u200b{marker[1:]}")
+    return text

@@ -1,11 +1,11 @@
 """Layer 2 on and off: what the lines added to operator prompts do to answers and tokens.
 
-    python benchmarks/enhancement.py [--problems 6] [--executor qwen25-coder-0.5b]
+    python benchmarks/enhancement.py [--problems 6] [--executor qwen25-coder-0.5b] [--cache FOLDER]
 
 The same short programs on the same real problems with the same executor at temperature 0, once with
 ``executor.enhance`` and once without: paired, graded by the rules alone. Shown are right answers,
 operator errors (a reply that could not be used), tokens, and how many pairs changed either way with
-the exact two-sided sign test. With a few dozen pairs only large effects show: the greatest
+McNemar's exact test. With a few dozen pairs only large effects show: the greatest
 difference that this run would miss half of the time stands below the table.
 """
 
@@ -18,11 +18,13 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from real_problems import real_problems
 
 from llm_as_judge.build import Workbench, open_workbench
 from llm_as_judge.config import load_config
+from llm_as_judge.evaluation.statistics import mcnemar
 from llm_as_judge.types import Domain, Execution, Problem
 from llm_as_judge.workflow.program import parse_program
 
@@ -65,13 +67,6 @@ async def one(bench: Workbench, source: str, problem: Problem) -> Run:
     return Run(verdict.correct is True, execution)
 
 
-def sign_test(better: int, worse: int) -> float:
-    """Two-sided exact probability of a split at least so uneven."""
-    n = better + worse
-    tail = sum(math.comb(n, k) for k in range(max(better, worse), n + 1)) / 2**n
-    return min(1.0, 2 * tail)
-
-
 def line(name: str, with_: Sequence[Run], without: Sequence[Run]) -> str:
     better = sum(a.correct and not b.correct for a, b in zip(with_, without, strict=True))
     worse = sum(b.correct and not a.correct for a, b in zip(with_, without, strict=True))
@@ -88,14 +83,15 @@ def line(name: str, with_: Sequence[Run], without: Sequence[Run]) -> str:
 
     return (
         f"| {name} | {len(with_)} | {figures(without)} | {figures(with_)} | {changed} | "
-        f"+{better} -{worse} | {sign_test(better, worse):.2f} |"
+        f"+{better} -{worse} | {mcnemar(better, worse):.2f} |"
     )
 
 
 async def measure(options: argparse.Namespace) -> None:
-    config = load_config(
-        "embedded", flags={"executor.model": options.executor, "executor.slots": 1}
-    )
+    flags = {"executor.model": options.executor, "executor.slots": 1}
+    if options.cache:
+        flags |= {"calls.mode": "cache", "calls.folder": options.cache}
+    config = load_config("embedded", flags=flags)
     problems: dict[Domain, list[Problem]] = {"math": [], "qa": [], "code": []}
     for rows in real_problems(options.problems * 6).values():
         problems[rows[0].domain] += rows
@@ -137,6 +133,7 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=6, help="for each program and domain")
     parser.add_argument("--executor", default="qwen25-coder-0.5b")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cache", type=Path, help="folder of replies: what is known is not asked")
     options = parser.parse_args()
     started = time.perf_counter()
     asyncio.run(measure(options))

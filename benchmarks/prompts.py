@@ -1,66 +1,137 @@
 """How often the untrained policy writes a strictly valid program, by prompt.
 
-    python benchmarks/prompts.py [--variants body/short/shots ...] [--samples 4] [--problems 4]
+    python benchmarks/prompts.py [--variants body/short/shots ...] [--samples 6] [--problems 4]
+    python benchmarks/prompts.py --run qwen25-coder-1.5b --variants body/calls/shots class/calls/shots
 
-For every variant: real problems of each domain, several programs each, drawn as in training.
-Strictly valid: the text runs as written, no finding and no repair. Interval: Wilson, 95 %, over
-programs; programs of one problem are not independent, so read it as a lower bound of the doubt.
-Different: distinct normalised programs among the valid ones of a problem, mean share. Tokens: of
-the prompt and of a program. Nothing is executed.
+For every variant: real problems of each domain, several programs each, drawn as in training
+(temperature, no top-p), by the embedded llama.cpp server: the same weights as the policy's, several
+times faster than transformers on a CPU. ``--model`` is any GGUF entry of models.yaml.
 
-A variant is form/docs/shots: class|body / full|short|calls / shots|none. ``--folder`` takes
-templates from somewhere else, ``--temperature`` and ``--model`` replace those of the profile.
+Strictly valid: the text runs as written, no finding and no repair. Two 95 % intervals: Wilson over
+programs, and a bootstrap over problems (programs of one problem resemble each other, so it is the
+honest one; it needs a dozen problems). Different: distinct normalised programs among the valid ones
+of a problem, mean share. Tokens: of the prompt and of a program.
+
+A variant is form/docs/shots: class|body / full|short|calls / shots|none, and /grammar for decoding
+that a grammar of valid programs constrains. ``--folder`` takes templates from somewhere else.
+``--run EXECUTOR`` also runs and grades the valid programs (rules only); an invalid one is wrong.
+``--keep FILE`` appends every program to a JSONL file, and takes what is in it already from there.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import hashlib
+import json
 import random
 import statistics
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 from real_problems import real_problems
 
-from llm_as_judge.build import DOMAINS, model_weights
+from llm_as_judge.build import DOMAINS, Workbench, model_weights, open_workbench
 from llm_as_judge.config import config_dir, load_config
+from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.intervals import wilson
+from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.operators import operator_docs
-from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.policy.prompt import PolicyPrompt
-from llm_as_judge.policy.sample import HFSampler
-from llm_as_judge.types import Domain, Problem, Program
+from llm_as_judge.policy.turns import FENCE, REPLY_PREFIX
+from llm_as_judge.types import Domain, Message, Problem, Program
+from llm_as_judge.workflow.grammar import program_grammar
 from llm_as_judge.workflow.program import parse_program
 
-VARIANTS = (
-    "body/short/shots",
-    "body/calls/shots",
-    "body/short/none",
-    "body/full/shots",
-    "class/short/shots",
-)
-NEW_TOKENS = {"body": 64, "class": 224}
+VARIANTS = ("body/calls/shots", "body/short/shots", "class/calls/shots")
+NEW_TOKENS = {"body": 96, "class": 256}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The programs of one prompt."""
+
+    texts: list[str]
+    prompt_tokens: int
+    seconds: float
+
+
+class Writer:
+    """Programs by the embedded server; what ``keep`` holds is not asked for again."""
+
+    def __init__(self, server: EmbeddedServer, keep: Path | None, options: Any) -> None:
+        root = server.base_url.removesuffix("/v1")
+        key = {"Authorization": f"Bearer {server.api_key}"}
+        self._http = httpx.Client(base_url=root, headers=key, timeout=900, trust_env=False)
+        self._options = options
+        self._keep = keep
+        self._known: dict[str, Written] = {}
+        if keep is not None and keep.is_file():
+            rows = map(json.loads, keep.read_text(encoding="utf-8").splitlines())
+            self._known = {row.pop("key"): Written(**row) for row in rows}
+
+    def write(self, messages: Sequence[Message], max_tokens: int, grammar: str) -> Written:
+        options = self._options
+        turns = [{"role": m.role, "content": m.content} for m in messages]
+        prompt = self._post("/apply-template", {"messages": turns})["prompt"] + REPLY_PREFIX
+        body = {
+            "prompt": prompt,
+            "n": options.samples,
+            "max_tokens": max_tokens,
+            "temperature": options.temperature,
+            "samplers": ["temperature"],  # neither top-k, top-p nor penalties, as in training
+            "seed": options.seed,
+            "stop": [FENCE],
+            **({"grammar": grammar} if grammar else {}),
+        }
+        asked = json.dumps([options.model, body], sort_keys=True)
+        key = hashlib.sha256(asked.encode()).hexdigest()
+        if key not in self._known:
+            started = time.perf_counter()
+            reply = self._post("/v1/completions", body)
+            self._known[key] = Written(
+                [REPLY_PREFIX + choice["text"] for choice in reply["choices"]],
+                reply["usage"]["prompt_tokens"],
+                time.perf_counter() - started,
+            )
+            if self._keep is not None:
+                with self._keep.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"key": key, **asdict(self._known[key])}) + "\n")
+        return self._known[key]
+
+    def tokens(self, text: str) -> int:
+        """Of one program with the fence that closes it."""
+        return len(self._post("/tokenize", {"content": text + FENCE})["tokens"])
+
+    def _post(self, path: str, body: dict[str, Any]) -> Any:
+        return self._http.post(path, json=body).raise_for_status().json()
 
 
 @dataclass(slots=True)
 class Found:
-    """Programs of one variant."""
+    """Programs of one variant, by problem."""
 
-    programs_P: list[list[Program]] = field(default_factory=list)
+    programs_P: list[tuple[Problem, list[Program]]] = field(default_factory=list)
+    written_P: list[Written] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
-    prompt_tokens: list[int] = field(default_factory=list)
-    seconds: float = 0.0
-    of_domain: dict[str, list[bool]] = field(default_factory=dict)
+    """Of each program."""
+    right_P: list[float] = field(default_factory=list)
+    """Share of right answers of each problem's programs, where they were run."""
+
+    @property
+    def programs(self) -> list[Program]:
+        return [program for _, programs in self.programs_P for program in programs]
 
 
 def measure(
-    variant: str, problems: dict[Domain, list[Problem]], sampler: HFSampler, options: Any
+    variant: str, problems: dict[Domain, list[Problem]], writer: Writer, options: Any
 ) -> Found:
-    form, style, shots = variant.split("/")
+    form, style, shots, *constrained = variant.split("/")
     prompt = PolicyPrompt(
         options.folder,
         form,  # type: ignore[arg-type]
@@ -70,88 +141,148 @@ def measure(
     )
     found = Found()
     for domain, rows in problems.items():
-        messages = [prompt.messages(problem) for problem in rows]
-        found.prompt_tokens += [len(sampler.prompt_ids(m)) for m in messages]
-        started = time.perf_counter()
-        completions_P_K = sampler.sample(
-            messages,
-            options.samples,
-            temperature=options.temperature,
-            max_new_tokens=NEW_TOKENS[form],
-            seed=options.seed,
-        )
-        found.seconds += time.perf_counter() - started
-        for completions in completions_P_K:
-            programs = [parse_program(c.text, domain, form) for c in completions]  # type: ignore[arg-type]
-            found.programs_P.append(programs)
-            found.tokens += [len(c.token_ids) for c in completions]
-            found.of_domain.setdefault(domain, []).extend(p.strictly_valid for p in programs)
+        grammar = program_grammar(domain) if constrained else ""
+        for problem in rows:
+            written = writer.write(prompt.messages(problem), NEW_TOKENS[form], grammar)
+            programs = [parse_program(text, domain, form) for text in written.texts]  # type: ignore[arg-type]
+            found.programs_P.append((problem, programs))
+            found.written_P.append(written)
+            found.tokens += [writer.tokens(text[len(REPLY_PREFIX) :]) for text in written.texts]
             if options.show:
-                for completion, program in zip(completions, programs, strict=True):
-                    print(f"--- {domain} {program.strictly_valid}\n{completion.text}")
+                for program in programs:
+                    said = "valid" if program.strictly_valid else program.diagnostics[0].message
+                    print(f"--- {variant} {domain}: {said}\n{program.source}")
     return found
 
 
+async def run_all(found: Found, bench: Workbench) -> None:
+    """Equal programs of a problem run once, as in training."""
+    for problem, programs in found.programs_P:
+        right: dict[str, bool] = {}
+        for program in programs:
+            if not program.strictly_valid or program.hash in right:
+                continue
+            execution = await bench.run(program, problem, bench.executor)
+            right[program.hash] = False
+            if execution.status == "ok":
+                verdict = await bench.judge.grade(problem, execution.answer)
+                right[program.hash] = verdict.correct is True
+        found.right_P.append(statistics.mean(right.get(p.hash, False) for p in programs))
+
+
+# ---------------------------------------------------------------------------------------- figures
+def share(successes: int, of: int) -> str:
+    low, high = wilson(successes, of)
+    return f"{successes}/{of} | {100 * successes / of:.0f} % ({100 * low:.0f}-{100 * high:.0f})"
+
+
+def by_problem(shares_P: Sequence[float]) -> str:
+    low, high = bootstrap(shares_P)
+    return f"{100 * low:.0f}-{100 * high:.0f}"
+
+
 def line(variant: str, found: Found) -> str:
-    programs = [program for group in found.programs_P for program in group]
-    valid = sum(program.strictly_valid for program in programs)
-    low, high = wilson(valid, len(programs))
-    by_domain = " ".join(
-        f"{domain} {100 * statistics.mean(flags):3.0f}%"
-        for domain, flags in found.of_domain.items()
-    )
-    return (
-        f"| {variant} | {valid}/{len(programs)} | {100 * valid / len(programs):.0f} % "
-        f"({100 * low:.0f}-{100 * high:.0f}) | {by_domain} | {_different(found.programs_P):.2f} | "
-        f"{statistics.mean(found.prompt_tokens):.0f} | {statistics.mean(found.tokens):.0f} | "
-        f"{found.seconds:.0f} |"
-    )
+    valid_P = [statistics.mean(p.strictly_valid for p in ps) for _, ps in found.programs_P]
+    of_domain: dict[str, list[bool]] = defaultdict(list)
+    for problem, programs in found.programs_P:
+        of_domain[problem.domain] += [p.strictly_valid for p in programs]
+    domains = ", ".join(f"{d} {100 * statistics.mean(v):.0f}" for d, v in of_domain.items())
+    cells = [
+        variant,
+        share(sum(p.strictly_valid for p in found.programs), len(found.programs)),
+        by_problem(valid_P),
+        domains,
+        f"{_different(found):.2f}",
+        f"{statistics.mean(w.prompt_tokens for w in found.written_P):.0f}",
+        f"{statistics.mean(found.tokens):.0f}",
+        f"{sum(w.seconds for w in found.written_P):.0f}",
+    ]
+    if found.right_P:
+        cells.append(f"{100 * statistics.mean(found.right_P):.0f} % ({by_problem(found.right_P)})")
+    return f"| {' | '.join(cells)} |"
 
 
-def _different(programs_P: Sequence[Sequence[Program]]) -> float:
+def _different(found: Found) -> float:
     shares = []
-    for programs in programs_P:
+    for _, programs in found.programs_P:
         hashes = [program.hash for program in programs if program.strictly_valid]
         if hashes:
             shares.append(len(set(hashes)) / len(hashes))
     return statistics.mean(shares) if shares else 0.0
 
 
+def differences(found: dict[str, Found]) -> None:
+    """Of right answers against the first variant, paired by problem."""
+    (first, anchor), *others = found.items()
+    for variant, other in others:
+        gaps = [a - b for a, b in zip(other.right_P, anchor.right_P, strict=True)]
+        print(
+            f"right, {variant} - {first}: {100 * statistics.mean(gaps):+.0f} ({by_problem(gaps)})"
+        )
+
+
+def reasons(found: Found) -> str:
+    first = [p.diagnostics[0] for p in found.programs if p.diagnostics]
+    counts = Counter(f"{d.code} {d.message}" for d in first)
+    return "".join(f"\n  {n:3} {what}" for what, n in counts.most_common(12))
+
+
+# ------------------------------------------------------------------------------------------- main
+def chosen_problems(options: Any) -> dict[Domain, list[Problem]]:
+    problems: dict[Domain, list[Problem]] = {domain: [] for domain in DOMAINS}
+    for rows in real_problems(40).values():
+        problems[rows[0].domain] += rows
+    return {
+        domain: random.Random(options.seed).sample(rows, options.problems)
+        for domain, rows in problems.items()
+        if domain in options.domains
+    }
+
+
 def main() -> None:
     config = load_config("embedded")
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--variants", nargs="*", default=VARIANTS[:2])
-    parser.add_argument("--problems", type=int, default=3, help="of each domain")
-    parser.add_argument("--samples", type=int, default=4, help="programs of a problem")
+    parser.add_argument("--variants", nargs="*", default=VARIANTS)
+    parser.add_argument("--problems", type=int, default=4, help="of each domain")
+    parser.add_argument("--domains", nargs="*", default=DOMAINS, choices=DOMAINS)
+    parser.add_argument("--samples", type=int, default=6, help="programs of a problem")
     parser.add_argument("--temperature", type=float, default=config.sampling.temperature)
     parser.add_argument("--problem-chars", type=int, default=config.sampling.problem_chars)
     parser.add_argument("--model", default=config.policy.name)
     parser.add_argument("--folder", type=Path, default=config_dir() / "prompts" / "policy")
+    parser.add_argument("--keep", type=Path, help="JSONL file of programs written before")
+    parser.add_argument("--run", metavar="EXECUTOR", help="run and grade the programs too")
+    parser.add_argument("--cache", type=Path, help="folder of the executor's replies, for --run")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", action="store_true", help="print every program")
     options = parser.parse_args()
-    sets = real_problems(40)
-    problems: dict[Domain, list[Problem]] = {"math": [], "qa": [], "code": []}
-    for rows in sets.values():
-        problems[rows[0].domain] += rows
-    for domain, rows in problems.items():
-        problems[domain] = random.Random(options.seed).sample(rows, options.problems)
-    policy = load_policy(
-        model_weights(config, options.model, "--model"), adapter=AdapterSpec(1, 1), device="auto"
-    )
-    sampler = HFSampler(policy)
-    print(f"{options.model}, {str(policy.dtype)[6:]}, temperature {options.temperature}\n")
-    print("| variant | valid | share (95 %) | by domain | different | prompt | program | s |")
-    print("|---|---:|---|---|---:|---:|---:|---:|")
-    reasons: dict[str, Counter[str]] = {}
-    for variant in options.variants:
-        found = measure(variant, problems, sampler, options)
-        print(line(variant, found), flush=True)
-        findings = [p.diagnostics[0].code for g in found.programs_P for p in g if p.diagnostics]
-        reasons[variant] = Counter(findings)
-    print()
-    for variant, codes in reasons.items():
-        print(f"{variant}: " + ", ".join(f"{code} {n}" for code, n in codes.most_common(6)))
+    problems = chosen_problems(options)
+    print(f"{options.model}, temperature {options.temperature}, seed {options.seed}\n")
+    weights = model_weights(config, options.model, "--model")
+    found: dict[str, Found] = {}
+    settings = ServerSettings(slots=options.samples, context_tokens=3072)
+    with EmbeddedServer(weights, options.model, settings) as server:
+        writer = Writer(server, options.keep, options)
+        for variant in options.variants:
+            found[variant] = measure(variant, problems, writer, options)
+            print(line(variant, found[variant]), flush=True)
+    for variant, one in found.items():
+        print(f"\n{variant}: first findings of invalid programs{reasons(one)}")
+    if options.run:
+        asyncio.run(graded(found, options))
+
+
+async def graded(found: dict[str, Found], options: Any) -> None:
+    flags = {"executor.model": options.run, "executor.slots": 1}
+    if options.cache:
+        flags |= {"calls.mode": "cache", "calls.folder": options.cache}
+    config = load_config("embedded", flags=flags)
+    print(f"\nexecutor {options.run}")
+    async with open_workbench(config) as bench:
+        for variant, one in found.items():
+            await run_all(one, bench)
+            print(line(variant, one), flush=True)
+    differences(found)
 
 
 if __name__ == "__main__":

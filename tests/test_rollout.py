@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +76,9 @@ class CountingRun:
     def __init__(self, errors: Mapping[str, Exception] | None = None) -> None:
         self.errors = errors or {}
         self.ran: list[tuple[str, str]] = []
-        self.executors: list[ChatModel] = []
 
     async def __call__(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
         self.ran.append((problem.id, program.source))
-        self.executors.append(executor)
         if program.source in self.errors:
             raise self.errors[program.source]
         if not program.runnable:
@@ -111,7 +109,7 @@ def prompt(tmp_path: Path) -> PolicyPrompt:
 def runner(
     prompt: PolicyPrompt,
     sampler: WrittenSampler,
-    run: CountingRun,
+    run: Callable[[Program, Problem, ChatModel], Awaitable[Execution]],
     judge: GoldJudge | None = None,
     executor: ChatModel | None = None,
     **options: Any,
@@ -223,15 +221,41 @@ async def test_programs_that_cannot_run_are_never_taken_for_equal(prompt: Policy
     assert len(run.ran) == 2
 
 
-@pytest.mark.parametrize(("draws", "executors"), [("shared", 2), ("independent", 1)])
-async def test_shared_draws_are_of_one_group(
-    prompt: PolicyPrompt, draws: str, executors: int
+@pytest.mark.parametrize(("draws", "calls"), [("shared", 2), ("independent", 4)])
+async def test_shared_draws_are_of_one_group_and_independent_ones_of_one_rollout(
+    prompt: PolicyPrompt, draws: str, calls: int
 ) -> None:
-    run = CountingRun()
-    await runner(prompt, WrittenSampler("4", "5"), run, group_draws=draws).groups(
-        [SUM, CAPITAL], 2, SAMPLING, seed=0
-    )
-    assert len({id(executor) for executor in run.executors}) == executors
+    executor = ScriptedChat()
+
+    async def run(program: Program, problem: Problem, chat: ChatModel) -> Execution:
+        asked = ChatRequest((Message("user", f"the same for all of {problem.id}"),), 8, seed=7)
+        return Execution("ok", (await chat.chat(asked)).text)
+
+    await runner(
+        prompt, WrittenSampler("4", "5"), run, executor=executor, group_draws=draws
+    ).groups([SUM, CAPITAL], 2, SAMPLING, seed=0)
+    asked = [(request.messages[0].content, request.seed) for request in executor.requests]
+    assert len(set(asked)) == len(asked) == calls
+    assert [seed for _, seed in asked].count(7) == 2  # a first rollout asks as a shared one does
+
+
+async def test_each_prompt_is_sampled_under_the_grammar_of_its_problem(
+    prompt: PolicyPrompt,
+) -> None:
+    given: list[Any] = []
+
+    class Constrained(WrittenSampler):
+        def sample(
+            self, prompts_P: list[list[Message]], samples_per_prompt: int, **options: Any
+        ) -> list[list[Completion]]:
+            given.append(options.get("grammars_P"))
+            return super().sample(prompts_P, samples_per_prompt, **options)
+
+    for grammar in (None, lambda problem: f"grammar of {problem.id}"):
+        await runner(prompt, Constrained("4"), CountingRun(), grammar=grammar).groups(
+            [SUM, CAPITAL], 1, SAMPLING, seed=0
+        )
+    assert given == [None, [f"grammar of {SUM.id}", f"grammar of {CAPITAL.id}"]]
 
 
 async def test_every_rollout_is_reported_as_it_ends(prompt: PolicyPrompt) -> None:
@@ -264,7 +288,7 @@ async def test_calls_are_billed_to_problem_rollout_and_role_whoever_shares_them(
     asking = runner(
         prompt,
         WrittenSampler("4", "5", "4"),
-        run,  # type: ignore[arg-type]
+        run,
         AskingJudge(),  # type: ignore[arg-type]
         executor=executor,
         ledger=ledger,
@@ -293,7 +317,7 @@ async def test_a_spent_budget_ends_all_others_before_the_run_ends(prompt: Policy
             ended.append(f"{problem.id} {program.source}")
         raise AssertionError("not reached")
 
-    costly = runner(prompt, WrittenSampler("dear", "slow"), run)  # type: ignore[arg-type]
+    costly = runner(prompt, WrittenSampler("dear", "slow"), run)
     with pytest.raises(BudgetError):
         await costly.groups([SUM, CAPITAL], 2, SAMPLING, seed=0)
     assert f"{SUM.id} slow" in ended

@@ -51,6 +51,7 @@ from llm_as_judge.types import (
     Sandbox,
     to_json,
 )
+from llm_as_judge.workflow.grammar import program_grammar
 from llm_as_judge.workflow.program import parse_program
 from llm_as_judge.workflow.run import run_program
 
@@ -86,6 +87,10 @@ class Workbench:
             self.config.sampling.form,
             max_calls=self.config.workflow.max_worst_case_calls,
         )
+
+    def grammar(self, problem: Problem) -> str:
+        """Of the programs that constrained decoding writes for a problem."""
+        return program_grammar(problem.domain, self.config.workflow.max_worst_case_calls)
 
     async def run(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
         """Run a checked program on its problem."""
@@ -375,6 +380,7 @@ def rollout_runner(
         rollout_timeout_s=config.workflow.rollout_timeout_s,
         on_policy=on_policy,
         publish=publish,
+        grammar=bench.grammar if config.sampling.constrained else None,
     )
 
 

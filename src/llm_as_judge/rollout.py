@@ -15,7 +15,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from llm_as_judge.batch import Batch, Keep, ParseProgram, RunningGroup, cancelled
 from llm_as_judge.errors import (
@@ -27,7 +27,7 @@ from llm_as_judge.errors import (
 )
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.llm.shared import SharedDraws
+from llm_as_judge.llm.shared import OwnDraws, SharedDraws
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.types import (
@@ -79,12 +79,14 @@ class RolloutRunner:
         rollout_timeout_s: float | None = None,
         on_policy: PolicyTurn = asyncio.to_thread,
         publish: Publish | None = None,
+        grammar: Callable[[Problem], str] | None = None,
     ) -> None:
         """
         Args:
             publish: instead of ``sampler``: programs are written elsewhere, beside the update.
             ledger: counts the calls that shared draws save.
             mark_shared: False while recording or replaying, see :class:`SharedDraws`.
+            grammar: of the programs that may be written for a problem; None = any text.
             rollout_timeout_s: a rollout that has no verdict so long after its program was written
                 is a failure of ours.
         """
@@ -101,6 +103,7 @@ class RolloutRunner:
         self._deadline_s = rollout_timeout_s
         self._on_policy = on_policy
         self._publish = publish
+        self._grammar = grammar
 
     async def groups(
         self,
@@ -179,11 +182,21 @@ class RolloutRunner:
             batch.begin_all(published.sample(messages_P, k, **options, on_completion=batch.begin))
             return
         completions_P_K = await self._on_policy(
-            partial(self._sampler.sample, messages_P, k, **options, on_completion=written)
+            partial(
+                self._sampler.sample,
+                messages_P,
+                k,
+                **options,
+                **self._constrained(problems_P),
+                on_completion=written,
+            )
         )
         for p, completions_K in enumerate(completions_P_K):
             for index, completion in enumerate(completions_K):
                 batch.begin(p, index, completion)
+
+    def _constrained(self, problems_P: Sequence[Problem]) -> dict[str, Any]:
+        return {"grammars_P": [*map(self._grammar, problems_P)]} if self._grammar else {}
 
     def _running(
         self,
@@ -192,11 +205,11 @@ class RolloutRunner:
         keep: Keep | None,
         on_rollout: Callable[[Rollout], None] | None,
     ) -> RunningGroup:
-        executor = self._executor
-        if self._group_draws == "shared":
-            executor = SharedDraws(executor, self._ledger, mark_cached=self._mark_shared)
+        shared = SharedDraws(self._executor, self._ledger, mark_cached=self._mark_shared)
 
         async def finish(rollout: Rollout) -> Rollout:
+            own = OwnDraws(self._executor, rollout.index)
+            executor = shared if self._group_draws == "shared" else own
             return await self._execute_and_grade(rollout, problem, executor)
 
         return RunningGroup(

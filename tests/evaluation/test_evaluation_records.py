@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,7 +20,8 @@ from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
 from llm_as_judge.evaluation.layout import read_results, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import full_json, results_json, write_results
-from llm_as_judge.types import Domain, Problem, to_json
+from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.types import Domain, Problem, Usage, to_json
 
 ROWS = [problem(n) for n in range(6)]
 QA = [Problem(f"squad2/test/{n}", "squad2", "qa", f"Who {n}?", ("x",)) for n in range(2)]
@@ -101,6 +103,32 @@ async def test_a_finished_run_is_not_run_again_but_for_our_own_failures(place: P
     third = Listed()
     await evaluated(settings(place), third)
     assert third.ran == []
+
+
+async def test_the_bill_of_an_evaluation_counts_failed_requests_and_goes_on(place: Path) -> None:
+    class Billed(Listed):
+        @asynccontextmanager
+        async def open(self, config: Config) -> AsyncIterator[Attempt]:
+            ledger = Ledger()
+            async with super().open(config) as attempt:
+
+                async def paid(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
+                    ledger.record_attempt("executor", None, None, 1.0, failure="http_429")
+                    ledger.record_attempt("judge", Usage(10, 2), 0.5, 1.0, number=2)
+                    await attempt(wanted, keep)
+
+                yield paid
+
+    for entrant in (Billed(2), Billed()):
+        with contextlib.suppress(KeyboardInterrupt):
+            record = await evaluated(settings(place), entrant)
+    total = record.ledger().total
+    assert (total.attempts, total.tokens, total.cost_usd) == (4, 24, 1.0)
+    assert record.ledger().failures == {"http_429": 2}
+    assert set(record.ledger().by_attempt) == {"1", "2"}
+    (record.folder / "ledger.json").write_text("[]")
+    with pytest.raises(DataError, match=r"ledger\.json: not a bill of evaluate"):
+        record.ledger()
 
 
 async def test_a_line_cut_off_by_a_kill_is_run_again_and_breaks_nothing(place: Path) -> None:

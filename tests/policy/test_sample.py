@@ -10,7 +10,9 @@ import torch
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler, common_prefix
 from llm_as_judge.policy.turns import REPLY_PREFIX
-from llm_as_judge.types import Completion, Message
+from llm_as_judge.types import Completion, Domain, Message
+from llm_as_judge.workflow.grammar import program_grammar
+from llm_as_judge.workflow.program import parse_program
 
 PROMPTS = [
     [Message("system", "Write programs."), Message("user", "Problem: 1 + 1?")],
@@ -92,6 +94,42 @@ def test_frequencies_follow_the_probabilities(policy: Policy) -> None:
     share = sum(c.token_ids[0] == likeliest for c in group) / len(group)
     wanted = float(torch.softmax(logits, -1)[likeliest])
     assert share == pytest.approx(wanted, abs=5 * (wanted * (1 - wanted) / 2000) ** 0.5 + 1e-9)
+
+
+def test_under_a_grammar_all_probability_is_on_what_it_allows(policy: Policy) -> None:
+    grammars = ['root ::= ("ab" | "cd") "```"', 'root ::= "e" "```"', ""]
+    sampler = HFSampler(policy)
+    found = sampler.sample(
+        PROMPTS, 8, temperature=0.8, max_new_tokens=40, seed=0, grammars_P=grammars
+    )
+    texts = [[c.text.removeprefix(REPLY_PREFIX) for c in group] for group in found]
+    assert set(texts[0]) == {"ab```", "cd```"}
+    assert set(texts[1]) == {"e```"}
+    assert texts[2] == [c.text.removeprefix(REPLY_PREFIX) for c in sample(policy, k=8, seed=0)[2]]
+    for completion in found[0]:
+        with torch.no_grad():
+            logits = policy.model(input_ids=torch.tensor([completion.prompt_ids])).logits[0, -1]
+        allowed = torch.tensor(policy.tokenizer.convert_tokens_to_ids(["a", "c"]))
+        wanted = torch.log_softmax(logits[allowed] / 0.8, -1)
+        place = allowed.tolist().index(completion.token_ids[0])
+        assert completion.logprobs[0] == pytest.approx(float(wanted[place]), abs=1e-5)
+        assert all(abs(logprob) < 1e-6 for logprob in completion.logprobs[1:])
+
+
+@pytest.mark.parametrize("domain", ["math", "qa", "code"])
+def test_programs_drawn_under_the_shipped_grammar_are_valid(policy: Policy, domain: Domain) -> None:
+    (group,) = HFSampler(policy).sample(
+        PROMPTS[:1],
+        4,
+        temperature=1.0,
+        max_new_tokens=1500,
+        seed=0,
+        grammars_P=[program_grammar(domain)],
+    )
+    for completion in group:
+        assert completion.stop == "stop"
+        program = parse_program(completion.text, domain, "body")
+        assert program.strictly_valid, (completion.text, program.diagnostics)
 
 
 def test_common_prefix_leaves_each_prompt_a_token() -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from llm_as_judge.serving.app import ServerOptions
 from llm_as_judge.serving.server import Binding, safe_options, serve
 from llm_as_judge.serving.writers import FileWriter, PolicyWriter
 from llm_as_judge.types import Completion, Message, Problem, Usage
+from llm_as_judge.workflow.grammar import program_grammar
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PROBLEM = Problem("p/1", "custom", "qa", "2 + 2?")
@@ -31,12 +33,14 @@ class RecordingSampler:
 
     def __init__(self) -> None:
         self.batches: list[tuple[int, float, int]] = []
+        self.grammars: list[Any] = []
         self.go = threading.Event()
 
     def sample(
         self, prompts_P: list[list[Message]], samples_per_prompt: int, **options: Any
     ) -> list[list[Completion]]:
         self.batches.append((len(prompts_P), options["temperature"], options["seed"]))
+        self.grammars.append(options.get("grammars_P"))
         assert self.go.wait(30)
         text = f"```python\n{ONE_CALL}```"
         return [[Completion((1, 2, 3), (4, 5), (-1.0, -1.0), text, "stop")] for _ in prompts_P]
@@ -69,6 +73,18 @@ async def test_requests_that_wait_are_sampled_together(bench: Workbench) -> None
     assert all(w.program.strictly_valid and w.usage == Usage(3, 2) for w in written)
     assert written[0].prompt[-1].role == "user"
     await writer.aclose()
+
+
+async def test_a_constrained_policy_writes_under_the_grammar_of_the_domain(
+    bench: Workbench,
+) -> None:
+    sampler = RecordingSampler()
+    sampler.go.set()
+    sampling = bench.config.sampling.model_copy(update={"form": "body", "constrained": True})
+    config = bench.config.model_copy(update={"sampling": sampling})
+    for one in (bench, replace(bench, config=config)):
+        await policy_writer(one, sampler).write(PROBLEM)
+    assert sampler.grammars == [None, [program_grammar("qa", 32)]]
 
 
 async def test_a_failed_batch_fails_its_requests_and_not_the_next(bench: Workbench) -> None:

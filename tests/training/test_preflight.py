@@ -53,6 +53,26 @@ def test_a_missing_training_file_says_what_makes_it(tmp_path: Path) -> None:
         check_before_training(config(tmp_path, data=missing), run_dir=None, resume=False)
 
 
+def test_programs_under_a_grammar_are_no_samples_of_the_policy(tmp_path: Path) -> None:
+    constrained = {"form": "body", "constrained": True}
+    with pytest.raises(ConfigError, match=r"sampling\.constrained: an update weighs a token"):
+        check_before_training(config(tmp_path, sampling=constrained), run_dir=None, resume=False)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "message"),
+    [
+        ({"form": "class"}, "the grammar is of form body"),
+        ({"form": "body", "backend": "vllm", "replicas": ["http://a/v1"]}, "only the backend hf"),
+    ],
+)
+def test_a_grammar_is_for_form_body_and_our_own_sampler(
+    tmp_path: Path, sampling: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        config(tmp_path, sampling={**sampling, "constrained": True})
+
+
 @pytest.mark.parametrize("folder", ["checkpoints", "logs"])
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, folder: str) -> None:
     (tmp_path / folder).write_text("a file stands where the folder should be")

@@ -117,7 +117,17 @@ def evaluate(
     else:
         path = write_results(record, record.folder.parent.parent)
     _show(record, path, as_json)
+    status_console.print(_bill(record), highlight=False, soft_wrap=True)
     _complain_of_failures(record)
+
+
+def _bill(record: EvaluationRecord) -> str:
+    ledger = record.ledger()
+    total = ledger.total
+    kinds = ", ".join(f"{kind} {n}" for kind, n in ledger.failures.most_common())
+    failed = f", {total.failed_attempts} failed ({kinds})" if kinds else ""
+    cost = "price unknown" if total.cost_usd is None else f"${total.cost_usd:.4f}"
+    return f"requests {total.attempts}{failed}, {total.tokens} tokens, {cost}"
 
 
 def regrade(

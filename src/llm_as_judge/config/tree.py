@@ -81,6 +81,19 @@ class SamplingConfig(Section):
         "one statement each that can be copied, with the values to read.",
     )
     examples: bool = Field(True, description="Show the shipped examples in the prompt.")
+    constrained: bool = Field(
+        False,
+        description="Decode under a grammar of valid programs (form `body`; plain sequences of at "
+        "most four calls). For evaluate, solve and serve: an update cannot learn from it.",
+    )
+
+    @model_validator(mode="after")
+    def _has_grammar(self) -> SamplingConfig:
+        if self.constrained and self.form != "body":
+            raise ValueError("constrained: the grammar is of form body; set form to body")
+        if self.constrained and self.backend != "hf":
+            raise ValueError("constrained: only the backend hf keeps to a grammar")
+        return self
 
     @model_validator(mode="after")
     def _has_replicas(self) -> SamplingConfig:

@@ -169,6 +169,7 @@ class FixedProgram:
         max_new_tokens: int,
         seed: int,
         on_completion: OnCompletion | None = None,
+        grammars_P: Sequence[str] | None = None,
     ) -> list[list[Completion]]:
         # no ids: no model wrote it, so it costs the policy no tokens
         written = Completion((), (), (), self._text, "stop")

@@ -15,6 +15,7 @@ from llm_as_judge.evaluation.entrants import Entrant
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.selection import TestSet, test_sets
+from llm_as_judge.llm.billing import metered
 from llm_as_judge.types import Rollout
 
 
@@ -58,7 +59,8 @@ async def run_evaluation(
     entrant: Entrant,
     on_rollout: Callable[[Rollout], None] | None = None,
 ) -> None:
-    """Run what is missing; every rollout is on disk before the next is begun.
+    """Run what is missing; every rollout is on disk before the next is begun, and what it used of
+    executor and judge is added to the bill.
 
     Raises:
         UserError: a model, endpoint or folder is not as wanted.
@@ -72,5 +74,9 @@ async def run_evaluation(
         if on_rollout is not None:
             on_rollout(rollout)
 
-    async with entrant.open(record.config) as attempt:
-        await attempt(missing, keep)
+    with metered() as attempts:
+        try:
+            async with entrant.open(record.config) as attempt:
+                await attempt(missing, keep)
+        finally:
+            record.bill(attempts)

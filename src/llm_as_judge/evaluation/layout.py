@@ -4,6 +4,7 @@
         NAME_results.json      the documented form
         NAME/HASH/plan.json    what is evaluated: configuration, policy, rows, versions
         NAME/HASH/rollouts.jsonl   {"problem", "rollout"}, a line as each rollout ends
+        NAME/HASH/ledger.json  what its requests used, failed and repeated ones too
         NAME/HASH/full.json    every figure and one row a problem
 
 HASH stands for everything that decides the figures.
@@ -18,6 +19,7 @@ from typing import Any
 from llm_as_judge.errors import ConfigError, DataError
 
 PLAN, ROLLOUTS, FULL = "plan.json", "rollouts.jsonl", "full.json"
+LEDGER = "ledger.json"
 SHOWN = (
     "accuracy",
     "accuracy_low",

@@ -7,7 +7,7 @@ format; every choice is even. Each program passes the check as written.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from llm_as_judge.errors import ConfigError
@@ -106,6 +106,7 @@ class RandomPrograms:
         max_new_tokens: int,
         seed: int,
         on_completion: OnCompletion | None = None,
+        grammars_P: Sequence[str] | None = None,
     ) -> list[list[Completion]]:
         return [
             [self._program(seed, messages, index) for index in range(samples_per_prompt)]

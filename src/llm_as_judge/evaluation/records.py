@@ -18,9 +18,11 @@ from llm_as_judge.build import judge_fingerprint, versions
 from llm_as_judge.config import Config, config_dir, load_endpoints, load_models
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.entrants import Entrant
-from llm_as_judge.evaluation.layout import PLAN, ROLLOUTS, run_folder
+from llm_as_judge.evaluation.layout import LEDGER, PLAN, ROLLOUTS, run_folder
 from llm_as_judge.evaluation.selection import TestSet
 from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.llm.billing import Attempt
+from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.runlog import read_lines
 from llm_as_judge.types import Group, Problem, Rollout, from_json, to_json
@@ -166,6 +168,7 @@ class EvaluationRecord:
             folder.mkdir(parents=True, exist_ok=True)
         if fresh:
             _put_aside(folder / ROLLOUTS)
+            _put_aside(folder / LEDGER)
         if (folder / ROLLOUTS).is_file():
             _cut_last_line(folder / ROLLOUTS)
             record._read_rollouts()
@@ -218,6 +221,34 @@ class EvaluationRecord:
         with output_errors(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
         self._rollouts[rollout.problem_id, rollout.index] = rollout
+
+    def bill(self, attempts: Iterable[Attempt]) -> None:
+        """Add requests to the bill of this evaluation.
+
+        Raises:
+            DataError: the bill on disk is none.
+            OutputError: it cannot be written.
+        """
+        ledger = self.ledger()
+        for attempt in attempts:
+            ledger.book(attempt)
+        kept = {key: ledger.snapshot()[key] for key in ("total", "by_attempt", "failures")}
+        path = self.folder / LEDGER
+        write_text(path, json.dumps(kept, indent=1, sort_keys=True) + "\n")
+
+    def ledger(self) -> Ledger:
+        """What this evaluation has used so far: its sums, not by role.
+
+        Raises:
+            DataError: the bill on disk is none.
+        """
+        path, ledger = self.folder / LEDGER, Ledger()
+        if path.is_file():
+            try:
+                ledger.restore(json.loads(path.read_text(encoding="utf-8")))
+            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                raise DataError(f"{path}: not a bill of evaluate: {error}; remove it") from None
+        return ledger
 
     def missing(self) -> list[tuple[Problem, int]]:
         """Problem and number of each rollout that is not there, or failed by our fault."""

@@ -132,23 +132,18 @@ class Ledger:
             usage: None where the endpoint did not say it.
             failure: kind of the failure; empty = a usable reply.
         """
-        tokens = usage.prompt_tokens + usage.completion_tokens if usage else 0
-        entry = Totals(
-            attempts=1,
-            failed_attempts=int(bool(failure)),
-            unmetered_attempts=int(usage is None),
-            prompt_tokens=usage.prompt_tokens if usage else 0,
-            completion_tokens=usage.completion_tokens if usage else 0,
-            priced_usd=cost_usd or 0.0,
-            unpriced_tokens=tokens if cost_usd is None else 0,
-            seconds=seconds,
-        )
-        self._book(role, entry)
-        self.by_attempt.setdefault(str(number), Totals()).add(entry)
-        if failure:
-            self.failures[failure] += 1
+        attempt = Attempt(usage, cost_usd, seconds, failure, number)
+        self.book(attempt, role)
         for meter in current_scope().meters:
-            meter.append(Attempt(usage, cost_usd, seconds, failure, number))
+            meter.append(attempt)
+
+    def book(self, attempt: Attempt, role: Role | None = None) -> None:
+        """An attempt that was made, here or elsewhere."""
+        entry = _totals_of(attempt)
+        self._book(role, entry)
+        self.by_attempt.setdefault(str(attempt.number), Totals()).add(entry)
+        if attempt.failure:
+            self.failures[attempt.failure] += 1
 
     def record_call(self, role: Role) -> None:
         """One request of ours that went to the endpoint, whatever its attempts came to."""
@@ -158,7 +153,7 @@ class Ledger:
         """One request of ours answered without the endpoint."""
         self._book(role, Totals(cached_calls=1))
 
-    def _book(self, role: Role, entry: Totals) -> None:
+    def _book(self, role: Role | None, entry: Totals) -> None:
         scope = current_scope()
         self.total.add(entry)
         for table, key in (
@@ -259,6 +254,22 @@ def worst_case_tokens(request: ChatRequest) -> Usage:
     """Upper bound: no tokenizer makes more than one token of a byte."""
     text = sum(len(m.content.encode()) + _TOKENS_OF_A_FRAME for m in request.messages)
     return Usage(prompt_tokens=text, completion_tokens=request.max_tokens)
+
+
+def _totals_of(attempt: Attempt) -> Totals:
+    usage = attempt.usage or Usage()
+    return Totals(
+        attempts=1,
+        failed_attempts=int(bool(attempt.failure)),
+        unmetered_attempts=int(attempt.usage is None),
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        priced_usd=attempt.cost_usd or 0.0,
+        unpriced_tokens=(
+            usage.prompt_tokens + usage.completion_tokens if attempt.cost_usd is None else 0
+        ),
+        seconds=attempt.seconds,
+    )
 
 
 def _totals(data: object) -> Totals:

@@ -1,7 +1,8 @@
-"""Equal executor calls inside one group share one reply.
+"""Equal executor calls inside one group: one reply for all, or draws of each rollout's own.
 
-Two programs of a group that ask the same thing (same request, same draw) then get the same words:
-their rewards differ by what the programs do, not by luck, and the call is paid once.
+Two programs of a group that ask the same thing (same request, same draw) get the same words from
+:class:`SharedDraws`: their rewards differ by what the programs do, not by luck, and the call is paid
+once. :class:`OwnDraws` is the opposite.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, to_json
 
 T = TypeVar("T")
+
+_SEEDS_OF_A_ROLLOUT = 100_003
+"""More than the draws and tries of a rollout."""
 
 
 def request_digest(model: str, request: ChatRequest, extra: str = "") -> str:
@@ -128,3 +132,30 @@ class SharedDraws:
             self._ledger.record_cached(self._role)
         reply = self._replies[key]
         return dataclasses.replace(reply, cached=True) if self._mark_cached else reply
+
+
+class OwnDraws:
+    """ChatModel whose seeds are those of one rollout: a server that keeps to seeds would else give
+    equal calls of its siblings the same words.
+
+    Args:
+        index: of the rollout in its group; 0 keeps the seeds as they are.
+    """
+
+    def __init__(self, model: ChatModel, index: int) -> None:
+        self._model = model
+        self._offset = index * _SEEDS_OF_A_ROLLOUT
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """One reply, as the wrapped model gives it.
+
+        Raises:
+            EndpointError: from the wrapped model.
+        """
+        if request.seed is not None:
+            request = dataclasses.replace(request, seed=request.seed + self._offset)
+        return await self._model.chat(request)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import DynamicCache
@@ -23,12 +23,16 @@ from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.turns import FENCE, completion_of, prompt_ids
 from llm_as_judge.types import Completion, Message, OnCompletion, StopReason
 
+if TYPE_CHECKING:
+    from llm_as_judge.policy.constrain import Constraint, Constraints
+
 
 @dataclass(slots=True)
 class _Row:
     """One completion being written."""
 
     stream: random.Random
+    constraint: Constraint | None = None
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     stop: StopReason = "length"
@@ -44,6 +48,7 @@ class HFSampler:
         """
         self._policy = policy
         self._rows_at_once = rows_at_once
+        self._constraints: Constraints | None = None
 
     @torch.inference_mode()
     def sample(
@@ -55,8 +60,11 @@ class HFSampler:
         max_new_tokens: int,
         seed: int,
         on_completion: OnCompletion | None = None,
+        grammars_P: Sequence[str] | None = None,
     ) -> list[list[Completion]]:
-        """(P, K) completions; see ``types.PolicySampler``."""
+        """(P, K) completions; see ``types.PolicySampler``. Under a grammar, log-probs are those of
+        the tokens that it allows: an update, which knows all tokens, cannot use them.
+        """
         ids_P = [self.prompt_ids(messages) for messages in prompts_P]
         per_chunk = max(1, self._rows_at_once // samples_per_prompt)
         if self._policy.sliding_window:
@@ -65,7 +73,10 @@ class HFSampler:
         for start in range(0, len(ids_P), per_chunk):
             chunk = ids_P[start : start + per_chunk]
             rows = [
-                _Row(random.Random(f"{seed}/{start + p}/{k}"))
+                _Row(
+                    random.Random(f"{seed}/{start + p}/{k}"),
+                    self._constraint(grammars_P[start + p] if grammars_P else ""),
+                )
                 for p in range(len(chunk))
                 for k in range(samples_per_prompt)
             ]
@@ -80,6 +91,16 @@ class HFSampler:
                 for p in range(len(chunk))
             ]
         return completions
+
+    def _constraint(self, grammar: str) -> Constraint | None:
+        if not grammar:
+            return None
+        if self._constraints is None:
+            # Imported here: only who constrains needs it.
+            from llm_as_judge.policy.constrain import Constraints
+
+            self._constraints = Constraints(self._policy.tokenizer)
+        return self._constraints.begin(grammar)
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         return prompt_ids(self._policy.tokenizer, messages)
@@ -164,6 +185,10 @@ class HFSampler:
     def _draw(logits_B: torch.Tensor, rows: list[_Row], temperature: float) -> torch.Tensor:
         """Next token of every row, (B,); its log-prob is appended to the row."""
         scaled = logits_B.float() / temperature if temperature > 0 else logits_B.float()
+        for b, row in enumerate(rows):
+            if row.constraint is not None:
+                allowed_V = row.constraint.allowed(scaled.shape[-1]).to(scaled.device)
+                scaled[b].masked_fill_(~allowed_V, -torch.inf)
         logprobs_BV = torch.log_softmax(scaled, dim=-1)
         if temperature > 0:
             # Inverse CDF with one number per row: the stream of a row is its own.
@@ -178,6 +203,8 @@ class HFSampler:
         for row, token, logprob in zip(rows, tokens.tolist(), chosen, strict=True):
             row.ids.append(token)
             row.logprobs.append(logprob)
+            if row.constraint is not None:
+                row.constraint.take(token)
         return tokens
 
     def _finished(self, row: _Row, *, last: bool) -> bool:

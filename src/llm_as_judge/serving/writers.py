@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from llm_as_judge.build import Workbench
 from llm_as_judge.errors import DataError
@@ -61,6 +61,7 @@ class FileWriter:
 @dataclass(slots=True)
 class _Waiting:
     messages: list[Message]
+    grammar: str
     key: tuple[float, int]
     done: asyncio.Future[Completion]
 
@@ -88,7 +89,8 @@ class PolicyWriter:
         )
         # may search the experience buffer
         messages = await asyncio.to_thread(self._prompt.messages, problem)
-        waiting = _Waiting(messages, key, asyncio.get_running_loop().create_future())
+        grammar = self._bench.grammar(problem) if config.sampling.constrained else ""
+        waiting = _Waiting(messages, grammar, key, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         if self._work is None or self._work.done():
             self._work = asyncio.create_task(self._sample_all())
@@ -112,6 +114,8 @@ class PolicyWriter:
             batch = [waiting for waiting in self._queue if waiting.key == key][:BATCH]
             for waiting in batch:
                 self._queue.remove(waiting)
+            grammars = [waiting.grammar for waiting in batch]
+            constrained: dict[str, Any] = {"grammars_P": grammars} if all(grammars) else {}
             try:
                 completions_P_K = await asyncio.to_thread(
                     self._sampler.sample,
@@ -120,6 +124,7 @@ class PolicyWriter:
                     temperature=key[0],
                     max_new_tokens=self._bench.config.sampling.max_new_tokens,
                     seed=key[1],
+                    **constrained,
                 )
             except Exception as error:  # noqa: BLE001 (handed to each request that waits for it)
                 for waiting in batch:

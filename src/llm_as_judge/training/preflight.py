@@ -47,6 +47,11 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
             "training.objective: reinforce has no ratio to correct programs of older weights or of "
             "another engine by; take truncated_is, or training.max_staleness 0 and sampling.backend hf"
         )
+    if config.sampling.constrained:
+        raise ConfigError(
+            "sampling.constrained: an update weighs a token against all others, a grammar only "
+            "against those it allows; train without it, evaluate with it"
+        )
     if not resume:
         if run_dir is not None:
             refuse_used(run_dir)

@@ -209,12 +209,15 @@ class PolicySampler(Protocol):
         max_new_tokens: int,
         seed: int,
         on_completion: OnCompletion | None = None,
+        grammars_P: Sequence[str] | None = None,
     ) -> list[list[Completion]]:
         """(P, K) completions. ``temperature == 0`` is greedy.
 
         Args:
             on_completion: called, from the thread that samples, as each completion ends; a sampler
                 may leave it uncalled.
+            grammars_P: GBNF that each prompt's programs keep to; a sampler whose programs are
+                written already has no use for it.
         """
         ...
 

@@ -50,6 +50,18 @@ def test_the_documented_baselines_are_there() -> None:
         assert find_entrant(name, CONFIG).domains == wanted
 
 
+def test_any_is_the_program_of_domains_without_their_own_file(tmp_path: Path) -> None:
+    program = (workflows_dir() / "cot" / "math.py").read_text()
+    (tmp_path / "any.py").write_text(program)
+    alone = find_entrant(str(tmp_path), CONFIG)
+    assert alone.domains == set(DOMAINS)
+    (tmp_path / "code.py").write_text((workflows_dir() / "direct" / "code.py").read_text())
+    assert find_entrant(str(tmp_path), CONFIG).identity() != alone.identity()
+    (tmp_path / "any.py").write_text("class Workflow:\n    pass\n")
+    with pytest.raises(ConfigError, match=r"any\.py:1: W103 .*check .*any\.py --domain math"):
+        find_entrant(str(tmp_path), CONFIG)
+
+
 @given(st.integers(0, 10_000), st.sampled_from(DOMAINS), st.integers(1, 12))
 @settings(max_examples=60, deadline=None)
 def test_a_random_workflow_is_valid_and_within_its_calls(

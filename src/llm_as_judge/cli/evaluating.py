@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,10 +19,11 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    settings_of,
     status_console,
     warn_of_judges,
 )
-from llm_as_judge.config import Config, load_config
+from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.monitoring.live import ProgressView, results_table
 
@@ -92,7 +93,16 @@ def evaluate(
 
     Every finished rollout is kept: the same command again runs only what is missing.
     """
-    settings = _settings(config, model, device, seed, executor, data_dir, limit, samples, set_)
+    settings = settings_of(
+        config,
+        set_,
+        model=model,
+        device=device,
+        seed=seed,
+        executor=executor,
+        data_dir=data_dir,
+        flags={"evaluation.limit_per_set": limit, "evaluation.samples": samples},
+    )
     from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
     from llm_as_judge.evaluation.results import write_results
 
@@ -177,30 +187,6 @@ def regrade(
 
 
 # ------------------------------------------------------------------------------------------ parts
-def _settings(
-    config: str | None,
-    model: str | None,
-    device: str | None,
-    seed: int | None,
-    executor: str | None,
-    data_dir: Path | None,
-    limit: int | None,
-    samples: int | None,
-    overrides: list[str] | None,
-) -> Config:
-    flags: dict[str, Any] = {
-        "policy.device": device,
-        "training.seed": seed,
-        "executor.model": executor,
-        "evaluation.limit_per_set": limit,
-        "evaluation.samples": samples,
-        "data.data_dir": data_dir,
-    }
-    if data_dir is not None:
-        flags["data.train_file"] = data_dir / "mixed" / "train_mixed.jsonl"
-    return load_config(config, model=model, overrides=overrides or (), flags=flags)
-
-
 def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settings: Config) -> str:
     given = [
         text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,9 +17,9 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    settings_of,
     warn_of_judges,
 )
-from llm_as_judge.config import Config, load_config
 from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.live import ProgressView, step_table
 from llm_as_judge.monitoring.runlog import read_steps
@@ -55,7 +55,16 @@ def train(
     set_: SetOption = None,
 ) -> None:
     """Train the policy by GRPO; checkpoints in checkpoints/MODEL/grpo_mixed/step_N."""
-    settings = _settings(config, model, device, seed, executor, data_dir, steps, set_)
+    settings = settings_of(
+        config,
+        set_,
+        model=model,
+        device=device,
+        seed=seed,
+        executor=executor,
+        data_dir=data_dir,
+        flags={"training.steps": steps},
+    )
     from llm_as_judge.training.preflight import check_before_training
 
     check_before_training(settings, run_dir=run_dir, resume=resume)  # before torch is loaded
@@ -75,26 +84,3 @@ def train(
     console.print(f"run directory  {result.run_dir}", highlight=False)
     console.print(f"checkpoint     {result.checkpoint}", highlight=False)
     warn_of_judges(judges_of(result.run_dir))
-
-
-def _settings(
-    config: str | None,
-    model: str | None,
-    device: str | None,
-    seed: int | None,
-    executor: str | None,
-    data_dir: Path | None,
-    steps: int | None,
-    overrides: list[str] | None,
-) -> Config:
-    flags: dict[str, Any] = {
-        "policy.device": device,
-        "training.seed": seed,
-        "training.steps": steps,
-        "executor.model": executor,
-        "data.data_dir": data_dir,
-    }
-    if data_dir is not None:
-        flags["data.train_file"] = data_dir / "mixed" / "train_mixed.jsonl"
-        flags["data.val_file"] = data_dir / "mixed" / "val_mixed.jsonl"
-    return load_config(config, model=model, overrides=overrides or (), flags=flags)

@@ -16,8 +16,8 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    settings_of,
 )
-from llm_as_judge.config import load_config
 from llm_as_judge.files import write_text
 from llm_as_judge.types import Domain, Problem, to_json
 
@@ -51,10 +51,7 @@ def optimise(
     from llm_as_judge.build import open_workbench, problem_file
     from llm_as_judge.evaluation.optimise import optimise as run_search
 
-    flags = {"executor.model": executor, "data.data_dir": data_dir, "training.seed": seed}
-    if data_dir is not None:
-        flags["data.val_file"] = data_dir / "mixed" / "val_mixed.jsonl"
-    settings = load_config(config, overrides=set_ or (), flags=flags)
+    settings = settings_of(config, set_, executor=executor, data_dir=data_dir, seed=seed)
     problems: dict[Domain, list[Problem]] = {}
     for problem in problem_file(settings.data.val_file):
         chosen = problems.setdefault(problem.domain, [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from llm_as_judge.config import Config, load_config
 from llm_as_judge.monitoring.judges import unaudited_warning
 
 console = Console()
@@ -39,6 +40,35 @@ DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", help="Folder of raw/, mixed/ and test/.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+def settings_of(
+    config: str | None,
+    overrides: Sequence[str] | None,
+    *,
+    model: str | None = None,
+    device: str | None = None,
+    seed: int | None = None,
+    executor: str | None = None,
+    data_dir: Path | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Config:
+    """The configuration that the shared options give; ``flags``: dotted keys of a verb's own.
+
+    Raises:
+        ConfigError: see :func:`load_config`.
+    """
+    given: dict[str, Any] = {
+        "policy.device": device,
+        "training.seed": seed,
+        "executor.model": executor,
+        "data.data_dir": data_dir,
+        **(flags or {}),
+    }
+    if data_dir is not None:
+        given["data.train_file"] = data_dir / "mixed" / "train_mixed.jsonl"
+        given["data.val_file"] = data_dir / "mixed" / "val_mixed.jsonl"
+    return load_config(config, model=model, overrides=overrides or (), flags=given)
 
 
 def warn_of_judges(judges: Sequence[dict[str, Any]]) -> None:

@@ -20,10 +20,10 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    settings_of,
     status_console,
 )
 from llm_as_judge.cli.programs import DomainOption, wanted_domain, wanted_problem
-from llm_as_judge.config import load_config
 from llm_as_judge.types import to_json
 
 PolicyOption = Annotated[
@@ -62,12 +62,7 @@ def solve(
     """One problem, every stage shown: prompt, program, calls, answer, verdict."""
     from llm_as_judge.serving.solve import solve as run_solve
 
-    settings = load_config(
-        config,
-        model=model,
-        overrides=set_ or (),
-        flags={"policy.device": device, "executor.model": executor, "training.seed": seed},
-    )
+    settings = settings_of(config, set_, model=model, device=device, executor=executor, seed=seed)
     text = sys.stdin.read() if problem == "-" else problem
     task = wanted_problem(
         text, problem_file, wanted_domain(domain), entry_point, tuple(reference or ())
@@ -156,16 +151,14 @@ def serve(
     from llm_as_judge.serving.server import Binding, safe_options
     from llm_as_judge.serving.server import serve as run_server
 
-    settings = load_config(
+    settings = settings_of(
         config,
+        set_,
         model=model,
-        overrides=set_ or (),
-        flags={
-            "policy.device": device,
-            "executor.model": executor,
-            "training.seed": seed,
-            "judge.model": "none",  # nothing is graded
-        },
+        device=device,
+        executor=executor,
+        seed=seed,
+        flags={"judge.model": "none"},  # nothing is graded
     )
     options = ServerOptions(
         model=name,

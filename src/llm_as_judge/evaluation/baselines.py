@@ -4,6 +4,8 @@ direct · cot · self_consistency · program_of_thought · hand_crafted    workf
 random                  a random valid workflow for each problem
 untrained, CHECKPOINT   the policy without and with its adapter
 FILE.py, FOLDER         a program for all domains, or FOLDER/DOMAIN.py
+
+In a folder any.py is the program of the domains that have no file of their own.
 """
 
 from __future__ import annotations
@@ -59,22 +61,23 @@ def find_entrant(spec: str, config: Config, votes: Mapping[Domain, int] | None =
         return ProgramEntrant(RANDOM, samplers, grammar(), form="body")
     path = Path(spec)
     if spec in baseline_names():
-        return _written(spec, _texts(workflows_dir() / spec), config, votes or {})
+        return _written(spec, _files(workflows_dir() / spec), config, votes or {})
     if path.suffix == ".py":
-        return _written(spec, dict.fromkeys(DOMAINS, _text(path)), config, {})
+        return _written(spec, dict.fromkeys(DOMAINS, path), config, {})
     if (path / "adapter_config.json").is_file() or (path / "state.json").is_file():
         return ModelEntrant(spec, path)
-    if path.is_dir() and (texts := _texts(path)):
-        return _written(spec, texts, config, {})
+    if path.is_dir() and (files := _files(path)):
+        return _written(spec, files, config, {})
     raise ConfigError(
         f"--policy {spec!r}: wanted {UNTRAINED}, {', '.join(baseline_names())}, a checkpoint "
-        "folder, a program FILE.py, or a folder of math.py, qa.py, code.py"
+        "folder, a program FILE.py, or a folder of math.py, qa.py, code.py, any.py"
     )
 
 
-def _texts(folder: Path) -> dict[Domain, str]:
-    files = {domain: folder / f"{domain}.py" for domain in DOMAINS}
-    return {domain: _text(path) for domain, path in files.items() if path.is_file()}
+def _files(folder: Path) -> dict[Domain, Path]:
+    own = {domain: folder / f"{domain}.py" for domain in DOMAINS}
+    files = {domain: path if path.is_file() else folder / "any.py" for domain, path in own.items()}
+    return {domain: path for domain, path in files.items() if path.is_file()}
 
 
 def _text(path: Path) -> str:
@@ -87,34 +90,27 @@ def _text(path: Path) -> str:
 
 
 def _written(
-    label: str, texts: Mapping[Domain, str], config: Config, votes: Mapping[Domain, int]
+    label: str, files: Mapping[Domain, Path], config: Config, votes: Mapping[Domain, int]
 ) -> ProgramEntrant:
-    chosen = {
-        d: _VOTES.sub(f"VOTES = {votes[d]}", t) if d in votes else t for d, t in texts.items()
-    }
-    for domain, text in chosen.items():
-        _check(
-            label,
-            domain,
-            text,
-            config.workflow.max_worst_case_calls,
-            one=len(set(texts.values())) == 1,
-        )
+    chosen: dict[Domain, str] = {}
+    for domain, path in files.items():
+        text = _text(path)
+        chosen[domain] = _VOTES.sub(f"VOTES = {votes[domain]}", text) if domain in votes else text
+        _check(path, domain, chosen[domain], config.workflow.max_worst_case_calls)
     contents = "\0".join(f"{domain}\0{text}" for domain, text in sorted(chosen.items()))
     samplers = {domain: FixedProgram(text) for domain, text in chosen.items()}
     return ProgramEntrant(label, samplers, contents)
 
 
-def _check(label: str, domain: Domain, text: str, max_calls: int, one: bool) -> None:
+def _check(path: Path, domain: Domain, text: str, max_calls: int) -> None:
     """A program with findings would score 0 and look like a weak one: it is refused instead."""
     program = parse_program(text, domain, "class", max_calls=max_calls)
     if program.runnable:
         return
     finding = program.diagnostics[0]
-    where = label if one else f"{label}/{domain}.py"
     raise ConfigError(
-        f"{where}:{finding.line}: {finding.code} {finding.message}; "
-        f"run: llm-as-judge check {where} --domain {domain}"
+        f"{path}:{finding.line}: {finding.code} {finding.message}; "
+        f"run: llm-as-judge check {path} --domain {domain}"
     )
 
 

@@ -10,7 +10,7 @@ help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 run: $(READY)    ## set up, then train and evaluate small real models on this machine
-	PATH="$(abspath $(BIN)):$$PATH" ./scripts/run_full_pipeline.sh --config embedded $(ARGS)
+	PATH="$(abspath $(BIN)):$$PATH" exec ./scripts/run_full_pipeline.sh --config embedded $(ARGS)
 
 test: $(READY)   ## everything CI checks: format, lint, types, layers, all tests, coverage
 	$(MAKE) lint

@@ -42,7 +42,28 @@ done
 
 python=python3
 if [ -x .venv/bin/python ]; then python=.venv/bin/python; fi
-run() { echo "+ llm-as-judge $*"; "$python" -m llm_as_judge "$@"; }
+
+# A shell keeps signals to itself while it waits for a foreground child: each verb runs in the
+# background (with job control, so that an interrupt is not ignored there) and is sent what we get.
+set -m
+child=""
+forward() {
+  if [ -z "$child" ]; then exit $((128 + $(kill -l "$1"))); fi
+  kill -s "$1" "$child" 2>/dev/null || true
+}
+trap 'forward INT' INT
+trap 'forward TERM' TERM
+trap 'forward HUP' HUP
+run() {
+  echo "+ llm-as-judge $*"
+  "$python" -m llm_as_judge "$@" &
+  child=$!
+  local status=0
+  wait "$child" || status=$?
+  while kill -0 "$child" 2>/dev/null; do status=0; wait "$child" || status=$?; done
+  child=""
+  if [ "$status" != 0 ]; then exit "$status"; fi
+}
 
 if [ -z "$source" ] && [ -d ../shared/data ]; then source=../shared/data; fi
 from=()

@@ -21,6 +21,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from llm_as_judge.errors import ModelError
+from llm_as_judge.policy.allocator import return_freed_memory
 
 transformers_logging.set_verbosity_error()
 transformers_logging.disable_progress_bar()
@@ -165,6 +166,8 @@ def load_policy(
     """
     where = pick_device(device)
     torch_dtype = pick_dtype(dtype, where)
+    if where.type == "cpu":
+        return_freed_memory()
     folder = unpack_gguf(weights) if weights.suffix == ".gguf" else weights
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder}: no config.json; run: llm-as-judge models pull NAME")

@@ -1,8 +1,6 @@
 """Door to `llm-as-judge analyze`: python analyze_by_domain.py logs/train_*.log"""
 
-import sys
-
-from llm_as_judge.cli import main
+from scripts.door import open_door
 
 if __name__ == "__main__":
-    main(["analyze", *sys.argv[1:]])
+    open_door("analyze")

@@ -1,8 +1,6 @@
 """Door to `llm-as-judge monitor`: same options, same function."""
 
-import sys
-
-from llm_as_judge.cli import main
+from scripts.door import open_door
 
 if __name__ == "__main__":
-    main(["monitor", *sys.argv[1:]])
+    open_door("monitor")

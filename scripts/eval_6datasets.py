@@ -1,8 +1,6 @@
 """Door to `llm-as-judge evaluate`: same options, same function."""
 
-import sys
-
-from llm_as_judge.cli import main
+from door import open_door
 
 if __name__ == "__main__":
-    main(["evaluate", *sys.argv[1:]])
+    open_door("evaluate")

@@ -78,4 +78,15 @@ if [ $train = 1 ]; then
   run train "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}"
 fi
 run evaluate "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}"
-if [ $train = 1 ]; then run report "${config[@]}" "${model[@]}"; fi
+if [ $train = 1 ]; then
+  run report "${config[@]}" "${model[@]}"
+  verb=llm-as-judge
+  if [ -x .venv/bin/llm-as-judge ]; then verb=.venv/bin/llm-as-judge; fi
+  with="${config[*]} ${model[*]}"
+  cat <<END
+What next:
+  $verb compare results/evaluation/*_results.json
+  $verb report $with --run-dir "\$(ls -td logs/train_*/ | head -1)" --html run.html
+  $verb solve $with --policy "\$(ls -td checkpoints/*/grpo_mixed/step_*/ | head -1)" --domain math --problem "What is 17 * 3?"
+END
+fi

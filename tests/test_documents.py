@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,16 @@ import typer
 
 from llm_as_judge.cli import app
 from llm_as_judge.config import Config, iterate_fields
+from llm_as_judge.config.reference import configuration_page
+from llm_as_judge.monitoring.metric_names import metrics_page
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+DOORS = [
+    path
+    for path in sorted([*ROOT.glob("*.py"), *ROOT.glob("scripts/*.py")])
+    if "open_door(" in path.read_text(encoding="utf-8") and path.name != "door.py"
+]
 FIELDS = {name for name, _ in iterate_fields(Config)}
 SECTIONS = {name.split(".")[0] for name in FIELDS}
 
@@ -63,6 +72,24 @@ def test_configuration_keys_in_documents_exist(document: Path) -> None:
             if (ROOT / "src/llm_as_judge" / f"{key.replace('.', '/')}.py").exists():
                 continue  # a module's name
             assert key in FIELDS, f"{document.name}: no configuration key {key}"
+
+
+@pytest.mark.parametrize(
+    ("name", "page"), [("configuration.md", configuration_page()), ("metrics.md", metrics_page())]
+)
+def test_generated_pages_are_what_the_code_says(name: str, page: str) -> None:
+    written = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert written == page, "run: python scripts/reference_pages.py"
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda p: p.name)
+def test_a_door_outside_the_environment_says_how_to_enter_it(door: Path, tmp_path: Path) -> None:
+    bare = [sys.executable, "-S", str(door), "--help"]  # no site-packages
+    done = subprocess.run(bare, capture_output=True, text=True, cwd=tmp_path, env={})
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert "run: " in line
 
 
 def test_every_configuration_key_says_what_it_means() -> None:

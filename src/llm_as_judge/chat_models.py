@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
-from llm_as_judge.config import Config, Endpoint, load_endpoints, load_models
+from llm_as_judge.config import CallsConfig, Config, Endpoint, load_endpoints, load_models
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.client import Limits, OpenAIChat
@@ -140,6 +140,33 @@ class ChatModels:
             )
 
 
+def _asked(config: Config) -> Sequence[tuple[Role, str | None]]:
+    """Names of executor and judges."""
+    judge = config.judge
+    return (
+        ("executor", config.executor.model),
+        ("judge", judge.model),
+        ("judge", judge.second_model),
+    )
+
+
+async def require_endpoints(config: Config) -> None:
+    """Every endpoint that the run will ask is up and serves its model; asks for no reply.
+
+    Raises:
+        ModelError: one is not reachable, refuses the key or does not serve the model.
+    """
+    if config.calls.mode == "replay":
+        return
+    unrecorded = config.model_copy(update={"calls": CallsConfig()})
+    endpoints = load_endpoints()
+    async with AsyncExitStack() as stack:
+        chats = ChatModels(unrecorded, stack)
+        for role, name in dict.fromkeys(_asked(config)):
+            if name in endpoints:
+                await chats.open(name, role)
+
+
 def require_known_models(config: Config) -> None:
     """Executor and judges are names that can be opened; starts nothing.
 
@@ -147,12 +174,7 @@ def require_known_models(config: Config) -> None:
         ConfigError: one is not, with the names that are.
     """
     endpoints, entries = load_endpoints(), load_models()
-    asked: list[tuple[Role, str | None]] = [
-        ("executor", config.executor.model),
-        ("judge", config.judge.model),
-        ("judge", config.judge.second_model),
-    ]
-    for role, name in asked:
+    for role, name in _asked(config):
         unserved = name in (None, "scripted") or (role == "judge" and name == "none")
         served = name in entries and entries[name].format == "gguf"
         if name is not None and not (unserved or served or name in endpoints):

@@ -14,7 +14,16 @@ from llm_as_judge.cli.evaluating import _complain_of_failures
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.monitoring.runlog import RunLog
-from llm_as_judge.types import Completion, Failure, Group, Problem, Program, Rollout
+from llm_as_judge.types import (
+    Completion,
+    Execution,
+    Failure,
+    Group,
+    Problem,
+    Program,
+    Rollout,
+    Verdict,
+)
 
 ROWS = {
     "gsm8k": [
@@ -153,6 +162,31 @@ def test_analyze_shows_a_run_by_domain(verb: Verbs, folder: Path) -> None:
     assert code == 0
     assert "| train_m | 1-1 | math | 1 | 100% | 0% | - | - | 0.0 | 0 | Custom 100% |" in out
     assert json.loads(verb("analyze", "logs/train_m", "--json")[1])[0]["domain"] == "math"
+
+
+def test_analyze_is_whole_on_80_columns(
+    verb: Verbs, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    of = ROWS["gsm8k"][0]
+    completion = Completion((1,), (2,), (-1.0,), "t", "stop")
+    names = ("AnswerGenerate", "SelfConsistencyEnsemble", "Programmer")
+    rollout = Rollout(
+        of.id,
+        0,
+        completion,
+        Program("a", "a", names, hash="a"),
+        Execution("ok", "4"),
+        Verdict(True, "exact", "x"),
+    )
+    log = RunLog(folder / "logs" / "train_qwen25-coder-0.5b_20261121-102910")
+    log.groups(110, [Group(of, (rollout,) * 1000)])
+    code, out, _ = verb("analyze", str(log.folder))
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    for part in ("100 [100, 100]", "SelfConsistencyEnsemble 100%", "110-110"):
+        assert part in out
+    assert "…" not in out
 
 
 def test_break_even_is_for_a_checkpoint(verb: Verbs, folder: Path) -> None:

@@ -40,7 +40,8 @@ def test_programs_of_the_newest_run_become_files(
     monkeypatch.chdir(tmp_path)
     run_of(Path("logs/run"))
     assert export("programs") == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "never right" not in err
     (file,) = Path("exported/math").iterdir()
     assert out.startswith(f"{file}   50% [9%, 91%] of 2")
     assert export("programs", "logs/run", "--json", "--out", "again") == 0

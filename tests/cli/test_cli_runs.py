@@ -92,6 +92,27 @@ def test_train_without_data_or_in_a_used_folder_is_2_before_anything_is_drawn(
     assert "no model 'nosuch'" in verb.refused(*train, "--set", "policy.name=nosuch")
 
 
+def test_train_asks_the_endpoint_before_anything_else_and_leaves_nothing(
+    verb: Verbs, folder: Path
+) -> None:
+    (folder / "data" / "mixed").mkdir(parents=True)
+    (folder / "data" / "mixed" / "train_mixed.jsonl").write_text("")
+    (folder / "config").mkdir()
+    endpoint = "{base_url: 'http://127.0.0.1:9/v1', api_key: x, no_proxy: true}"
+    written("config/aflow_llm.yaml", f"models: {{dead: {endpoint}}}\n")
+    line = verb.refused("train", "--config", "smoke", "--executor", "dead")
+    assert "executor dead at http://127.0.0.1:9/v1: not reachable" in line
+    assert not [*folder.rglob("*.lock"), *folder.rglob("results/*"), *folder.rglob("step_*")]
+
+
+@pytest.mark.parametrize("command", ["report", "evaluate"])
+def test_a_full_size_model_that_nobody_asked_for_is_told_with_the_small_profile(
+    verb: Verbs, command: str
+) -> None:
+    assert verb.refused(command).endswith("add --config embedded)")
+    assert "full-size" not in verb.refused(command, "--config", "embedded")
+
+
 def test_a_run_file_that_is_none_is_one_line(verb: Verbs, folder: Path) -> None:
     run = run_folder()
     with (run / "metrics.jsonl").open("a") as file:
@@ -175,7 +196,8 @@ def test_audit_of_the_rules_passes_once_and_is_not_repeated(verb: Verbs, folder:
     audit = ("audit", "--rules-only", "--attack-numbers", "1")
     code, out, _ = verb(*audit, "--if-needed")
     assert code == 0
-    assert "audit passed" in out
+    assert "audit passed, 6 of 6 bars held, 0 of " in out
+    assert len(out.splitlines()) == 2  # a step of a pipeline; the tables come without --if-needed
     (report,) = (folder / "results" / "audit").iterdir()
     written_at = report.stat().st_mtime_ns
     code, out, _ = verb(*audit, "--if-needed")

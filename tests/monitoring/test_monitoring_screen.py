@@ -137,11 +137,30 @@ def test_alarms_name_what_to_do() -> None:
     assert alarms(good) == []
     assert "30% of programs run as written" in alarms({"rollout/strictly_valid": 0.3})
     assert "10% of rollouts failed by our fault" in alarms({"rollout/failed": 0.1})
-    # `update/groups` counts those that the update used
-    flat = alarms({"update/groups": 1.0, "update/groups_without_variance": 4.0})
-    assert flat == ["80% of groups have equal rewards and teach nothing"]
-    assert alarms({"update/groups": 2.0, "update/groups_without_variance": 2.0}) == []
     assert alarms({"update/loss": float("nan")}) == ["update/loss: not a finite number"]
+
+
+def test_what_the_run_warned_of_in_its_last_step_is_shown_and_steers_no_terminal(
+    tmp_path: Path,
+) -> None:
+    log = RunLog(tmp_path)
+    log.step(1, {"reward/mean": 1.0}, {"entropy": "settled: raise the temperature"})
+    assert "warning  settled: raise the temperature" in seen(read_run(tmp_path))
+    log.step(2, {"reward/mean": 1.0}, {"kl": "far\x1b[31m: stop"})
+    text = seen(read_run(tmp_path))
+    assert "far [31m: stop" in text
+    assert "settled" not in text
+
+
+def test_the_bill_is_set_against_the_budget_and_its_end_is_told(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    log.write_config({"budget": {"usd": 4.0, "tokens": None, "calls": 100}})
+    log.step(1, {"reward/mean": 1.0})
+    log.bills({"total": {"calls": 80, "attempts": 95, "priced_usd": 1.0}}, {}, 1)
+    text = seen(read_run(tmp_path))
+    assert "$1 of $4 (25%) · 95 of 100 requests (95%)" in text
+    assert "95% of budget.calls is used -> at its end the run stops" in text
+    assert "budget.usd" not in text
 
 
 def test_an_alarm_looks_back_over_the_last_steps_only() -> None:

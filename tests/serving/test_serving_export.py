@@ -55,21 +55,36 @@ def test_a_program_right_often_stands_above_one_right_once(tmp_path: Path) -> No
     log_runs(log, THREE_CALLS, {"a": True, "b": True, "c": True, "d": False, "e": True})
     log_runs(log, ONE_CALL, {"a": True})
     log_runs(log, ONE_CALL, {"q": False, "r": True, "s": None}, "qa")
-    best = best_programs(log.folder, top=5, min_problems=1)
+    best = best_programs(log.folder, top=5, min_problems=1).programs
     assert [(d, len(found)) for d, found in best.items()] == [("math", 2), ("qa", 1)]
     statistics = best["math"][0][1].statistics()
     assert (statistics["correct"], statistics["graded"], statistics["problems"]) == (4, 5, 5)
     assert (statistics["calls"], statistics["tokens"], statistics["reward"]) == (2.0, 30.0, 3.0)
     assert best["qa"][0][1].graded == 2  # what was not graded says nothing
-    assert len(best_programs(log.folder, top=1, min_problems=1)["math"]) == 1
-    assert list(best_programs(log.folder, top=5, min_problems=3)) == ["math"]
+    assert len(best_programs(log.folder, top=1, min_problems=1).programs["math"]) == 1
+    assert list(best_programs(log.folder, top=5, min_problems=3).programs) == ["math"]
+
+
+def test_a_program_that_never_solved_anything_is_not_among_the_best(tmp_path: Path) -> None:
+    log = RunLog(tmp_path / "run")
+    log_runs(log, THREE_CALLS, {"a": True, "b": False})
+    log_runs(log, ONE_CALL, {"a": False, "b": False})
+    log_runs(log, ONE_CALL, {"q": False, "r": None}, "qa")
+    best = best_programs(log.folder, top=5, min_problems=1)
+    assert [(d, len(found)) for d, found in best.programs.items()] == [("math", 1)]
+    assert best.never_right == {"math": 1, "qa": 1}
+    only_wrong = RunLog(tmp_path / "wrong")
+    log_runs(only_wrong, ONE_CALL, {"a": False})
+    with pytest.raises(DataError, match="1 were, and never right"):
+        best_programs(only_wrong.folder, top=5, min_problems=1)
 
 
 def test_exported_files_are_clean_programs_with_their_statistics(tmp_path: Path) -> None:
     log = RunLog(tmp_path / "run")
     log_runs(log, THREE_CALLS, {"a": True, "b": False})
     out = tmp_path / "out"
-    (path,) = write_programs(best_programs(log.folder, top=5, min_problems=2), log.folder, out)
+    best = best_programs(log.folder, top=5, min_problems=2).programs
+    (path,) = write_programs(best, log.folder, out)
     text = path.read_text()
     assert "# Right on 1 of 2 graded runs over 2 problems: 50% [9%, 91%]" in text
     assert parse_program(text, "math").strictly_valid

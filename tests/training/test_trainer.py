@@ -17,6 +17,7 @@ from tiny_runs import tiny_settings
 from llm_as_judge.config import Config, config_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import AuditError, ConfigError, DataError, TrainingError
+from llm_as_judge.monitoring.metric_names import meaning_of
 from llm_as_judge.monitoring.runlog import read_rollouts, read_steps
 from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.training.trainer import GRPOTrainer, SilentView, TrainingResult
@@ -105,6 +106,9 @@ async def test_a_run_leaves_metrics_rollouts_and_a_checkpoint(
     result = await train(place, "whole")
     assert result.steps == STEPS
     assert [row["step"] for row in lines(result.run_dir, "metrics.jsonl")] == [1, 2, 3]
+    logged = [*lines(result.run_dir, "metrics.jsonl"), *lines(result.run_dir, "timings.jsonl")]
+    names = {name for row in logged for name in row} - {"step", "warnings"}
+    assert [name for name in sorted(names) if meaning_of(name) is None] == []  # docs/metrics.md
 
     rollouts = list(read_rollouts(result.run_dir))
     assert len(rollouts) == STEPS * GROUPS * SAMPLES

@@ -30,6 +30,7 @@ from llm_as_judge.cli.programs import register as register_programs
 from llm_as_judge.cli.rescoring import register as register_rescoring
 from llm_as_judge.cli.serving import register as register_serving
 from llm_as_judge.cli.watching import register as register_watching
+from llm_as_judge.config import load_config
 from llm_as_judge.errors import LlmAsJudgeError, UserError
 
 __all__ = ["app", "main"]
@@ -76,9 +77,10 @@ def main(arguments: list[str] | None = None) -> None:
         with _signals():
             app(args=arguments)
     except UserError as error:
-        _complain(error, 2)
+        given = sys.argv[1:] if arguments is None else arguments
+        _complain(f"{error}{_smaller(str(error), given)}", 2)
     except LlmAsJudgeError as error:
-        _complain(error, 1)
+        _complain(str(error), 1)
     except Stopped as stop:
         print("stopped; finished rollouts, steps and checkpoints are kept", file=sys.stderr)  # noqa: T201
         sys.exit(stop.code)
@@ -101,8 +103,23 @@ def _signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _complain(error: Exception, status: int) -> None:
-    Console(stderr=True, soft_wrap=True).print(f"error: {error}", markup=False, highlight=False)
+def _smaller(message: str, arguments: list[str]) -> str:
+    """What to add to ``message`` where it is about a model of the full-size configuration that
+    nobody asked for: a newcomer's next command after `make run` has no --config."""
+    if any(argument.startswith("--config") for argument in arguments):
+        return ""
+    try:
+        usual = load_config()
+    except UserError:  # then that is what the message says
+        return ""
+    names = (usual.policy.name, usual.executor.model, usual.judge.model)
+    if not any(name in message for name in names):
+        return ""
+    return " (full-size configuration; for small models on this machine add --config embedded)"
+
+
+def _complain(message: str, status: int) -> None:
+    Console(stderr=True, soft_wrap=True).print(f"error: {message}", markup=False, highlight=False)
     sys.exit(status)
 
 

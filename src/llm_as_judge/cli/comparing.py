@@ -15,6 +15,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import to_json
 
 if TYPE_CHECKING:
+    from llm_as_judge.evaluation.by_domain import DomainRow
     from llm_as_judge.evaluation.compare import Comparison, Contender, Share
 
 
@@ -90,28 +91,35 @@ def analyze(
     if as_json:
         print(json.dumps(to_json(found)))  # noqa: T201
         return
-    head = ["run", "steps", "domain", "programs", "valid", "ran", "right, % [95 %]", "reward"]
-    head += ["calls", "tokens", "operators"]
-    rows = [
-        [
-            row.run,
-            row.steps,
-            row.domain,
-            str(row.rollouts),
-            f"{row.strictly_valid:.0%}",
-            f"{row.executed:.0%}",
-            "-"
-            if row.accuracy is None
-            else f"{100 * row.accuracy:.0f} [{100 * row.accuracy_low:.0f}, "
-            f"{100 * row.accuracy_high:.0f}]",
-            _number(row.reward, "{:+.2f}"),
-            f"{row.calls:.1f}",
-            f"{row.tokens:.0f}",
-            ", ".join(row.operators),
-        ]
-        for row in found
+    head = ["steps", "domain", "programs", "valid", "ran", "right, % [95 %]", "reward"]
+    head += ["calls", "tokens"]
+    if markdown:
+        rows = [[row.run, *_domain_cells(row), ", ".join(row.operators)] for row in found]
+        _show("By domain", ["run", *head, "operators"], rows, markdown)
+        return
+    for run in dict.fromkeys(row.run for row in found):  # two tables a run: 80 columns hold each
+        of_run = [row for row in found if row.run == run]
+        _show(run, head, [_domain_cells(row) for row in of_run], markdown)
+        used = [[row.steps, row.domain, ", ".join(row.operators)] for row in of_run]
+        _show("", ["steps", "domain", "operators, of programs that ran"], used, markdown)
+
+
+def _domain_cells(row: DomainRow) -> list[str]:
+    right = "-"
+    if row.accuracy is not None:
+        shares = (row.accuracy, row.accuracy_low, row.accuracy_high)
+        right = "{:.0f} [{:.0f}, {:.0f}]".format(*(100 * share for share in shares))
+    return [
+        row.steps,
+        row.domain,
+        str(row.rollouts),
+        f"{row.strictly_valid:.0%}",
+        f"{row.executed:.0%}",
+        right,
+        _number(row.reward, "{:+.2f}"),
+        f"{row.calls:.1f}",
+        f"{row.tokens:.0f}",
     ]
-    _show("By domain", head, rows, markdown)
 
 
 def _reference(contenders: Sequence[Contender], name: str | None) -> Contender:
@@ -226,7 +234,7 @@ def _show(title: str, head: list[str], rows: list[list[str]], markdown: bool) ->
         lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
         print("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")  # noqa: T201
         return
-    table = Table(title=title, box=None, padding=(0, 1, 0, 0))
+    table = Table(title=title or None, title_justify="left", box=None, padding=(0, 1, 0, 0))
     for number, heading in enumerate(head):
         table.add_column(heading, justify="right" if number else "left")
     for row in rows:

@@ -8,7 +8,14 @@ from typing import Annotated
 
 import typer
 
-from llm_as_judge.cli.options import ConfigOption, DeviceOption, JsonOption, SetOption, console
+from llm_as_judge.cli.options import (
+    ConfigOption,
+    DeviceOption,
+    JsonOption,
+    SetOption,
+    console,
+    status_console,
+)
 from llm_as_judge.config import load_config
 
 export = typer.Typer(no_args_is_help=True, help="Programs and model of a run, for others.")
@@ -38,15 +45,18 @@ def programs(
 
     folder = run_dir or newest_run(load_config(config).output.logs)
     best = best_programs(folder, top=top, min_problems=min_problems)
-    paths = write_programs(best, folder, out)
+    paths = write_programs(best.programs, folder, out)
     if as_json:
         print((out / "programs.json").read_text(encoding="utf-8"), end="")  # noqa: T201
         return
-    found = [record for records in best.values() for _, record in records]
+    found = [record for records in best.programs.values() for _, record in records]
     for path, record in zip(paths, found, strict=True):
         p, low, high = record.accuracy
         share = f"{p:4.0%} [{low:.0%}, {high:.0%}] of {record.graded}"
         console.print(f"{path}  {share}", markup=False, highlight=False, soft_wrap=True)
+    if best.never_right:
+        by_domain = ", ".join(f"{domain} {count}" for domain, count in best.never_right.items())
+        status_console.print(f"left out, never right: {by_domain} programs", highlight=False)
 
 
 @export.command(epilog="Example: llm-as-judge export model checkpoints/M/grpo_mixed/step_100")

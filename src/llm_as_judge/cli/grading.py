@@ -39,7 +39,8 @@ def audit(
         Path | None, typer.Option("--out", help="Report; default results/audit/FINGERPRINT.json.")
     ] = None,
     if_needed: Annotated[
-        bool, typer.Option("--if-needed", help="Do nothing if a passing report is at hand.")
+        bool,
+        typer.Option("--if-needed", help="Do nothing if a passing report is at hand; say little."),
     ] = False,
     config: ConfigOption = None,
     set_: SetOption = None,
@@ -52,7 +53,7 @@ def audit(
     from llm_as_judge.judge.audit import AuditReport, read_labelled, run_audit
     from llm_as_judge.judge.journal import Journal
     from llm_as_judge.judge.permit import report_path, standing_of
-    from llm_as_judge.judge.report import render_report, write_report
+    from llm_as_judge.judge.report import render_report, verdict_line, write_report
 
     settings = load_config(
         config,
@@ -93,7 +94,8 @@ def audit(
     report = asyncio.run(job(journal))
     write_report(report, path)
     journal.remove()
-    console.print(render_report(report))
+    brief = if_needed and report.passed  # one step of a pipeline: the tables are not what is asked
+    console.print(verdict_line(report) if brief else render_report(report), highlight=not brief)
     console.print(f"report  {path}", highlight=False)
     raise typer.Exit(0 if report.passed else 3)
 

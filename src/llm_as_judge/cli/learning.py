@@ -65,9 +65,11 @@ def train(
         data_dir=data_dir,
         flags={"training.steps": steps},
     )
+    from llm_as_judge.chat_models import require_endpoints
     from llm_as_judge.training.preflight import check_before_training
 
     check_before_training(settings, run_dir=run_dir, resume=resume)  # before torch is loaded
+    asyncio.run(require_endpoints(settings))
     from llm_as_judge.training.trainer import GRPOTrainer
 
     per_step = settings.training.problems_per_step * settings.training.samples_per_problem

@@ -17,7 +17,7 @@ from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.keyboard import Keys
-from llm_as_judge.monitoring.live import results_table, step_markdown, step_table
+from llm_as_judge.monitoring.live import results_table, smallness, step_markdown, step_table
 from llm_as_judge.monitoring.rundir import read_run
 from llm_as_judge.monitoring.runlog import newest_run, read_steps
 from llm_as_judge.monitoring.screen import HELP, KEYS, look, read_tail
@@ -70,6 +70,8 @@ def report(
     if results or run_dir is None:
         headed = _headed(results, config, model, read_results)
         console.print(results_table(headed))
+        if note := smallness(headed):
+            console.print(note, highlight=False)
         for data in headed.values():
             warn_of_judges(data.get("judges", []))
 

@@ -13,13 +13,20 @@ from llm_as_judge.config.catalogue import (
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
 from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import config_dir, iterate_fields
-from llm_as_judge.config.tree import DATASETS, EXTRA_DATASETS, Config, OutputConfig
+from llm_as_judge.config.tree import (
+    DATASETS,
+    EXTRA_DATASETS,
+    CallsConfig,
+    Config,
+    OutputConfig,
+)
 
 __all__ = [
     "DATASETS",
     "EXTRA_DATASETS",
     "FLAT_KEYS",
     "PRESETS",
+    "CallsConfig",
     "Config",
     "Endpoint",
     "HubRecord",

@@ -382,6 +382,22 @@ class EvaluationConfig(Section):
     )
 
 
+class TrackingConfig(Section):
+    """Trackers beside metrics.jsonl, which is always written."""
+
+    sinks: tuple[Literal["wandb", "trackio"], ...] = Field(
+        (), description="Trackers to show the run in; each is an extra of the same name."
+    )
+    project: str | None = Field(
+        None, description="Project of the trackers; default: WANDB_PROJECT, else llm-as-judge."
+    )
+    online: bool = Field(
+        False,
+        description="Send as the run goes on: W&B with WANDB_API_KEY, Trackio to "
+        "TRACKIO_SPACE_ID. false: all stays on this machine.",
+    )
+
+
 class OutputConfig(Section):
     """Where results go."""
 
@@ -413,4 +429,5 @@ class Config(Section):
     training: TrainingConfig = TrainingConfig()
     data: DataConfig = DataConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    tracking: TrackingConfig = TrackingConfig()
     output: OutputConfig = OutputConfig()

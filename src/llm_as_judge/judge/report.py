@@ -16,7 +16,7 @@ from llm_as_judge.judge.agreement import Interval, proportion
 from llm_as_judge.judge.audit import AuditReport
 from llm_as_judge.types import to_json
 
-__all__ = ["render_report", "write_report"]
+__all__ = ["render_report", "verdict_line", "write_report"]
 
 
 def write_report(report: AuditReport, path: Path) -> None:
@@ -34,6 +34,15 @@ def _shown(interval: Interval) -> str:
     if interval.value is None:
         return "-"
     return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def verdict_line(report: AuditReport) -> str:
+    """The verdict and what it rests on, on one line."""
+    word = "passed" if report.passed else "failed"
+    held = f"{sum(bar.passed for bar in report.bars)} of {len(report.bars)} bars held"
+    taken = sum(cells["accepted"] for cells in report.attacks.values())
+    tried = sum(cells["n"] for cells in report.attacks.values())
+    return f"judge ({report.mode}): audit {word}, {held}, {taken} of {tried} attacks accepted"
 
 
 def render_report(report: AuditReport) -> RenderableType:

@@ -1,4 +1,8 @@
-"""What a run's figures warn of, each with what to do about it. Pure: figures in, sentences out."""
+"""What to look at in a run, each with what to do about it. Pure: figures in, sentences out.
+
+What only training can judge (entropy, variance, drift) it judges itself and writes beside its
+metrics; here is what a reader sees: losses, silence, the bill.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,22 @@ QUIET_S = 120.0
 """... and at least this many seconds."""
 
 
+BUDGETS = (("usd", "priced_usd"), ("tokens", "tokens"), ("calls", "attempts"))
+"""Key of ``budget``, what of the bill counts for it."""
+NEARLY = 0.9
+"""Share of a budget from which on it is warned of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Alarm:
     """Something a person should look at."""
 
     found: str
-    advice: str
+    advice: str = ""
+    """Empty: ``found`` says it already."""
+
+    def __str__(self) -> str:
+        return f"{self.found} -> {self.advice}" if self.advice else self.found
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +70,6 @@ _RULES = (
         "see the findings in rollouts.jsonl; lower sampling.temperature",
     ),
     _Rule(
-        "rollout/truncated",
-        lambda v: v > 0.1,
-        "{value:.0%} of programs are cut at the token limit",
-        "raise sampling.max_new_tokens",
-    ),
-    _Rule(
-        "rollout/distinct_programs",
-        lambda v: v < 0.3,
-        "{value:.0%} of a group's programs differ",
-        "raise sampling.temperature: equal programs teach nothing",
-    ),
-    _Rule(
-        "update/entropy",
-        lambda v: v < 0.05,
-        "entropy is {value:.3f} nats a token: the policy has settled",
-        "raise sampling.temperature or stop here",
-    ),
-    _Rule(
-        "update/clipped_share",
-        lambda v: v > 0.3,
-        "{value:.0%} of tokens are clipped",
-        "lower training.learning_rate or training.epochs_per_step",
-    ),
-    _Rule(
         "execution/timeout",
         lambda v: v > 0.1,
         "{value:.0%} of programs ran out of time",
@@ -95,11 +85,12 @@ def warnings(run: RunDir, now: float) -> list[Alarm]:
         now: seconds since 1970, for a run that has gone quiet.
     """
     last = run.steps[-WINDOW:]
-    found = [*_not_finite(last), *_quiet(run, now), *_no_variance(last)]
+    found = [*_not_finite(last), *_quiet(run, now), *_nearly_spent(run)]
     for rule in _RULES:
         value = mean(last, rule.key)
         if value is not None and rule.raised(value):
             found.append(Alarm(rule.found.format(value=value), rule.advice))
+    found += [Alarm(text) for text in run.warnings]
     if run.broken_lines:
         found.append(
             Alarm(f"{run.broken_lines} lines of the log cannot be read", "they are left out")
@@ -142,15 +133,25 @@ def _quiet(run: RunDir, now: float) -> list[Alarm]:
     ]
 
 
-def _no_variance(last: Sequence[Mapping[str, float]]) -> list[Alarm]:
-    used, flat = mean(last, "update/groups"), mean(last, "update/groups_without_variance")
-    if used is None or not flat or flat / (used + flat) <= 0.7:
-        return []
+def spent(run: RunDir) -> dict[str, tuple[float, float]]:
+    """Key of ``budget`` -> (used, limit), for each limit that the run has."""
+    total, limits = run.ledger.get("total"), run.config.get("budget")
+    if not isinstance(total, dict) or not isinstance(limits, dict):
+        return {}
+    used = {name: finite(total.get(name)) or 0.0 for name in ("priced_usd", "attempts")}
+    used["tokens"] = sum(finite(total.get(f"{x}_tokens")) or 0.0 for x in ("prompt", "completion"))
+    limited = {key: finite(limits.get(key)) for key, _ in BUDGETS}
+    return {key: (used[name], most) for key, name in BUDGETS if (most := limited[key])}
+
+
+def _nearly_spent(run: RunDir) -> list[Alarm]:
     return [
         Alarm(
-            f"{flat / (used + flat):.0%} of groups have equal rewards and teach nothing",
-            "raise sampling.temperature or training.samples_per_problem, or change the data",
+            f"{used / most:.0%} of budget.{key} is used",
+            "at its end the run stops with a checkpoint; raise it and go on by --resume",
         )
+        for key, (used, most) in spent(run).items()
+        if used >= NEARLY * most
     ]
 
 

@@ -30,6 +30,10 @@ STEP_COLUMNS: Sequence[tuple[str, str, str]] = (
 """Heading, key of metrics.jsonl or timings.jsonl, format."""
 
 
+FEW = 100
+"""Graded problems, fewer than which show no difference that training makes."""
+
+
 def cells(row: Mapping[str, Any]) -> list[str]:
     """One step as text, a dash where it has no such figure."""
     return [form.format(row[key]) if key in row else "-" for _, key, form in STEP_COLUMNS]
@@ -67,13 +71,30 @@ def results_table(results: Mapping[str, Any]) -> Table:
     table.add_section()
     table.add_row("overall", *(_accuracy_cell(data.get("overall")) for data in results.values()))
     for label, key, form in (
+        ("graded", "graded", "{:.0f}"),
         ("strictly valid", "strictly_valid", "{:.0%}"),
         ("executed", "executed", "{:.0%}"),
         ("calls per problem", "calls", "{:.2f}"),
         ("tokens per problem", "tokens", "{:.0f}"),
     ):
-        table.add_row(label, *(form.format(data["overall"][key]) for data in results.values()))
+        found = [data["overall"].get(key) for data in results.values()]
+        table.add_row(label, *("-" if value is None else form.format(value) for value in found))
     return table
+
+
+def smallness(results: Mapping[str, Any]) -> str:
+    """What so few problems cannot show; empty where the intervals are narrow, or unknown."""
+    few = min((data["overall"].get("graded", FEW) for data in results.values()), default=FEW)
+    if few >= FEW:
+        return ""
+    widest = max(
+        data["overall"]["accuracy_high"] - data["overall"]["accuracy_low"]
+        for data in results.values()
+    )
+    return (
+        f"{few:.0f} graded problems: the accuracy is known to within {50 * widest:.0f} points. So few "
+        "show that everything runs, not whether training helps: evaluate more with --limit"
+    )
 
 
 def _metrics_of(data: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:

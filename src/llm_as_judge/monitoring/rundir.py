@@ -36,6 +36,8 @@ class RunDir:
     """The bill of the run (``ledger.json``); empty where there is none."""
     written_at: float | None = None
     """Time (seconds since 1970) of the last write to metrics or rollouts."""
+    warnings: tuple[str, ...] = ()
+    """What the run itself warned of in its last step, each with what to do."""
     broken_lines: int = 0
 
 
@@ -56,6 +58,8 @@ def read_run(folder: Path) -> RunDir:
                 count.lines += 1
             elif name == METRICS or step in merged:
                 merged.setdefault(step, {}).update(numbers(row))
+                if name == METRICS and step == max(merged):
+                    run.warnings = _texts(row.get("warnings"))
         run.broken_lines += count.lines
     run.steps = [merged[step] for step in sorted(merged)]
     run.config = _mapping(folder / "config.yaml")
@@ -136,6 +140,11 @@ def numbers(row: Mapping[str, Any]) -> dict[str, float]:
         for key, value in row.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool) and _fits(value)
     }
+
+
+def _texts(told: object) -> tuple[str, ...]:
+    values = told.values() if isinstance(told, dict) else ()
+    return tuple(value for value in values if isinstance(value, str))
 
 
 def finite(value: object) -> float | None:

@@ -25,6 +25,7 @@ import yaml
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.monitoring.sinks import Sink
 from llm_as_judge.types import Group, Rollout, from_json, to_json
 
 METRICS, TIMINGS, ROLLOUTS = "metrics.jsonl", "timings.jsonl", "rollouts.jsonl"
@@ -35,12 +36,15 @@ LEDGER, BILLS = "ledger.json", "ledger.jsonl"
 class RunLog:
     """Writes one run's folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, sinks: Sequence[Sink] = ()) -> None:
         """
+        Args:
+            sinks: get the numbers of each step too, once they are in the folder.
         Raises:
             OutputError: the folder cannot be made or written.
         """
         self.folder = folder
+        self._sinks = sinks
         with output_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -60,6 +64,8 @@ class RunLog:
         said = {"warnings": dict(warnings)} if warnings else {}
         self._append(METRICS, {"step": step, **dict(sorted(counted.items())), **said})
         self._append(TIMINGS, {"step": step, **dict(sorted(timed.items()))})
+        for sink in self._sinks:
+            sink.log(step, {**counted, **timed})
 
     def groups(self, step: int, groups: list[Group]) -> None:
         """Append every rollout of ``groups``, what depends on a clock set to 0."""

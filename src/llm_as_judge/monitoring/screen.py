@@ -20,6 +20,7 @@ from llm_as_judge.monitoring.advice import (
     duration,
     mean,
     planned_steps,
+    spent,
     warnings,
 )
 from llm_as_judge.monitoring.live import step_table
@@ -85,7 +86,7 @@ def look(
     for label, text in [*_figures(run, tail, domain), *_programs(tail)]:
         lines.add_row(label, Text(text))
     for alarm in warnings(run, now):
-        lines.add_row("warning", Text(f"{alarm.found} -> {alarm.advice}", style="yellow"))
+        lines.add_row("warning", Text(plain(str(alarm), 400), style="yellow"))
     return Group(*parts, lines)
 
 
@@ -115,6 +116,7 @@ def _figures(run: RunDir, tail: Tail, domain: str) -> list[tuple[str, str]]:
         means = [(key.partition("/")[2], mean(last, key)) for key in names]
         lines.append(("parts", " · ".join(f"{n} {v:+.1f}" for n, v in means if v is not None)))
     lines += [("programs", _shares(last)), ("time", _times(last)), ("executor", _bill(run))]
+    lines.append(("budget", _budget(run)))
     return [(name, text) for name, text in lines if text]
 
 
@@ -178,6 +180,16 @@ def _bill(run: RunDir) -> str:
         for key in ("executor/calls", "executor/tokens")
     ]
     return f"{used[0]:,.0f} calls · {used[1]:,.0f} tokens" if any(used) else ""
+
+
+def _budget(run: RunDir) -> str:
+    forms = {"usd": "${:,.4g}", "tokens": "{:,.0f}", "calls": "{:,.0f}"}
+    units = {"usd": "", "tokens": " tokens", "calls": " requests"}
+    parts = []
+    for key, (used, most) in spent(run).items():
+        form = forms[key]
+        parts.append(f"{form.format(used)} of {form.format(most)}{units[key]} ({used / most:.0%})")
+    return " · ".join(parts)
 
 
 def _programs(tail: Tail) -> list[tuple[str, str]]:

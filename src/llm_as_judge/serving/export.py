@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -63,10 +63,18 @@ class ProgramRecord:
         }
 
 
-def best_programs(
-    run_dir: Path, *, top: int, min_problems: int
-) -> dict[Domain, list[tuple[Program, ProgramRecord]]]:
-    """The best programs of each domain, best first.
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best programs of a run."""
+
+    programs: Mapping[Domain, Sequence[tuple[Program, ProgramRecord]]]
+    """By domain, best first; domains without any are left out."""
+    never_right: Mapping[Domain, int]
+    """Programs left out because they never solved anything, by domain; 0 is left out."""
+
+
+def best_programs(run_dir: Path, *, top: int, min_problems: int) -> Best:
+    """The best programs of each domain: of those that were right at least once.
 
     Ranked by the lower end of the interval of their accuracy, so that one lucky run is not the best;
     then by mean reward. Every program is checked again: a log is a file like any other.
@@ -74,13 +82,17 @@ def best_programs(
     Args:
         min_problems: different problems that a program must have been graded on.
     Raises:
-        DataError: no run there, or no program with that many graded problems.
+        DataError: no run there, or no program that is right and has that many graded problems.
     """
     require_run(run_dir)
     records = _records(run_dir)
     best: dict[Domain, list[tuple[Program, ProgramRecord]]] = {}
+    never_right: dict[Domain, int] = {}
     for domain in DOMAINS:
-        able = [r for r in records if r.domain == domain and len(r.problems) >= min_problems]
+        tried = [r for r in records if r.domain == domain and len(r.problems) >= min_problems]
+        able = [r for r in tried if r.correct]
+        if len(able) < len(tried):
+            never_right[domain] = len(tried) - len(able)
         able.sort(key=lambda r: (-r.accuracy[1], -r.reward, r.runnable))
         for record in able:
             program = parse_program(record.runnable, domain)
@@ -88,10 +100,11 @@ def best_programs(
                 best[domain].append((program, record))
     if not any(best.values()):
         raise DataError(
-            f"{run_dir}: no valid program was graded on {min_problems} problems or more; "
-            "lower --min-problems, or let the run go on"
+            f"{run_dir}: no valid program with a right answer was graded on {min_problems} problems "
+            f"or more ({sum(never_right.values())} were, and never right); lower --min-problems, or "
+            "let the run go on"
         )
-    return {domain: found for domain, found in best.items() if found}
+    return Best({domain: found for domain, found in best.items() if found}, never_right)
 
 
 def _records(run_dir: Path) -> list[ProgramRecord]:
@@ -123,7 +136,7 @@ def _records(run_dir: Path) -> list[ProgramRecord]:
 
 
 def write_programs(
-    best: Mapping[Domain, list[tuple[Program, ProgramRecord]]], run_dir: Path, out: Path
+    best: Mapping[Domain, Sequence[tuple[Program, ProgramRecord]]], run_dir: Path, out: Path
 ) -> list[Path]:
     """``OUT/DOMAIN/1_HASH.py`` with its statistics at the top, and ``OUT/programs.json``.
 

@@ -9,6 +9,7 @@ from llm_as_judge.config import Config, load_models
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.files import require_writable
 from llm_as_judge.monitoring.runlog import is_used
+from llm_as_judge.monitoring.sinks import require_sinks
 from llm_as_judge.policy.checkpoint import latest_checkpoint
 
 
@@ -24,8 +25,8 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
         The checkpoint to go on from; None for a new run.
     Raises:
         DataError: the training file is missing.
-        ConfigError: a model is unknown, there is nothing to resume, or ``run_dir`` already holds
-            a run.
+        ConfigError: a model is unknown, a tracker not installed, there is nothing to resume, or
+            ``run_dir`` already holds a run.
         OutputError: the folder of checkpoints or of the run cannot be written.
     """
     if not config.data.train_file.is_file():
@@ -38,6 +39,7 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
             f"(known: {', '.join(load_models())})"
         )
     require_known_models(config)
+    require_sinks(config)
     require_writable(config.output.checkpoints)
     require_writable(run_dir or config.output.logs)
     if config.training.objective == "reinforce" and (

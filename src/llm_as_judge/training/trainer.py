@@ -15,6 +15,7 @@ from llm_as_judge.build import open_system, problem_file
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.monitoring.lock import exclusive
 from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.monitoring.sinks import open_sinks
 from llm_as_judge.policy.checkpoint import SavedState, load_state
 from llm_as_judge.training.judge_gate import admit_judge, judge_entry, judge_history
 from llm_as_judge.training.judge_watch import JudgeWatch
@@ -90,6 +91,7 @@ class GRPOTrainer:
             stack.enter_context(exclusive(folder, "name another folder by --run-dir"))
             if saved is None:
                 refuse_used(folder)
+            sinks = stack.enter_context(open_sinks(self.config, folder))
             self._view.stage("loading models")
             system = await stack.enter_async_context(
                 open_system(self.config, adapter=saved.folder if saved else None, training=True)
@@ -100,7 +102,7 @@ class GRPOTrainer:
                 self.config,
                 system,
                 problems,
-                RunLog(folder),
+                RunLog(folder, sinks),
                 self._view,
                 steps=steps,
                 root=self.checkpoint_root,

@@ -1,0 +1,54 @@
+"""docs/configuration.md: every key from its own description."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from llm_as_judge.config.loading import FLAT_KEYS
+from llm_as_judge.config.reading import Section
+from llm_as_judge.config.tree import Config
+
+__all__ = ["configuration_page"]
+
+
+def configuration_page() -> str:
+    """One table a section: key, default, meaning."""
+    flat = {place: name for name, place in FLAT_KEYS.items()}
+    lines = [
+        "# Configuration keys",
+        "",
+        "Every key of a YAML file or of `--set SECTION.KEY=VALUE`. Defaults are those of the tree; the",
+        "files in `config/` change some. Written by `python scripts/reference_pages.py` from",
+        "`src/llm_as_judge/config/tree.py`; in brackets the documented flat name, where there is one.",
+    ]
+    for section, info in Config.model_fields.items():
+        kind = info.annotation
+        assert isinstance(kind, type)
+        assert issubclass(kind, Section)
+        lines += ["", f"## {section}", (kind.__doc__ or "").split("\n")[0], ""]
+        lines += ["| key | default | meaning |", "|---|---|---|"]
+        for key, field in kind.model_fields.items():
+            name = f"{section}.{key}"
+            shown = f"`{name}`" + (f" ({flat[name]})" if name in flat else "")
+            meaning = f"{field.description}{_choices(field)}".replace("|", "\\|")
+            lines.append(f"| {shown} | {_shown(field.default)} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, tuple):
+        return f"`[{', '.join(map(str, value))}]`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value.as_posix() if isinstance(value, Path) else value}`"
+
+
+def _choices(field: Any) -> str:
+    """The values of a Literal, where the description does not name them all."""
+    values = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    if all(value in field.description for value in values):
+        return ""
+    return f" One of {', '.join(f'`{value}`' for value in values)}."

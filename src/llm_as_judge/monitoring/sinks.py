@@ -1,0 +1,154 @@
+"""Trackers that show a run beside its own files: Weights & Biases, Trackio.
+
+metrics.jsonl is the record; a sink gets the same numbers under the same names (``metric_names.py``)
+and nothing else: no problem, no program, no answer. Unless ``tracking.online`` is set all of it
+stays on this machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError, OutputError
+
+__all__ = ["Sink", "open_sinks", "project_of", "require_sinks"]
+
+
+class Sink(Protocol):
+    """Where the numbers of a step go besides the run's folder."""
+
+    def log(self, step: int, numbers: Mapping[str, float]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def project_of(config: Config) -> str:
+    """Under which project the run is shown."""
+    return config.tracking.project or os.environ.get("WANDB_PROJECT") or "llm-as-judge"
+
+
+def require_sinks(config: Config) -> None:
+    """The asked-for trackers can be opened; opens none.
+
+    Raises:
+        ConfigError: one is not installed, or W&B is to be online without a key.
+    """
+    for name in config.tracking.sinks:
+        if importlib.util.find_spec(name) is None:
+            raise ConfigError(
+                f"tracking.sinks: {name} is not installed; run: pip install 'llm-as-judge[{name}]', "
+                f"in a checkout: pip install -e '.[{name}]'"
+            )
+    online = config.tracking.online
+    if online and "wandb" in config.tracking.sinks and not os.environ.get("WANDB_API_KEY"):
+        raise ConfigError(
+            "tracking.online: no WANDB_API_KEY in the environment or .env; set it, or leave "
+            "tracking.online false and send the run later by: wandb sync"
+        )
+    elsewhere = os.environ.get("TRACKIO_SPACE_ID") or os.environ.get("TRACKIO_SERVER_URL")
+    if "trackio" in config.tracking.sinks and online != bool(elsewhere):
+        raise ConfigError(
+            "tracking.online: Trackio wants TRACKIO_SPACE_ID or TRACKIO_SERVER_URL in the environment"
+            if online
+            else "tracking.online: false, but TRACKIO_SPACE_ID or TRACKIO_SERVER_URL is set, and "
+            "Trackio would send the run there; unset it, or set tracking.online=true"
+        )
+
+
+@contextmanager
+def open_sinks(config: Config, folder: Path) -> Iterator[tuple[Sink, ...]]:
+    """The trackers of the run in ``folder``, closed at the end of the block.
+
+    Raises:
+        ConfigError: as :func:`require_sinks`.
+        OutputError: a tracker cannot be opened.
+    """
+    require_sinks(config)
+    opened = {"wandb": _Wandb, "trackio": _Trackio}
+    with ExitStack() as stack:
+        sinks: list[Sink] = []
+        for name in config.tracking.sinks:
+            sink = opened[name](config, folder)
+            stack.callback(sink.close)
+            sinks.append(sink)
+        yield tuple(sinks)
+
+
+class _Wandb:
+    """W&B. Offline runs lie in RUN/wandb; a resumed run goes on under its name."""
+
+    def __init__(self, config: Config, folder: Path) -> None:
+        import wandb
+
+        settings = wandb.Settings(
+            silent=True,
+            console="off",
+            disable_code=True,
+            disable_git=True,
+            save_code=False,
+            x_disable_stats=True,
+            x_disable_machine_info=True,
+        )
+        try:
+            self._run: Any = wandb.init(
+                project=project_of(config),
+                id=_run_id(folder),
+                name=folder.name,
+                dir=str(folder),
+                mode="online" if config.tracking.online else "offline",
+                resume="allow",
+                config=config.model_dump(mode="json"),
+                settings=settings,
+            )
+        except (wandb.Error, OSError) as error:
+            raise OutputError(
+                f"tracking.sinks: wandb: {' '.join(str(error).split())}; mend that, or go on "
+                "without it: --set tracking.sinks=[]"
+            ) from None
+
+    def log(self, step: int, numbers: Mapping[str, float]) -> None:
+        self._run.log(dict(numbers), step=step)
+
+    def close(self) -> None:
+        self._run.finish()
+
+
+def _run_id(folder: Path) -> str:
+    """The same for a resumed run, another for a run of the same name in another place."""
+    place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
+    return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', folder.name)[:48]}-{place}"
+
+
+class _Trackio:
+    """Trackio, a data base of its own in LOGS/trackio (``TRACKIO_DIR`` moves it)."""
+
+    def __init__(self, config: Config, folder: Path) -> None:
+        place = os.environ.setdefault("TRACKIO_DIR", str((folder.parent / "trackio").resolve()))
+        import trackio  # reads TRACKIO_DIR as it is loaded
+
+        try:
+            self._run: Any = trackio.init(
+                project=project_of(config),
+                name=folder.name,
+                resume="allow",
+                config=config.model_dump(mode="json"),
+                embed=False,
+                auto_log_gpu=False,
+                auto_log_cpu=False,
+            )
+        except OSError as error:
+            raise OutputError(f"tracking.sinks: trackio: {place}: {error}") from None
+
+    def log(self, step: int, numbers: Mapping[str, float]) -> None:
+        self._run.log(dict(numbers), step=step)
+
+    def close(self) -> None:
+        self._run.finish()

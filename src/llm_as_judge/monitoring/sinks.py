@@ -11,7 +11,7 @@ import hashlib
 import importlib.util
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -72,7 +72,7 @@ def open_sinks(config: Config, folder: Path) -> Iterator[tuple[Sink, ...]]:
         OutputError: a tracker cannot be opened.
     """
     require_sinks(config)
-    opened = {"wandb": _Wandb, "trackio": _Trackio}
+    opened: Mapping[str, Callable[[Config, Path], Sink]] = {"wandb": _Wandb, "trackio": _Trackio}
     with ExitStack() as stack:
         sinks: list[Sink] = []
         for name in config.tracking.sinks:

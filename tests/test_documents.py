@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import typer
+import yaml
 
 from llm_as_judge.cli import app
 from llm_as_judge.config import Config, iterate_fields
@@ -90,6 +92,30 @@ def test_a_door_outside_the_environment_says_how_to_enter_it(door: Path, tmp_pat
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")
     assert "run: " in line
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
+def test_blocks_of_code_can_be_read(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for kind, words, block in re.findall(r"^```(\w+)([^\n]*)\n(.*?)^```", text, re.M | re.S):
+        if kind == "python" and "body" not in words:  # a body has a `return` outside of functions
+            compile(block, document.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        if kind in ("yaml", "json"):
+            yaml.safe_load(block)  # JSON is YAML
+        assert kind in ("python", "bash", "yaml", "json"), f"{document.name}: block of {kind!r}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
+def test_scripts_and_targets_in_documents_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.M))
+    asked = re.findall(r"(?:^ {4}|`)make ([a-z-]+)", text, re.M)
+    assert [name for name in asked if name not in targets] == []
+    started = re.findall(r"(?:python|bash) ([\w./]+\.(?:py|sh))", text)
+    named = re.findall(r"(?<![\w/])((?:scripts|benchmarks|examples|tests)/[\w/]+\.\w+)", text)
+    missing = [name for name in (*started, *named) if not (ROOT / name).exists()]
+    assert missing == []
 
 
 def test_every_configuration_key_says_what_it_means() -> None:

@@ -18,7 +18,7 @@ from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.keyboard import Keys
 from llm_as_judge.monitoring.live import results_table, smallness, step_markdown, step_table
-from llm_as_judge.monitoring.rundir import read_run
+from llm_as_judge.monitoring.rundir import read_run, require_run
 from llm_as_judge.monitoring.runlog import newest_run, read_steps
 from llm_as_judge.monitoring.screen import HELP, KEYS, look, read_tail
 
@@ -61,6 +61,7 @@ def report(
         _write_page(html, run_dir, found, audit, config)
         return
     if run_dir is not None:
+        require_run(run_dir)
         steps = read_steps(run_dir)
         if markdown:
             print(step_markdown(steps))  # noqa: T201

@@ -12,6 +12,7 @@ from llm_as_judge.monitoring.live import (
     ProgressView,
     cells,
     results_table,
+    smallness,
     step_markdown,
     step_table,
 )
@@ -88,6 +89,29 @@ def test_results_stand_side_by_side_with_their_intervals() -> None:
     assert rows["mbpp"].split("│")[3].strip() == "-"
     assert "1.50" in rows["calls per problem"]
     assert "100" in rows["tokens per problem"]
+
+
+def test_a_set_without_a_graded_answer_has_no_accuracy() -> None:
+    console = screen()
+    found = results("gsm8k", accuracy=0.2)
+    found["datasets"][0]["metrics"]["graded"] = 0.0
+    found["overall"]["graded"] = 10.0
+    console.print(results_table({"after": found}))
+    rows = {line.split("│")[1].strip(): line for line in shown(console).splitlines() if "│" in line}
+    assert "none graded" in rows["gsm8k"]
+    assert "20% [10%, 30%]" in rows["overall"]
+    assert rows["graded"].split("│")[2].strip() == "10"
+
+
+def test_a_few_problems_are_told_to_show_little_and_many_are_not() -> None:
+    before, after = results("gsm8k", accuracy=0.2), results("gsm8k", accuracy=0.4)
+    assert smallness({"before": before, "after": after}) == ""  # how many is not known
+    before["overall"]["graded"], after["overall"]["graded"] = 12.0, 10.0
+    after["overall"]["accuracy_high"] = 0.9
+    said = smallness({"before": before, "after": after})
+    assert said.startswith("10 graded problems: the accuracy is known to within 30 points.")
+    before["overall"]["graded"] = after["overall"]["graded"] = 100.0
+    assert smallness({"before": before, "after": after}) == ""
 
 
 def test_progress_prints_a_line_a_step_and_a_stage() -> None:

@@ -154,6 +154,7 @@ def test_the_merged_model_computes_what_base_and_adapter_compute(
     names = {path.name for path in out.iterdir()}
     assert {"model.safetensors", "config.json", "tokenizer.json", "README.md"} <= names
     assert not any(name.startswith("adapter") for name in names)
+    assert (out / "model.safetensors").stat().st_mode & 0o044  # an engine may be another user
     with pytest.raises(OutputError, match="is there already"):
         save_merged(policy, out)
     assert [path.name for path in out.parent.iterdir()] == ["merged"]
@@ -180,6 +181,16 @@ def test_the_card_shows_results_with_intervals(tiny_weights: Path, tmp_path: Pat
     card = model_card(checkpoint_of(trained_policy(tiny_weights), tmp_path), {"ours": data})[1]
     assert "| gsm8k | 50% [25%, 75%] |" in card["README.md"]
     assert "**Warning**" not in card["README.md"]
+
+
+def test_the_card_names_the_base_models_place_and_licence(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text('{"step": 1, "base_model": "qwen25-7b"}')
+    (tmp_path / "config.yaml").write_text(Config().model_dump_json())  # JSON is YAML
+    card = model_card(tmp_path, {})[1]["README.md"]
+    head = yaml.safe_load(card.split("---")[1])
+    assert head["base_model"] == "Qwen/Qwen2.5-7B-Instruct"
+    assert head["license"] == "apache-2.0"
+    assert "after 1 GRPO step with" in card
 
 
 @pytest.mark.parametrize("state", [None, "{", "[]", '{"step": 1}'])

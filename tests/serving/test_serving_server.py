@@ -177,23 +177,28 @@ def failing(error: Exception) -> Any:
     return scripted(answers)
 
 
-async def test_a_dead_executor_is_502_and_no_fallback(bench: Workbench) -> None:
-    chat = failing(EndpointError("no reply 3 times"))
+async def test_a_dead_executor_is_502_and_no_fallback(
+    bench: Workbench, caplog: pytest.LogCaptureFixture
+) -> None:
+    chat = failing(EndpointError("http://10.0.0.7:8002/v1: no reply 3 times"))
     async with served(with_executor(bench, chat), TextWriter(ONE_CALL)) as url:
         reply = await asked(url)
         events = (await asked(url, stream=True)).text
     assert reply.status_code == 502
-    assert "no reply 3 times" in reply.json()["error"]["message"]
+    assert reply.json()["error"]["message"] == "the executor gave no reply"
+    assert "10.0.0.7" not in reply.text + events  # where it runs is for the server's log alone
+    assert "http://10.0.0.7:8002/v1: no reply 3 times" in caplog.text
     assert len(chat.requests) == 2
     assert '"error"' in events.strip().splitlines()[-1]
 
 
 async def test_a_question_beyond_the_executors_context_is_400(bench: Workbench) -> None:
-    chat = failing(ContextError("9999 tokens, the model holds 4096"))
+    chat = failing(ContextError("http://10.0.0.7/v1: 9999 tokens, the model holds 4096"))
     async with served(with_executor(bench, chat), TextWriter(BROKEN)) as url:
         reply = await asked(url)
     assert reply.status_code == 400
     assert reply.json()["error"]["code"] == "context_length_exceeded"
+    assert "10.0.0.7" not in reply.text
 
 
 # -------------------------------------------------------------------------------- who may, how much

@@ -108,6 +108,8 @@ def _metrics_of(data: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
 def _accuracy_cell(metrics: Mapping[str, Any] | None) -> str:
     if metrics is None:
         return "-"
+    if metrics.get("graded") == 0:  # a share of nothing is no 0 %
+        return "none graded"
     share = (
         f"{metrics['accuracy']:.0%} [{metrics['accuracy_low']:.0%}, {metrics['accuracy_high']:.0%}]"
     )

@@ -30,6 +30,8 @@ def save_merged(policy: Policy, folder: Path, extra: dict[str, str] | None = Non
             partial.chmod(0o755)
             policy.model.merge_and_unload().save_pretrained(partial)
             policy.tokenizer.save_pretrained(partial)
+            for file in partial.glob("*.safetensors"):
+                file.chmod(0o644)  # written for its owner alone; an engine may be another user
             for name, text in (extra or {}).items():
                 (partial / name).write_text(text, encoding="utf-8")
             partial.replace(folder)

@@ -21,6 +21,8 @@ from llm_as_judge.serving.writers import ProgramWriter, Written
 from llm_as_judge.types import ChatRequest, Execution, Json, Program, Usage
 
 OnProgram = Callable[[Program], None]
+TOO_LONG = "a call was longer than the executor's context"
+"""Not the error's own words: where the executor runs is no client's business."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,8 @@ class Answerer:
             return Execution("timeout"), f"{ask.limits.seconds:g} s are over"
         except LimitReachedError as error:
             return Execution("crashed"), str(error)
-        except ContextError as error:  # the program built a text that is too long
-            return Execution("crashed", error=str(error)), ""
+        except ContextError:  # the program built a text that is too long
+            return Execution("crashed", error=TOO_LONG), ""
 
     async def _directly(self, ask: Ask, spent: Spent) -> str:
         asking = operator_settings(self._bench.config)
@@ -130,8 +132,8 @@ class Answerer:
             raise RequestError(
                 504, f"no answer within {ask.limits.seconds + self._fallback_s:g} s", "timeout"
             ) from None
-        except ContextError as error:
-            raise RequestError(400, str(error), "context_length_exceeded", "messages") from None
+        except ContextError:
+            raise RequestError(400, TOO_LONG, "context_length_exceeded", "messages") from None
 
 
 def cut(text: str, stop: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import hmac
 import json
+import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -28,6 +29,8 @@ from llm_as_judge.errors import EndpointError, LlmAsJudgeError
 from llm_as_judge.serving.answering import Answer, Answerer
 from llm_as_judge.serving.requests import DOMAINS, Ask, RequestError, RequestLimits, read_ask
 from llm_as_judge.types import Domain, Program
+
+log = logging.getLogger(__name__)
 
 PIECE = 400
 """Characters of one streamed piece."""
@@ -241,13 +244,15 @@ async def _ended(task: asyncio.Task[Any]) -> None:
 
 @contextlib.contextmanager
 def _as_request_errors() -> Any:
-    """What went wrong on our side, as a status; a bug goes on as it is."""
+    """What went wrong on our side, as a status; a bug goes on as it is. The details (addresses,
+    paths) are for whoever runs the server, in its log."""
     try:
         yield
-    except EndpointError as error:
-        raise RequestError(502, f"the executor gave no reply: {error}", "executor") from error
     except LlmAsJudgeError as error:
-        raise RequestError(500, f"{type(error).__name__}: {error}", "internal") from error
+        log.warning("a request failed: %s: %s", type(error).__name__, error)
+        if isinstance(error, EndpointError):
+            raise RequestError(502, "the executor gave no reply", "executor") from error
+        raise RequestError(500, "a fault of the server", "internal") from error
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, StrictUndefined
 
+from llm_as_judge.config import load_models
 from llm_as_judge.errors import DataError, ModelError
 from llm_as_judge.files import write_text
 from llm_as_judge.monitoring.judges import judges_of, unaudited_warning
@@ -204,6 +205,10 @@ def model_card(checkpoint: Path, results: Mapping[str, Any]) -> tuple[str, dict[
             f"{checkpoint}: not a checkpoint of a run ({type(error).__name__}: {error}); "
             "wanted a folder like checkpoints/MODEL/grpo_mixed/step_100"
         ) from None
+    entry = load_models().get(values["base"])
+    hubs = [source.hub for source in entry.sources if source.hub] if entry else []
+    values["hub"] = hubs[0] if hubs else values["base"]
+    values["licence"] = entry.licence if entry else ""
     # one line each: a value cannot add a line to the card
     lined = {key: plain(str(value), 200) for key, value in values.items()}
     template = resources.files("llm_as_judge.serving") / "templates" / "model_card.md"

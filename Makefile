@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 .PHONY: run test check smoke bench kills setup format clean help
 
 help:            ## this list
-	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 run: $(READY)    ## set up, then train and evaluate small real models on this machine
 	PATH="$(abspath $(BIN)):$$PATH" exec ./scripts/run_full_pipeline.sh --config embedded $(ARGS)

@@ -152,6 +152,25 @@ def test_results_that_are_not_there_are_one_line(verb: Verbs) -> None:
     assert "not both" in verb.refused("regrade", "x", "--rules-only", "--judge", "m")
 
 
+def test_compare_is_against_the_untrained_and_names_who_graded_fewer(
+    verb: Verbs, folder: Path
+) -> None:
+    names = []
+    for policy, limit in (("cot", "1"), ("direct", "2"), ("direct", "2")):
+        name = f"model{len(names)}"
+        assert (
+            verb("evaluate", *OPTIONS, "--policy", policy, "--limit", limit, "--name", name)[0] == 0
+        )
+        names.append(name)
+    files = [str(folder / "results" / "evaluation" / f"{name}_results.json") for name in names]
+    (full,) = (folder / "results" / "evaluation" / "model2").glob("*/full.json")
+    full.write_text(json.dumps({**json.loads(full.read_text()), "policy": "untrained"}))
+    code, out, _ = verb("compare", *files)
+    assert code == 0
+    assert "Against model2" in out
+    assert "with fewer graded problems: model0." in out
+
+
 def test_analyze_shows_a_run_by_domain(verb: Verbs, folder: Path) -> None:
     assert "no run there" in verb.refused("analyze", "logs/train_*.log")
     of = ROWS["gsm8k"][0]

@@ -31,7 +31,10 @@ def register(app: typer.Typer) -> None:
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Results files, or their run folders.")],
     against: Annotated[
-        str | None, typer.Option("--against", help="Reference of the tests; default: the first.")
+        str | None,
+        typer.Option(
+            "--against", help="Reference of the tests; default: MODEL_untrained, else the first."
+        ),
     ] = None,
     training_run: Annotated[
         Path | None,
@@ -73,7 +76,7 @@ def compare(
         ]
         _show(f"Break-even ({spent:,} training tokens)", head, rows, markdown)
     for line in _remarks(contenders):
-        print(line)  # noqa: T201
+        console.print(line, markup=False, highlight=False)
 
 
 def analyze(
@@ -124,7 +127,8 @@ def _domain_cells(row: DomainRow) -> list[str]:
 
 def _reference(contenders: Sequence[Contender], name: str | None) -> Contender:
     if name is None:
-        return contenders[0]
+        untrained = [c for c in contenders if c.policy == "untrained"]
+        return (untrained or contenders)[0]
     for contender in contenders:
         if contender.name == name:
             return contender
@@ -202,7 +206,10 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
 
 
 def _remarks(contenders: Sequence[Contender]) -> list[str]:
-    lines = ["* nobody is more accurate for as few tokens (executor and policy)."]
+    widest = max(len(c.correct) for c in contenders)
+    fewer = ", ".join(c.name for c in contenders if len(c.correct) < widest)
+    apart = f" Not among them, with fewer graded problems: {fewer}." if fewer else ""
+    lines = [f"* nobody is more accurate for as few tokens (executor and policy).{apart}"]
     if len(contenders) > 1:
         lines.append(
             "Differences: paired bootstrap over problems; p: McNemar, exact, which with fewer "
@@ -236,7 +243,7 @@ def _show(title: str, head: list[str], rows: list[list[str]], markdown: bool) ->
         return
     table = Table(title=title or None, title_justify="left", box=None, padding=(0, 1, 0, 0))
     for number, heading in enumerate(head):
-        table.add_column(heading, justify="right" if number else "left")
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for row in rows:
         table.add_row(*(cell.replace("[", r"\[") for cell in row))
     console.print(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -100,9 +101,12 @@ def test_blocks_of_code_can_be_read(document: Path) -> None:
     for kind, words, block in re.findall(r"^```(\w+)([^\n]*)\n(.*?)^```", text, re.M | re.S):
         if kind == "python" and "body" not in words:  # a body has a `return` outside of functions
             compile(block, document.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        if kind in ("yaml", "json"):
-            yaml.safe_load(block)  # JSON is YAML
-        assert kind in ("python", "bash", "yaml", "json"), f"{document.name}: block of {kind!r}"
+        if kind == "yaml":
+            yaml.safe_load(block)
+        for text in [block] * (kind == "json") + block.splitlines() * (kind == "jsonl"):
+            json.loads(text)
+        known = ("python", "bash", "yaml", "json", "jsonl")
+        assert kind in known, f"{document.name}: block of {kind!r}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
@@ -113,7 +117,7 @@ def test_scripts_and_targets_in_documents_exist(document: Path) -> None:
     asked = re.findall(r"(?:^ {4}|`)make ([a-z-]+)", text, re.M)
     assert [name for name in asked if name not in targets] == []
     started = re.findall(r"(?:python|bash) ([\w./]+\.(?:py|sh))", text)
-    named = re.findall(r"(?<![\w/])((?:scripts|benchmarks|examples|tests)/[\w/]+\.\w+)", text)
+    named = re.findall(r"(?<![\w/])((?:scripts|benchmarks|examples)/[\w/]+\.\w+)", text)
     missing = [name for name in (*started, *named) if not (ROOT / name).exists()]
     assert missing == []
 

@@ -23,7 +23,7 @@ METRIC_NAMES: Mapping[str, str] = {
     "rollout/distinct_programs": "distinct of the runnable programs of a group, mean of groups",
     "rollout/program_tokens": "mean tokens of a program",
     "rollout/staleness": "updates between writing a program and learning from it, mean",
-    "sampling/resent": "requests sent again to another vLLM replica (only with `sampling.backend: vllm`)",
+    "sampling/resent": "programs that had to be asked for again (only with `sampling.backend: vllm`)",
     "execution/*": "share of executions that ended so: ok, malformed, rejected, timeout, crashed, "
     "no_answer",
     "executor/calls": "mean executor calls of a program",

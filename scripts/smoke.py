@@ -1,7 +1,8 @@
 """One real training step with SmolLM2-135M, so that the main job cannot break unseen.
 
 Everything is real: weights, data, programs, sandbox, executor, grading, update, checkpoint. It
-works in a temporary folder and says what it saw; it fails if the adapter did not move.
+works in a temporary folder and says what it saw; it fails if the adapter did not move, or if the model
+that `export model` merges does not compute what base and adapter compute.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ def main() -> int:
         verb(folder, cache, "download", "--config", "smoke", "--offline")
         verb(folder, cache, "process", "--config", "smoke")
         verb(folder, cache, "train", "--config", "smoke", "--run-dir", "logs/smoke")
-        problem = failure(Path(folder))
+        step = "checkpoints/smollm2-135m/grpo_mixed/step_1"
+        verb(folder, cache, "export", "model", step, "--config", "smoke", "--out", "merged")
+        problem = failure(Path(folder)) or merge_failure(Path(folder), step)
     print(f"smoke: {time.monotonic() - started:.0f} s (limit {LIMIT_S} s)")
     if problem:
         print(f"smoke: {problem}", file=sys.stderr)
@@ -41,6 +44,28 @@ def verb(folder: str, cache: str, *arguments: str) -> None:
         check=True,
         timeout=LIMIT_S,
     )
+
+
+def merge_failure(folder: Path, step: str) -> str:
+    """What is wrong with the merged model, as any engine would load it; empty when all is well."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from llm_as_judge.build import model_weights
+    from llm_as_judge.config import load_config
+    from llm_as_judge.policy.model import load_policy
+
+    weights = model_weights(load_config("smoke"), "smollm2-135m", "policy.name")
+    policy = load_policy(weights, adapter=folder / step, device="cpu", dtype="float32")
+    merged = AutoModelForCausalLM.from_pretrained(folder / "merged", dtype=torch.float32)
+    ids = torch.tensor([policy.tokenizer("What is 17 * 3?")["input_ids"]])
+    with torch.no_grad():
+        wanted, found = policy.model(ids).logits, merged(ids).logits
+        with policy.model.disable_adapter():
+            moved = (policy.model(ids).logits - wanted).abs().max().item()
+    gap = (found - wanted).abs().max().item()
+    print(f"merged model: logits differ by {gap:.1e}; the adapter moves them by {moved:.1e}")
+    return "" if gap < 1e-2 and gap < moved / 10 else "the merged model is not base + adapter"
 
 
 def failure(folder: Path) -> str:

@@ -40,6 +40,10 @@ bench: $(READY)  ## every benchmark; each prints a ratio measured in one run
 bench-training: $(READY) ## update and sampling against TRL, e.g. ARGS=--quick or ARGS="--model smollm2-135m"
 	$(BIN)/python benchmarks/training.py $(ARGS)
 
+.PHONY: bench-step
+bench-step: $(READY) ## a whole step with slow, uneven rewards against TRL's
+	$(BIN)/python benchmarks/whole_step.py $(ARGS)
+
 kills: $(READY)  ## kill training with -9 at 20 random moments; it must end as if nothing had happened
 	KILLS=20 $(BIN)/pytest -s tests/training/test_killed_runs.py
 

@@ -35,9 +35,9 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
 
 from llm_as_judge.config import load_models
+from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.sample import HFSampler
-from llm_as_judge.training.attention import packed_attention
 from llm_as_judge.training.grpo import LossOptions, policy_loss
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 

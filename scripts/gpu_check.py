@@ -21,7 +21,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, Qwen2Config
 
-from llm_as_judge.training.attention import AttentionPlan, packed_attention, shared_prefix_attention
+from llm_as_judge.policy.attention import AttentionPlan, packed_attention, shared_prefix_attention
 from llm_as_judge.training.oracle import naive_logprobs
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 

@@ -77,13 +77,13 @@ MUTANTS = (
     ),
     Mutant(
         "causal mask dropped",
-        "training/attention.py",
+        "policy/attention.py",
         "is_causal=not node.path",
         "is_causal=False",
     ),
     Mutant(
         "completions do not see their prompt",
-        "training/attention.py",
+        "policy/attention.py",
         "return (*self.path, (self.start, self.stop))",
         "return ((self.start, self.stop),)",
     ),

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from llm_as_judge.policy.decode import common_prefix
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
-from llm_as_judge.policy.sample import HFSampler, common_prefix
+from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.turns import REPLY_PREFIX
 from llm_as_judge.types import Completion, Domain, Message
 from llm_as_judge.workflow.grammar import program_grammar

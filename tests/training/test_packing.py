@@ -8,7 +8,7 @@ import pytest
 import torch
 from tiny_models import FAMILIES, VOCABULARY, naive_logprobs, take_gradients, tiny
 
-from llm_as_judge.training.attention import packed_attention
+from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 
 CPU = torch.device("cpu")

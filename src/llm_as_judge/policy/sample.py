@@ -14,11 +14,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
-from transformers import DynamicCache
 
+from llm_as_judge.policy.decode import rows_of
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.turns import FENCE, completion_of, prompt_ids
 from llm_as_judge.types import Completion, Message, OnCompletion, StopReason
@@ -115,9 +115,8 @@ class HFSampler:
         self, ids_P: list[list[int]], rows: list[_Row], k: int, temperature: float, limit: int
     ) -> Iterator[int]:
         """Numbers of the rows as they end."""
-        cache, mask, logits_B = self._prefill(ids_P, k)
-        device = self._policy.device
-        lengths_B = torch.tensor([len(ids) for ids in ids_P], device=device).repeat_interleave(k)
+        cache = rows_of(self._policy)
+        logits_B = cache.begin(ids_P, k)
         alive = list(range(len(rows)))
         for step in range(limit):
             tokens = self._draw(logits_B, [rows[i] for i in alive], temperature)
@@ -130,56 +129,11 @@ class HFSampler:
             if not keep:
                 return
             if len(keep) < len(alive):
-                chosen = torch.tensor(keep, device=device)
-                cache.batch_select_indices(chosen)
-                mask, lengths_B, tokens = mask[chosen], lengths_B[chosen], tokens[chosen]
+                chosen = torch.tensor(keep, device=self._policy.device)
+                cache.keep(chosen)
+                tokens = tokens[chosen]
                 alive = [alive[j] for j in keep]
-            mask = torch.cat([mask, mask.new_ones(len(alive), 1)], dim=1)
-            out = self._policy.model(
-                input_ids=tokens[:, None],
-                attention_mask=mask,
-                position_ids=(lengths_B + step)[:, None],
-                past_key_values=cache,
-                use_cache=True,
-            )
-            logits_B = out.logits[:, -1]
-
-    def _prefill(self, ids_P: list[list[int]], k: int) -> tuple[Any, torch.Tensor, torch.Tensor]:
-        """Cache, attention mask and next-token logits for P * k rows.
-
-        The cache holds [common | left padding | rest of the prompt] for every row.
-        """
-        device, model = self._policy.device, self._policy.model
-        shared = common_prefix(ids_P)
-        cache = DynamicCache()
-        if shared:
-            # Only the cache is wanted: the inner model spares the vocabulary-wide head.
-            self._policy.base.model(
-                input_ids=torch.tensor([ids_P[0][:shared]], device=device),
-                past_key_values=cache,
-                use_cache=True,
-            )
-            cache.batch_repeat_interleave(len(ids_P))
-        rests = [ids[shared:] for ids in ids_P]
-        longest = max(len(rest) for rest in rests)
-        padded = torch.zeros(len(rests), longest, dtype=torch.long, device=device)
-        mask = torch.ones(len(rests), shared + longest, dtype=torch.long, device=device)
-        positions = torch.zeros_like(padded)
-        for p, rest in enumerate(rests):
-            pad = longest - len(rest)
-            padded[p, pad:] = torch.tensor(rest, device=device)
-            mask[p, shared : shared + pad] = 0
-            positions[p, pad:] = torch.arange(shared, shared + len(rest), device=device)
-        out = model(
-            input_ids=padded,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        cache.batch_repeat_interleave(k)
-        return cache, mask.repeat_interleave(k, 0), out.logits[:, -1].repeat_interleave(k, 0)
+            logits_B = cache.step(tokens)
 
     @staticmethod
     def _draw(logits_B: torch.Tensor, rows: list[_Row], temperature: float) -> torch.Tensor:
@@ -214,13 +168,3 @@ class HFSampler:
             row.stop = "stop"
             return True
         return last
-
-
-def common_prefix(ids_P: Sequence[Sequence[int]]) -> int:
-    """Length of the prefix shared by all sequences, leaving each at least one token of its own."""
-    longest = min(len(ids) for ids in ids_P) - 1
-    first = ids_P[0]
-    for i in range(longest):
-        if any(ids[i] != first[i] for ids in ids_P):
-            return i
-    return longest

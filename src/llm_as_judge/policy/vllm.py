@@ -48,6 +48,8 @@ if TYPE_CHECKING:  # speaking to a server must not wait for torch
 log = logging.getLogger(__name__)
 
 Ended = Callable[[Draw, Drawn], None]
+KEPT = 2
+"""Newest versions that stay whether they are used or not."""
 _LOAD_S = 120.0
 _PAUSE_S = 0.5
 
@@ -122,7 +124,7 @@ class VllmReplicas:
 
     # ----------------------------------------------------------------------------------- publishing
     async def publish(self, on_policy: PolicyTurn) -> PublishedAdapter:
-        """The weights as they are now, loaded by the replicas; versions out of use are unloaded.
+        """The weights as they are now, loaded by the replicas; older versions are unloaded.
 
         Args:
             on_policy: the policy's turn, in which its adapter is written.
@@ -135,7 +137,7 @@ class VllmReplicas:
         self._known[adapter.name] = adapter
         if new:
             await self._load_everywhere(adapter)
-            await self._unload(keep=adapter.name)
+            await self._unload(keep=list(self._known)[-KEPT:])
         policy = self._policy
         return PublishedAdapter(
             self,
@@ -191,9 +193,9 @@ class VllmReplicas:
                 f"{_who(server)}: {adapter.name} refused: {problem.message}{_advice(problem)}"
             ) from None
 
-    async def _unload(self, keep: str = "") -> None:
+    async def _unload(self, keep: Sequence[str] = ()) -> None:
         """Adapters that no draw uses any more leave the replicas and the folder."""
-        for name in [n for n in self._known if n != keep and not self._in_use.get(n)]:
+        for name in [n for n in self._known if n not in keep and not self._in_use.get(n)]:
             adapter = self._known.pop(name)
             for server in self._replicas.servers:
                 try:

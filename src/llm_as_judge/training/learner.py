@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from llm_as_judge.errors import TrainingError
+from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.model import Policy
-from llm_as_judge.training.attention import packed_attention
 from llm_as_judge.training.grpo import LossOptions, has_variance, policy_loss, step_advantages
 from llm_as_judge.training.oracle import UpdatePath, choose_path, naive_logprobs
 from llm_as_judge.training.packing import PackedTree, pack_tree, packed_logprobs

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
+from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.model import Policy
-from llm_as_judge.training.attention import packed_attention
 from llm_as_judge.training.packing import logprobs_and_entropy, pack_tree, packed_logprobs
 
 PROMPTS = [[5, 9, 3, 44, 17, 8, 21, 2], [5, 9, 3, 44, 17, 8, 30, 31, 32, 33]]

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from llm_as_judge.training.attention import ATTENTION_NAME, AttentionPlan, Node, plan_attention
+from llm_as_judge.policy.attention import ATTENTION_NAME, AttentionPlan, Node, plan_attention
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from llm_as_judge.training.attention import (
+from llm_as_judge.policy.attention import (
     AttentionPlan,
     Node,
     plan_attention,

@@ -11,7 +11,7 @@ transformers calls these through its AttentionInterface; the plan travels as a k
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -169,15 +169,20 @@ def _varlen_attention(
 AttentionInterface.register(ATTENTION_NAME, shared_prefix_attention)
 
 
-@contextmanager
-def packed_attention(base: Any) -> Iterator[None]:
+def packed_attention(base: Any) -> AbstractContextManager[None]:
     """The base model computes packed rows inside, and is as before outside.
 
     Hold it over the backward pass too: recomputed activations go through the attention that is set
     at that time.
     """
+    return attention_named(base, ATTENTION_NAME)
+
+
+@contextmanager
+def attention_named(base: Any, name: str) -> Iterator[None]:
+    """The base model attends by the function registered as ``name`` inside."""
     before = base.config._attn_implementation  # noqa: SLF001 (the one place transformers reads)
-    base.config._attn_implementation = ATTENTION_NAME  # noqa: SLF001
+    base.config._attn_implementation = name  # noqa: SLF001
     try:
         yield
     finally:

@@ -95,6 +95,12 @@ MUTANTS = (
     ),
     Mutant("no optimizer step", "training/learner.py", "self._optimizer.step()", "pass"),
     Mutant(
+        "rows forget what they have written",
+        "policy/decode.py",
+        "own.add(key, value)\n",
+        "own.add(torch.zeros_like(key), value)\n",
+    ),
+    Mutant(
         "draws that ignore the policy",
         "policy/sample.py",
         "tokens = tokens.clamp_(max=logits_B.shape[-1] - 1)",

@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from starlette.applications import Starlette
@@ -25,6 +25,14 @@ from llm_as_judge.types import Message
 Written = tuple[list[int], list[float], str]
 Write = Callable[[dict[str, Any], str], Written]
 """(request, path of the adapter) -> ids, log-probs, finish_reason."""
+
+T = TypeVar("T")
+
+
+async def at_once(work: Callable[[], T]) -> T:
+    """A ``PolicyTurn`` without a thread."""
+    return work()
+
 
 FAULTS: dict[str, Callable[[dict[str, Any]], None]] = {
     "wrong_prompt": lambda reply: reply["choices"][0].update(prompt_token_ids=[9, 9]),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 import torch
@@ -19,14 +19,9 @@ from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
 from llm_as_judge.types import Completion, Message
 from running_app import running
-from vllm_server import FAULTS, ScriptedVllm, TwinOfPolicy
+from vllm_server import FAULTS, ScriptedVllm, TwinOfPolicy, at_once
 
-T = TypeVar("T")
 PROMPTS = [[Message("user", f"Problem {n}")] for n in range(4)]
-
-
-async def at_once(work: Callable[[], T]) -> T:
-    return work()
 
 
 @pytest.fixture

@@ -16,10 +16,9 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import httpx
 import pytest
@@ -34,13 +33,13 @@ from llm_as_judge.policy.turns import prompt_ids
 from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
 from llm_as_judge.training.oracle import naive_logprobs
 from llm_as_judge.types import Completion, Message
+from vllm_server import at_once
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not PYTHON, reason="wants a vLLM: VLLM_PYTHON=VENV/bin/python"),
 ]
-T = TypeVar("T")
 PROMPTS = [
     [Message("system", "You write short Python functions."), Message("user", "Add two numbers.")],
     [Message("system", "You write short Python functions."), Message("user", "Reverse a list.")],
@@ -48,10 +47,6 @@ PROMPTS = [
 TEMPERATURE = 0.7
 STARTS_IN_S = 300
 RANK = 8
-
-
-async def at_once(work: Callable[[], T]) -> T:
-    return work()
 
 
 @pytest.fixture(scope="module")

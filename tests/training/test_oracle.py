@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import FAMILIES, edited, naive_logprobs, tiny, windowed
 from transformers import AttentionInterface
 
 from llm_as_judge.errors import ModelError
@@ -21,6 +20,7 @@ from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.oracle import UpdatePath, choose_path
 from llm_as_judge.types import Group, Message, Problem, Program, Reward, Rollout
+from tiny_models import FAMILIES, edited, naive_logprobs, tiny, windowed
 
 PROMPTS = [
     [Message("user", "Problem: 1 + 1?")],

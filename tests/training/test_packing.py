@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import FAMILIES, VOCABULARY, naive_logprobs, take_gradients, tiny
 
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
+from tiny_models import FAMILIES, VOCABULARY, naive_logprobs, take_gradients, tiny
 
 CPU = torch.device("cpu")
 COMMON = [5, 9, 3, 44, 17, 8]

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import take_gradients, tiny
 from transformers import AutoTokenizer
 
 from llm_as_judge.config import PRESETS
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.training.grpo import LossOptions, policy_loss
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
+from tiny_models import take_gradients, tiny
 
 pytestmark = [
     # TRL still sets arguments of transformers by their old names

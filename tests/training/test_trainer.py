@@ -11,7 +11,6 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
-from tiny_models import windowed
 from tiny_runs import tiny_settings
 
 from llm_as_judge.config import Config, config_dir
@@ -23,6 +22,7 @@ from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.training.trainer import GRPOTrainer, SilentView, TrainingResult
 from llm_as_judge.types import Problem
 from running_app import running
+from tiny_models import windowed
 from vllm_server import ScriptedVllm, TwinOfPolicy
 
 PROBLEMS = (

@@ -67,6 +67,14 @@ def test_commands_and_their_options_exist(document: Path) -> None:
             assert option in known, f"{document.name}: {verb} has no {option}"
 
 
+def test_commands_that_the_pipeline_names_at_its_end_exist() -> None:
+    script = (ROOT / "scripts" / "run_full_pipeline.sh").read_text(encoding="utf-8")
+    named = re.findall(r"^  \$verb ([a-z]+)(.*)", script, re.M)
+    assert [verb for verb, _ in named] == ["compare", "report", "solve"]
+    for verb, rest in named:
+        assert set(re.findall(r"(?<!\S)--[a-z-]+", rest)) <= VERBS[verb]
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
 def test_configuration_keys_in_documents_exist(document: Path) -> None:
     text = document.read_text(encoding="utf-8")

@@ -53,7 +53,6 @@ def report_picture(run_dir: Path, results: list[Path]) -> Path:
         page = browser.new_page(viewport=SIZE, color_scheme="light", reduced_motion="reduce")
         page.goto(page_file.as_uri())
         page.select_option("#f-outcome", "mixed")
-        page.keyboard.press("n")
         page.evaluate("document.querySelector('#group').scrollIntoView()")
         page.screenshot(path=str(path))
         browser.close()

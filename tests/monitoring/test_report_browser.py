@@ -102,6 +102,8 @@ def test_filters_narrow_the_list(browser: Any, address: str) -> None:
     assert page.locator("#count").inner_text() == "24 problems, 96 programs"
     page.select_option("#f-domain", "qa")
     assert page.locator("#count").inner_text() == "12 problems, 12 programs"
+    first = page.locator("#list .id").first.inner_text()
+    assert page.locator("#group h3").inner_text().startswith(first)  # what is shown is in the list
     page.select_option("#f-domain", "")
     page.select_option("#f-outcome", "mixed")
     assert page.locator("#count").inner_text() == "12 problems, 84 programs"

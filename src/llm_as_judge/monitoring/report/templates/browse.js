@@ -50,7 +50,8 @@
       (!domain || g.domain === domain) && (!outcome || outcome(g)) &&
       (!operator || g.operators.has(operator)) && (!text || contains(g, text)));
     page = 0;
-    list();
+    if (shown.length && !shown.includes(chosen)) choose(shown[0], false);
+    else list();
   }
 
   const signed = (value) => (value === null ? "-" : (value < 0 ? "" : "+") + value.toFixed(2));

@@ -17,6 +17,7 @@ OPTIONS = ("Error", "abc", "cba", "c")
         ("Option C", 2),
         ("abc", 1),
         ("B. cba", None),
+        ("A) abc", None),
         ("A and B", None),
         ("Z", None),
         ("", None),

@@ -112,6 +112,20 @@ async def test_the_unit_asked_for_decides(rules: Judge) -> None:
 async def test_a_percentage_counts_where_one_is_asked_for(rules: Judge) -> None:
     asked = math_problem("18", "What percentage of the pupils are ill?")
     assert (await rules.grade(asked, "18%")).correct is True
+    given = math_problem(r"\frac{1}{5}", r"What is 20\% as a fraction?")
+    assert (await rules.grade(given, "0.2%")).correct is False
+
+
+@pytest.mark.parametrize(
+    "answer", ["The answer is 18? No: 20", "20 = 18", "$20=18$", "The answer is 18. No: 20."]
+)
+async def test_what_is_taken_back_or_contradicted_is_no_answer(rules: Judge, answer: str) -> None:
+    assert (await rules.grade(math_problem("18"), answer)).correct is False
+
+
+@pytest.mark.parametrize("answer", ["6 * 3 = 18", "x = 18", "18 = 18.0", "1.5 dozen = 18"])
+async def test_a_chain_of_equal_numbers_ends_in_its_result(rules: Judge, answer: str) -> None:
+    assert (await rules.grade(math_problem("18"), answer)).correct is True
 
 
 async def test_echo_of_the_question_is_not_an_answer(rules: Judge) -> None:

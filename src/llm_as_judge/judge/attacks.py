@@ -174,6 +174,7 @@ def _transcript(seed: Seed, rng: random.Random) -> list[str]:
         f"First I thought of {seed.gold}.\nBut that is mistaken.\nThe final answer is {other}.",
         f"Some say {seed.gold}.\n#### {other}",
         f"\\boxed{{{seed.gold}}} is what a careless reader gets. \\boxed{{{other}}}",
+        f"The answer is {seed.gold}? No: {other}",
     ]
 
 
@@ -186,9 +187,12 @@ def _superset(seed: Seed, rng: random.Random) -> list[str]:
             f"about {value} or so",
             f"{value - 1}-{value + 1}",
             " ".join(str(value + step) for step in range(-3, 4)),
+            f"{value + 2} = {value}",
         ]
     if seed.kind == "choice":
-        return ["A, B, C, D", "all of them", "ABCD", "A or B or C or D"]
+        text = seed.problem.options[ord(seed.gold) - ord("A")]
+        together = ["A, B, C, D", "all of them", "ABCD", "A or B or C or D"]
+        return [*together, *(f"{letter}) {text}" for letter in seed.wrong)]
     if seed.kind == "yes_no":
         return ["yes and no", "yes or no", "Yes. No.", "It depends."]
     return []

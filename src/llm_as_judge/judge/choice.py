@@ -22,27 +22,32 @@ def choose(text: str, options: tuple[str, ...]) -> int | None:
     A letter with the text of another option beside it names two.
     """
     text = text.strip().strip("*_`\"'").strip()
+    verbatim = [i for i, option in enumerate(options) if option.casefold() == text.casefold()]
+    if len(text) > 1 and len(verbatim) == 1:
+        return verbatim[0]
     by_text = [
         index
         for index, option in enumerate(options)
         if normalise_answer(option) and normalise_answer(option) == normalise_answer(text)
     ]
-    by_letter = _by_letter(text, options)
-    if by_letter is not None:
-        return by_letter
+    match = _letter(text, options)
+    if match is not None:
+        return _by_letter(match, options)
     return by_text[0] if len(by_text) == 1 else None
 
 
-def _by_letter(text: str, options: tuple[str, ...]) -> int | None:
-    """``C``, ``(C)``, ``C. text of C``; a lower-case letter counts only if no option is that."""
+def _letter(text: str, options: tuple[str, ...]) -> re.Match[str] | None:
+    """``C``, ``(C)``, ``C. ...``; a lower-case letter counts only if no option is that."""
     match = _LETTER.match(text)
     if match is None and len(text) == 1 and text not in options:
         match = _LETTER.match(text.upper())
-    if match is None:
-        return None
+    in_range = match is not None and ord(match.group(1)) - ord("A") < len(options)
+    return match if in_range else None
+
+
+def _by_letter(match: re.Match[str], options: tuple[str, ...]) -> int | None:
+    """The option of a letter, unless another text than its own stands beside it."""
     index = ord(match.group(1)) - ord("A")
-    if index >= len(options):
-        return None
     rest = normalise_answer(match.group(2))
     if not rest or rest == normalise_answer(options[index]):
         return index

@@ -12,7 +12,8 @@ __all__ = ["compare_numbers"]
 _DIRECT = re.compile(
     r"\bhow (?:many|much)(?: more| fewer| less)?\s+((?:\w+\s*){1,2})|\bin (\w+)\s*\?"
 )
-_ASKS_PERCENT = re.compile(r"percent|per cent|%", re.IGNORECASE)
+_ASKS_PERCENT = re.compile(r"(?<!\d)(?<!\d[ \\-])(?:percent|per cent|%)", re.IGNORECASE)
+"""Asked for, not given: "what is 20% as a fraction" wants no per cent."""
 
 
 def _ask(question: str) -> str:

@@ -152,9 +152,11 @@ _PHRASE = re.compile(
 )
 _RETRACTED = re.compile(
     r"\b(?:wait|actually|correction|second thought|i mean|rather|instead|no,|scratch that|sorry|"
-    r"mistake|mistaken|or maybe|alternatively)\b|\bno,",
+    r"mistake|mistaken|or maybe|alternatively)\b|\bno[,:;]",
     re.IGNORECASE,
 )
+_QUESTIONED = re.compile(r"[^.!?]*\?\s*\S")
+"""The answer is ...? and more: asked, not said."""
 _LETTER_A = re.compile(r"^\s*A\s*:\s*(\S.*)$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[\w)}\]%$\"'*])[.!?](?=\s|$)")
 
@@ -200,6 +202,8 @@ def declared_answer(text: str, *, one_sentence: bool) -> Declared:
         return Declared(text, False)
     if one_sentence:
         cut = [_SENTENCE_END.split(phrase, maxsplit=1) for phrase in phrases]
+        if any(_QUESTIONED.match(phrase) for phrase in phrases):
+            return Declared(phrases[-1], True, "several", phrases[-1])
         if any(_RETRACTED.search(rest) for _, *rests in cut for rest in rests):
             return Declared(phrases[-1], True, "several", phrases[-1])
         phrases = [sentence for sentence, *_ in cut]

@@ -59,6 +59,8 @@ def final_expression(
         return "", verdict_of(False, "extract.hedged", "the answer is hedged")
     if quantity(normalise(text)) is not None:
         return text, None
+    if gold_number is not None and _unequal_sides(text):
+        return "", verdict_of(False, "extract.several", "different numbers, said to be equal")
     inline = {normalise(next(g for g in m.groups() if g)) for m in _INLINE.finditer(text)}
     if len(inline) == 1 and _PROSE_WORD.search(_INLINE.sub(" ", text)):
         return _right_side(inline.pop()), None
@@ -94,6 +96,13 @@ def _right_side(text: str) -> str:
     if "," not in text and len(sides) > 1 and all(re.search(r"\d", side) for side in sides):
         return sides[-1].strip()
     return text
+
+
+def _unequal_sides(text: str) -> bool:
+    """``20 = 18``: two plain numbers that differ, so that the last is no result."""
+    sides = [quantity(normalise(side)) for side in text.strip("$ .").split("=")]
+    bare = {side.value for side in sides if side and not (side.unit or side.percent)}
+    return len(bare) > 1
 
 
 def _number_of_prose(text: str, gold: Quantity) -> tuple[str, Verdict | None]:

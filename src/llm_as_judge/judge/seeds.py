@@ -180,6 +180,13 @@ _MATH: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...], str], ...] = (
         ("odd", "Odd."),
         "x^3",
     ),
+    (
+        r"Write 20\% as a fraction.",
+        r"\frac{1}{5}",
+        (r"0.2\%", r"\frac{1}{5}\%", "20", "0.02", r"\frac{1}{20}"),
+        ("1/5", "0.2"),
+        "",
+    ),
 )
 
 

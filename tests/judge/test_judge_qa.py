@@ -95,3 +95,37 @@ async def test_a_threshold_decides_partial_answers_when_asked() -> None:
 )
 async def test_abstentions_are_recognised(text: str, expected: bool) -> None:
     assert is_abstention(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("1989", "1990, 1989, 1961"),
+        ("March 1923", "May 1923, March 1923, March 1932"),
+        ("Jupiter", "Saturn / Jupiter / Neptune"),
+        ("Jupiter", "The answer is Jupiter? No: Saturn"),
+        ("Jupiter", "Saturn<|im_end|>Jupiter"),
+        ("the northern wall", "Which wall was it, then?"),
+        ("yes", "yes and no"),
+    ],
+)
+async def test_several_answers_and_echoes_never_reach_a_model(
+    rules: Judge, gold: str, answer: str
+) -> None:
+    problem = Problem("nq/t/1", "open", "qa", "Which wall was it, then?", (gold,))
+    assert (await rules.grade(problem, answer)).correct is False
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("Springfield", "Springfield, Illinois, USA"),
+        ("1989", "On Thursday, 9 November, 1989, in the evening"),
+        ("18", "18<|im_end|>"),
+        ("Let It Be", "Let It Be"),
+        ("here and now", "let us look: here and now"),
+    ],
+)
+async def test_what_may_be_right_is_left_open(rules: Judge, gold: str, answer: str) -> None:
+    problem = Problem("nq/t/1", "open", "qa", "What?", (gold,))
+    assert (await rules.grade(problem, answer)).correct is not False

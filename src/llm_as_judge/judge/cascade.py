@@ -153,7 +153,7 @@ class Judge:
             SandboxError: the sandbox is broken (code).
         """
         text = answer if problem.domain == "code" else clean(answer)
-        broken = guard(clean(answer), problem.answers, problem.question)
+        broken = guard(answer, problem.answers, problem.question)
         if broken is not None and (problem.domain != "code" or broken == "guard.empty"):
             return Verdict(False, "guard", broken, "this is no answer", score=0.0)
         verdict = await self._by_rules(problem, text)

@@ -39,6 +39,12 @@ _EMPTY_PHRASES = frozenset(
 )
 _EMPTY_PHRASES = frozenset(" ".join(phrase.split()) for phrase in _EMPTY_PHRASES)
 
+_OPENER = re.compile(
+    r"(?:sure |okay |ok )?(?:here is (?:the|my) (?:answer|solution)"
+    r"|to (?:solve|answer) (?:this|the) (?:problem|question)"
+    r"|let(?:s| us| me) (?:solve|think|analy[sz]e|work|break|look|start|begin|consider))\b\D{0,80}"
+)
+
 _ARTEFACTS = frozenset({"none", "null", "nan", "undefined", "nil", "no code generated", "error"})
 _ARTEFACT_START = re.compile(
     r"^\s*(Traceback \(most recent call last\)|(?:[A-Z]\w*)?(?:Error|Exception)\s*:|"
@@ -54,6 +60,7 @@ _INJECTION = re.compile(
     r"|\b(?:mark|grade|score|rate|judge|accept)\s+(?:this|it|my|the)\s(?:[^.\n]{0,40}\s)?"
     r"(?:as\s+)?(?:correct|right|true|full\s+marks|accepted|equivalent|valid)\b"
     r"|\bdear\s+(?:judge|evaluator)|\bsystem\s*(?:prompt|message|override)"
+    r"|\b(?:candidate|answer|submission)\s+(?:above\s+|below\s+)?is\s+(?:correct|right|accepted)\b"
     r"|(?:always|definitely|guaranteed)\s+correct",
     re.IGNORECASE,
 )
@@ -98,23 +105,41 @@ def plain(text: str) -> str:
 
 
 def guard(candidate: str, golds: tuple[str, ...], question: str) -> str | None:
-    """Stage 0: the rule that ``candidate`` breaks, or None. ``candidate`` is already clean.
+    """Stage 0: the rule that ``candidate`` breaks, or None.
 
     A phrase that *is* a gold answer is no empty phrase, and words of the question are no attack.
     """
-    if not any(char.isalnum() or char in "∅∞" for char in candidate):
+    if sum(map(_speaks, _CONTROL_TOKEN.split(candidate))) > 1:
+        return "guard.control_tokens"  # a second turn, written by the first
+    candidate = clean(candidate)
+    if not _speaks(candidate):
         return None if candidate and candidate in golds else "guard.empty"  # the band `!!!`
     bare = plain(candidate)
     if bare in {plain(gold) for gold in golds}:
         return None
-    if bare in _EMPTY_PHRASES:
+    if bare in _EMPTY_PHRASES or _opens_only(bare, golds):
         return "guard.master_key"
+    asked = plain(question)
+    if asked.count(" ") >= 4 and bare in {asked, f"the question is {asked}"}:
+        return "guard.echo"
     if bare in _ARTEFACTS or _ARTEFACT_START.match(candidate):
         return "guard.artefact"
     known = question + "\n" + "\n".join(golds)
     if _INJECTION.search(candidate) and not _INJECTION.search(known):
         return "guard.injection"
     return None
+
+
+def _speaks(text: str) -> bool:
+    return any(char.isalnum() or char in "∅∞" for char in text)
+
+
+def _opens_only(bare: str, golds: tuple[str, ...]) -> bool:
+    """A sentence that only announces an answer, and has no word of one."""
+    if not _OPENER.fullmatch(bare):
+        return False
+    wanted = {word for gold in golds for word in plain(gold).split() if len(word) > 3}
+    return not wanted & set(bare.split())
 
 
 def is_negated(text: str, golds: tuple[str, ...] = ()) -> bool:
@@ -155,8 +180,8 @@ _RETRACTED = re.compile(
     r"mistake|mistaken|or maybe|alternatively)\b|\bno[,:;]",
     re.IGNORECASE,
 )
-_QUESTIONED = re.compile(r"[^.!?]*\?\s*\S")
-"""The answer is ...? and more: asked, not said."""
+_QUESTIONED = re.compile(r"[^.!?]*\?\s*(?:no|not|wait|actually|rather|or)\b", re.IGNORECASE)
+"""The answer is this? No: that."""
 _LETTER_A = re.compile(r"^\s*A\s*:\s*(\S.*)$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[\w)}\]%$\"'*])[.!?](?=\s|$)")
 
@@ -200,10 +225,10 @@ def declared_answer(text: str, *, one_sentence: bool) -> Declared:
     phrases = _phrases(text) or _LETTER_A.findall(text)
     if not phrases:
         return Declared(text, False)
+    if any(_QUESTIONED.match(phrase) for phrase in phrases):
+        return Declared(phrases[-1], True, "several", phrases[-1])
     if one_sentence:
         cut = [_SENTENCE_END.split(phrase, maxsplit=1) for phrase in phrases]
-        if any(_QUESTIONED.match(phrase) for phrase in phrases):
-            return Declared(phrases[-1], True, "several", phrases[-1])
         if any(_RETRACTED.search(rest) for _, *rests in cut for rest in rests):
             return Declared(phrases[-1], True, "several", phrases[-1])
         phrases = [sentence for sentence, *_ in cut]

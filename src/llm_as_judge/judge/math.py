@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from llm_as_judge.judge.abstention import is_abstention
 from llm_as_judge.judge.comparison import compare_numbers
 from llm_as_judge.judge.extract import Declared, declared_answer
 from llm_as_judge.judge.final import final_expression, fold, quantity, verdict_of, words
@@ -22,6 +23,14 @@ from llm_as_judge.types import Problem, Verdict
 __all__ = ["grade_math"]
 
 _LONGEST_ANSWER = 1500
+_EITHER_OR = (
+    {"even", "odd", "neither"},
+    {"yes", "no"},
+    {"true", "false"},
+    {"increasing", "decreasing"},
+    {"rational", "irrational"},
+    {"convergent", "divergent"},
+)
 
 
 async def grade_math(problem: Problem, answer: str, pool: KillablePool) -> Verdict:
@@ -69,7 +78,11 @@ async def _against(gold: str, declared: Declared, question: str, pool: KillableP
     if gold_number is not None and candidate_number is not None:
         rounded = _rounded(gold_latex, gold_number, candidate_number)
         return rounded or verdict_of(*compare_numbers(gold_number, candidate_number, question))
+    if re.search(r"\d", gold_latex) and is_abstention(candidate, question):
+        return verdict_of(False, "math.abstained", "says that there is no answer")
     wordy = isinstance(gold_shape, Shape) and gold_shape.kind == "text"
+    if wordy and any({words(latex), words(gold_latex)} <= kind for kind in _EITHER_OR):
+        return verdict_of(False, "math.other_word", "one of the words that exclude each other")
     if wordy and candidate_number is not None and not re.search(r"\d", gold_latex):
         return verdict_of(False, "math.shape", "words were wanted, not a number")
     if gold_number is not None and isinstance(parse_shape(latex), Shape):

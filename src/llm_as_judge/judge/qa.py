@@ -12,6 +12,7 @@ import re
 
 from llm_as_judge.judge.abstention import is_abstention
 from llm_as_judge.judge.extract import declared_answer
+from llm_as_judge.judge.number import parse_number
 from llm_as_judge.judge.squad import hotpot_f1, normalise_answer, squad_f1
 from llm_as_judge.judge.wording import MONTHS, informative, stem, tokens
 from llm_as_judge.types import Problem, Verdict
@@ -95,10 +96,29 @@ def _no_single_answer(text: str, golds: tuple[str, ...]) -> str | None:
     short = len(text.split()) <= 12
     if short and _OPEN_CHOICE.search(text) and not any(_OPEN_CHOICE.search(g) for g in golds):
         return "extract.several"
+    if _listed(text, golds):
+        return "extract.several"
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and all(len(line.split()) <= 5 for line in lines):
         return "extract.several"
     return None
+
+
+_SEPARATED = re.compile(r",\s|\s/\s|;|\|")
+
+
+def _listed(text: str, golds: tuple[str, ...]) -> bool:
+    """Short items, of which one is a gold answer: three of them, and between commas only numbers
+    and dates, since places and titles have commas too."""
+    items = [item.strip() for item in _SEPARATED.split(text)]
+    wanted = {normalise_answer(gold) for gold in golds}
+    if any(_SEPARATED.search(gold) for gold in golds) or not wanted & set(
+        map(normalise_answer, items)
+    ):
+        return False
+    counted = [bool(re.search(r"\d", item)) or parse_number(item) is not None for item in items]
+    short = all(len(item.split()) <= 5 for item in items)
+    return short and len(items) >= 3 and (all(counted) or not re.search(r",\s", text))
 
 
 _OPPOSITE = {"yes": "no", "no": "yes"}
@@ -106,6 +126,8 @@ _OPPOSITE = {"yes": "no", "no": "yes"}
 
 def _yes_or_no(gold: str, text: str, score: float) -> Verdict:
     words = re.findall(r"[a-z']+", text.lower())
+    if len(words) <= 4 and {"yes", "no"} <= set(words):
+        return _verdict(False, "extract.several", "yes and no", 0.0)
     first = words[0] if words else ""
     if first == _OPPOSITE[gold]:
         return _verdict(False, "qa.yes_no", f"{first} for {gold}", 0.0)

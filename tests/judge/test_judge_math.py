@@ -116,6 +116,15 @@ async def test_a_percentage_counts_where_one_is_asked_for(rules: Judge) -> None:
     assert (await rules.grade(given, "0.2%")).correct is False
 
 
+async def test_words_behind_a_number_that_change_it(rules: Judge) -> None:
+    dollars = math_problem("18", "How many dollars does she get?")
+    for answer in ("18 squared", "She gets 18 or more dollars", "€18"):
+        assert (await rules.grade(dollars, answer)).correct is False
+    degrees = math_problem("60", "Find the angle in degrees.")
+    assert (await rules.grade(degrees, "60 rad")).correct is False
+    assert (await rules.grade(degrees, "60°")).correct is True
+
+
 @pytest.mark.parametrize(
     "answer", ["The answer is 18? No: 20", "20 = 18", "$20=18$", "The answer is 18. No: 20."]
 )

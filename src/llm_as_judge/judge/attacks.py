@@ -146,6 +146,7 @@ def _other_unit(seed: Seed, rng: random.Random) -> list[str]:
         f"{seed.gold} percent",
         f"{seed.gold} thousand",
         f"{seed.gold} million",
+        f"{seed.gold} squared",
     ]
     if seed.unit in _OTHER_UNIT:
         found.append(f"{seed.gold} {_OTHER_UNIT[seed.unit]}")
@@ -185,6 +186,7 @@ def _superset(seed: Seed, rng: random.Random) -> list[str]:
             f"between {value - 3} and {value + 3}",
             f"at least {value}",
             f"about {value} or so",
+            f"{value} or more {seed.unit}",
             f"{value - 1}-{value + 1}",
             " ".join(str(value + step) for step in range(-3, 4)),
             f"{value + 2} = {value}",

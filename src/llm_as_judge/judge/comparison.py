@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from llm_as_judge.judge.number import Quantity
-from llm_as_judge.judge.units import FAMILIES, FAMILY_OF, singular
+from llm_as_judge.judge.units import CURRENCY, FAMILIES, FAMILY_OF, singular
 
 __all__ = ["compare_numbers"]
 
@@ -14,6 +14,8 @@ _DIRECT = re.compile(
 )
 _ASKS_PERCENT = re.compile(r"(?<!\d)(?<!\d[ \\-])(?:percent|per cent|%)", re.IGNORECASE)
 """Asked for, not given: "what is 20% as a fraction" wants no per cent."""
+
+_FOREIGN = frozenset(CURRENCY.values()) - {"dollar"}
 
 
 def _ask(question: str) -> str:
@@ -54,6 +56,9 @@ def compare_numbers(
 def _compare_units(
     gold: Quantity, candidate: Quantity, question: str
 ) -> tuple[bool | None, str, str] | None:
+    dollars = "$" in question or _asked_units(question, "money")
+    if candidate.unit in _FOREIGN and not gold.unit and dollars:
+        return False, "number.unit_mismatch", f"the question has dollars, not {candidate.unit}"
     gold_head, head = gold.unit.split(" ")[0], candidate.unit.split(" ")[0]
     family = FAMILY_OF.get(head)
     if family is None or head == gold_head:

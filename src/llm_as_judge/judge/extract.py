@@ -75,7 +75,7 @@ _HEDGED = re.compile(
     r"\b(?:either|maybe|perhaps|possibly|probably|might|may be|could be|can be|likely|unsure|"
     r"not sure|i guess|i think|i believe|alternatively|or else|any of|one of|depending|depends|"
     r"between|somewhere|whichever|unless|otherwise|at least|at most|more than|less than|"
-    r"approximately|roughly|around|about|or so|etc)\b",
+    r"approximately|roughly|around|about|or so|or (?:more|fewer|less|higher|lower)|etc)\b",
     re.IGNORECASE,
 )
 

@@ -94,6 +94,15 @@ _NOT_A_UNIT = frozenset(
         "vs",
         "mod",
         "choose",
+        "squared",
+        "cubed",
+        "factorial",
+        "times",
+        "plus",
+        "minus",
+        "divided",
+        "doubled",
+        "halved",
     ]
 )
 _ANY_NUMBER = re.compile(rf"(?<![\w.])(?:{_DIGITS}(?:\.\d+)?|\.\d+)")

@@ -86,6 +86,7 @@ _UNIT_NAMES = {
     "penny": "cent",
     "pennies": "cent",
     "deg": "degree",
+    "rad": "radian",
     "¢": "cent",
     "°": "degree",
 }

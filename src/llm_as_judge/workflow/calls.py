@@ -17,7 +17,7 @@ __all__ = ["Calls"]
 _NOT_CALLABLE = frozenset(
     {"result", "text", "pending", "list", "number", "dict", "none", "module", "operators", "self"}
 )
-_NO_DATA = frozenset({"function", "class", "module", "operators", "llm", "self"})
+_NO_DATA = frozenset({"function", "method", "class", "module", "operators", "llm", "self"})
 """What cannot be sent to an operator."""
 _FOLLOWED_BY_NAME = ("self", "operators", "module", "llm", "class")
 

@@ -65,6 +65,7 @@ class Containers(Expressions):
         labels: frozenset[str] = frozenset()
         for generator in node.generators:
             source = self.plain(self.value(generator.iter, inner))
+            self.iterable(source, generator.iter)
             self.bind_target(generator.target, self.item_of(source), inner)
             for condition in generator.ifs:
                 self.plain(self.value(condition, inner), " in a condition")
@@ -99,6 +100,11 @@ class Containers(Expressions):
             self.report("W305", node, "a generator with await; make a list: [await ...]")
         value = self.value(node.elt, inner)
         return self.key(value, node) if isinstance(node, ast.SetComp) else value
+
+    def iterable(self, source: Value, node: ast.AST) -> None:
+        """Notes ``for x in d.items``: a method that was not called."""
+        if source.kind == "method":
+            self.report("W306", node, "a method has no items, call it first")
 
     def multiply(self, before: int, times: int | None, frame: Frame, node: ast.AST) -> None:
         """Model calls since ``before`` happen ``times`` times; unbounded is a finding."""

@@ -256,7 +256,7 @@ def _without_items(base: Value, key: Value) -> str:
     """Why ``base[key]`` cannot work; empty if it can. A false number may stand for `not yet`."""
     if base.kind == "number" and (base.constant is NO_CONSTANT or base.constant):
         return "a number has no items"
-    if base.kind in ("function", "module", "operators", "llm"):
+    if base.kind in ("function", "method", "module", "operators", "llm"):
         return f"a {base.kind} has no items"
     if base.kind == "list" and base.longest is not None and isinstance(key.constant, str):
         return f"{key.constant!r}: items of a list have numbers"

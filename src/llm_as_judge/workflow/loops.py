@@ -31,6 +31,7 @@ class Loops(PlainCalls):
     def for_loop(self, node: ast.For | ast.AsyncFor, frame: Frame) -> None:
         source = self.plain(self.value(node.iter, frame))
         rounds = Rounds(source.shortest > 0, source.longest)
+        self.iterable(source, node)
         if source.endless or _grows_what_it_iterates(node):
             self.report("W601", node)
 

@@ -7,12 +7,13 @@ import ast
 from llm_as_judge.workflow.analysis import Analysis, nearest
 from llm_as_judge.workflow.frames import Frame
 from llm_as_judge.workflow.repairs import add_to_init, give_first_value, import_module
-from llm_as_judge.workflow.values import ANY, RECOVERED, Value
+from llm_as_judge.workflow.values import ANY, RECOVERED, Kind, Value
 from llm_as_judge.workflow.vocabulary import (
     ALLOWED_MODULES,
     BUILTINS,
     FORBIDDEN_NAMES,
     KNOWN_ATTRIBUTES,
+    METHODS,
     has_attribute,
 )
 
@@ -91,9 +92,11 @@ class Names(Analysis):
             )
             return Value("text", labels=base.labels)
         if (known := KNOWN_ATTRIBUTES.get(base.kind)) is not None and node.attr not in known:
-            detail = f"`.{node.attr}`: a {base.kind} has none" + nearest(node.attr, known)
-            self.report("W304", node, detail)
-        return Value("any", labels=base.labels, element=base.element)
+            uncalled = base.kind == "method"
+            hint = ", call it first" if uncalled else nearest(node.attr, known)
+            self.report("W304", node, f"`.{node.attr}`: a {base.kind} has none{hint}")
+        kind: Kind = "method" if node.attr in METHODS.get(base.kind, ()) else "any"
+        return Value(kind, labels=base.labels, element=base.element)
 
     def module_attribute(self, module: str, name: str, node: ast.AST) -> Value:
         """``module.name``; what an allowed module does not have is a finding."""

@@ -21,6 +21,7 @@ __all__ = [
     "PROBLEM",
     "RECOVERED",
     "SPARE",
+    "Kind",
     "Value",
     "either",
     "is_written",
@@ -30,7 +31,7 @@ __all__ = [
 
 Kind = Literal[
     "any", "text", "number", "none", "list", "dict", "result", "operator", "pending", "function",
-    "module", "operators", "llm", "self", "class",
+    "method", "module", "operators", "llm", "self", "class",
 ]  # fmt: skip
 
 PROBLEM = "problem"

@@ -12,6 +12,7 @@ __all__ = [
     "FORBIDDEN_NAMES",
     "GIVEN_MODULES",
     "KNOWN_ATTRIBUTES",
+    "METHODS",
     "MUTATING_METHODS",
     "TEXT_METHODS",
     "has_attribute",
@@ -61,12 +62,30 @@ MUTATING_METHODS = _words(
     "append extend add update insert setdefault appendleft extendleft put put_nowait push"
 )
 
-KNOWN_ATTRIBUTES = {
-    "text": frozenset(dir(str)) | frozenset(dir(int)),
-    "dict": frozenset(dir(dict)),
-    "list": frozenset().union(*(dir(t) for t in (list, tuple, set, frozenset, collections.deque))),
+_TYPES: dict[str, tuple[type, ...]] = {
+    "text": (str, int),
+    "dict": (dict,),
+    "list": (list, tuple, set, frozenset, collections.deque),
+    "result": (dict,),
 }
-"""Attributes of the values that the check calls a text (or number) a dict, and a list (or its like)."""
+"""What the check calls a text (or number), a dict, and a list (or its like)."""
+
+KNOWN_ATTRIBUTES = {
+    kind: frozenset().union(*(dir(each) for each in types))
+    for kind, types in _TYPES.items()
+    if kind != "result"
+} | {"method": frozenset(dir("".join))}
+
+METHODS = {
+    kind: frozenset(
+        name
+        for each in types
+        for name in dir(each)
+        if all(callable(getattr(t, name, len)) for t in types)
+    )
+    for kind, types in _TYPES.items()
+}
+"""Attributes that are methods: read without a call, they hold no data."""
 
 
 @functools.cache

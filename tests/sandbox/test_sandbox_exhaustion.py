@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from pathlib import Path
 
 import pytest
+from processes import process_states
 
 from llm_as_judge.errors import SandboxError
+from llm_as_judge.sandbox.forkserver import KEPT_READY, KINDS
 from llm_as_judge.types import Limits, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -87,26 +88,9 @@ async def test_nobody_is_left_when_the_runs_are_over(jail: Sandbox) -> None:
     runs = (jail.run_function(source, "f", [], Limits(wall_s=0.2)) for _ in range(20))
     assert {result.status for result in await asyncio.gather(*runs)} == {"timeout"}
     await asyncio.sleep(0.5)
-    states = [_state(pid) for pid in _descendants_of(jail)]
+    states = process_states(jail)
     assert "Z" not in states
-    assert len(states) <= 7  # the server, its parent and the spare children
-
-
-def _descendants_of(jail: Sandbox) -> list[int]:
-    root = jail._launcher.server_pid  # type: ignore[attr-defined]
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        fields = stat.read_text().rpartition(")")[2].split()
-        parents[int(stat.parent.name)] = int(fields[1])
-    found, level = [root], [root]
-    while level:
-        level = [pid for pid, parent in parents.items() if parent in level]
-        found += level
-    return found
-
-
-def _state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    assert len(states) <= 3 + KINDS * KEPT_READY  # bubblewrap, the server and idle children
 
 
 async def test_death_of_the_server_is_our_failure_and_it_comes_back(jail: Sandbox) -> None:

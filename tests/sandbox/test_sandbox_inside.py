@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import inspect
 import io
 import socket
 import sys
@@ -24,16 +27,14 @@ def performing(task: dict[str, Any]) -> Iterator[Channel]:
 
     def child() -> None:
         try:
-            perform(Channel(theirs), task, sealed.set)
+            perform(Channel(theirs), task)
         except OSError:
             pass  # the test has hung up: a child would end here
         finally:
             theirs.close()
             if task["kind"] == "workflow":
-                workflow.prepare_loop().close()
-                workflow.prepare_loop.cache_clear()
+                forget_loop()
 
-    sealed = threading.Event()
     thread = threading.Thread(target=child)
     thread.start()
     try:
@@ -41,7 +42,11 @@ def performing(task: dict[str, Any]) -> Iterator[Channel]:
     finally:
         ours.close()
         thread.join(10)
-    assert sealed.is_set()
+
+
+def forget_loop() -> None:
+    workflow.prepare_loop().close()
+    workflow._prepared.clear()
 
 
 def function_task(source: str) -> dict[str, Any]:
@@ -202,6 +207,55 @@ def test_error_is_one_line_with_the_line_of_the_program() -> None:
     assert len(describe_error(ValueError("x" * 9999))) == 500
 
 
-def test_rehearsal_leaves_no_loop_behind() -> None:
-    server._rehearse()
-    assert workflow.prepare_loop.cache_info().currsize == 0
+def test_rehearsal_leaves_the_loop_ready_for_a_run() -> None:
+    workflow.prepare_quiet_loop()
+    try:
+        for _ in range(2):
+            server._warm_up()
+        loop = workflow.prepare_loop()
+        assert not loop._selector.get_map()  # type: ignore[attr-defined]
+        assert loop.run_until_complete(asyncio.sleep(0.001, "slept")) == "slept"
+    finally:
+        forget_loop()
+        asyncio.set_event_loop(None)
+
+
+class Plain:
+    def __init__(self, name: str, dataset: str = "", *rest: str, more: int = 0) -> None:
+        self.arguments = (name, dataset, rest, more)
+
+    async def __call__(self, problem: str, /, test: str = "") -> None: ...
+
+
+class Anything(Plain):
+    def __init__(self, **everything: str) -> None:
+        self.everything = everything
+
+
+class Made(Plain):
+    def __new__(cls, dataset: str) -> Made:
+        return super().__new__(cls)
+
+
+class Static:
+    @staticmethod
+    async def __call__(problem: str) -> None: ...
+
+
+class Wrapped:
+    @functools.wraps(Plain.__call__)
+    async def __call__(self, *args: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "target",
+    [Plain, Plain("n"), Anything, Anything(), Made, Static, Static(), Wrapped(), lambda x: x],
+    ids=repr,
+)
+def test_arguments_that_a_call_takes_are_those_of_its_signature(target: Any) -> None:
+    parameters = inspect.signature(target).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        assert workflow._names_taken(target) is None
+    else:
+        named = {p.name for p in parameters if p.kind is not p.VAR_POSITIONAL}
+        assert (workflow._names_taken(target) or set()) - {"rest", "args"} == named

@@ -11,7 +11,7 @@ from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.sandbox.interpreter import Interpreter, host_interpreter
 from llm_as_judge.sandbox.jail import find_bubblewrap
-from llm_as_judge.sandbox.launch import Exit, SubprocessLauncher
+from llm_as_judge.sandbox.launch import ChildKind, Exit, SubprocessLauncher
 from llm_as_judge.sandbox.runs import ProcessSandbox
 from llm_as_judge.types import IsolationReport, Limits
 
@@ -92,7 +92,7 @@ async def test_closed_sandbox_runs_nothing() -> None:
 async def test_missing_interpreter_is_our_fault() -> None:
     launcher = SubprocessLauncher(python="/no/such/python")
     with pytest.raises(SandboxError, match="/no/such/python"):
-        await launcher.start()
+        await launcher.start(ChildKind(False, 1.0, 2**28))
 
 
 def test_number_of_children_must_be_positive() -> None:

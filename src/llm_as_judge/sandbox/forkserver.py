@@ -12,11 +12,11 @@ import socket
 import subprocess
 import tempfile
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 from llm_as_judge.errors import SandboxError
-from llm_as_judge.sandbox.launch import Exit
+from llm_as_judge.sandbox.launch import ChildKind, Exit
 
 __all__ = ["ForkServer", "ServerCommand"]
 
@@ -24,6 +24,13 @@ START_S = 30.0
 """How long a server may take to start."""
 KILL_S = 5.0
 """How long a server may take to kill a child before it is taken for broken."""
+KEPT_READY = 4
+"""Idle children of a kind that are replaced at once, so that a run does not wait for a fork."""
+REFILL_S = 0.02
+"""Pause between the forks that make ready as many as ran at once before: a burst finds them, and
+what else runs on the machine hardly feels them being made."""
+KINDS = 4
+"""Kinds of children of which idle ones are kept; the kind longest unused gives way."""
 _MESSAGE = 65536
 
 
@@ -54,12 +61,9 @@ def _spawn(command: tuple[str, ...], descriptor: int, said: IO[bytes]) -> subpro
 class ForkServer:
     """One life of the fork server."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], control: socket.socket, spares: int
-    ) -> None:
-        self._wanted_spares = spares
-        self._spares: deque[_ForkedChild] = deque()
-        self._loops = True
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
+        self._pools: dict[ChildKind, _Pool] = {}
+        self._refilling: asyncio.Task[None] | None = None
         self.process = process
         self.lost = False
         self.has_landlock = False
@@ -69,7 +73,7 @@ class ForkServer:
 
     @classmethod
     async def launch(
-        cls, form: ServerCommand, control: socket.socket, theirs: socket.socket, spares: int
+        cls, form: ServerCommand, control: socket.socket, theirs: socket.socket
     ) -> ForkServer:
         """Starts the server and waits until it is ready.
 
@@ -79,7 +83,7 @@ class ForkServer:
         with tempfile.TemporaryFile() as said:
             process = _spawn(form.command, theirs.fileno(), said)
             theirs.close()  # the only copy left is the server's: its death is then seen
-            server = cls(process, control, spares)
+            server = cls(process, control)
             try:
                 await server._greet(form.settings)
             except (OSError, ValueError, asyncio.TimeoutError):
@@ -100,16 +104,31 @@ class ForkServer:
         self.has_landlock = bool(json.loads(greeting)["landlock"])
         loop.add_reader(self._control.fileno(), self._on_readable)
 
-    async def start(self, loops: bool) -> _ForkedChild:
-        self._loops = loops  # spares are made for more of the same
-        while self._spares:
-            spare = self._spares.popleft()
+    async def start(self, kind: ChildKind) -> _ForkedChild:
+        pool = self._pool(kind)
+        pool.runs += 1
+        pool.busy += 1
+        pool.most = max(pool.most, pool.busy)
+        while pool.idle:
+            spare = pool.idle.popleft()
             if not spare.gone:
                 return spare
             spare.sock.close()
-        return await self._fork()
+        try:
+            return await self._fork(kind)
+        except BaseException:
+            pool.busy -= 1
+            raise
 
-    async def _fork(self) -> _ForkedChild:
+    def _pool(self, kind: ChildKind) -> _Pool:
+        """The pool of a kind, which becomes the one used last."""
+        pool = self._pools[kind] = self._pools.pop(kind, None) or _Pool()
+        for other in list(self._pools)[:-KINDS]:
+            if not self._pools[other].busy:
+                self._pools.pop(other).drop()
+        return pool
+
+    async def _fork(self, kind: ChildKind) -> _ForkedChild:
         number = next(self._numbers)
         host, theirs = socket.socketpair()
         host.setblocking(False)
@@ -117,13 +136,14 @@ class ForkServer:
         self._ends[number] = ended
         try:
             with theirs:
-                await self._order({"start": number, "loops": self._loops}, [theirs.fileno()])
-        except SandboxError:
+                order = {"start": number, "loops": kind.loops, "limits": kind.limits}
+                await self._order(order, [theirs.fileno()])
+        except BaseException:
             host.close()
             raise
-        return _ForkedChild(self, number, host, ended)
+        return _ForkedChild(self, kind, number, host, ended)
 
-    async def _order(self, order: dict[str, int], descriptors: list[int]) -> None:
+    async def _order(self, order: dict[str, Any], descriptors: list[int]) -> None:
         data = json.dumps(order).encode()
         while not self.lost:
             try:
@@ -163,14 +183,31 @@ class ForkServer:
                 if not future.done():
                     future.set_result(None)
             self._ends.clear()
-            for spare in self._spares:
-                spare.sock.close()
-            self._spares.clear()
+            for pool in self._pools.values():
+                pool.drop()
+            self._pools.clear()
+            if self._refilling is not None:
+                self._refilling.cancel()
 
-    async def keep_spares(self) -> None:
-        """Has as many idle children as wanted, so that a run need not wait for a fork."""
-        while len(self._spares) < self._wanted_spares and not self.lost:
-            self._spares.append(await self._fork())
+    async def replace(self, kind: ChildKind) -> None:
+        """A child of this kind has ended: idle ones are made ready for the next runs."""
+        pool = self._pools.get(kind)
+        if pool is None or self.lost:
+            return
+        pool.busy -= 1
+        if pool.runs == 1:  # as the probe's: perhaps no other of its kind follows
+            return
+        with contextlib.suppress(SandboxError):  # it has died: the next run starts another
+            while len(pool.idle) < KEPT_READY:
+                pool.idle.append(await self._fork(kind))
+        if self._refilling is None or self._refilling.done():
+            self._refilling = asyncio.ensure_future(self._refill())
+
+    async def _refill(self) -> None:
+        with contextlib.suppress(SandboxError):  # it has died: the next run starts another
+            while kind := next((k for k, pool in self._pools.items() if pool.short), None):
+                await asyncio.sleep(REFILL_S)
+                self._pools[kind].idle.append(await self._fork(kind))
 
     async def kill(
         self, number: int, ended: asyncio.Future[Exit | None], wait: bool
@@ -198,16 +235,38 @@ class ForkServer:
         await asyncio.get_running_loop().run_in_executor(None, self.process.wait)
 
 
+@dataclass(slots=True)
+class _Pool:
+    """The children of one kind: each serves one run and ends."""
+
+    idle: deque[_ForkedChild] = field(default_factory=deque)
+    runs: int = 0
+    busy: int = 0
+    most: int = 0
+    """That were busy at once."""
+
+    @property
+    def short(self) -> bool:
+        return self.runs > 1 and len(self.idle) + self.busy < self.most
+
+    def drop(self) -> None:
+        """Lets the idle ones end: each sees that its channel is closed."""
+        while self.idle:
+            self.idle.popleft().sock.close()
+
+
 class _ForkedChild:
     def __init__(
         self,
         server: ForkServer,
+        kind: ChildKind,
         number: int,
         sock: socket.socket,
         ended: asyncio.Future[Exit | None],
     ) -> None:
         self.sock = sock
         self._server = server
+        self._kind = kind
         self._number = number
         self._ended = ended
 
@@ -222,5 +281,5 @@ class _ForkedChild:
     async def end(self, clean: bool = False) -> Exit:
         self.sock.close()
         ended = await self._server.kill(self._number, self._ended, wait=not clean)
-        await self._server.keep_spares()
+        await self._server.replace(self._kind)
         return ended or Exit(None, None, 0.0)

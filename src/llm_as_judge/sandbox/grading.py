@@ -45,12 +45,10 @@ class SplitGrading:
         self._setup = setup_code
         self._nonce = secrets.token_hex(16)
 
-    async def run(
-        self, limits: dict[str, Any], wall_s: float, solution: Child, tests: Child
-    ) -> TestReport:
+    async def run(self, wall_s: float, solution: Child, tests: Child) -> TestReport:
         """Grades with two fresh children; the caller ends them."""
         started = time.monotonic()
-        grading = asyncio.ensure_future(self._grade(limits, solution, tests))
+        grading = asyncio.ensure_future(self._grade(solution, tests))
         done, _ = await asyncio.wait({grading}, timeout=wall_s)
         if done:
             failed, error = grading.result()
@@ -66,16 +64,14 @@ class SplitGrading:
     def _all(self) -> tuple[int, ...]:
         return tuple(range(len(self._tests)))
 
-    async def _grade(
-        self, limits: dict[str, Any], solution: Child, tests: Child
-    ) -> tuple[tuple[int, ...], str]:
+    async def _grade(self, solution: Child, tests: Child) -> tuple[tuple[int, ...], str]:
         try:
             with (
                 HostChannel(solution.sock, MAX_BYTES, MAX_FRAMES) as answering,
                 HostChannel(tests.sock, MAX_BYTES, MAX_FRAMES) as asking,
             ):
-                await asking.send(self._tests_task(limits))  # prepared while the solution loads
-                await asking.send({"names": await self._load(answering, limits)})
+                await asking.send(self._tests_task())  # prepared while the solution loads
+                await asking.send({"names": await self._load(answering)})
                 return await self._carry(asking, answering)
         except _SolutionError as error:
             return self._all(), str(error)
@@ -86,13 +82,12 @@ class SplitGrading:
         except FrameError as error:
             return self._all(), f"the task cannot be sent: {error}"
 
-    async def _load(self, answering: HostChannel, limits: dict[str, Any]) -> list[str]:
+    async def _load(self, answering: HostChannel) -> list[str]:
         task = {
             "kind": "solution",
             "source": self._solution,
             "setup": self._setup,
             "entry_point": self._entry_point,
-            "limits": limits,
         }
         try:
             await answering.send(task)
@@ -118,7 +113,7 @@ class SplitGrading:
             if kind != "out":
                 raise ProtocolError("an answer that nobody asked for")
 
-    def _tests_task(self, limits: dict[str, Any]) -> dict[str, Any]:
+    def _tests_task(self) -> dict[str, Any]:
         return {
             "kind": "tests",
             "tests": list(self._tests),
@@ -126,7 +121,6 @@ class SplitGrading:
             "entry_point": self._entry_point,
             "modules": _TEST_MODULES,
             "nonce": self._nonce,
-            "limits": limits,
         }
 
     async def _carry(

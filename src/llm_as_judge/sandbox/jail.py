@@ -18,7 +18,7 @@ from typing import Any
 
 from llm_as_judge.sandbox.forkserver import ForkServer, ServerCommand
 from llm_as_judge.sandbox.interpreter import Interpreter, host_interpreter
-from llm_as_judge.sandbox.launch import BOOT, Child
+from llm_as_judge.sandbox.launch import BOOT, Child, ChildKind
 from llm_as_judge.sandbox.syscalls import compile_filter
 
 __all__ = ["JailLauncher", "find_bubblewrap"]
@@ -51,7 +51,17 @@ def _bubblewrap_form(bwrap: str, python: Interpreter, descriptor: int) -> Server
         *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"),
         *("--unshare-cgroup-try", "--hostname", "jail", "--die-with-parent", "--new-session"),
         *("--cap-drop", "ALL", "--uid", str(NOBODY), "--gid", str(NOBODY), "--clearenv"),
-        *("--setenv", "PYTHONHASHSEED", "0", "--setenv", "LD_LIBRARY_PATH", libraries),
+        *(
+            "--setenv",
+            "PYTHONHASHSEED",
+            "0",
+            "--setenv",
+            "LD_BIND_NOW",
+            "1",
+            "--setenv",
+            "LD_LIBRARY_PATH",
+            libraries,
+        ),
         *mounts,
         *("--ro-bind", str(_INSIDE), "/inside", "--dir", "/empty", "--remount-ro", "/"),
         *("--chdir", "/empty"),
@@ -67,7 +77,7 @@ def _landlock_form(python: Interpreter, descriptor: int) -> ServerCommand:
 
 
 def _python(python: Interpreter, inside: str, descriptor: int) -> tuple[str, ...]:
-    boot = BOOT.format(module="server")
+    boot = BOOT.format(module="unhooked")
     return (str(python.executable), "-B", "-s", "-S", "-c", boot, inside, str(descriptor))
 
 
@@ -87,12 +97,10 @@ class JailLauncher:
 
     Args:
         bubblewrap: the bwrap program, or None for the form with Landlock alone.
-        spares: idle children kept ready, so that a run need not wait for a fork.
     """
 
-    def __init__(self, bubblewrap: str | None, spares: int) -> None:
+    def __init__(self, bubblewrap: str | None) -> None:
         self._bubblewrap = bubblewrap
-        self._spares = spares
         self._server: ForkServer | None = None
         self._starting = asyncio.Lock()
         self._has_landlock = False
@@ -110,12 +118,12 @@ class JailLauncher:
         """The process to watch from outside: bwrap, or the server itself."""
         return None if self._server is None else self._server.process.pid
 
-    async def start(self, loops: bool = True) -> Child:
+    async def start(self, kind: ChildKind) -> Child:
         async with self._starting:
             if self._server is None or self._server.lost:
                 self._server = await self._respawn()
             server = self._server
-        return await server.start(loops)
+        return await server.start(kind)
 
     async def _respawn(self) -> ForkServer:
         if self._server is not None:
@@ -126,7 +134,7 @@ class JailLauncher:
                 form = _landlock_form(host_interpreter(), theirs.fileno())
             else:
                 form = _bubblewrap_form(self._bubblewrap, host_interpreter(), theirs.fileno())
-            server = await ForkServer.launch(form, ours, theirs, self._spares)
+            server = await ForkServer.launch(form, ours, theirs)
         except BaseException:
             ours.close()
             raise

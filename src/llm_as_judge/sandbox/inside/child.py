@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import sys
@@ -16,13 +17,13 @@ from .output import redirect_output
 
 __all__ = ["main", "perform", "serve_task"]
 
-Seal = Callable[[], None]
+Runner = Callable[[Channel, dict[str, Any]], None]
 
 
-def perform(channel: Channel, task: dict[str, Any], seal: Seal) -> None:
-    """Runs one task and reports how it ended; ``seal`` is called before untrusted code runs."""
+def perform(channel: Channel, task: dict[str, Any]) -> None:
+    """Runs one task and reports how it ended."""
     try:
-        _runner(task["kind"])(channel, task, seal)
+        _runner(task["kind"])(channel, task)
     except MemoryError:
         channel.send({"t": "result", "status": "limit", "error": "MemoryError: memory limit"})
     except BaseException as error:  # noqa: BLE001 - SystemExit is one way for a program to fail
@@ -32,7 +33,7 @@ def perform(channel: Channel, task: dict[str, Any], seal: Seal) -> None:
         channel.send({"t": "result", "status": "error", "error": message})
 
 
-def _runner(kind: str) -> Callable[[Channel, dict[str, Any], Seal], None]:
+def _runner(kind: str) -> Runner:
     # Imported where needed: asyncio alone costs a fresh interpreter 80 ms.
     if kind in ("solution", "tests"):
         from . import grading
@@ -50,22 +51,27 @@ def _flush_output() -> None:
         sys.stdout.flush()
 
 
-def main(descriptor: int) -> None:  # pragma: no cover - in the child
-    """Begins a child that is an interpreter of its own."""
-    serve_task(descriptor, {descriptor}, confine.limit_resources)
+def main(descriptor: int, limits: str) -> None:  # pragma: no cover - in the child
+    """Begins a child that is an interpreter of its own.
+
+    Args:
+        limits: JSON, as :func:`confine.limit_resources` takes it.
+    """
+    bounds = json.loads(limits)
+    serve_task(descriptor, {descriptor}, lambda: confine.limit_resources(bounds))
 
 
 def serve_task(
     descriptor: int,
     keep: set[int],
-    seal: Callable[[dict[str, Any]], None],
+    seal: Callable[[], None],
     warm_up: Callable[[], object] = int,
 ) -> None:  # pragma: no cover - in the child
     """Serves the one task that arrives on ``descriptor`` and ends the process.
 
     Args:
         keep: descriptors that stay open; 1 and 2 become what 0 is.
-        seal: called with the task's limits before untrusted code runs.
+        seal: gives up every right that a program must not have, before the task is even heard.
         warm_up: done while nobody waits yet.
     """
     try:
@@ -74,10 +80,10 @@ def serve_task(
         redirect_output(channel)
         os.environ.clear()
         sys.argv[:] = [""]
+        seal()
         if not channel.has_news():
             warm_up()
-        task = channel.receive()
-        perform(channel, task, lambda: seal(task["limits"]))
+        perform(channel, channel.receive())
     except (EOFError, OSError):
         os._exit(1)  # the host has hung up
     finally:

@@ -17,6 +17,8 @@ MAX_FRAME = 4 * 2**20
 """Bytes of one message; a longer one is refused by both sides."""
 
 _HEADER = struct.Struct(">I")
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+_DECODER = json.JSONDecoder()
 
 
 class FrameError(ValueError):
@@ -30,7 +32,7 @@ def pack(message: dict[str, Any]) -> bytes:
         FrameError: longer than ``MAX_FRAME``, or holds what JSON cannot hold.
     """
     try:
-        body = json.dumps(message, separators=(",", ":")).encode("ascii")
+        body = _ENCODER.encode(message).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
         raise FrameError(f"not a JSON value: {error}") from None
     if len(body) > MAX_FRAME:
@@ -48,7 +50,7 @@ def unpack(body: bytes) -> dict[str, Any]:
     """
     try:
         text = body.decode("utf-8")
-        message: Any = json.loads(text)
+        message: Any = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         raise FrameError(f"message is not JSON: {type(error).__name__}") from None
     if type(message) is not dict:

@@ -54,9 +54,8 @@ def defined(namespace: dict[str, Any], name: str) -> Callable[..., Any]:
     raise NameError(f"the source defines no function {name!r}")
 
 
-def run_function(channel: Channel, task: dict[str, Any], seal: Callable[[], None]) -> None:
+def run_function(channel: Channel, task: dict[str, Any]) -> None:
     """Calls ``task["function"]`` of ``task["source"]``; the value is its ``str``."""
-    seal()
     namespace = execute(task["source"], {"__name__": "program"})
     function = defined(namespace, task["function"])
     value = function(*task["arguments"])

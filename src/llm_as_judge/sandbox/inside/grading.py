@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from .frames import Channel
@@ -21,9 +20,8 @@ __all__ = ["names_wanted", "run_tests", "serve_solution"]
 
 
 # ------------------------------------------------------------------------------- the solution's side
-def serve_solution(channel: Channel, task: dict[str, Any], seal: Callable[[], None]) -> None:
+def serve_solution(channel: Channel, task: dict[str, Any]) -> None:
     """Loads the solution, says which names it has, then answers calls until the host is done."""
-    seal()
     namespace: dict[str, Any] = {"__name__": "solution"}
     execute(task["setup"], namespace)
     execute(task["source"], namespace)
@@ -131,13 +129,12 @@ def _exception(name: Any, message: Any) -> Exception:
     return SolutionError(str(message))
 
 
-def run_tests(channel: Channel, task: dict[str, Any], seal: Callable[[], None]) -> None:
+def run_tests(channel: Channel, task: dict[str, Any]) -> None:
     """Runs each test in a namespace of its own and reports the numbers of those that failed.
 
     What needs no solution is done first: it loads in its own process at the same time. The names
     that it has come as a second message.
     """
-    seal()
     prepared = [_prepared(task["setup"], source) for source in task["tests"]]
     names = set(channel.receive()["names"])
     failed: list[int] = []

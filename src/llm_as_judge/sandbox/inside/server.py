@@ -3,7 +3,7 @@
 It runs inside the jail and holds nothing worth reading: a program's source and data go from the
 host to the child directly, over the child's own socket. Control messages are datagrams:
 
-    host   -> server   {"start": n, "loops"} with the child's socket, {"kill": n}
+    host   -> server   {"start": n, "loops", "limits"} with the child's socket, {"kill": n}
     server -> host     {"ready": modules}, {"ended": n, "code" or "signal", "cpu_s"}
 """
 
@@ -13,15 +13,14 @@ import ast
 import base64
 import gc
 import importlib
-import inspect
 import json
 import os
+import random
 import resource
 import select
 import signal
 import socket
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +58,7 @@ MESSAGE = 65536
 
 @dataclass(frozen=True)
 class Seals:
-    """What the host wants in force before untrusted code runs."""
+    """What is in force in a child before it hears its task."""
 
     syscalls: bytes
     landlock: int | None
@@ -82,7 +81,9 @@ def main(
     control = socket.socket(fileno=descriptor)
     settings = json.loads(control.recv(MESSAGE))
     loaded = _preload()
-    _rehearse()
+    workflow.prepare_quiet_loop()
+    for _ in range(3):  # fills what is filled at a first use: caches, lazy imports, bytecode
+        _warm_up()
     rules = kernel.landlock_rules(settings["readable"])
     if settings["landlock"] and rules is None:
         raise OSError("this kernel has no Landlock")
@@ -139,7 +140,7 @@ class _Server:  # pragma: no cover - runs in the jail, where no tracer can follo
             self._end()
         order = json.loads(data)
         if "start" in order:
-            self._start(order["start"], order["loops"], descriptors[0])
+            self._start(order, descriptors[0])
         elif (pid := self._pids.get(order["kill"])) is not None:
             os.kill(pid, signal.SIGKILL)
 
@@ -148,23 +149,25 @@ class _Server:  # pragma: no cover - runs in the jail, where no tracer can follo
             os.kill(pid, signal.SIGKILL)
         os._exit(0)
 
-    def _start(self, number: int, loops: bool, descriptor: int) -> None:
+    def _start(self, order: dict[str, Any], descriptor: int) -> None:
         pid = os.fork()
         if pid == 0:
-            self._become_child(descriptor, _warm_up if loops else _warm_up_plain)
+            self._become_child(order, descriptor)
         os.close(descriptor)
-        self._numbers[pid] = number
-        self._pids[number] = pid
+        self._numbers[pid] = order["start"]
+        self._pids[order["start"]] = pid
 
-    def _become_child(self, descriptor: int, warm_up: Callable[[], None]) -> None:
+    def _become_child(self, order: dict[str, Any], descriptor: int) -> None:
         try:
+            random.seed()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             keep = {descriptor}
             if self._seals.landlock is not None:
                 keep.add(self._seals.landlock)
             kernel.die_with_parent()
-            child.serve_task(descriptor, keep, self._seals.apply, warm_up)
+            warm_up = _warm_up if order["loops"] else _warm_up_plain
+            child.serve_task(descriptor, keep, lambda: self._seals.apply(order["limits"]), warm_up)
         finally:
             os._exit(1)
 
@@ -180,25 +183,31 @@ class _Server:  # pragma: no cover - runs in the jail, where no tracer can follo
             self._control.send(json.dumps(ended).encode())
 
 
-def _rehearse() -> None:
-    # What is filled at a first use (caches, lazy imports, adapted bytecode) is filled here, once.
-    for _ in range(3):
-        _warm_up()
-        workflow.prepare_loop().close()
-        workflow.prepare_loop.cache_clear()
+_REHEARSED = """
+class Workflow:
+    def __init__(self, name, llm_config, dataset):
+        self.custom = operator.Custom(create_llm_instance(llm_config))
+
+    async def __call__(self, problem):
+        result = await self.custom(input=problem)
+        return result["response"], [a for a in range(3)]
+"""
 
 
 def _warm_up() -> None:
     """Touches what a run will touch: a fresh fork pays for each page at its first use."""
     _warm_up_plain()
-    source = "class A:\n    async def __call__(self, a): return [a for a in range(3)]\nx = A()"
-    made = functions.execute(source, {"__name__": "warm"})
-    inspect.signature(made["x"])
-    workflow.prepare_loop().run_until_complete(made["x"](1))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        channel = frames.Channel(ours)
+        theirs.sendall(frames.pack({"id": 0, "value": {"response": "warm"}}))
+        task = {"source": _REHEARSED, "operators": ["Custom"], "arguments": {"problem": "p"}}
+        workflow.run_workflow(channel, task)
+        workflow.prepare_loop().remove_reader(ours.fileno())
 
 
 def _warm_up_plain() -> None:
-    """The part that every run needs: an event loop costs more than all else."""
+    """The part that every run needs."""
     gc.enable()
     source = "def f(a):\n    return [a for a in range(3)]\nassert f(1)"
     functions.execute(source, {"__name__": "warm"})

@@ -8,33 +8,56 @@ the host's reply is what the awaited call returns.
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
 import itertools
-from collections.abc import Callable
+import selectors
+from types import FunctionType
 from typing import Any
 
 from .frames import Channel, FrameError
 from .functions import answer, defined, execute
 
-__all__ = ["prepare_loop", "run_workflow"]
+__all__ = ["prepare_loop", "prepare_quiet_loop", "run_workflow"]
 
 PLAIN = (str, int, float, bool, type(None))
 
 
-@functools.cache
+CO_VARKEYWORDS = 8
+
+_prepared: list[asyncio.AbstractEventLoop] = []
+
+
+class _QuietLoop(asyncio.SelectorEventLoop):
+    """A loop without kernel objects: made once before the forks, it costs a child nothing.
+
+    Nothing can wake it from outside its own selector: there are no threads and no signals.
+    """
+
+    def _make_self_pipe(self) -> None:
+        self._ssock = self._csock = None
+
+    def _close_self_pipe(self) -> None:
+        pass
+
+
+def prepare_quiet_loop() -> None:
+    """Makes the loop that all children of this process will use, each its own copy."""
+    _prepared[:] = [_QuietLoop(selectors.PollSelector())]
+    asyncio.set_event_loop(_prepared[0])
+
+
 def prepare_loop() -> asyncio.AbstractEventLoop:
-    """The process's loop; its descriptors must be opened before the seal."""
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    return loop
+    """The process's loop."""
+    if not _prepared:
+        _prepared.append(asyncio.new_event_loop())
+        asyncio.set_event_loop(_prepared[0])
+    return _prepared[0]
 
 
-def run_workflow(channel: Channel, task: dict[str, Any], seal: Callable[[], None]) -> None:
+def run_workflow(channel: Channel, task: dict[str, Any]) -> None:
     """Creates ``Workflow`` and awaits its call with the arguments its signature has."""
     loop = prepare_loop()
     caller = _OperatorCaller(channel, loop)
-    seal()
     loop.add_reader(channel.fileno(), caller.on_readable)
     namespace = {
         "__name__": "workflow",
@@ -59,11 +82,26 @@ async def _awaited(value: Any) -> Any:
 
 
 def _accepted(target: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    names = _names_taken(target)
+    if names is None:
+        return arguments
+    return {name: value for name, value in arguments.items() if name in names}
+
+
+def _names_taken(target: Any) -> set[str] | None:
+    """Names of the arguments that a class or an instance is called with; None: any."""
+    # A plain function says it itself: inspect would touch some eighty pages of a fresh fork.
+    plain = type(target) is type and target.__new__ is object.__new__
+    function = target.__init__ if plain else getattr(target.__call__, "__func__", None)
+    if type(function) is FunctionType and not function.__dict__:
+        code = function.__code__
+        if code.co_flags & CO_VARKEYWORDS:
+            return None
+        return set(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
     parameters = inspect.signature(target).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return arguments
-    names = {p.name for p in parameters}
-    return {name: value for name, value in arguments.items() if name in names}
+        return None
+    return {p.name for p in parameters}
 
 
 class _Llm:

@@ -122,7 +122,8 @@ class ForkServer:
 
     def _pool(self, kind: ChildKind) -> _Pool:
         """The pool of a kind, which becomes the one used last."""
-        pool = self._pools[kind] = self._pools.pop(kind, None) or _Pool()
+        pool = self._pools.pop(kind) if kind in self._pools else _Pool()
+        self._pools[kind] = pool
         for other in list(self._pools)[:-KINDS]:
             if not self._pools[other].busy:
                 self._pools.pop(other).drop()

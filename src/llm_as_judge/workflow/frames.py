@@ -41,9 +41,11 @@ def _join(a: State, b: State) -> State:
     unsure = a.unsure | b.unsure
     for name, value in b.variables.items():
         mine = variables.get(name)
-        variables[name] = value if mine is None else either(mine, value)
         if mine is None:
+            variables[name] = value
             unsure.add(name)
+        elif mine is not value:  # most variables are as they were before the branch
+            variables[name] = either(mine, value)
     unsure.update(name for name in a.variables if name not in b.variables)
     return State(variables, unsure, max(a.cost, b.cost))
 

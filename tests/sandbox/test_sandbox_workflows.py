@@ -237,6 +237,39 @@ async def test_waiting_for_a_turn_does_not_count_as_running_time(sandbox: Sandbo
     assert max(result.seconds for result in results) < 3.0
 
 
+@pytest.mark.parametrize(
+    ("body", "answered_after_s", "error"),
+    [
+        ("await self.generate()\nawait asyncio.sleep(99)", 0.1, "ran longer"),
+        ("t = asyncio.ensure_future(self.generate())\nawait asyncio.sleep(99)", 0.3, "ran longer"),
+        ("t = asyncio.ensure_future(self.generate())\nawait asyncio.sleep(0)\nwhile True: pass",
+         99, "processor"),
+    ],
+)  # fmt: skip
+async def test_a_call_that_is_answered_stops_the_clock_and_nothing_else_does(
+    sandbox: Sandbox, body: str, answered_after_s: float, error: str
+) -> None:
+    async def serve(name: str, args: list[Json], kwargs: dict[str, Json]) -> Json:
+        await asyncio.sleep(answered_after_s)
+        return {"answer": "late"}
+
+    limits = Limits(wall_s=1.0, cpu_s=1.0)
+    result = await sandbox.run_workflow(workflow(body), {"problem": ""}, serve, limits)
+    assert (result.status, result.value) == ("timeout", None)
+    assert error in result.error
+
+
+async def test_time_of_answering_is_not_the_programs(sandbox: Sandbox) -> None:
+    async def serve(name: str, args: list[Json], kwargs: dict[str, Json]) -> Json:
+        await asyncio.sleep(1.2)
+        return {"answer": "late"}
+
+    both = "a, b = await asyncio.gather(self.generate(), self.generate())\nreturn b['answer']"
+    limits = Limits(wall_s=1.0, cpu_s=5.0)
+    result = await sandbox.run_workflow(workflow(both), {"problem": ""}, serve, limits)
+    assert (result.status, result.value) == ("ok", "late")
+
+
 def open_files() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 

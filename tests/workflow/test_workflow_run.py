@@ -81,13 +81,28 @@ async def test_status_says_what_happened(
 
 @pytest.mark.slow
 async def test_a_run_that_is_too_slow_keeps_its_trace(sandbox: Sandbox) -> None:
-    program = parse_program(ONE + 'return d["answer"]', "math", "body")
+    text = (
+        "task = asyncio.ensure_future(answer_generate(input=problem))\n"
+        "await asyncio.sleep(0)\nprint(sum(range(10**12)))\nd = await task\n"
+    )
+    program = parse_program("import asyncio\n" + text + 'return d["answer"]', "math", "body")
     execution = await run_program(
         program, MATH, executor=ScriptedChat(lambda _: "x", delay_s=30), sandbox=sandbox,
-        limits=Limits(wall_s=1.0),
+        limits=Limits(wall_s=9.0, cpu_s=1.0),
     )  # fmt: skip
     assert execution.status == "timeout"
     assert [c.error for c in execution.calls] == ["cut off"]
+
+
+@pytest.mark.slow
+async def test_a_crowded_executor_makes_no_program_late(sandbox: Sandbox) -> None:
+    program = parse_program(ONE + 'return d["answer"]', "math", "body")
+    execution = await run_program(
+        program, MATH, executor=ScriptedChat(lambda _: "x", delay_s=1.5), sandbox=sandbox,
+        limits=Limits(wall_s=1.0),
+    )  # fmt: skip
+    assert (execution.status, execution.answer) == ("ok", "x")
+    assert execution.seconds > 1.5
 
 
 @pytest.mark.slow

@@ -76,7 +76,10 @@ def run(
     form: FormOption = "class",
     executor: ExecutorOption = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Seconds one run may take.")
+        float | None,
+        typer.Option(
+            "--timeout", help="Seconds of the program's own; the executor's are not counted."
+        ),
     ] = None,
     config: ConfigOption = None,
     set_: SetOption = None,

@@ -187,7 +187,11 @@ class WorkflowConfig(Section):
         description="`auto`: `jail` (namespaces and system-call filter), else `landlock`; "
         "`subprocess`: limits alone. Refuses to start where it does not hold.",
     )
-    timeout_s: Number = Field(180.0, gt=0, description="Wall time of one run.")
+    timeout_s: Number = Field(
+        180.0,
+        gt=0,
+        description="Wall time of one run; waiting for answers to its operator calls is not counted.",
+    )
     cpu_s: Number = Field(10.0, gt=0, description="Processor time of one run.")
     memory_mb: int = Field(512, ge=64, description="Address space of one run.")
     code_timeout_s: Number = Field(

@@ -73,7 +73,7 @@ _RULES = (
         "execution/timeout",
         lambda v: v > 0.1,
         "{value:.0%} of programs ran out of time",
-        "raise workflow.timeout_s, or give the executor more slots",
+        "look at what they wait for (their traces), or raise workflow.timeout_s",
     ),
 )
 

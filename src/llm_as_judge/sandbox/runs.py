@@ -10,6 +10,7 @@ from typing import Any
 
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.channel import ChannelClosedError, HostChannel, ProtocolError
+from llm_as_judge.sandbox.clock import OwnTime
 from llm_as_judge.sandbox.grading import SplitGrading
 from llm_as_judge.sandbox.inside.frames import FrameError
 from llm_as_judge.sandbox.launch import Child, ChildKind, Exit, Launcher
@@ -185,6 +186,7 @@ class _Run:
         self._task = task
         self._limits = limits
         self._calls = calls
+        self._own_time = OwnTime(limits.wall_s) if calls is None else calls.own_time
         self._parts: list[str] = []
         self._output_left = limits.output_bytes
 
@@ -198,19 +200,19 @@ class _Run:
         frames = limits.operator_calls + limits.output_bytes // 1024 + 16
         with HostChannel(child.sock, MAX_BYTES_FROM_CHILD, frames) as channel:
             conversation = asyncio.ensure_future(self._converse(channel))
-            watched: set[asyncio.Future[Any]] = {conversation}
+            watched: set[asyncio.Future[Any]] = {conversation, self._own_time.over}
             if self._calls is not None:
                 watched.add(self._calls.fault)
+            self._own_time.start()
             try:
-                done, _ = await asyncio.wait(
-                    watched, timeout=limits.wall_s, return_when=asyncio.FIRST_COMPLETED
-                )
-                if not done:
-                    return SandboxResult("timeout", error=f"ran longer than {limits.wall_s:g} s")
-                if conversation not in done and self._calls is not None:
+                done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+                if conversation in done:
+                    return conversation.result()
+                if self._calls is not None and self._calls.fault in done:
                     self._calls.fault.result()
-                return conversation.result()
+                return SandboxResult("timeout", error=f"ran longer than {limits.wall_s:g} s")
             finally:
+                self._own_time.stop()
                 await _cancelled(conversation)
                 if self._calls is not None:
                     await self._calls.cancel()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from llm_as_judge.sandbox.channel import ChannelClosedError, HostChannel, ProtocolError
+from llm_as_judge.sandbox.clock import OwnTime
 from llm_as_judge.sandbox.inside.frames import FrameError
 from llm_as_judge.types import Json, Limits, ServeOperator
 
@@ -22,13 +23,14 @@ class OperatorCalls:
         names: the operators there are; another name is answered with an error.
         limits: ``operator_calls`` bounds the calls of the run.
 
-    ``fault`` never has a result: it fails with the first exception that ends the run.
+    ``own_time`` stands still while a call is answered. ``fault`` never has a result: it fails with the first exception that ends the run.
     """
 
     def __init__(self, serve: ServeOperator, names: Iterable[str], limits: Limits) -> None:
         self._serve = serve
         self._names = frozenset(names)
         self._left = self._most = limits.operator_calls
+        self.own_time = OwnTime(limits.wall_s)
         self._tasks: set[asyncio.Future[None]] = set()
         self.fault: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -47,6 +49,7 @@ class OperatorCalls:
         self._left -= 1
         if self._left < 0:
             return f"made more than {self._most} operator calls"
+        self.own_time.pause()
         answer = self._answer(channel, number, name, args, kwargs)
         task = asyncio.ensure_future(answer)
         self._tasks.add(task)
@@ -55,6 +58,7 @@ class OperatorCalls:
 
     def _on_answered(self, task: asyncio.Future[None]) -> None:
         self._tasks.discard(task)
+        self.own_time.resume()
         if not task.cancelled() and (error := task.exception()) and not self.fault.done():
             self.fault.set_exception(error)
 

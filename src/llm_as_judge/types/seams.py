@@ -93,6 +93,7 @@ class Limits:
     """Bounds of one sandboxed run."""
 
     wall_s: float = 60.0
+    """Of its own: the time in which the host answers its operator calls does not count."""
     cpu_s: float = 10.0
     memory_bytes: int = 512 * 2**20
     output_bytes: int = 2**20

@@ -51,7 +51,7 @@ async def run_program(
 
     Args:
         executor: for group-shared draws, wrapped by the caller.
-        limits: of the whole run, the time that the executor takes included.
+        limits: of the run; the time that the executor takes is not counted.
         settings: how operators call the executor.
         enhancements: layer 2; None = the shipped rules, () = none.
     Returns:

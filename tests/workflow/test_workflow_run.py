@@ -156,7 +156,7 @@ AFLOW = {
     "scripts/__init__.py": "",
     "scripts/evaluator.py": "DatasetType = str\n",
     "scripts/async_llm.py": "def create_llm_instance(config):\n    return ('llm', config)\n",
-    "workspace/GSM8K/workflows/template/operator.py": (
+    "scripts/operators.py": (
         "class AnswerGenerate:\n"
         "    def __init__(self, llm, name='AnswerGenerate'):\n"
         "        assert llm == ('llm', 'config')\n"
@@ -181,7 +181,7 @@ def test_an_exported_program_runs_under_aflows_conventions(tmp_path: Path, form:
         program = parse_program("from __future__ import annotations\n" + program.runnable, "math")
     files = {
         **AFLOW,
-        "workspace/GSM8K/workflows/round_1/graph.py": export_program(program, "gsm8k"),
+        "workspace/GSM8K/workflows/round_1/graph.py": export_program(program),
     }
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -192,15 +192,22 @@ def test_an_exported_program_runs_under_aflows_conventions(tmp_path: Path, form:
     assert (done.stdout, done.stderr) == ("to ask 0.0\n", "")
 
 
-@pytest.mark.parametrize("dataset", ["gsm8k", "humaneval", "own_set"])
-def test_an_exported_program_is_read_again(dataset: str) -> None:
-    domain: Domain = "code" if dataset == "humaneval" else "math"
+@pytest.mark.parametrize(
+    "operators", ["scripts.operators", "workspace.GSM8K.workflows.template.operator", "operator"]
+)
+@pytest.mark.parametrize("domain", ["math", "code"])
+def test_an_exported_program_is_read_again(domain: Domain, operators: str) -> None:
     program = parse_program(ONE + 'return d["answer"]', domain, "body")
-    again = parse_program(export_program(program, dataset), domain)
+    again = parse_program(export_program(program, operators), domain)
     assert again.repairs == ("given_import",)
     assert again.hash == program.hash
 
 
 def test_a_program_that_cannot_run_is_not_exported() -> None:
     with pytest.raises(UserError, match="cannot be exported"):
-        export_program(parse_program("return (", "math", "body"), "gsm8k")
+        export_program(parse_program("return (", "math", "body"))
+    source = parse_program(ONE + 'return d["answer"]', "code", "body").runnable
+    wants = parse_program(source.replace("entry_point)", "entry_point, test)"), "code")
+    assert wants.runnable
+    with pytest.raises(UserError, match="wants `test`"):
+        export_program(wants)

@@ -16,6 +16,7 @@ from llm_as_judge.cli.options import (
     console,
     status_console,
 )
+from llm_as_judge.cli.programs import DomainOption, FormOption, parse_file, wanted_domain
 from llm_as_judge.config import load_config
 
 export = typer.Typer(no_args_is_help=True, help="Programs and model of a run, for others.")
@@ -57,6 +58,34 @@ def programs(
     if best.never_right:
         by_domain = ", ".join(f"{domain} {count}" for domain, count in best.never_right.items())
         status_console.print(f"left out, never right: {by_domain} programs", highlight=False)
+
+
+@export.command(epilog="Example: llm-as-judge export aflow FILE.py --out graph.py")
+def aflow(
+    file: Annotated[Path, typer.Argument(help="The program.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="workspace/SET/workflows/round_N/graph.py; default: printed."),
+    ] = None,
+    operators: Annotated[
+        str, typer.Option("--operators", help="Module of AFlow that has the operators.")
+    ] = "scripts.operators",
+    domain: DomainOption = "qa",
+    form: FormOption = "class",
+    config: ConfigOption = None,
+) -> None:
+    """A program as a file that runs in AFlow unchanged."""
+    from llm_as_judge.files import write_text
+    from llm_as_judge.workflow import export_program
+
+    most_calls = load_config(config).workflow.max_worst_case_calls
+    program = parse_file(file, wanted_domain(domain), form, most_calls)
+    source = export_program(program, operators)
+    if out is None:
+        print(source, end="")  # noqa: T201
+        return
+    write_text(out, source)
+    console.print(f"workflow  {out}", markup=False, highlight=False, soft_wrap=True)
 
 
 @export.command(epilog="Example: llm-as-judge export model checkpoints/M/grpo_mixed/step_100")

@@ -39,12 +39,18 @@ def check(
     file: Annotated[Path, typer.Argument(help="The program.")],
     domain: DomainOption = "qa",
     form: FormOption = "class",
+    config: ConfigOption = None,
+    set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a program without running it: exit 0 clean, 3 findings."""
-    program = _parse(file, wanted_domain(domain), form)
+    settings = load_config(config, overrides=set_ or ())
+    most_calls = settings.workflow.max_worst_case_calls
+    program = parse_file(file, wanted_domain(domain), form, most_calls)
+    tokens = program.worst_case_calls * settings.executor.max_tokens
     if as_json:
-        print(json.dumps({"file": str(file), **_described(program)}))  # noqa: T201
+        described = {"file": str(file), **_described(program), "worst_case_tokens": tokens}
+        print(json.dumps(described))  # noqa: T201
     else:
         for finding in program.diagnostics:
             hint = f"  ({finding.hint})" if finding.hint else ""
@@ -55,7 +61,8 @@ def check(
         if program.strictly_valid:
             console.print(
                 f"{file}: clean; operators {', '.join(program.operators) or 'none'}; "
-                f"at most {program.worst_case_calls} executor calls",
+                f"at most {program.worst_case_calls} executor calls, which write at most "
+                f"{tokens} tokens",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,
@@ -89,12 +96,12 @@ def run(
     from llm_as_judge.build import open_workbench
 
     task = wanted_problem(problem, problem_file, wanted_domain(domain), entry_point)
-    program = _parse(file, task.domain, form)
     settings = load_config(
         config,
         overrides=set_ or (),
         flags={"executor.model": executor, "workflow.timeout_s": timeout, "judge.model": "none"},
     )
+    program = parse_file(file, task.domain, form, settings.workflow.max_worst_case_calls)
 
     async def job() -> Execution:
         async with open_workbench(settings) as bench:
@@ -121,10 +128,11 @@ def _form(name: str) -> Literal["class", "body"]:
     raise ConfigError(f"--form {name!r}: wanted class or body")
 
 
-def _parse(file: Path, domain: Domain, form: str) -> Program:
+def parse_file(file: Path, domain: Domain, form: str, max_calls: int) -> Program:
+    """The checked program of a file; a file that cannot be read is the user's mistake."""
     from llm_as_judge.workflow.program import parse_program
 
-    return parse_program(read_text(file), domain, _form(form))
+    return parse_program(read_text(file), domain, _form(form), max_calls=max_calls)
 
 
 def read_text(file: Path) -> str:

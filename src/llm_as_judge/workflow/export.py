@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
+import ast
+
 from llm_as_judge.errors import UserError
 from llm_as_judge.types import Program
 
 __all__ = ["export_program"]
 
-_DATASETS = {
-    "gsm8k": "GSM8K",
-    "math": "MATH",
-    "hotpotqa": "HotpotQA",
-    "humaneval": "HumanEval",
-    "mbpp": "MBPP",
-    "squad2": "SQuAD2",
-}
+ALL_OPERATORS = "scripts.operators"
+"""AFlow's module that has all ten; the templates of its data sets have two to four of them each."""
 
 
-def export_program(program: Program, dataset: str, operators: str | None = None) -> str:
+def export_program(program: Program, operators: str = ALL_OPERATORS) -> str:
     """Source of an AFlow ``graph.py``: its imports, then the program.
 
     Args:
-        dataset: our name of the set; AFlow spells it ``GSM8K``, ``HumanEval`` ...
-        operators: module to import as ``operator``; None = the set's template in AFlow's
-            workspace folder.
+        operators: module to import as ``operator``, for example a data set's own
+            ``workspace.GSM8K.workflows.template.operator``.
     Raises:
-        UserError: the program cannot run.
+        UserError: the program cannot run, or asks for what AFlow does not give.
     """
     if not program.runnable:
         found = program.diagnostics[0].message if program.diagnostics else "it is empty"
         raise UserError(f"the program cannot be exported: {found}. See: llm-as-judge check FILE")
-    name = _DATASETS.get(dataset, dataset)
-    module = operators or f"workspace.{name}.workflows.template.operator"
+    if _wants_tests(program.runnable):
+        raise UserError(
+            "the program cannot be exported: __call__ wants `test`, and AFlow gives `problem` and "
+            "`entry_point` alone. Give `test` a default"
+        )
     used = f"{', '.join(program.operators)}; at most {program.worst_case_calls} model calls"
     header = [
         f"# Workflow {program.hash}, written by LLM-as-Judge for AFlow. {used}.",
-        f"import {module} as operator" if module != "operator" else "import operator",
+        f"import {operators} as operator" if operators != "operator" else "import operator",
         "from scripts.async_llm import create_llm_instance",
     ]
     return "\n".join(header) + "\n\n\n" + _without_future(program.runnable).strip("\n") + "\n"
+
+
+def _wants_tests(source: str) -> bool:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.AsyncFunctionDef) and node.name == "__call__":
+            positional = node.args.args[: len(node.args.args) - len(node.args.defaults)]
+            pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            required = [*positional, *(named for named, default in pairs if default is None)]
+            return any(argument.arg == "test" for argument in required)
+    return False
 
 
 def _without_future(source: str) -> str:

@@ -12,6 +12,7 @@
     │   └── ContextError     the request is longer than the model's context: the sender's doing
     ├── DeadlineError        a rollout had no verdict in time
     ├── SandboxError         the sandbox itself is broken (never: the program misbehaved)
+    │   └── IsolationError   no sandbox as asked for holds on this machine; also a UserError
     └── TrainingError        the run must stop: log-probs drifted, loss not finite
 
 A message says where, what was found, what was wanted and what to do.
@@ -67,6 +68,10 @@ class DeadlineError(LlmAsJudgeError):
 
 class SandboxError(LlmAsJudgeError):
     """The sandbox itself is broken; what a program does inside never raises this."""
+
+
+class IsolationError(SandboxError, UserError):
+    """No sandbox of the mechanism asked for holds here; says what to install."""
 
 
 class TrainingError(LlmAsJudgeError):

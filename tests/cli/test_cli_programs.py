@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,17 @@ def test_run_as_json_gives_answer_calls_and_tokens(verb: Verbs) -> None:
     assert (code, result["status"], result["calls"]) == (0, "ok", 1)
     assert result["tokens"] > 0
     assert [call["operator"] for call in result["trace"]] == ["Custom"]
+    assert {"tokens", "cost", "seconds", "status"} <= result.keys()
+    assert result["isolation"]["holds"]["memory_limit"]
+
+
+def test_run_without_the_sandbox_that_was_asked_for_is_2_and_says_what_to_install(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyseccomp", None)
+    asked = ("run", written("p.py", CLEAN), "--problem", "2 + 2?", "--executor", "scripted")
+    line = verb.refused(*asked, "--set", "workflow.sandbox=landlock")
+    assert "Install the Python package pyseccomp" in line
 
 
 def test_run_for_people_shows_status_and_answer(verb: Verbs) -> None:

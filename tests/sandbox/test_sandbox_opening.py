@@ -31,13 +31,15 @@ async def test_auto_is_the_strongest_that_holds() -> None:
 
 
 async def test_refused_namespaces_lead_to_landlock_and_the_report_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     fake_bwrap(
         tmp_path, monkeypatch, "echo 'bwrap: No permissions to create new namespace' >&2; exit 1"
     )
     sandbox = await open_sandbox("auto")
     assert sandbox.isolation.mechanism == "seccomp+landlock"
+    assert "sandbox: seccomp+landlock, since" in caplog.text
+    assert "No permissions to create new namespace" in caplog.text
     await sandbox.aclose()
     with pytest.raises(SandboxError, match="No permissions to create new namespace"):
         await open_sandbox("jail")
@@ -68,9 +70,12 @@ async def test_without_bubblewrap_the_message_says_what_to_install(
         await open_sandbox("jail")
 
 
-async def test_weaker_mechanism_must_be_named_and_admits_what_it_lacks() -> None:
+async def test_weaker_mechanism_must_be_named_and_admits_what_it_lacks(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     sandbox = await open_sandbox("subprocess")
     assert sandbox.isolation.mechanism == "subprocess"
+    assert "sandbox subprocess is no jail: not no_fork" in caplog.text
     holds = sandbox.isolation.holds
     assert holds["memory_limit"]
     assert holds["no_environment"]

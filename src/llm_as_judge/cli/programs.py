@@ -18,7 +18,7 @@ from llm_as_judge.cli.options import (
 )
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.types import Domain, Execution, Problem, Program, to_json
+from llm_as_judge.types import Domain, Execution, IsolationReport, Problem, Program, to_json
 
 DomainOption = Annotated[str, typer.Option("--domain", help="math, qa or code.")]
 FormOption = Annotated[
@@ -103,12 +103,12 @@ def run(
     )
     program = parse_file(file, task.domain, form, settings.workflow.max_worst_case_calls)
 
-    async def job() -> Execution:
+    async def job() -> tuple[Execution, IsolationReport]:
         async with open_workbench(settings) as bench:
-            return await bench.run(program, task, bench.executor)
+            return await bench.run(program, task, bench.executor), bench.sandbox.isolation
 
-    execution = asyncio.run(job())
-    _print_execution(execution, program, as_json)
+    execution, isolation = asyncio.run(job())
+    _print_execution(execution, program, isolation, as_json)
     raise typer.Exit(0 if execution.status == "ok" else 1)
 
 
@@ -172,7 +172,9 @@ def _described(program: Program) -> dict[str, Any]:
     }
 
 
-def _print_execution(execution: Execution, program: Program, as_json: bool) -> None:
+def _print_execution(
+    execution: Execution, program: Program, isolation: IsolationReport, as_json: bool
+) -> None:
     if as_json:
         summary = {
             "status": execution.status,
@@ -184,6 +186,7 @@ def _print_execution(execution: Execution, program: Program, as_json: bool) -> N
             "error": execution.error,
             "trace": to_json(execution.calls),
             "program": _described(program),
+            "isolation": to_json(isolation),
         }
         print(json.dumps(summary))  # noqa: T201
         return
@@ -194,6 +197,7 @@ def _print_execution(execution: Execution, program: Program, as_json: bool) -> N
             markup=False,
             highlight=False,
         )
+    console.print(f"sandbox  {isolation.mechanism}", markup=False, highlight=False)
     console.print(f"status   {execution.status} {execution.error}", markup=False, highlight=False)
     for finding in program.diagnostics:
         console.print(f"{finding.code} line {finding.line}: {finding.message}", markup=False)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Literal
 
-from llm_as_judge.errors import SandboxError
+from llm_as_judge.errors import IsolationError, SandboxError
 from llm_as_judge.sandbox.jail import JailLauncher, find_bubblewrap
 from llm_as_judge.sandbox.launch import Launcher, SubprocessLauncher
 from llm_as_judge.sandbox.probing import JAIL_PROPERTIES, observe
@@ -13,6 +14,8 @@ from llm_as_judge.sandbox.runs import ProcessSandbox
 from llm_as_judge.types import IsolationReport, Sandbox
 
 __all__ = ["Mechanism", "open_sandbox"]
+
+log = logging.getLogger(__name__)
 
 Mechanism = Literal["auto", "jail", "landlock", "subprocess"]
 
@@ -31,15 +34,18 @@ async def open_sandbox(
         operator_names: attributes that ``operator`` has inside a workflow.
         max_children: runs at the same time.
     Raises:
-        SandboxError: no mechanism of this name holds on this machine; says what to install.
+        IsolationError: no mechanism of this name holds on this machine; says what to install.
     """
     refusals = []
     for name in ("jail", "landlock") if mechanism == "auto" else (mechanism,):
         try:
-            return await _open(name, tuple(operator_names), max_children)
+            sandbox = await _open(name, tuple(operator_names), max_children)
         except SandboxError as error:
             refusals.append(str(error))
-    raise SandboxError(
+        else:
+            _admit(sandbox.isolation, refusals)
+            return sandbox
+    raise IsolationError(
         f"no sandbox of mechanism {mechanism!r}: {'; '.join(refusals)}. See docs/sandbox.md"
     )
 
@@ -54,6 +60,14 @@ async def _open(mechanism: str, operators: tuple[str, ...], max_children: int) -
         await launcher.aclose()
         raise
     return ProcessSandbox(launcher, isolation, operators, max_children)
+
+
+def _admit(isolation: IsolationReport, refusals: list[str]) -> None:
+    """Says on standard error what is weaker than it could be."""
+    if refusals:
+        log.warning("sandbox: %s, since %s", isolation.mechanism, "; ".join(refusals))
+    if lacking := [name for name in JAIL_PROPERTIES if not isolation.holds.get(name)]:
+        log.warning("sandbox %s is no jail: not %s", isolation.mechanism, ", ".join(lacking))
 
 
 def _refuse_leaks(isolation: IsolationReport) -> None:

@@ -3,8 +3,8 @@
 The anchor is ``python -I -S -c pass``, spawned in turn with the runs that are measured, so that a
 busy machine slows both; each figure is printed with its ratio to the anchor. The throughput part
 starts 256 workflows of five operator calls that take 0.5 s each: ideal is 2.5 s. The first such burst
-forks its children; the next ones find as many ready as ran at once before, as the second step of a
-training run does. Spawning an interpreter for each (mechanism ``subprocess``) is the other side.
+forks its children; the next ones find as many ready as ran at once before, as all steps of a training
+run do (it says at the start what it expects). Spawning an interpreter for each (mechanism ``subprocess``) is the other side.
 
     python benchmarks/sandbox.py [--mechanism jail] [--rounds 200] [--bursts 3] [--soak 10000]
 """

@@ -189,7 +189,7 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
     """
     async with AsyncExitStack() as stack:
         chats = ChatModels(config, stack)
-        sandbox = await _open_sandbox(stack, config)
+        sandbox = await _open_sandbox(stack, config, run_limits(config))
         executor = await chats.open(config.executor.model, "executor")
         judge = await _open_judge(stack, config, sandbox, executor, chats)
         settings = operator_settings(config)
@@ -203,13 +203,16 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
 async def open_judge(config: Config) -> AsyncIterator[Judge]:
     """The judge with its sandbox, without an executor: for grading answers that exist."""
     async with AsyncExitStack() as stack:
-        sandbox = await _open_sandbox(stack, config)
+        sandbox = await _open_sandbox(stack, config, None)
         yield await _open_judge(stack, config, sandbox, None, ChatModels(config, stack))
 
 
-async def _open_sandbox(stack: AsyncExitStack, config: Config) -> Sandbox:
+async def _open_sandbox(stack: AsyncExitStack, config: Config, expected: Limits | None) -> Sandbox:
     sandbox = await open_sandbox(
-        config.workflow.sandbox, tuple(registry()), config.workflow.concurrency
+        config.workflow.sandbox,
+        tuple(registry()),
+        config.workflow.concurrency,
+        expected,
     )
     stack.push_async_callback(sandbox.aclose)
     return sandbox

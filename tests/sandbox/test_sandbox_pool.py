@@ -71,3 +71,11 @@ async def test_after_a_burst_as_many_wait_as_ran_at_once_and_of_few_kinds() -> N
         assert await processes_settled(sandbox, wanted) == wanted
     finally:
         await sandbox.aclose()
+
+
+async def test_children_that_are_expected_wait_before_the_first_run() -> None:
+    sandbox = await open_sandbox("auto", max_children=6, expected=LIMITS)
+    try:
+        assert await processes_settled(sandbox, 6 + 3) in (6 + 2, 6 + 3)
+    finally:
+        await sandbox.aclose()

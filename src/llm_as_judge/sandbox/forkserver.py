@@ -199,11 +199,21 @@ class ForkServer:
         if pool is None or self.lost:
             return
         pool.busy -= 1
-        if pool.runs == 1:  # as the probe's: perhaps no other of its kind follows
+        if not pool.goes_on:
             return
         with contextlib.suppress(SandboxError):  # it has died: the next run starts another
             while len(pool.idle) < KEPT_READY:
                 await self._make_ready(kind, pool)
+        self._refill_slowly()
+
+    def expect(self, kind: ChildKind, count: int) -> None:
+        """So many children of a kind will be wanted at once: they are made ready by and by."""
+        pool = self._pool(kind)
+        pool.most = max(pool.most, count)
+        pool.expected = True
+        self._refill_slowly()
+
+    def _refill_slowly(self) -> None:
         if self._refilling is None or self._refilling.done():
             self._refilling = asyncio.ensure_future(self._refill())
 
@@ -258,11 +268,17 @@ class _Pool:
     runs: int = 0
     busy: int = 0
     most: int = 0
-    """That were busy at once."""
+    """That were busy at once, or are expected to be."""
+    expected: bool = False
+
+    @property
+    def goes_on(self) -> bool:
+        """More runs are likely: after a first one, as the probe's, perhaps none of its kind is."""
+        return self.expected or self.runs > 1
 
     @property
     def short(self) -> bool:
-        return self.runs > 1 and len(self.idle) + self.busy < self.most
+        return self.goes_on and len(self.idle) + self.busy < self.most
 
     def drop(self) -> None:
         """Lets the idle ones end: each sees that its channel is closed."""

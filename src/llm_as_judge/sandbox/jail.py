@@ -121,11 +121,16 @@ class JailLauncher:
         return None if self._server is None else self._server.process.pid
 
     async def start(self, kind: ChildKind) -> Child:
+        return await (await self._living_server()).start(kind)
+
+    async def expect(self, kind: ChildKind, count: int) -> None:
+        (await self._living_server()).expect(kind, count)
+
+    async def _living_server(self) -> ForkServer:
         async with self._starting:
             if self._server is None or self._server.lost:
                 self._server = await self._respawn()
-            server = self._server
-        return await server.start(kind)
+            return self._server
 
     async def _respawn(self) -> ForkServer:
         if self._server is not None:

@@ -20,8 +20,9 @@ from typing import Protocol
 
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.interpreter import host_interpreter
+from llm_as_judge.types import Limits
 
-__all__ = ["BOOT", "Child", "ChildKind", "Exit", "Launcher", "SubprocessLauncher"]
+__all__ = ["BOOT", "Child", "ChildKind", "Exit", "Launcher", "SubprocessLauncher", "child_kind"]
 
 BOOT = (
     "import sys; sys.path[0] = sys.argv[1]; from inside import {module}; del sys.path[0];"
@@ -47,6 +48,11 @@ class ChildKind:
     @property
     def limits(self) -> dict[str, float]:
         return {"cpu_s": self.cpu_s, "memory_bytes": self.memory_bytes}
+
+
+def child_kind(limits: Limits, loops: bool) -> ChildKind:
+    """What a run with these limits needs."""
+    return ChildKind(loops, limits.cpu_s, limits.memory_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,10 @@ class Launcher(Protocol):
         """
         ...
 
+    async def expect(self, kind: ChildKind, count: int) -> None:
+        """Children of this kind will be wanted, so many at once: may be made ready meanwhile."""
+        ...
+
     async def aclose(self) -> None: ...
 
 
@@ -143,6 +153,9 @@ class SubprocessLauncher:
         finally:
             child.close()
         return _SubprocessChild(host, process, folder)
+
+    async def expect(self, kind: ChildKind, count: int) -> None:
+        """An interpreter that waits would hold ten times what a forked child does."""
 
     async def aclose(self) -> None:
         """Nothing outlives a run."""

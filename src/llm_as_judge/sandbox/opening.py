@@ -8,10 +8,10 @@ from typing import Literal
 
 from llm_as_judge.errors import IsolationError, SandboxError
 from llm_as_judge.sandbox.jail import JailLauncher, find_bubblewrap
-from llm_as_judge.sandbox.launch import Launcher, SubprocessLauncher
+from llm_as_judge.sandbox.launch import Launcher, SubprocessLauncher, child_kind
 from llm_as_judge.sandbox.probing import JAIL_PROPERTIES, observe
 from llm_as_judge.sandbox.runs import ProcessSandbox
-from llm_as_judge.types import IsolationReport, Sandbox
+from llm_as_judge.types import IsolationReport, Limits, Sandbox
 
 __all__ = ["Mechanism", "open_sandbox"]
 
@@ -24,6 +24,7 @@ async def open_sandbox(
     mechanism: Mechanism = "auto",
     operator_names: Iterable[str] = (),
     max_children: int = 8,
+    expected: Limits | None = None,
 ) -> Sandbox:
     """A sandbox that is ready and has been probed; close it with ``aclose()``.
 
@@ -33,13 +34,15 @@ async def open_sandbox(
             the two that holds here. ``subprocess``: limits alone, so it must be asked for by name.
         operator_names: attributes that ``operator`` has inside a workflow.
         max_children: runs at the same time.
+        expected: limits of the workflows to come: as many children as may run at the same time
+            are made ready for them, in the background (about 3 MB each).
     Raises:
         IsolationError: no mechanism of this name holds on this machine; says what to install.
     """
     refusals = []
     for name in ("jail", "landlock") if mechanism == "auto" else (mechanism,):
         try:
-            sandbox = await _open(name, tuple(operator_names), max_children)
+            sandbox = await _open(name, tuple(operator_names), max_children, expected)
         except SandboxError as error:
             refusals.append(str(error))
         else:
@@ -50,12 +53,16 @@ async def open_sandbox(
     )
 
 
-async def _open(mechanism: str, operators: tuple[str, ...], max_children: int) -> Sandbox:
+async def _open(
+    mechanism: str, operators: tuple[str, ...], max_children: int, expected: Limits | None
+) -> Sandbox:
     launcher = _launcher(mechanism, max_children)
     try:
         isolation = await observe(launcher)
         if mechanism != "subprocess":
             _refuse_leaks(isolation)
+        if expected is not None:
+            await launcher.expect(child_kind(expected, loops=True), max_children)
     except BaseException:
         await launcher.aclose()
         raise

@@ -13,7 +13,7 @@ from llm_as_judge.sandbox.channel import ChannelClosedError, HostChannel, Protoc
 from llm_as_judge.sandbox.clock import OwnTime
 from llm_as_judge.sandbox.grading import SplitGrading
 from llm_as_judge.sandbox.inside.frames import FrameError
-from llm_as_judge.sandbox.launch import Child, ChildKind, Exit, Launcher
+from llm_as_judge.sandbox.launch import Child, Exit, Launcher, child_kind
 from llm_as_judge.sandbox.served import OperatorCalls
 from llm_as_judge.types import (
     IsolationReport,
@@ -116,7 +116,7 @@ class ProcessSandbox:
             report = None
             try:
                 for _ in range(2):
-                    children.append(await self._launcher.start(_kind(limits, loops=False)))
+                    children.append(await self._launcher.start(child_kind(limits, loops=False)))
                 report = await grading.run(limits.wall_s, *children)
             finally:
                 for child in children:
@@ -142,7 +142,7 @@ class ProcessSandbox:
         async with self._turn(self._code_turns if calls is None else self._workflow_turns):
             started = time.monotonic()
             run = _Run(task, limits, calls)
-            child = await self._launcher.start(_kind(limits, loops=calls is not None))
+            child = await self._launcher.start(child_kind(limits, loops=calls is not None))
             result = None
             try:
                 result = await run.until_done(child)
@@ -166,10 +166,6 @@ async def _ended(child: Child, clean: bool) -> Exit:
     except asyncio.CancelledError:
         await asyncio.wait({ending})
         raise
-
-
-def _kind(limits: Limits, loops: bool) -> ChildKind:
-    return ChildKind(loops, limits.cpu_s, limits.memory_bytes)
 
 
 def _premature_end(ended: Exit, limits: Limits) -> SandboxResult:

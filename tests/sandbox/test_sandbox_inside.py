@@ -146,7 +146,6 @@ def task_of_tests(*tests: str) -> dict[str, Any]:
         "tests": list(tests),
         "setup": "limit = 3",
         "entry_point": "f",
-        "names": ["f", "P", "g", "print"],
         "modules": ["math"],
         "nonce": "n0",
     }
@@ -162,6 +161,7 @@ def test_tests_ask_for_each_value_and_report_with_the_nonce() -> None:
         "try:\n    f(5)\nexcept UnicodeDecodeError:\n    pass",
     )
     with performing(task_of_tests(*tests)) as host:
+        host.send({"names": ["f", "P", "g", "print"]})
         assert host.receive()["name"] == "P"
         host.send({"value": {"#": "object", "id": 8, "type": "P"}})
         invoked = host.receive()

@@ -204,6 +204,8 @@ def _warm_up() -> None:
         task = {"source": _REHEARSED, "operators": ["Custom"], "arguments": {"problem": "p"}}
         workflow.run_workflow(channel, task)
         workflow.prepare_loop().remove_reader(ours.fileno())
+    del channel
+    gc.collect()  # what the rehearsal left is not for a program to find
 
 
 def _warm_up_plain() -> None:

@@ -180,6 +180,9 @@ def test_the_card_shows_results_with_intervals(tiny_weights: Path, tmp_path: Pat
     data = {"datasets": [{"dataset": "gsm8k", "metrics": metrics}], "overall": metrics}
     card = model_card(checkpoint_of(trained_policy(tiny_weights), tmp_path), {"ours": data})[1]
     assert "| gsm8k | 50% [25%, 75%] |" in card["README.md"]
+    nothing = {"datasets": [{"dataset": "math", "metrics": {**metrics, "graded": 0.0}}]}
+    card = model_card(tmp_path / "step_7", {"ours": {**data, **nothing}})[1]
+    assert "| math | none graded |" in card["README.md"]
     assert "**Warning**" not in card["README.md"]
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from llm_as_judge.monitoring.report.results import accuracy_text
 from llm_as_judge.types import Rollout
 
 STEP_COLUMNS: Sequence[tuple[str, str, str]] = (
@@ -106,14 +107,7 @@ def _metrics_of(data: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
 
 
 def _accuracy_cell(metrics: Mapping[str, Any] | None) -> str:
-    if metrics is None:
-        return "-"
-    if metrics.get("graded") == 0:  # a share of nothing is no 0 %
-        return "none graded"
-    share = (
-        f"{metrics['accuracy']:.0%} [{metrics['accuracy_low']:.0%}, {metrics['accuracy_high']:.0%}]"
-    )
-    return share.replace("[", r"\[")
+    return accuracy_text(metrics or {}).replace("[", r"\[")
 
 
 class ProgressView:

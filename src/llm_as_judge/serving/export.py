@@ -167,7 +167,7 @@ def _with_header(program: Program, record: ProgramRecord, run_dir: Path) -> str:
         f"Right on {runs}: {right} (95 % interval).",
         f"Mean reward {s['reward']:+.2f}; {used}; at most {program.worst_case_calls} calls.",
         f"Training rollouts of {plain(run_dir.name, 80)}: chosen on them, so expect less elsewhere.",
-        "Run: llm-as-judge run FILE --problem TEXT",
+        f"Run: llm-as-judge run FILE --domain {record.domain} --problem TEXT",
     )
     lines = "".join(f"# {line}\n" for line in header)
     return f"{lines}\n{program.runnable.strip()}\n"

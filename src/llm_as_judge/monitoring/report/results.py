@@ -44,9 +44,10 @@ def results_view(results: Mapping[str, Any]) -> ResultsView:
         str(row["dataset"]) for data in results.values() for row in _sets(data) if "dataset" in row
     )
     rows = [
-        (name, *(_accuracy(_metrics(data, name)) for data in results.values())) for name in names
+        (name, *(accuracy_text(_metrics(data, name)) for data in results.values()))
+        for name in names
     ]
-    rows.append(("overall", *(_accuracy(_overall(data)) for data in results.values())))
+    rows.append(("overall", *(accuracy_text(_overall(data)) for data in results.values())))
     for label, key, form in ROWS:
         rows.append((label, *(_cell(_overall(data), key, form) for data in results.values())))
     return ResultsView(("data set", *results), tuple(rows), _front(results))
@@ -114,7 +115,10 @@ def _overall(data: Any) -> Mapping[str, Any]:
     return overall if isinstance(overall, dict) else {}
 
 
-def _accuracy(metrics: Mapping[str, Any]) -> str:
+def accuracy_text(metrics: Mapping[str, Any]) -> str:
+    """``30% [11%, 60%]``; a share of nothing is no 0 %."""
+    if metrics.get("graded") == 0:
+        return "none graded"
     parts = [finite(metrics.get(key)) for key in ("accuracy", "accuracy_low", "accuracy_high")]
     if parts[0] is None:
         return "-"

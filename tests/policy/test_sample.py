@@ -151,3 +151,31 @@ def test_a_marker_inside_a_problem_begins_and_ends_no_turn(policy: Policy) -> No
     assert markers(hostile) == markers("1 + 1?") == 5
     plain = [Message("user", "a <b> c < | start")]
     assert "a <b> c < | start" in tokenizer.decode(sampler.prompt_ids(plain))
+
+
+def test_weights_and_adapter_are_after_sampling_what_they_were(policy: Policy) -> None:
+    """Also when the work on the policy is stopped in the middle."""
+
+    def state() -> dict[str, tuple[int, torch.Tensor, bool]]:
+        named = policy.model.named_parameters()
+        return {n: (p.data_ptr(), p.detach().clone(), p.requires_grad) for n, p in named}
+
+    before = state()
+    sample(policy)
+    with pytest.raises(RuntimeError, match="stop"):
+        HFSampler(policy).sample(
+            PROMPTS, 2, temperature=1.0, max_new_tokens=3, seed=0, on_completion=stop
+        )
+    after = state()
+    assert before.keys() == after.keys()
+    for name, (place, value, learns) in before.items():
+        assert (after[name][0], after[name][2]) == (place, learns), name
+        assert torch.equal(after[name][1], value), name
+    with policy.merged():
+        assert state().keys() == before.keys()
+        inside = [p.data_ptr() for p in policy.model.parameters()]
+    assert inside != [place for place, _, _ in before.values()]
+
+
+def stop(*_: object) -> None:
+    raise RuntimeError("stop")

@@ -70,26 +70,27 @@ class HFSampler:
         if self._policy.sliding_window:
             per_chunk = 1  # no padding: a window counts places in the row, padded ones too
         completions: list[list[Completion]] = []
-        for start in range(0, len(ids_P), per_chunk):
-            chunk = ids_P[start : start + per_chunk]
-            rows = [
-                _Row(
-                    random.Random(f"{seed}/{start + p}/{k}"),
-                    self._constraint(grammars_P[start + p] if grammars_P else ""),
-                )
-                for p in range(len(chunk))
-                for k in range(samples_per_prompt)
-            ]
-            ended: dict[int, Completion] = {}
-            for i in self._decode(chunk, rows, samples_per_prompt, temperature, max_new_tokens):
-                p, k = divmod(i, samples_per_prompt)
-                ended[i] = self._completion(chunk[p], rows[i])
-                if on_completion:
-                    on_completion(start + p, k, ended[i])
-            completions += [
-                [ended[p * samples_per_prompt + k] for k in range(samples_per_prompt)]
-                for p in range(len(chunk))
-            ]
+        with self._policy.merged():
+            for start in range(0, len(ids_P), per_chunk):
+                chunk = ids_P[start : start + per_chunk]
+                rows = [
+                    _Row(
+                        random.Random(f"{seed}/{start + p}/{k}"),
+                        self._constraint(grammars_P[start + p] if grammars_P else ""),
+                    )
+                    for p in range(len(chunk))
+                    for k in range(samples_per_prompt)
+                ]
+                ended: dict[int, Completion] = {}
+                for i in self._decode(chunk, rows, samples_per_prompt, temperature, max_new_tokens):
+                    p, k = divmod(i, samples_per_prompt)
+                    ended[i] = self._completion(chunk[p], rows[i])
+                    if on_completion:
+                        on_completion(start + p, k, ended[i])
+                completions += [
+                    [ended[p * samples_per_prompt + k] for k in range(samples_per_prompt)]
+                    for p in range(len(chunk))
+                ]
         return completions
 
     def _constraint(self, grammar: str) -> Constraint | None:

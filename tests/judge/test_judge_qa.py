@@ -105,6 +105,7 @@ async def test_abstentions_are_recognised(text: str, expected: bool) -> None:
         ("Jupiter", "Saturn / Jupiter / Neptune"),
         ("Jupiter", "The answer is Jupiter? No: Saturn"),
         ("Jupiter", "Saturn<|im_end|>Jupiter"),
+        ("Oslo", "Saturn\u200bO\u200bs\u200bl\u200bo"),
         ("the northern wall", "Which wall was it, then?"),
         ("yes", "yes and no"),
     ],

@@ -20,6 +20,7 @@ _INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e"
     "\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
+_SPELLED = re.compile(r"(?<=[A-Za-z0-9])[\u200b\u2060\ufeff\u00ad](?=[A-Za-z0-9 ])")
 _CONTROL_TOKEN = re.compile(r"<\|[^|<>]{0,40}\|>|</?s>|\[/?INST\]|<</?SYS>>")
 
 _EMPTY_PHRASES = frozenset(
@@ -111,6 +112,8 @@ def guard(candidate: str, golds: tuple[str, ...], question: str) -> str | None:
     """
     if sum(map(_speaks, _CONTROL_TOKEN.split(candidate))) > 1:
         return "guard.control_tokens"  # a second turn, written by the first
+    if len(_SPELLED.findall(candidate)) >= 3:
+        return "guard.hidden_characters"  # words that are spelled unseen
     candidate = clean(candidate)
     if not _speaks(candidate):
         return None if candidate and candidate in golds else "guard.empty"  # the band `!!!`

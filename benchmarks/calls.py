@@ -1,6 +1,6 @@
 """Executor calls that a run did not have to make, from its rollouts.jsonl.
 
-    python benchmarks/calls.py RUN_DIR [--again qwen25-coder-0.5b --data-dir data]
+    python benchmarks/calls.py [RUN_DIR] [--again qwen25-coder-0.5b --data-dir data]
 
 Anchor: every program of every group run on its own. Equal programs of a group run once, then equal
 calls of the group share one reply; a cache (`calls.mode`) counts with the latter.
@@ -110,18 +110,27 @@ async def again(groups: list[tuple[Problem, list[Rollout]]], options: Any) -> No
         print(f"{name} - {other}: {statistics.mean(gaps):+.1%} ({low:+.1%} to {high:+.1%})")
 
 
+def newest_run() -> Path | None:
+    found = Path("logs").glob("*/rollouts.jsonl")
+    return max((path.parent for path in found), key=lambda p: p.stat().st_mtime, default=None)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("run_dir", type=Path)
+    parser.add_argument("run_dir", type=Path, nargs="?", help="default: the newest under logs/")
     parser.add_argument("--steps", type=int, default=10, help="of the run, from its first")
     parser.add_argument("--again", metavar="EXECUTOR", help="run the programs anew")
     parser.add_argument("--temperature", type=float, default=0.7, help="of the executor")
     parser.add_argument("--cache", type=Path, help="folder of replies: what is known is not asked")
     parser.add_argument("--data-dir", type=Path, default=Path("data"))
     options = parser.parse_args()
+    run_dir = options.run_dir or newest_run()
+    if run_dir is None:
+        print("no run under logs/: llm-as-judge train --config embedded makes one")
+        return
     ran: dict[tuple[int, str], list[Rollout]] = defaultdict(list)
     sums: dict[str, Calls] = defaultdict(Calls)
-    for step, domain, rollout in read_rollouts(options.run_dir):
+    for step, domain, rollout in read_rollouts(run_dir):
         if step > options.steps:
             continue
         before = ran[step, rollout.problem_id]

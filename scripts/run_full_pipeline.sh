@@ -82,7 +82,7 @@ if [ $train = 1 ]; then
   run report "${config[@]}" "${model[@]}"
   verb=llm-as-judge
   if [ -x .venv/bin/llm-as-judge ]; then verb=.venv/bin/llm-as-judge; fi
-  with="${config[*]} ${model[*]}"
+  with=$(echo "${config[*]}" "${model[*]}")
   cat <<END
 What next:
   $verb compare results/evaluation/*_results.json

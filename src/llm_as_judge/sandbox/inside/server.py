@@ -205,7 +205,7 @@ def _warm_up() -> None:
         workflow.run_workflow(channel, task)
         workflow.prepare_loop().remove_reader(ours.fileno())
     del channel
-    gc.collect()  # what the rehearsal left is not for a program to find
+    gc.collect(1)  # what the rehearsal left is not for a program to find
 
 
 def _warm_up_plain() -> None:

@@ -115,6 +115,7 @@ async def soak(sandbox: Sandbox, count: int) -> None:
             await sandbox.run_function("def f(): return 1", "f", [], LIMITS)
 
     await some(200)
+    await asyncio.sleep(REFILLED_S)
     before = _held()
     started = time.perf_counter()
     await asyncio.gather(*(some(count // 8) for _ in range(8)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 
 from llm_as_judge.workflow.frames import Frame
@@ -258,6 +259,10 @@ def _without_items(base: Value, key: Value) -> str:
         return "a number has no items"
     if base.kind in ("function", "method", "module", "operators", "llm"):
         return f"a {base.kind} has no items"
+    if base.kind == "class" and any(hasattr(builtins, name) for name in base.names):
+        (name,) = base.names
+        generic = hasattr(getattr(builtins, name), "__class_getitem__")  # list[str] is a type
+        return "" if generic else f"{name} has no items"
     if base.kind == "list" and base.longest is not None and isinstance(key.constant, str):
         return f"{key.constant!r}: items of a list have numbers"
     return ""

@@ -110,7 +110,7 @@ PROBLEMS: dict[str, Problem] = {
     ),
 }  # fmt: skip
 
-LIMITS = Limits(wall_s=1.5, cpu_s=1.0, operator_calls=48)
+LIMITS = Limits(wall_s=8.0, cpu_s=1.0, operator_calls=48)
 
 
 async def runs_of(program: Program, domain: str, sandbox: Sandbox) -> dict[str, Execution]:

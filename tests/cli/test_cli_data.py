@@ -28,7 +28,7 @@ def test_grade_by_rules_writes_a_verdict_a_row(verb: Verbs) -> None:
 
 def test_the_documented_rows_are_graded(verb: Verbs) -> None:
     document = (Path(__file__).parents[2] / "docs" / "grading.md").read_text("utf-8")
-    written("in.jsonl", re.findall(r"```json\n(.*?)```", document, re.DOTALL)[0])
+    written("in.jsonl", re.findall(r"```jsonl\n(.*?)```", document, re.DOTALL)[0])
     code, _, err = verb("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
     assert code == 0, err
     verdicts = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]

@@ -57,7 +57,7 @@ def upstream_records(name: str, source: Path) -> list[Any]:
 def renamed(name: str, record: Any, turn: int, number: int) -> Any:
     """The record under a new id, with a word of its own in its texts."""
     mark = f"copy{turn}x{number}"
-    fields = {
+    fields: dict[str, dict[str, Any]] = {
         "gsm8k": {"question": f"{mark}: {record.get('question')}"},
         "math": {
             "problem": f"{mark}: {record.get('problem')}",

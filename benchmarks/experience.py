@@ -127,7 +127,8 @@ def search(problems: dict[Domain, list[Problem]], embedder: SentenceEmbedder, qu
     started = time.perf_counter()
     vectors = embedder.embed([compared_text(p) for _, p in asked])
     embedding = (time.perf_counter() - started) / len(asked)
-    times, anchor = [], []
+    times: list[float] = []
+    anchor: list[float] = []
     for (domain, problem), vector in zip(asked, vectors, strict=True):
         started = time.perf_counter()
         buffer.nearest(vector, domain, K, [problem])

@@ -86,7 +86,7 @@ def chance(policy: Policy) -> float:
     with torch.no_grad():
         logits = policy.model(input_ids=prompts).logits[:, -1]
     right = torch.tensor([VOCABULARY - 1 - p for p in range(PROBLEMS)])
-    return logits.softmax(-1).gather(-1, right[:, None]).mean().item()
+    return float(logits.softmax(-1).gather(-1, right[:, None]).mean())
 
 
 def paid(problem: int, completions: Sequence[Completion], luck: random.Random) -> Group:

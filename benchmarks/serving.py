@@ -87,7 +87,7 @@ class Served:
 
     def memory_mb(self) -> float:
         """Of the whole family, shared pages counted once."""
-        return sum(process.memory_full_info().pss for process in self.family()) / 2**20
+        return float(sum(p.memory_full_info().pss for p in self.family())) / 2**20
 
     def stop(self) -> tuple[int, float, int]:
         """(exit status, seconds, processes left)"""
@@ -134,7 +134,8 @@ async def one_answer(client: openai.AsyncOpenAI, findings: Findings) -> None:
 
 
 async def one_stream(client: openai.AsyncOpenAI, findings: Findings) -> None:
-    started, at, text, usage = time.monotonic(), {}, "", None
+    at: dict[str, float] = {}
+    started, text, usage = time.monotonic(), "", None
     stream = await client.chat.completions.create(
         model="llm-as-judge:math",
         messages=[{"role": "user", "content": question(8)[1]}],

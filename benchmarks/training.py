@@ -25,6 +25,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,7 @@ def limit_ratio(config: Any, shape: Shape) -> float:
         + shape.problems * rest * (shape.shared + rest / 2)
         + rows * shape.completion * (shape.prompt + shape.completion / 2)
     )
-    return naive / (shape.packed_tokens * per_token + per_pair * pairs + labels)
+    return float(naive / (shape.packed_tokens * per_token + per_pair * pairs + labels))
 
 
 # ------------------------------------------------------------------------------------ measurement
@@ -171,7 +172,8 @@ def peak_memory() -> Iterator[list[float]]:
     page = os.sysconf("SC_PAGE_SIZE") / 2**20
     statm = Path("/proc/self/statm")
     start = highest = int(statm.read_text().split()[1])
-    over, found = threading.Event(), []
+    over = threading.Event()
+    found: list[float] = []
 
     def watch() -> None:
         nonlocal highest
@@ -227,7 +229,7 @@ def packed_backward(model: Any, shape: Shape) -> None:
         loss, _ = policy_loss(
             logprobs, logprobs.detach(), advantages(shape), tree.leaf_lengths, LossOptions()
         )
-        loss.backward()
+        torch.autograd.backward(loss)
 
 
 def trl_trainer(model: Any, shape: Shape, folder: str) -> Any:
@@ -289,7 +291,7 @@ def compare_update(
         warnings.simplefilter("ignore")
         trainer = trl_trainer(model, shape, folder)
         ways: dict[str, Callable[[], None]] = {
-            f"TRL, {rows} rows at once": lambda rows=rows: trl_backward(trainer, model, shape, rows)
+            f"TRL, {rows} rows at once": partial(trl_backward, trainer, model, shape, rows)
             for rows in batches
         }
         ways["packed row"] = lambda: packed_backward(model, shape)
@@ -389,9 +391,7 @@ def cost_per_token(model: Any, shape: Shape, samples: Sequence[int], rounds: int
     print(f"\ncost of the packed row: prompt {shape.prompt}, completion {shape.completion}")
     for k in samples:
         one = Shape(1, shape.prompt, shape.prompt, shape.completion, k)
-        run = best(
-            [one_update(model, lambda one=one: packed_backward(model, one)) for _ in range(rounds)]
-        )
+        run = best([one_update(model, partial(packed_backward, model, one)) for _ in range(rounds)])
         print(
             f"  K {k:2}: {run.seconds:7.2f} s, {run.cpu_s:7.2f} processor s, "
             f"{1e3 * run.cpu_s / one.packed_tokens:.2f} processor ms a token of the row, "

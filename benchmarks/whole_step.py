@@ -18,6 +18,7 @@ import tempfile
 import time
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ def right(program: str) -> bool:
 
 
 # -------------------------------------------------------------------------------------------- TRL
-class Clock(TrainerCallback):
+class Clock(TrainerCallback):  # type: ignore[misc]  # transformers has no types
     def __init__(self) -> None:
         self.ends: list[float] = []
 
@@ -186,7 +187,7 @@ async def our_step_s(model: Any, work: Work, staleness: int) -> float:
         ends: list[float] = []
         for done in range(work.steps):
             groups = await (await pipeline.next(done)).batch.groups()
-            report = await on_policy(lambda groups=groups: learner.update(groups, temperature=1.0))
+            report = await on_policy(partial(learner.update, groups, temperature=1.0))
             assert report["update/groups"] == shape.problems
             ends.append(time.perf_counter())
         await pipeline.aclose()

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 from rich.console import Console
 from rich.terminal_theme import DIMMED_MONOKAI
 
@@ -26,7 +26,7 @@ from llm_as_judge.monitoring.screen import look, read_tail
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 MAX_BYTES = 80_000
-SIZE = {"width": 960, "height": 470}
+SIZE: ViewportSize = {"width": 960, "height": 470}
 
 
 def monitor_picture(run_dir: Path) -> Path:

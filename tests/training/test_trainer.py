@@ -68,7 +68,7 @@ def config(
     **training: Any,
 ) -> Config:
     shape = {"steps": STEPS, "problems_per_step": GROUPS, "samples_per_problem": SAMPLES}
-    settings = tiny_settings("scripted", **shape, **{"max_staleness": 0, **training})
+    settings = tiny_settings("scripted", **{**shape, "max_staleness": 0, **training})
     settings["sampling"].update(sampling or {})
     return Config.model_validate(
         {

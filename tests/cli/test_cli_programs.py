@@ -30,6 +30,12 @@ def test_check_of_a_clean_program_is_0(verb: Verbs) -> None:
     assert "p.py: clean; operators Custom; at most 1 executor calls" in out
 
 
+def test_check_takes_a_file_that_begins_with_a_byte_order_mark(verb: Verbs) -> None:
+    path = Path(written("marked.py", CLEAN))
+    path.write_text(CLEAN, encoding="utf-8-sig")
+    assert verb("check", str(path))[0] == 0
+
+
 def test_check_of_findings_is_3_with_file_line_and_code(verb: Verbs) -> None:
     code, out, _ = verb("check", written("p.py", FAULTY))
     assert code == 3
@@ -140,7 +146,7 @@ def solve_stages(out: str) -> dict[str, Any]:
     return {row["stage"]: row["value"] for row in map(json.loads, out.splitlines())}
 
 
-SOLVE = ("solve", "--executor", "scripted", "--set", "judge.model=none", "--problem", "2 + 2?")
+SOLVE = ("solve", "--executor", "scripted", "--problem", "2 + 2?")
 
 
 def test_solve_with_a_program_shows_program_and_execution(verb: Verbs) -> None:
@@ -154,11 +160,12 @@ def test_solve_with_a_program_shows_program_and_execution(verb: Verbs) -> None:
 
 def test_solve_with_a_gold_answer_also_gives_a_verdict(verb: Verbs) -> None:
     solve = (*SOLVE, "--policy", written("p.py", CLEAN), "--domain", "qa")
+    rules = ("--set", "judge.model=none")
     answer = solve_stages(verb(*solve, "--json")[1])["execution"]["answer"]
-    code, out, _ = verb(*solve, "--reference", answer, "--json")
+    code, out, _ = verb(*solve, *rules, "--reference", answer, "--json")
     assert code == 0
     assert solve_stages(out)["verdict"]["correct"] is True
-    code, out, _ = verb(*solve, "--reference", "Lisbon")
+    code, out, _ = verb(*solve, *rules, "--reference", "Lisbon")
     assert code == 0
     assert '"correct": false' in out
 

@@ -143,7 +143,7 @@ def read_text(file: Path) -> str:
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror}") from None
     # a binary file is a finding of the check, not a crash of ours
-    return data[:MAX_PROGRAM_BYTES].decode("utf-8", errors="replace")
+    return data[:MAX_PROGRAM_BYTES].decode("utf-8-sig", errors="replace")
 
 
 def wanted_problem(

@@ -62,7 +62,15 @@ def solve(
     """One problem, every stage shown: prompt, program, calls, answer, verdict."""
     from llm_as_judge.serving.solve import solve as run_solve
 
-    settings = settings_of(config, set_, model=model, device=device, executor=executor, seed=seed)
+    settings = settings_of(
+        config,
+        set_,
+        model=model,
+        device=device,
+        executor=executor,
+        seed=seed,
+        flags={} if reference else {"judge.model": "none"},  # nothing is graded
+    )
     text = sys.stdin.read() if problem == "-" else problem
     task = wanted_problem(
         text, problem_file, wanted_domain(domain), entry_point, tuple(reference or ())

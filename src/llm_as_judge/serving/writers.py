@@ -43,7 +43,7 @@ class FileWriter:
             DataError: the file cannot be read.
         """
         try:
-            self._text = path.read_text(encoding="utf-8")
+            self._text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{path}: cannot be read: {error}") from None
         self._max_calls = bench.config.workflow.max_worst_case_calls

@@ -17,7 +17,7 @@ from llm_as_judge.serving.server import _Server
 async def running(app: Any, port: int = 0) -> AsyncIterator[str]:
     """The address of ``app`` while it runs."""
     listener = socket.create_server(("127.0.0.1", port))
-    server = _Server(uvicorn.Config(app, log_level="error", ws="none"))
+    server = _Server(uvicorn.Config(app, log_level="error", ws="none", timeout_keep_alive=60))
     ready = asyncio.Event()
     server.on_ready = ready.set
     task = asyncio.create_task(server.serve([listener]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from llm_as_judge.policy.decode import common_prefix
+from llm_as_judge.policy.attention import common_prefix
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.turns import REPLY_PREFIX

@@ -23,7 +23,7 @@ from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.ledger import Ledger, Price, worst_case_tokens
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, is_loopback
-from llm_as_judge.llm.transport import CONNECT_S, post_json, read_post
+from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json, read_post
 from llm_as_judge.llm.wire import Unusable, WireReply, read_response, request_body
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 
@@ -326,7 +326,7 @@ class OpenAIChat:
         self._http = httpx.AsyncClient(
             headers=headers,
             timeout=httpx.Timeout(self.limits.timeout_s, connect=CONNECT_S, pool=None),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
+            limits=POOL,
             trust_env=self._trust_env,
             transport=self._transport,
         )

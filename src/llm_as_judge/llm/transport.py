@@ -12,6 +12,9 @@ from llm_as_judge.llm.replicas import Replica
 from llm_as_judge.llm.wire import Unusable
 
 CONNECT_S = 10.0
+POOL = httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=2.0)
+"""Servers made with uvicorn (vLLM) close a connection that was idle for 5 s. httpx would use one just
+as long, and now and then send a request into a connection that is being closed."""
 _MAX_BODY = 16 * 2**20
 
 

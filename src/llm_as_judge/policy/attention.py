@@ -64,6 +64,16 @@ class AttentionPlan:
     """Only where it can be used: on CUDA."""
 
 
+def common_prefix(ids_P: Sequence[Sequence[int]]) -> int:
+    """Length of the prefix shared by all sequences, leaving each at least one token of its own."""
+    longest = min(len(ids) for ids in ids_P) - 1
+    first = ids_P[0]
+    for i in range(longest):
+        if any(ids[i] != first[i] for ids in ids_P):
+            return i
+    return longest
+
+
 def plan_attention(nodes: Sequence[Node], device: torch.device) -> AttentionPlan:
     """The plan of a row on ``device``; nodes in the order of the row, none empty."""
     varlen = plan_varlen(nodes, device) if device.type == "cuda" else None

@@ -22,6 +22,7 @@ from llm_as_judge.policy.attention import (
     AttentionPlan,
     Node,
     attention_named,
+    common_prefix,
     plan_attention,
     shared_prefix_attention,
 )
@@ -53,16 +54,6 @@ def rows_of(policy: Policy) -> Rows:
     """The way that fits the model."""
     plain = policy.base.config.model_type in PLAIN and not policy.sliding_window
     return SharedPrompts(policy) if plain else CopiedPrompts(policy)
-
-
-def common_prefix(ids_P: Sequence[Sequence[int]]) -> int:
-    """Length of the prefix shared by all sequences, leaving each at least one token of its own."""
-    longest = min(len(ids) for ids in ids_P) - 1
-    first = ids_P[0]
-    for i in range(longest):
-        if any(ids[i] != first[i] for ids in ids_P):
-            return i
-    return longest
 
 
 # ----------------------------------------------------------------------------------------- shared

@@ -29,7 +29,7 @@ import httpx
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.files import output_errors
 from llm_as_judge.llm.replicas import Replica, Replicas, is_loopback
-from llm_as_judge.llm.transport import CONNECT_S, post_json
+from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json
 from llm_as_judge.llm.wire import Unusable, refusal
 from llm_as_judge.policy.published import Adapter, PublishedAdapter
 from llm_as_judge.policy.vllm_wire import (
@@ -319,7 +319,7 @@ async def open_replicas(
             raise ModelError(f"sampling.replicas: {url!r}, wanted http://HOST:PORT/v1")
     async with httpx.AsyncClient(
         timeout=httpx.Timeout(limits.timeout_s, connect=CONNECT_S, pool=None),
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
+        limits=POOL,
         trust_env=not all(is_loopback(url) for url in urls),
     ) as http:
         replicas = VllmReplicas(policy, http, urls, folder, limits)

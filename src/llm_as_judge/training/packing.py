@@ -26,7 +26,13 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from llm_as_judge.policy.attention import ATTENTION_NAME, AttentionPlan, Node, plan_attention
+from llm_as_judge.policy.attention import (
+    ATTENTION_NAME,
+    AttentionPlan,
+    Node,
+    common_prefix,
+    plan_attention,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ def pack_tree(
         ValueError: an empty completion, a prompt of fewer than two tokens, nothing to pack.
     """
     _check(prompts_P, completions_P_K)
-    shared = _shared_length(prompts_P)
+    shared = common_prefix(prompts_P)
     ids: list[int] = []
     positions: list[int] = []
     nodes: list[Node] = []
@@ -102,16 +108,6 @@ def _check(
         raise ValueError("a prompt needs at least two tokens")
     if any(not completion for group in completions_P_K for completion in group):
         raise ValueError("an empty completion has no log-prob")
-
-
-def _shared_length(prompts_P: Sequence[Sequence[int]]) -> int:
-    """Common prefix of all prompts; the last token of a prompt belongs to its leaves."""
-    longest = min(len(prompt) for prompt in prompts_P) - 1
-    first = prompts_P[0]
-    for i in range(longest):
-        if any(prompt[i] != first[i] for prompt in prompts_P):
-            return i
-    return longest
 
 
 def packed_logprobs(

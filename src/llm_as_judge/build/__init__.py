@@ -1,0 +1,42 @@
+"""Config -> live objects: the only place that chooses classes.
+
+:func:`open_system` starts what a run needs (embedded servers, sandbox, judge, policy) and closes
+all of it again, whatever happens in between.
+"""
+
+from llm_as_judge.build.problems import problem_file, problem_sampler
+from llm_as_judge.build.system import (
+    System,
+    model_weights,
+    open_memory,
+    open_system,
+    policy_prompt,
+    rollout_runner,
+    versions,
+)
+from llm_as_judge.build.workbench import (
+    DOMAINS,
+    Workbench,
+    judge_fingerprint,
+    open_judge,
+    open_workbench,
+    run_limits,
+)
+
+__all__ = [
+    "DOMAINS",
+    "System",
+    "Workbench",
+    "judge_fingerprint",
+    "model_weights",
+    "open_judge",
+    "open_memory",
+    "open_system",
+    "open_workbench",
+    "policy_prompt",
+    "problem_file",
+    "problem_sampler",
+    "rollout_runner",
+    "run_limits",
+    "versions",
+]

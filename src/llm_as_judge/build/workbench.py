@@ -1,0 +1,202 @@
+"""What running and grading programs needs: executor, judge, sandbox. No policy, no torch."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from llm_as_judge.chat_models import ChatModels, no_such_model, operator_settings
+from llm_as_judge.config import Config, load_endpoints, load_models
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
+from llm_as_judge.judge.drift import ModelOnly
+from llm_as_judge.judge.llm_judge import LlmJudge
+from llm_as_judge.judge.records import JudgeRecords
+from llm_as_judge.judge.rows import Grader
+from llm_as_judge.llm.billing import BilledAs
+from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.recorded import recorded_run
+from llm_as_judge.llm.recording import Recording
+from llm_as_judge.operators import OperatorSettings, registry
+from llm_as_judge.sandbox import open_sandbox
+from llm_as_judge.types import (
+    ChatModel,
+    Domain,
+    Execution,
+    Limits,
+    Problem,
+    Program,
+    Sandbox,
+)
+from llm_as_judge.workflow.grammar import program_grammar
+from llm_as_judge.workflow.program import parse_program
+from llm_as_judge.workflow.run import run_program
+
+DOMAINS: tuple[Domain, ...] = ("math", "qa", "code")
+
+
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """What running and grading programs needs; no policy, no torch."""
+
+    config: Config
+    executor: ChatModel
+    judge: Judge
+    sandbox: Sandbox
+    ledger: Ledger
+    operators: OperatorSettings | None = None
+    """How operators ask the executor; None = as the configuration and the endpoint say."""
+    recording: Recording | None = None
+    second_judge: Grader | None = None
+    """Looks at a share of what ``judge`` accepted."""
+
+    def parse(self, text: str, problem: Problem) -> Program:
+        """Text of a reply -> checked program; one that could make too many calls is rejected."""
+        return parse_program(
+            text,
+            problem.domain,
+            self.config.sampling.form,
+            max_calls=self.config.workflow.max_worst_case_calls,
+        )
+
+    def grammar(self, problem: Problem) -> str:
+        """Of the programs that constrained decoding writes for a problem."""
+        return program_grammar(problem.domain, self.config.workflow.max_worst_case_calls)
+
+    async def run(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
+        """Run a checked program on its problem."""
+        limits = run_limits(self.config)
+        settings = self.operators or operator_settings(self.config)
+
+        async def live() -> Execution:
+            return await run_program(
+                program,
+                problem,
+                executor=executor,
+                sandbox=self.sandbox,
+                limits=limits,
+                settings=replace(settings, seed=self.config.training.seed),
+                enhancements=None if self.config.executor.enhance else (),
+            )
+
+        if self.recording is None or self.config.calls.mode == "cache":
+            return await live()
+        return await recorded_run(self.recording, program, problem, limits, live)
+
+
+def run_limits(config: Config) -> Limits:
+    workflow = config.workflow
+    return Limits(
+        wall_s=workflow.timeout_s,
+        cpu_s=workflow.cpu_s,
+        memory_bytes=workflow.memory_mb * 2**20,
+        operator_calls=workflow.max_operator_calls,
+    )
+
+
+@asynccontextmanager
+async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
+    """Executor, judge and sandbox, started and probed.
+
+    Raises:
+        UserError: model or endpoint missing, weights cannot be fetched.
+        SandboxError: the asked-for isolation does not hold on this machine.
+    """
+    async with AsyncExitStack() as stack:
+        chats = ChatModels(config, stack)
+        sandbox = await _open_sandbox(stack, config, run_limits(config))
+        executor = await chats.open(config.executor.model, "executor")
+        judge = await _open_judge(stack, config, sandbox, executor, chats)
+        settings = operator_settings(config)
+        second = await _open_second_judge(config, chats)
+        yield Workbench(
+            config, executor, judge, sandbox, chats.ledger, settings, chats.recording, second
+        )
+
+
+@asynccontextmanager
+async def open_judge(config: Config) -> AsyncIterator[Judge]:
+    """The judge with its sandbox, without an executor: for grading answers that exist."""
+    async with AsyncExitStack() as stack:
+        sandbox = await _open_sandbox(stack, config, None)
+        yield await _open_judge(stack, config, sandbox, None, ChatModels(config, stack))
+
+
+async def _open_sandbox(stack: AsyncExitStack, config: Config, expected: Limits | None) -> Sandbox:
+    sandbox = await open_sandbox(
+        config.workflow.sandbox,
+        tuple(registry()),
+        config.workflow.concurrency,
+        expected,
+    )
+    stack.push_async_callback(sandbox.aclose)
+    return sandbox
+
+
+async def _open_judge(
+    stack: AsyncExitStack,
+    config: Config,
+    sandbox: Sandbox,
+    executor: ChatModel | None,
+    chats: ChatModels,
+) -> Judge:
+    model: ChatModel | None = None
+    if executor is not None and config.judge.model == config.executor.model:
+        model = BilledAs(executor, "judge")
+    elif config.judge.model != "none":
+        model = await chats.open(config.judge.model, "judge")
+    replayable = config.calls.mode in ("record", "replay")  # a replay has no memory of its own
+    remembers = model is not None and config.judge.model != "scripted" and not replayable
+    judge = Judge(
+        sandbox,
+        model,
+        f1_threshold=config.judge.qa_f1_threshold,
+        max_tokens=config.judge.max_tokens,
+        records=JudgeRecords(
+            config.output.cache_dir() / "judge" if remembers else None,
+            config.output.results / "judge_calls.jsonl",  # a run has one of its own
+        ),
+        identity=_judge_identity(config),
+    )
+    stack.push_async_callback(judge.aclose)
+    return judge
+
+
+async def _open_second_judge(config: Config, chats: ChatModels) -> Grader | None:
+    if config.judge.second_model is None:
+        return None
+    model = await chats.open(config.judge.second_model, "judge")
+    return ModelOnly(LlmJudge(model, max_tokens=config.judge.max_tokens))
+
+
+def judge_fingerprint(config: Config) -> str:
+    """The fingerprint of the judge that ``config`` asks for; starts nothing.
+
+    Raises:
+        ConfigError: there is no such model.
+    """
+    return fingerprint_of(
+        _judge_identity(config),
+        f1_threshold=config.judge.qa_f1_threshold,
+        max_tokens=config.judge.max_tokens,
+    )
+
+
+def _judge_identity(config: Config) -> str | None:
+    """What the judge model is known by: an endpoint by the model it is asked for, weights by
+    their hash. Where an endpoint runs is no part of it."""
+    name = config.judge.model
+    endpoints, entries = load_endpoints(), load_models()
+    if name == "none":
+        return None
+    if name in endpoints:
+        one = endpoints[name]
+        thinking = f";thinking={one.thinking_tokens}" if one.thinking_tokens else ""
+        effort = f";effort={one.reasoning_effort}" if one.reasoning_effort else ""
+        return f"{name}={one.model_name or name}{thinking}{effort}"
+    if name in entries and entries[name].format == "gguf":
+        return f"{name}={entries[name].sha256 or entries[name].filename}"
+    if name == "scripted":
+        return name
+    raise no_such_model("judge", name)

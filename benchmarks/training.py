@@ -33,6 +33,16 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch: waiting thr
 
 import torch
 from peft import LoraConfig, get_peft_model
+from shapes import (
+    GROUP,
+    QUICK_GROUP,
+    QUICK_TREE,
+    TREE,
+    Shape,
+    naive_operations,
+    packed_operations,
+    tokens,
+)
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
 
 from llm_as_judge.config import load_models
@@ -46,46 +56,6 @@ CPU = torch.device("cpu")
 CACHE = Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
 TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 PARTS = ("update", "tree", "sampling", "cost")
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A step: problems, tokens all prompts share, tokens of a prompt, of a completion, K."""
-
-    problems: int
-    shared: int
-    prompt: int
-    completion: int
-    samples: int
-
-    @property
-    def naive_tokens(self) -> int:
-        return self.problems * self.samples * (self.prompt + self.completion)
-
-    @property
-    def packed_tokens(self) -> int:
-        own = (self.prompt - self.shared) + self.samples * self.completion
-        return self.shared + self.problems * own
-
-    def prompts(self) -> list[list[int]]:
-        common = tokens(self.shared, 0)
-        return [common + tokens(self.prompt - self.shared, 1 + p) for p in range(self.problems)]
-
-    def completions(self) -> list[list[list[int]]]:
-        return [
-            [tokens(self.completion, 1000 + 100 * p + k) for k in range(self.samples)]
-            for p in range(self.problems)
-        ]
-
-
-GROUP = Shape(1, 1500, 1500, 200, 6)
-TREE = Shape(4, 1700, 2000, 250, 6)
-QUICK_GROUP, QUICK_TREE = Shape(1, 150, 150, 20, 6), Shape(2, 170, 200, 25, 6)
-
-
-def tokens(count: int, seed: int) -> list[int]:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(10, 1000, (count,), generator=generator).tolist()
 
 
 # ------------------------------------------------------------------------------------------ model
@@ -132,26 +102,6 @@ def weights_of(name: str) -> Path:
     if not folder.is_dir():
         raise SystemExit(f"{folder}: no weights; run: llm-as-judge models pull --model {name}")
     return folder
-
-
-def limit_ratio(config: Any, shape: Shape) -> float:
-    """Operations of one row per completion over those of the packed row."""
-    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    wide = head * config.num_attention_heads
-    kv = head * config.num_key_value_heads
-    hidden, inner = config.hidden_size, config.intermediate_size
-    per_token = 2 * hidden * (2 * wide + 2 * kv + 3 * inner) * config.num_hidden_layers
-    per_pair = 4 * wide * config.num_hidden_layers  # scores and sums, causal: half the square
-    rows, length = shape.problems * shape.samples, shape.prompt + shape.completion
-    labels = rows * shape.completion * 2 * hidden * config.vocab_size
-    naive = rows * (length * per_token + per_pair * length**2 / 2) + labels
-    rest = shape.prompt - shape.shared
-    pairs = (
-        shape.shared**2 / 2
-        + shape.problems * rest * (shape.shared + rest / 2)
-        + rows * shape.completion * (shape.prompt + shape.completion / 2)
-    )
-    return float(naive / (shape.packed_tokens * per_token + per_pair * pairs + labels))
 
 
 # ------------------------------------------------------------------------------------ measurement
@@ -285,7 +235,8 @@ def compare_update(
     model: Any, title: str, shape: Shape, batches: Sequence[int], rounds: int
 ) -> None:
     model.train()
-    limit = limit_ratio(model.get_base_model().config, shape)
+    config = model.get_base_model().config
+    limit = naive_operations(config, shape) / packed_operations(config, shape)
     runs: dict[str, list[Measured]] = {}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -386,15 +337,21 @@ def compare_sampling(model: Any, shape: Shape, new_tokens: int, rounds: int) -> 
 
 
 def cost_per_token(model: Any, shape: Shape, samples: Sequence[int], rounds: int) -> None:
-    """The packed row alone: time per token of it as K grows."""
+    """The packed row alone: time per token of it, and per operation, as K grows.
+
+    A token of a completion needs more operations than one of the prompt: the head, and a longer past.
+    """
     model.train()
+    config = model.get_base_model().config
     print(f"\ncost of the packed row: prompt {shape.prompt}, completion {shape.completion}")
     for k in samples:
         one = Shape(1, shape.prompt, shape.prompt, shape.completion, k)
         run = best([one_update(model, partial(packed_backward, model, one)) for _ in range(rounds)])
         print(
             f"  K {k:2}: {run.seconds:7.2f} s, {run.cpu_s:7.2f} processor s, "
-            f"{1e3 * run.cpu_s / one.packed_tokens:.2f} processor ms a token of the row, "
+            f"{1e3 * run.cpu_s / one.packed_tokens:.2f} processor ms a token of the row "
+            f"({packed_operations(config, one) / one.packed_tokens / 1e6:.1f} million operations), "
+            f"{1e12 * run.cpu_s / packed_operations(config, one):.1f} ps an operation, "
             f"peak {run.peak_mib:.0f} MiB",
             flush=True,
         )

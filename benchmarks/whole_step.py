@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import latency_s
+from shapes import Shape
 
-from training import CPU, EndlessSampler, Shape, load  # before torch: it sets how threads wait
+from training import CPU, EndlessSampler, load  # before torch: it sets how threads wait
 
 import torch  # isort: skip
 from datasets import Dataset

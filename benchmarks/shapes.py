@@ -1,0 +1,85 @@
+"""The steps that benchmarks of the update compute: how many tokens, how many operations.
+
+from shapes import GROUP, TREE, Shape
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A step: problems, tokens all prompts share, tokens of a prompt, of a completion, K."""
+
+    problems: int
+    shared: int
+    prompt: int
+    completion: int
+    samples: int
+
+    @property
+    def naive_tokens(self) -> int:
+        return self.problems * self.samples * (self.prompt + self.completion)
+
+    @property
+    def packed_tokens(self) -> int:
+        own = (self.prompt - self.shared) + self.samples * self.completion
+        return self.shared + self.problems * own
+
+    def prompts(self) -> list[list[int]]:
+        common = tokens(self.shared, 0)
+        return [common + tokens(self.prompt - self.shared, 1 + p) for p in range(self.problems)]
+
+    def completions(self) -> list[list[list[int]]]:
+        return [
+            [tokens(self.completion, 1000 + 100 * p + k) for k in range(self.samples)]
+            for p in range(self.problems)
+        ]
+
+
+GROUP = Shape(1, 1500, 1500, 200, 6)
+TREE = Shape(4, 1700, 2000, 250, 6)
+QUICK_GROUP, QUICK_TREE = Shape(1, 150, 150, 20, 6), Shape(2, 170, 200, 25, 6)
+
+
+def tokens(count: int, seed: int) -> list[int]:
+    draw = random.Random(seed)
+    return [draw.randrange(10, 1000) for _ in range(count)]
+
+
+def naive_operations(config: Any, shape: Shape) -> float:
+    """Floating-point operations of one row per completion, forward."""
+    per_token, per_pair = _parts(config)
+    rows, length = shape.problems * shape.samples, shape.prompt + shape.completion
+    return rows * (length * per_token + per_pair * length**2 / 2) + _labels(config, shape)
+
+
+def packed_operations(config: Any, shape: Shape) -> float:
+    """The same of the packed row."""
+    per_token, per_pair = _parts(config)
+    rows, rest = shape.problems * shape.samples, shape.prompt - shape.shared
+    pairs = (
+        shape.shared**2 / 2
+        + shape.problems * rest * (shape.shared + rest / 2)
+        + rows * shape.completion * (shape.prompt + shape.completion / 2)
+    )
+    return shape.packed_tokens * per_token + per_pair * pairs + _labels(config, shape)
+
+
+def _parts(config: Any) -> tuple[float, float]:
+    """Operations a token in the layers' products, and a pair of tokens in attention."""
+    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    wide, kv = head * config.num_attention_heads, head * config.num_key_value_heads
+    hidden, inner = config.hidden_size, config.intermediate_size
+    per_token = 2 * hidden * (2 * wide + 2 * kv + 3 * inner) * config.num_hidden_layers
+    per_pair = 4 * wide * config.num_hidden_layers  # scores and sums, causal: half the square
+    return per_token, per_pair
+
+
+def _labels(config: Any, shape: Shape) -> float:
+    """The head is computed for completions alone."""
+    rows = shape.problems * shape.samples
+    return float(rows * shape.completion * 2 * config.hidden_size * config.vocab_size)

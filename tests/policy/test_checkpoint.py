@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,11 @@ import yaml
 from llm_as_judge.errors import ModelError, OutputError
 from llm_as_judge.policy.checkpoint import (
     LATEST,
+    MANIFEST,
     checkpoints,
     latest_checkpoint,
     load_state,
+    newest_first,
     save_checkpoint,
 )
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
@@ -169,3 +173,80 @@ def test_the_experience_buffer_lies_in_the_checkpoint(tmp_path: Path, policy: Po
     assert [p.name for p in (target / "experience").iterdir()] == ["math.jsonl"]
     assert (target / "experience" / "math.jsonl").read_text() == "{}\n"
     assert not (save(tmp_path, 2, policy) / "experience").exists()
+
+
+def test_one_changed_byte_of_any_file_is_found_and_named(tmp_path: Path, policy: Policy) -> None:
+    folder = save(tmp_path, 4, policy)
+    assert load_state(folder).state["step"] == 4
+    files = [path for path in folder.iterdir() if path.name != MANIFEST]
+    assert len(files) >= 5
+    for path in files:
+        sound = path.read_bytes()
+        middle = len(sound) // 2
+        path.write_bytes(sound[:middle] + bytes([sound[middle] ^ 1]) + sound[middle + 1 :])
+        with pytest.raises(ModelError, match=rf"step_4: .*{path.name} has changed since"):
+            load_state(folder)
+        path.write_bytes(sound)
+    assert load_state(folder).state["step"] == 4
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"order": "1", "files": {}}', '{"order": 1}'])
+def test_a_broken_manifest_is_a_model_error(tmp_path: Path, policy: Policy, text: str) -> None:
+    folder = save(tmp_path, 4, policy)
+    (folder / MANIFEST).write_text(text)
+    with pytest.raises(ModelError, match=r"manifest\.json: not a manifest"):
+        load_state(folder)
+
+
+def test_a_checkpoint_of_before_there_were_manifests_is_read(
+    tmp_path: Path, policy: Policy
+) -> None:
+    folder = save(tmp_path, 4, policy)
+    (folder / MANIFEST).unlink()
+    assert load_state(folder).state["step"] == 4
+    weights = folder / "adapter_model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-8])
+    with pytest.raises(ModelError, match=r"step_4: not a complete checkpoint"):
+        load_state(folder)
+
+
+def test_a_clock_that_was_set_back_does_not_cost_the_newest_checkpoint(
+    tmp_path: Path, policy: Policy
+) -> None:
+    far = 4_000_000_000  # the year 2096
+    for step in (1, 2):
+        folder = save(tmp_path, step, policy, keep=2)
+        os.utime(folder / "state.json", (far + step, far + step))
+    newest = save(tmp_path, 3, policy, keep=2)
+    assert [path.name for path in newest_first(tmp_path)] == ["step_3", "step_2"]
+    assert latest_checkpoint(tmp_path) == newest
+    assert names(tmp_path) == [LATEST, "step_2", "step_3"]
+
+
+class Planted:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path.write_text, (self.marker, "executed"))
+
+
+@pytest.mark.parametrize("manifest", ["kept", "removed"])
+@pytest.mark.parametrize("name", ["optimizer.safetensors", "adapter_model.safetensors"])
+def test_a_pickle_in_place_of_tensors_is_refused_and_not_opened(
+    tmp_path: Path, policy: Policy, name: str, manifest: str
+) -> None:
+    folder = save(tmp_path / "root", 4, policy)
+    planted = pickle.dumps(Planted(tmp_path / "marker"))
+    (folder / name).write_bytes(planted)
+    for other in ("optimizer.pt", "adapter_model.bin", "rng_state.pth", "training_args.bin"):
+        (folder / other).write_bytes(planted)
+    if manifest == "removed":
+        (folder / MANIFEST).unlink()
+    with pytest.raises(ModelError, match="not a complete checkpoint"):
+        load_state(folder)
+    assert not (tmp_path / "marker").exists()
+    pickle.loads(planted)  # noqa: S301 -- it would have
+    assert (tmp_path / "marker").read_text() == "executed"

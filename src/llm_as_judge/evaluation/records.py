@@ -20,7 +20,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.entrants import Entrant
 from llm_as_judge.evaluation.layout import LEDGER, PLAN, ROLLOUTS, run_folder
 from llm_as_judge.evaluation.selection import TestSet
-from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.files import append_line, output_errors, write_text
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.monitoring.judges import judges_of
@@ -170,7 +170,6 @@ class EvaluationRecord:
             _put_aside(folder / ROLLOUTS)
             _put_aside(folder / LEDGER)
         if (folder / ROLLOUTS).is_file():
-            _cut_last_line(folder / ROLLOUTS)
             record._read_rollouts()
         content = {**to_json(plan), "config": config.model_dump(mode="json")}
         write_text(folder / PLAN, json.dumps(content, indent=1) + "\n")
@@ -217,9 +216,7 @@ class EvaluationRecord:
         """
         problem = self._problems[rollout.problem_id]
         row = {"problem": to_json(problem), "rollout": to_json(rollout)}
-        path = self.folder / ROLLOUTS
-        with output_errors(path), path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append_line(self.folder / ROLLOUTS, json.dumps(row))
         self._rollouts[rollout.problem_id, rollout.index] = rollout
 
     def bill(self, attempts: Iterable[Attempt]) -> None:
@@ -246,7 +243,7 @@ class EvaluationRecord:
         if path.is_file():
             try:
                 ledger.restore(json.loads(path.read_text(encoding="utf-8")))
-            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            except (OSError, ValueError, TypeError) as error:
                 raise DataError(f"{path}: not a bill of evaluate: {error}; remove it") from None
         return ledger
 
@@ -282,11 +279,3 @@ def _put_aside(path: Path) -> None:
     if path.is_file():
         with output_errors(other):
             path.replace(other)
-
-
-def _cut_last_line(path: Path) -> None:
-    """Drop what a kill left of a line: what is appended next must not continue it."""
-    with output_errors(path), path.open("r+b") as file:
-        text = file.read()
-        if text and not text.endswith(b"\n"):
-            file.truncate(text.rfind(b"\n") + 1)

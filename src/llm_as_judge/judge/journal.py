@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.errors import OutputError
+from llm_as_judge.files import append_line
 from llm_as_judge.types import Verdict, from_json, to_json
 
 __all__ = ["Journal"]
@@ -45,11 +46,7 @@ class Journal:
         if self._path is None:
             return
         line = {"key": key, "verdict": to_json(verdict), "seconds": seconds}
-        try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        except OSError as error:
-            raise OutputError(f"{self._path}: cannot be written ({error.strerror})") from None
+        append_line(self._path, json.dumps(line, ensure_ascii=False))
 
     def remove(self) -> None:
         """The audit is done and its report written."""
@@ -61,10 +58,7 @@ def _entries(path: Path) -> Iterator[tuple[str, tuple[Verdict, float]]]:
     if not path.exists():
         return
     text = path.read_text("utf-8", errors="replace")
-    kept = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
-    if text and not text.endswith("\n"):  # or the next line would be joined to the torn one
-        path.write_text("".join(kept), "utf-8")
-    for line in kept:
+    for line in text.split("\n")[:-1]:  # the last has no end: a kill cut it off
         try:
             row: Any = json.loads(line)
             yield row["key"], (from_json(Verdict, row["verdict"]), float(row["seconds"]))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 
 from llm_as_judge.errors import BudgetError
 from llm_as_judge.llm.billing import Attempt, Role, current_scope
-from llm_as_judge.types import ChatRequest, Json, Usage
+from llm_as_judge.types import ChatRequest, Json, Usage, from_json
 
 _TOKENS_OF_A_FRAME = 16
 """What a chat template puts around one message, at most."""
@@ -241,10 +241,18 @@ class Ledger:
         Raises:
             TypeError: it is none.
         """
-        self.total = _totals(snapshot["total"])
-        for name in _KEPT_TABLES:
-            setattr(self, name, {k: _totals(sums) for k, sums in snapshot.get(name, {}).items()})
-        self.failures = Counter({name: int(str(n)) for name, n in snapshot["failures"].items()})
+        try:
+            total = _totals(snapshot["total"])
+            tables = {
+                name: {k: _totals(sums) for k, sums in snapshot.get(name, {}).items()}
+                for name in _KEPT_TABLES
+            }
+            failures = Counter({name: int(str(n)) for name, n in snapshot["failures"].items()})
+        except (KeyError, ValueError, AttributeError) as error:
+            raise TypeError(f"ledger: no sums of a run: {error}") from None
+        self.total, self.failures = total, failures
+        for name, table in tables.items():
+            setattr(self, name, table)
 
 
 _KEPT_TABLES = ("by_role", "by_operator", "by_attempt")
@@ -275,4 +283,5 @@ def _totals_of(attempt: Attempt) -> Totals:
 def _totals(data: object) -> Totals:
     if not isinstance(data, Mapping):
         raise TypeError(f"ledger: found {type(data).__name__}, wanted an object of sums")
-    return Totals(**data)
+    totals: Totals = from_json(Totals, data)
+    return totals

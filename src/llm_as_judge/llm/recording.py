@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.errors import ContextError, EndpointError, OutputError
+from llm_as_judge.files import append_line, output_errors
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.types import ChatReply, Execution, from_json, to_json
 
@@ -54,7 +55,7 @@ class Recording:
         """Lines that could not be used and were set aside."""
         self._places: dict[str, tuple[Path, int, int]] = {}
         self._read_to: dict[Path, int] = {}
-        self._own: int | None = None
+        self._own: Path | None = None
         self._refresh()
 
     def __len__(self) -> int:
@@ -84,23 +85,19 @@ class Recording:
         """
         if key in self._places:
             return
-        try:
-            if self._own is None:
-                self._own = self._open_segment()
-            os.write(self._own, _line(key, asked, outcome))
-        except OSError as error:
-            raise OutputError(f"recording {self.path}: cannot be written: {error}") from None
+        if self._own is None:
+            self._own = self._new_segment()
+        append_line(self._own, _line(key, asked, outcome))
         self._refresh()
 
     def close(self) -> None:
-        if self._own is not None:
-            os.close(self._own)
-            self._own = None
+        """What is put after this goes to another segment."""
+        self._own = None
 
-    def _open_segment(self) -> int:
-        self.path.mkdir(parents=True, exist_ok=True)
-        name = f"calls-{os.getpid()}-{secrets.token_hex(4)}.jsonl"
-        return os.open(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    def _new_segment(self) -> Path:
+        with output_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        return self.path / f"calls-{os.getpid()}-{secrets.token_hex(4)}.jsonl"
 
     # -------------------------------------------------------------------------------------- index
     def _refresh(self) -> None:
@@ -143,13 +140,12 @@ class Recording:
         Returns:
             Bytes freed.
         """
-        own = os.fstat(self._own).st_ino if self._own is not None else -1
         stats = [(s, s.stat()) for s in _segments(self.path)]
         total = before = sum(stat.st_size for _, stat in stats)
         for segment, stat in sorted(stats, key=lambda item: item[1].st_mtime):
             if total <= max_bytes:
                 break
-            if stat.st_ino != own:
+            if segment != self._own:
                 segment.unlink(missing_ok=True)
                 total -= stat.st_size
                 self._places = {k: p for k, p in self._places.items() if p[0] != segment}
@@ -170,10 +166,10 @@ class Recording:
 
 
 # ------------------------------------------------------------------------------------------- lines
-def _line(key: str, asked: Any, outcome: Outcome) -> bytes:
+def _line(key: str, asked: Any, outcome: Outcome) -> str:
     content = {"asked": to_json(asked), "outcome": to_json(outcome)}
     text = _canonical({"content": content, "digest": _digest(content)})
-    return _HEAD + key.encode() + b'",' + text[1:] + b"\n"
+    return (_HEAD + key.encode() + b'",' + text[1:]).decode()
 
 
 def _parse(line: bytes) -> Outcome:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.files import append_line, output_errors, write_text
 from llm_as_judge.monitoring.runlog import PENDING, ROLLOUTS, read_lines
 from llm_as_judge.types import PromptFacts, Rollout, from_json, to_json
 
@@ -54,8 +54,7 @@ class PendingRollouts:
             OutputError: the file cannot be written.
         """
         self._lines[place] = _line(place, kept)
-        with output_errors(self.path), self.path.open("a", encoding="utf-8") as file:
-            file.write(self._lines[place])
+        append_line(self.path, self._lines[place])
 
     def drop(self, step: int) -> None:
         """Forget ``step`` and those before it: their rollouts are in rollouts.jsonl.
@@ -87,7 +86,7 @@ class PendingRollouts:
 
     def _write(self) -> None:
         if self._lines:
-            write_text(self.path, "".join(self._lines.values()))
+            write_text(self.path, "".join(f"{line}\n" for line in self._lines.values()))
         else:
             with output_errors(self.path):
                 self.path.unlink(missing_ok=True)
@@ -95,7 +94,7 @@ class PendingRollouts:
 
 def _line(place: Place, kept: Kept) -> str:
     row = {"step": place.step, "group": place.group, **to_json(kept)}
-    return json.dumps(row) + "\n"
+    return json.dumps(row)
 
 
 def _later(path: Path, after: int) -> Iterator[tuple[Place, Kept]]:

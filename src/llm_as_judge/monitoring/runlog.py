@@ -24,7 +24,7 @@ from typing import Any
 import yaml
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.files import append_line, output_errors, write_text
 from llm_as_judge.monitoring.sinks import Sink
 from llm_as_judge.types import Group, Rollout, from_json, to_json
 
@@ -149,9 +149,7 @@ class RunLog:
                 write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
 
     def _append(self, name: str, row: Mapping[str, Any]) -> None:
-        path = self.folder / name
-        with output_errors(path), path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append_line(self.folder / name, json.dumps(row))
 
 
 def _without_clock(data: Any) -> Any:

@@ -9,25 +9,30 @@
             state.json              step, schedule, data cursor, policy version
             config.yaml             the resolved configuration
             experience/             the experience buffer, where the run has one
+            manifest.json           SHA-256 of each of these files; number among those written
 
 A checkpoint is written under a temporary name and renamed, so a kill at any moment leaves the
-one before it in place. One process writes to a root at a time (``monitoring/lock.py``).
+one before it in place. One process writes to a root at a time (``monitoring/lock.py``). A file that
+is not what the manifest says is a ``ModelError``; checkpoints without a manifest are still read.
+Which one is newer is counted, never told by a clock, which can be set back.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from llm_as_judge.errors import ModelError
+from llm_as_judge.errors import ModelError, OutputError
 from llm_as_judge.files import output_errors, write_text
 
 if TYPE_CHECKING:  # finding a checkpoint must not wait for torch
@@ -35,7 +40,8 @@ if TYPE_CHECKING:  # finding a checkpoint must not wait for torch
 
     from llm_as_judge.policy.model import Policy
 
-LATEST = "latest"
+LATEST, STATE, MANIFEST = "latest", "state.json", "manifest.json"
+OPTIMIZER = "optimizer.safetensors"
 EXPERIENCE = "experience"
 """Folder of the experience buffer inside a checkpoint."""
 
@@ -70,19 +76,20 @@ def save_checkpoint(
     from safetensors.torch import save_file
 
     target = root / f"step_{step}"
-    with output_errors(target):
+    with output_errors(target), _weights_errors(target):
         root.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".step_{step}.", dir=root))
         try:
             partial.chmod(0o755)
             policy.save_adapter(partial)
-            save_file(dict(tensors), partial / "optimizer.safetensors")
-            write_text(partial / "state.json", json.dumps(state, indent=2, sort_keys=True) + "\n")
+            save_file(dict(tensors), partial / OPTIMIZER)
+            write_text(partial / STATE, json.dumps(state, indent=2, sort_keys=True) + "\n")
             write_text(partial / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False))
             if experience is not None:
                 (partial / EXPERIENCE).mkdir()
                 for name, text in experience.items():
                     write_text(partial / EXPERIENCE / name, text)
+            _write_manifest(partial, 1 + max(map(_order, checkpoints(root)), default=0))
             _sync(partial)
             if target.exists():  # out of the way first: a folder cannot be renamed onto another
                 target.replace(partial.with_name(f"{partial.name}.old"))
@@ -91,10 +98,78 @@ def save_checkpoint(
             for unfinished in root.glob(".step_*"):  # also those of a killed process
                 shutil.rmtree(unfinished, ignore_errors=True)
         write_text(root / LATEST, target.name + "\n")
-        # by time, not by step: a new run may start again below the steps of an older one
-        for old in sorted(checkpoints(root), key=_written)[:-keep]:
+        for old in newest_first(root)[keep:]:
             shutil.rmtree(old)
     return target
+
+
+@contextlib.contextmanager
+def _weights_errors(target: Path) -> Iterator[None]:
+    """What safetensors says of a full disk is no ``OSError``."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except SafetensorError as error:
+        raise OutputError(f"{target}: cannot be written: {error}; free some space") from error
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Every file of a checkpoint but its manifest, by its name inside."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path for path in paths if path.name != MANIFEST}
+
+
+def _write_manifest(folder: Path, order: int) -> None:
+    files = {name: _digest(path) for name, path in _files(folder).items()}
+    text = json.dumps({"format": 1, "order": order, "files": files}, indent=2) + "\n"
+    write_text(folder / MANIFEST, text)
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _manifest(folder: Path) -> dict[str, Any] | None:
+    """What the manifest says; None = there is none.
+
+    Raises:
+        ModelError: it is no manifest.
+    """
+    path = folder / MANIFEST
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        sound = isinstance(data["order"], int) and isinstance(data["files"], dict)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        sound = False
+    if not sound:
+        raise ModelError(f"{path}: not a manifest; the checkpoint is damaged")
+    return dict(data)
+
+
+def require_whole(folder: Path) -> None:
+    """Every file of the manifest is there and is what was written; nothing without a manifest.
+
+    Raises:
+        ModelError: a file is missing or has changed since.
+    """
+    manifest = _manifest(folder) or {"files": {}}
+    there = _files(folder)
+    for name, wanted in manifest["files"].items():
+        path = there.get(name)
+        try:
+            found = _digest(path) if path else None
+        except OSError as error:
+            raise ModelError(f"{folder}: {name} cannot be read: {error.strerror}") from None
+        if found != wanted:
+            what = "has changed since it was written" if path else "is missing"
+            raise ModelError(f"{folder}: not a complete checkpoint: {name} {what}")
 
 
 def _sync(folder: Path) -> None:
@@ -110,12 +185,27 @@ def _sync(folder: Path) -> None:
 def checkpoints(root: Path) -> list[Path]:
     """Complete checkpoints under ``root``, oldest step first."""
     steps = {p: p.name.removeprefix("step_") for p in root.glob("step_*")}
-    found = [p for p, step in steps.items() if step.isdecimal() and (p / "state.json").is_file()]
+    found = [p for p, step in steps.items() if step.isdecimal() and (p / STATE).is_file()]
     return sorted(found, key=lambda p: int(steps[p]))
 
 
+def newest_first(root: Path) -> list[Path]:
+    """Complete checkpoints under ``root``, the one written last first: a new run may begin again
+    below the steps of an older one."""
+    return sorted(checkpoints(root), key=lambda p: (_order(p), _written(p)), reverse=True)
+
+
+def _order(checkpoint: Path) -> int:
+    """Its number among those written under its root; 0 = it does not say."""
+    try:
+        manifest = _manifest(checkpoint)
+    except ModelError:
+        return 0
+    return int(manifest["order"]) if manifest else 0
+
+
 def _written(checkpoint: Path) -> int:
-    return (checkpoint / "state.json").stat().st_mtime_ns
+    return (checkpoint / STATE).stat().st_mtime_ns
 
 
 def latest_checkpoint(root: Path) -> Path | None:
@@ -123,7 +213,7 @@ def latest_checkpoint(root: Path) -> Path | None:
     pointer = root / LATEST
     if pointer.is_file():
         named = root / pointer.read_text(encoding="utf-8").strip()
-        if (named / "state.json").is_file():
+        if (named / STATE).is_file():
             return named
     found = checkpoints(root)
     return found[-1] if found else None
@@ -135,14 +225,19 @@ def load_state(folder: Path) -> SavedState:
     Raises:
         ModelError: a file is missing or broken.
     """
-    from safetensors import SafetensorError
+    from safetensors import SafetensorError, safe_open
     from safetensors.torch import load_file
 
+    from llm_as_judge.policy.adapter import WEIGHTS
+
+    require_whole(folder)
     try:
-        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        tensors = load_file(folder / "optimizer.safetensors")
-    except (OSError, ValueError, SafetensorError) as error:
-        raise ModelError(
-            f"{folder}: not a complete checkpoint: {error}; resume from another step"
-        ) from None
+        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        tensors = load_file(folder / OPTIMIZER)
+        with safe_open(folder / WEIGHTS, "pt"):  # its header, and that it is as long as that says
+            pass
+    except (OSError, ValueError, RecursionError, SafetensorError) as error:
+        raise ModelError(f"{folder}: not a complete checkpoint: {error}") from None
+    if not isinstance(state, dict):
+        raise ModelError(f"{folder / STATE}: found {type(state).__name__}, wanted an object")
     return SavedState(folder, state, tensors)

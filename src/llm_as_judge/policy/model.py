@@ -16,36 +16,29 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import LoraLayer
 from torch.nn import Linear, Parameter
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from llm_as_judge.errors import ModelError
+from llm_as_judge.policy.adapter import AdapterSpec, new_adapter, saved_adapter
 from llm_as_judge.policy.allocator import return_freed_memory
+from llm_as_judge.policy.checkpoint import require_whole
+
+__all__ = [
+    "AdapterSpec",
+    "Policy",
+    "load_policy",
+    "pick_device",
+    "pick_dtype",
+    "unpack_gguf",
+]
 
 transformers_logging.set_verbosity_error()
 transformers_logging.disable_progress_bar()
 # peft asks transformers by the attribute's old name; nothing a user could mend
 warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated")
-
-
-@dataclass(frozen=True, slots=True)
-class AdapterSpec:
-    """Shape of the LoRA adapter (LoRA: arXiv:2106.09685)."""
-
-    rank: int = 64
-    alpha: int = 64
-    targets: tuple[str, ...] = (
-        "q_proj",
-        "k_proj",
-        "v_proj",
-        "o_proj",
-        "gate_proj",
-        "up_proj",
-        "down_proj",
-    )
 
 
 @dataclass(slots=True)
@@ -193,6 +186,8 @@ def load_policy(
     Raises:
         ModelError: weights or adapter cannot be loaded, or do not fit each other.
     """
+    if isinstance(adapter, Path):
+        require_whole(adapter)  # before the minutes that weights may take
     where = pick_device(device)
     torch_dtype = pick_dtype(dtype, where)
     if where.type == "cpu":
@@ -207,36 +202,15 @@ def load_policy(
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     base.to(where)
     torch.manual_seed(seed)
-    model = _with_adapter(base, adapter, folder)
+    if isinstance(adapter, AdapterSpec):
+        model = new_adapter(base, adapter)
+    else:
+        model = saved_adapter(base, adapter)
     if gradient_checkpointing:
         base.activation_checkpointing_enable({"use_reentrant": False})
         base.enable_input_require_grads()
     model.eval()
     return Policy(model=model, tokenizer=tokenizer, device=where, dtype=torch_dtype)
-
-
-def _with_adapter(base: Any, adapter: AdapterSpec | Path, folder: Path) -> Any:
-    if isinstance(adapter, Path):
-        if not (adapter / "adapter_config.json").is_file():
-            raise ModelError(f"{adapter}: no adapter_config.json; wanted a checkpoint folder")
-        try:
-            return PeftModel.from_pretrained(base, adapter, is_trainable=True)
-        except (RuntimeError, ValueError) as error:
-            first = str(error).strip().splitlines()[0]
-            raise ModelError(
-                f"{adapter}: the adapter does not fit the base model {folder.name}: {first}"
-            ) from None
-    spec = LoraConfig(
-        r=adapter.rank,
-        lora_alpha=adapter.alpha,
-        lora_dropout=0.0,  # dropout would part the update's distribution from the sampled one
-        target_modules=list(adapter.targets),
-        task_type="CAUSAL_LM",
-    )
-    try:
-        return get_peft_model(base, spec)
-    except ValueError as error:
-        raise ModelError(f"policy.lora_targets: {error}") from None
 
 
 def _refuse_other_layers(config: Any, folder: Path) -> None:

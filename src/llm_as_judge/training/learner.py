@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from llm_as_judge.errors import TrainingError
+from llm_as_judge.errors import ModelError, TrainingError
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.grpo import LossOptions, has_variance, policy_loss, step_advantages
@@ -281,11 +281,22 @@ class Learner:
         return plain, tensors
 
     def load_state(self, plain: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        """The inverse of :meth:`state`; the adapter itself is loaded by the policy."""
+        """The inverse of :meth:`state`; the adapter itself is loaded by the policy.
+
+        Raises:
+            ModelError: a tensor that is of no weight of this policy.
+        """
         saved = self._optimizer.state_dict()
+        shapes = [p.shape for group in self._optimizer.param_groups for p in group["params"]]
         entries: dict[int, dict[str, Tensor]] = {}
         for name, value in tensors.items():
-            index, key = name.split(".", 1)
+            index, _, key = name.partition(".")
+            known = index.isdecimal() and int(index) < len(shapes)
+            if not known or value.shape not in ((), shapes[int(index)]):
+                raise ModelError(
+                    f"optimizer: {name} of shape {tuple(value.shape)} is of no weight of this "
+                    "policy; resume with the model and adapter of the checkpoint"
+                )
             entries.setdefault(int(index), {})[key] = value
         self._optimizer.load_state_dict({**saved, "state": entries})
         self._updates = plain["updates"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from llm_as_judge.build import System, problem_sampler
 from llm_as_judge.chat_models import estimate_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile
-from llm_as_judge.errors import BudgetError
+from llm_as_judge.errors import BudgetError, DataError
 from llm_as_judge.llm.estimate import measured_means
 from llm_as_judge.monitoring.pending import Kept, PendingRollouts, Place
-from llm_as_judge.monitoring.runlog import RunLog, read_steps
+from llm_as_judge.monitoring.runlog import LEDGER, RunLog, read_steps
 from llm_as_judge.policy.checkpoint import SavedState, save_checkpoint
 from llm_as_judge.rollout import SamplingOptions
 from llm_as_judge.training.early_warning import early_warnings, news
@@ -102,7 +103,7 @@ class Run:
                 self._warned.append(row.pop("warnings", {}))
                 self._history.append(row)
             if paid := self._log.ledger() or saved.state.get("ledger"):
-                self._ledger.restore(paid)
+                self._restore_bill(paid)
         self._log.write_config(self._config.model_dump(mode="json"))
         path = self._learner.path
         facts = {**self._system.facts(), "judges": self._judges, "update_path": asdict(path)}
@@ -115,6 +116,15 @@ class Run:
         for line in self._estimate():
             self._view.stage(line)
         return saved.folder if saved else await self.save()
+
+    def _restore_bill(self, paid: Mapping[str, Any]) -> None:
+        try:
+            self._ledger.restore(paid)
+        except TypeError as error:
+            raise DataError(
+                f"{self._log.folder / LEDGER}: {error}; put the file back, or remove it to go on "
+                "from the sums of the checkpoint"
+            ) from None
 
     def _estimate(self) -> list[str]:
         """What the steps to come will ask of the executor, and whether the budget suffices."""

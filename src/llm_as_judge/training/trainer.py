@@ -16,10 +16,11 @@ from llm_as_judge.config import Config, load_config
 from llm_as_judge.monitoring.lock import exclusive
 from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.monitoring.sinks import open_sinks
-from llm_as_judge.policy.checkpoint import SavedState, load_state
+from llm_as_judge.policy.checkpoint import SavedState
 from llm_as_judge.training.judge_gate import admit_judge, judge_entry, judge_history
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.preflight import check_before_training, checkpoint_root, refuse_used
+from llm_as_judge.training.resuming import resumable
 from llm_as_judge.training.run import Run
 from llm_as_judge.training.view import SilentView, TrainingView
 
@@ -61,13 +62,15 @@ class GRPOTrainer:
             DataError: the training file is missing.
             ConfigError: the configuration is wrong, there is nothing to resume, or ``run_dir``
                 holds another run.
+            ModelError: no checkpoint is whole; of a damaged one the view is told, and the run
+                goes on from the one before it.
         """
         self.config = config or load_config(config_path)
         self._run_dir = run_dir
         self._force = force_unaudited_judge
         self._view = view or SilentView()
         found = check_before_training(self.config, run_dir=run_dir, resume=resume)
-        self._resume_from = load_state(found) if found else None
+        self._resume_from = resumable(self.checkpoint_root, self._view.warning) if found else None
 
     @property
     def checkpoint_root(self) -> Path:

@@ -1,0 +1,103 @@
+"""The checkpoint that a run goes on from: the newest that is whole, and is said to be another if it is.
+
+What came after an older checkpoint is in the run's folder, so that nothing is paid for again: its
+steps are learned once more from the same rollouts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from llm_as_judge.errors import ModelError
+from llm_as_judge.policy.checkpoint import (
+    STATE,
+    SavedState,
+    latest_checkpoint,
+    load_state,
+    newest_first,
+)
+
+__all__ = ["resumable"]
+
+_COUNTS = ("scheduler_step", "updates", "policy_version")
+_MOST_PROBLEMS_OF_A_STEP = 100_000
+"""Draws are made again one by one: a number that no run could reach must not be counted up to."""
+
+
+def resumable(root: Path, warn: Callable[[str], None]) -> SavedState:
+    """State of the newest checkpoint under ``root`` that can be gone on from.
+
+    Args:
+        warn: told of each newer one that is damaged.
+    Raises:
+        ModelError: there is none, with what is wrong with the newest.
+    """
+    damage: list[str] = []
+    run_dir: str | None = None
+    for folder in _candidates(root):
+        try:
+            saved = _trainable(load_state(folder))
+        except ModelError as error:
+            damage.append(str(error))
+            run_dir = run_dir or _run_of(folder)
+            continue
+        if run_dir not in (None, saved.state["run_dir"]):
+            continue  # an older run's
+        if damage:
+            warn(
+                f"{damage[0]}; going on from the one before it, {folder.name} of "
+                f"{saved.state['run_dir']}: the steps between are learned again from rollouts that are kept"
+            )
+        return saved
+    raise ModelError(
+        f"{damage[0] if damage else root}: no checkpoint under {root} can be gone on from; restore "
+        "one, or train without --resume in another --run-dir"
+    )
+
+
+def _candidates(root: Path) -> Iterator[Path]:
+    """The one that ``latest`` names, then the others, the one written last first."""
+    latest = latest_checkpoint(root)
+    if latest is not None:
+        yield latest
+    yield from (folder for folder in newest_first(root) if folder != latest)
+
+
+def _run_of(folder: Path) -> str | None:
+    """The run of a damaged checkpoint; None = it no longer says."""
+    try:
+        found = json.loads((folder / STATE).read_text(encoding="utf-8"))["run_dir"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def _trainable(saved: SavedState) -> SavedState:
+    """``saved``, if its state has what a run needs.
+
+    Raises:
+        ModelError: it has not.
+    """
+    state = saved.state
+    learner, sampler = state.get("learner"), state.get("sampler")
+    step = state.get("step")
+    sound = (
+        _count(step, 10**9)
+        and isinstance(learner, dict)
+        and all(_count(learner.get(name), 10**9) for name in _COUNTS)
+        and isinstance(sampler, dict)
+        and _count(sampler.get("drawn"), (step or 0) * _MOST_PROBLEMS_OF_A_STEP)
+        and isinstance(state.get("run_dir"), str)
+        and isinstance(state.get("judges", []), list)
+        and all(isinstance(entry, dict) for entry in state.get("judges", []))
+        and isinstance(state.get("judge_watch", {}), dict)
+    )
+    if not sound:
+        raise ModelError(f"{saved.folder}: not a checkpoint of a run: state.json lacks its fields")
+    return saved
+
+
+def _count(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most

@@ -11,10 +11,12 @@ import yaml
 
 from llm_as_judge.config import Config, config_dir
 from llm_as_judge.data.files import write_problems
+from llm_as_judge.errors import ModelError
 from llm_as_judge.evaluation.entrants import ModelEntrant
 from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import results_json
+from llm_as_judge.llm.recording import Outcome, Recording
 from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.types import Problem
 
@@ -82,3 +84,34 @@ async def test_an_adapter_decides_the_folder_and_is_loaded(place: Path, tiny_wei
     assert (found["checkpoint"], found["judges"]) == (str(step), [])
     other = begin_evaluation(settings(place), ModelEntrant("untrained", None), "tiny")
     assert other.folder != record.folder
+
+
+@pytest.mark.slow
+async def test_a_recorded_evaluation_is_replayed_without_the_weights_to_the_same_figures(
+    place: Path, tiny_weights: Path
+) -> None:
+    calls = {"mode": "record", "folder": place / "calls"}
+    config = settings(place, samples=2, temperature=1.0)
+    config = Config.model_validate({**config.model_dump(), "calls": calls})
+    record = await evaluated(config, ModelEntrant("untrained", None))
+    (place / "config" / "models.yaml").write_text(
+        yaml.safe_dump({"models": {"tiny": {"format": "safetensors", "sources": []}}})
+    )
+    tree = {**config.model_dump(), "calls": {**calls, "mode": "replay"}}
+    tree["output"]["results"] = place / "again"
+    replayed = await evaluated(Config.model_validate(tree), ModelEntrant("untrained", None))
+    assert replayed.folder.name == record.folder.name
+    assert replayed.folder != record.folder
+    assert results_json(replayed)["overall"] == results_json(record)["overall"]
+    assert [g.rollouts for g in replayed.groups()] == [g.rollouts for g in record.groups()]
+
+
+async def test_a_replay_of_other_rows_says_so(place: Path) -> None:
+    recording = Recording(place / "calls")
+    recording.put("0" * 64, {}, Outcome(error="anything"))
+    recording.close()
+    config = settings(place)
+    calls = {"mode": "replay", "folder": place / "calls"}
+    config = Config.model_validate({**config.model_dump(), "calls": calls})
+    with pytest.raises(ModelError, match=r"replay: the policy was not asked this .* record again"):
+        await evaluated(config, ModelEntrant("untrained", None))

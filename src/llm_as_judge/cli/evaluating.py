@@ -86,6 +86,16 @@ def evaluate(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Run again what is already on disk; it is put aside.")
     ] = False,
+    record_to: Annotated[
+        Path | None,
+        typer.Option("--record", help="Keep programs and replies in this folder, for --replay."),
+    ] = None,
+    replay_from: Annotated[
+        Path | None,
+        typer.Option(
+            "--replay", help="The evaluation that --record kept here, without any model or network."
+        ),
+    ] = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -101,7 +111,11 @@ def evaluate(
         seed=seed,
         executor=executor,
         data_dir=data_dir,
-        flags={"evaluation.limit_per_set": limit, "evaluation.samples": samples},
+        flags={
+            "evaluation.limit_per_set": limit,
+            "evaluation.samples": samples,
+            **_recording(record_to, replay_from),
+        },
     )
     from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
     from llm_as_judge.evaluation.results import write_results
@@ -129,6 +143,16 @@ def evaluate(
     _show(record, path, as_json)
     status_console.print(_bill(record), highlight=False, soft_wrap=True)
     _complain_of_failures(record)
+
+
+def _recording(record_to: Path | None, replay_from: Path | None) -> dict[str, str]:
+    if record_to is not None and replay_from is not None:
+        raise ConfigError("--record and --replay: give one of the two")
+    if record_to is not None:
+        return {"calls.mode": "record", "calls.folder": str(record_to)}
+    if replay_from is not None:
+        return {"calls.mode": "replay", "calls.folder": str(replay_from)}
+    return {}
 
 
 def _bill(record: EvaluationRecord) -> str:

@@ -6,6 +6,7 @@ program, so executor, rows, sandbox and judge are the same by construction.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections import defaultdict
@@ -18,6 +19,7 @@ from typing import Literal, Protocol
 from llm_as_judge.build import (
     DOMAINS,
     Workbench,
+    open_memory,
     open_system,
     open_workbench,
     policy_prompt,
@@ -26,7 +28,9 @@ from llm_as_judge.build import (
 from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.llm.recording import Recording
 from llm_as_judge.policy.checkpoint import EXPERIENCE
+from llm_as_judge.policy.recorded import RecordedSampler
 from llm_as_judge.rollout import RolloutRunner, SamplingOptions
 from llm_as_judge.types import (
     Completion,
@@ -112,10 +116,32 @@ class ModelEntrant:
                 f"evaluation.samples: {config.evaluation.samples} programs at temperature 0 are "
                 "all the same; set evaluation.temperature above 0"
             )
+        if config.calls.mode == "record" and config.sampling.backend != "hf":
+            raise ConfigError(
+                f"calls.mode: record keeps the programs of sampling.backend hf, not of "
+                f"{config.sampling.backend}; set one of the two"
+            )
+
+    @asynccontextmanager
+    async def _runner(self, config: Config) -> AsyncIterator[RolloutRunner]:
+        """In a replay neither the policy nor the executor is started."""
+        policy = {"base": config.policy.name, **self.identity()}
+        if config.calls.mode == "replay":
+            async with open_workbench(config) as bench:
+                sampler = RecordedSampler(None, _recording(bench), policy)
+                memory = await asyncio.to_thread(open_memory, config, self.adapter)
+                yield rollout_runner(bench, policy_prompt(config, memory=memory), sampler)
+            return
+        async with open_system(config, adapter=self.adapter) as system:
+            if config.calls.mode != "record":
+                yield system.runner
+                return
+            recorded = RecordedSampler(system.sampler, _recording(system.bench), policy)
+            yield rollout_runner(system.bench, system.prompt, recorded, on_policy=system.on_policy)
 
     @asynccontextmanager
     async def open(self, config: Config) -> AsyncIterator[Attempt]:
-        async with open_system(config, adapter=self.adapter) as system:
+        async with self._runner(config) as runner:
 
             async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
                 sampling = SamplingOptions(
@@ -124,7 +150,7 @@ class ModelEntrant:
                 pairs = {(problem.id, index) for problem, index in wanted}
                 problems = list({problem.id: problem for problem, _ in wanted}.values())
                 for start in range(0, len(problems), PROGRAMS_AT_ONCE):
-                    await system.runner.groups(
+                    await runner.groups(
                         problems[start : start + PROGRAMS_AT_ONCE],
                         config.evaluation.samples,
                         sampling,
@@ -133,6 +159,11 @@ class ModelEntrant:
                     )
 
             yield attempt
+
+
+def _recording(bench: Workbench) -> Recording:
+    assert bench.recording is not None, "calls.mode is record or replay"
+    return bench.recording
 
 
 def check_base_model(adapter: Path, policy: str) -> None:

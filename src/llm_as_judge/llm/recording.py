@@ -21,7 +21,7 @@ from typing import Any
 from llm_as_judge.errors import ContextError, EndpointError, OutputError
 from llm_as_judge.files import append_line, output_errors
 from llm_as_judge.llm.billing import Attempt
-from llm_as_judge.types import ChatReply, Execution, from_json, to_json
+from llm_as_judge.types import ChatReply, Completion, Execution, from_json, to_json
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +31,12 @@ _KEY_CHARS = 64
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call came to: a reply, or the failure after all tries; or a run cut off in time."""
+    """What a call came to: a reply, or the failure after all tries; or a run cut off in time; or
+    what the policy wrote for a prompt."""
 
     reply: ChatReply | None = None
     execution: Execution | None = None
+    completions: tuple[Completion, ...] | None = None
     error: str = ""
     too_long: bool = False
     attempts: tuple[Attempt, ...] = ()

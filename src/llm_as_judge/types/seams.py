@@ -199,7 +199,7 @@ OnCompletion = Callable[[int, int, Completion], None]
 
 
 class PolicySampler(Protocol):
-    """Writes programs. Twin for tests: :class:`llm_as_judge.policy.scripted.ScriptedSampler`."""
+    """Writes programs. Without a model: :class:`llm_as_judge.policy.recorded.RecordedSampler`."""
 
     def sample(
         self,

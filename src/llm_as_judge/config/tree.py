@@ -342,6 +342,12 @@ class TrainingConfig(Section):
     )
     save_every: int = Field(50, ge=1, description="Steps between checkpoints.")
     keep_checkpoints: int = Field(3, ge=1, description="Newest checkpoints kept.")
+    grace_s: float = Field(
+        20.0,
+        ge=0,
+        description="Seconds that the step in progress may take after SIGTERM; then a checkpoint is "
+        "written. Leave the rest of what the cluster gives to the end of the servers.",
+    )
     seed: int = Field(0, ge=0, description="Of everything random in the run.")
 
 

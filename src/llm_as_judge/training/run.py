@@ -35,6 +35,7 @@ from llm_as_judge.training.step_metrics import (
     stage_times,
     staleness,
 )
+from llm_as_judge.training.stopping import StopNotice
 from llm_as_judge.training.view import StepProgress, TrainingView
 from llm_as_judge.types import PromptFacts, Rollout
 
@@ -76,6 +77,8 @@ class Run:
         self.step = 0
         self.watch: JudgeWatch | None = None
         """Looks at the judge while it rewards."""
+        self.notice: StopNotice | None = None
+        """Whether the run has been asked to end."""
 
     def _pipeline_from(self, step: int) -> Pipeline:
         staleness = self._config.training.max_staleness
@@ -214,13 +217,14 @@ class Run:
 
     # ---------------------------------------------------------------------------------------- end
     async def steps(self) -> tuple[Path, dict[str, float]]:
-        """All steps that are left; returns the last checkpoint and the last metrics.
+        """All steps that are left, or none after the one in which the run was asked to end; returns
+        the last checkpoint and the last metrics.
 
         Raises:
             BudgetError: the budget is used up; a checkpoint of the last step is written first.
         """
         checkpoint, metrics = self._root / f"step_{self.step}", {}
-        while self.step < self._steps:
+        while self.step < self._steps and not self._asked_to_end:
             try:
                 metrics = await self.one_step()
             except BudgetError:  # the step is gone on with when there is money for it
@@ -229,9 +233,14 @@ class Run:
             finally:
                 self._write_bills()
             self._view.step(self.step, self._steps, metrics)
-            if self.step % self._config.training.save_every == 0 or self.step == self._steps:
+            due = self.step % self._config.training.save_every == 0 or self.step == self._steps
+            if due or self._asked_to_end:
                 checkpoint = await self.save()
         return checkpoint, metrics
+
+    @property
+    def _asked_to_end(self) -> bool:
+        return self.notice is not None and self.notice.asked
 
     def _write_bills(self) -> None:
         rollouts = {name: sums.as_json() for name, sums in self._ledger.take_rollouts().items()}

@@ -22,6 +22,7 @@ from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.preflight import check_before_training, checkpoint_root, refuse_used
 from llm_as_judge.training.resuming import resumable
 from llm_as_judge.training.run import Run
+from llm_as_judge.training.stopping import heeding_sigterm
 from llm_as_judge.training.view import SilentView, TrainingView
 
 
@@ -123,7 +124,9 @@ class GRPOTrainer:
             stack.push_async_callback(run.aclose)
             self._view.stage(f"run directory {folder}")
             await run.start(saved)
-            checkpoint, metrics = await run.steps()
+            with heeding_sigterm(self.config.training.grace_s, self._view.stage) as run.notice:
+                checkpoint, metrics = await run.steps()
+                run.notice.obey()
             return TrainingResult(run.step, folder, checkpoint, metrics)
 
     def _folder(self, saved: SavedState | None) -> Path:

@@ -47,6 +47,11 @@ bench-step: $(READY) ## a whole step with slow, uneven rewards against TRL's
 kills: $(READY)  ## kill training with -9 at 20 random moments; it must end as if nothing had happened
 	KILLS=20 $(BIN)/pytest -s tests/training/test_killed_runs.py
 
+.PHONY: test-ray
+test-ray: $(READY) ## workers on a Ray cluster of several nodes, all on this machine; installs the extra
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,ray]'
+	RAY_TESTS=1 $(BIN)/pytest tests/workers
+
 format: $(READY) ## mend format and what lint can mend
 	$(BIN)/ruff format -q . ; $(BIN)/ruff check -q --fix .
 

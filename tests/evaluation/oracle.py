@@ -57,7 +57,7 @@ def bench_with(chat: ScriptedChat) -> Callable[[Config], object]:
     @asynccontextmanager
     async def opened(config: Config) -> AsyncIterator[Workbench]:
         async with open_workbench(config) as bench:
-            yield Workbench(config, chat, bench.judge, bench.sandbox, bench.ledger)
+            yield Workbench(config, chat, bench.judge, bench.work, bench.ledger)
 
     return opened
 

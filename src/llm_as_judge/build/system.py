@@ -63,7 +63,7 @@ class System:
             "judge": config.judge.model,
             "calls": config.calls.mode,
             "judge_fingerprint": self.bench.judge.fingerprint,
-            "isolation": to_json(self.bench.sandbox.isolation),
+            "isolation": to_json(self.bench.work.isolation),
             "models": _hashes_of_models(config),
         }
         if self.memory is not None:

@@ -1,4 +1,4 @@
-"""What running and grading programs needs: executor, judge, sandbox. No policy, no torch."""
+"""What running and grading programs needs: executor, judge, a place to work. No policy, no torch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from llm_as_judge.judge.drift import ModelOnly
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.rows import Grader
+from llm_as_judge.judge.rules import RuleGrader
 from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recorded import recorded_run
 from llm_as_judge.llm.recording import Recording
-from llm_as_judge.operators import OperatorSettings, registry
-from llm_as_judge.sandbox import open_sandbox
+from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.types import (
     ChatModel,
     Domain,
@@ -27,11 +27,10 @@ from llm_as_judge.types import (
     Limits,
     Problem,
     Program,
-    Sandbox,
 )
+from llm_as_judge.workers import RunSettings, Work, open_local_work
 from llm_as_judge.workflow.grammar import program_grammar
 from llm_as_judge.workflow.program import parse_program
-from llm_as_judge.workflow.run import run_program
 
 DOMAINS: tuple[Domain, ...] = ("math", "qa", "code")
 
@@ -43,7 +42,7 @@ class Workbench:
     config: Config
     executor: ChatModel
     judge: Judge
-    sandbox: Sandbox
+    work: Work
     ledger: Ledger
     operators: OperatorSettings | None = None
     """How operators ask the executor; None = as the configuration and the endpoint say."""
@@ -67,18 +66,12 @@ class Workbench:
     async def run(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
         """Run a checked program on its problem."""
         limits = run_limits(self.config)
-        settings = self.operators or operator_settings(self.config)
+        operators = self.operators or operator_settings(self.config)
+        seeded = replace(operators, seed=self.config.training.seed)
+        settings = RunSettings(limits, seeded, self.config.executor.enhance)
 
         async def live() -> Execution:
-            return await run_program(
-                program,
-                problem,
-                executor=executor,
-                sandbox=self.sandbox,
-                limits=limits,
-                settings=replace(settings, seed=self.config.training.seed),
-                enhancements=None if self.config.executor.enhance else (),
-            )
+            return await self.work.run(program, problem, executor, settings)
 
         if self.recording is None or self.config.calls.mode == "cache":
             return await live()
@@ -97,7 +90,7 @@ def run_limits(config: Config) -> Limits:
 
 @asynccontextmanager
 async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
-    """Executor, judge and sandbox, started and probed.
+    """Executor, judge and where programs run, started and probed.
 
     Raises:
         UserError: model or endpoint missing, weights cannot be fetched.
@@ -105,13 +98,13 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
     """
     async with AsyncExitStack() as stack:
         chats = ChatModels(config, stack)
-        sandbox = await _open_sandbox(stack, config, run_limits(config))
+        work = await _open_work(stack, config)
         executor = await chats.open(config.executor.model, "executor")
-        judge = await _open_judge(stack, config, sandbox, executor, chats)
+        judge = await _open_judge(stack, config, work.rules, executor, chats)
         settings = operator_settings(config)
         second = await _open_second_judge(config, chats)
         yield Workbench(
-            config, executor, judge, sandbox, chats.ledger, settings, chats.recording, second
+            config, executor, judge, work, chats.ledger, settings, chats.recording, second
         )
 
 
@@ -119,25 +112,33 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
 async def open_judge(config: Config) -> AsyncIterator[Judge]:
     """The judge with its sandbox, without an executor: for grading answers that exist."""
     async with AsyncExitStack() as stack:
-        sandbox = await _open_sandbox(stack, config, None)
-        yield await _open_judge(stack, config, sandbox, None, ChatModels(config, stack))
+        work = await _open_work(stack, config, grading_only=True)
+        yield await _open_judge(stack, config, work.rules, None, ChatModels(config, stack))
 
 
-async def _open_sandbox(stack: AsyncExitStack, config: Config, expected: Limits | None) -> Sandbox:
-    sandbox = await open_sandbox(
-        config.workflow.sandbox,
-        tuple(registry()),
-        config.workflow.concurrency,
-        expected,
-    )
-    stack.push_async_callback(sandbox.aclose)
-    return sandbox
+async def _open_work(stack: AsyncExitStack, config: Config, *, grading_only: bool = False) -> Work:
+    """Where programs run and rules grade: this machine, or workers of a cluster."""
+    workflow, workers = config.workflow, config.workers
+    if workers.backend == "ray":
+        # Imported here: the extra is needed by those who ask for it alone.
+        from llm_as_judge.workers.messages import Options
+        from llm_as_judge.workers.ray_workers import Placement, open_ray_workers
+
+        options = Options(workflow.sandbox, workflow.concurrency, run_limits(config))
+        placement = Placement(
+            workers.count, workers.address, workers.cpus, workers.resource, workers.start_s
+        )
+        return await stack.enter_async_context(open_ray_workers(options, placement))
+    expected = None if grading_only else run_limits(config)
+    work = await open_local_work(workflow.sandbox, workflow.concurrency, expected)
+    stack.push_async_callback(work.aclose)
+    return work
 
 
 async def _open_judge(
     stack: AsyncExitStack,
     config: Config,
-    sandbox: Sandbox,
+    rules: RuleGrader,
     executor: ChatModel | None,
     chats: ChatModels,
 ) -> Judge:
@@ -149,8 +150,8 @@ async def _open_judge(
     replayable = config.calls.mode in ("record", "replay")  # a replay has no memory of its own
     remembers = model is not None and config.judge.model != "scripted" and not replayable
     judge = Judge(
-        sandbox,
-        model,
+        llm=model,
+        rules=rules,
         f1_threshold=config.judge.qa_f1_threshold,
         max_tokens=config.judge.max_tokens,
         records=JudgeRecords(

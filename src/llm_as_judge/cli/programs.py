@@ -105,7 +105,7 @@ def run(
 
     async def job() -> tuple[Execution, IsolationReport]:
         async with open_workbench(settings) as bench:
-            return await bench.run(program, task, bench.executor), bench.sandbox.isolation
+            return await bench.run(program, task, bench.executor), bench.work.isolation
 
     execution, isolation = asyncio.run(job())
     _print_execution(execution, program, isolation, as_json)

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from llm_as_judge.config.presets import Preset
 from llm_as_judge.config.reading import Number, Section
+from llm_as_judge.config.workers import WorkersConfig
 
 DATASETS = ("gsm8k", "math", "squad2", "hotpotqa", "humaneval", "mbpp")
 EXTRA_DATASETS = ("commonsenseqa", "mmlu", "mbpp_full", "reasoning_gym")
@@ -432,6 +433,7 @@ class Config(Section):
     executor: ExecutorConfig = ExecutorConfig()
     judge: JudgeConfig = JudgeConfig()
     workflow: WorkflowConfig = WorkflowConfig()
+    workers: WorkersConfig = WorkersConfig()
     reward: RewardConfig = RewardConfig()
     calls: CallsConfig = CallsConfig()
     budget: BudgetConfig = BudgetConfig()

@@ -14,16 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import llm_as_judge.sandbox as code_sandbox
-from llm_as_judge.judge.choice import grade_choice
-from llm_as_judge.judge.code import grade_code
 from llm_as_judge.judge.extract import clean, declared_answer, guard
 from llm_as_judge.judge.llm_judge import JudgePrompts, LlmJudge, llm_fingerprint
-from llm_as_judge.judge.math import grade_math
-from llm_as_judge.judge.pool import KillablePool
-from llm_as_judge.judge.qa import grade_qa
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.rows import Grader
-from llm_as_judge.judge.symbolic import limit_worker
+from llm_as_judge.judge.rules import RuleGrader, Rules
 from llm_as_judge.types import ChatModel, Limits, Problem, Sandbox, Verdict
 
 __all__ = ["RULE_MODULES", "Judge", "judge_fingerprint", "rules_fingerprint"]
@@ -42,6 +37,7 @@ RULE_MODULES = [
     "number",
     "pool",
     "qa",
+    "rules",
     "squad",
     "symbolic",
     "units",
@@ -92,9 +88,8 @@ class Judge:
             None (default): on SQuAD2, HotpotQA and problems with a context a partial answer is
             incorrect, on open questions it is not graded. docs/grading.md says why.
         prompts, max_tokens, use_schema, records, backoff_s, identity: of the :class:`LlmJudge`.
-        workers: processes for symbolic algebra.
-        math_cpu_s: processor seconds after which a comparison is killed.
-        test_limits: bounds of one run of hidden tests.
+        workers, math_cpu_s, test_limits: of the :class:`Rules`.
+        rules: instead of rules on this machine, with ``sandbox``.
     """
 
     def __init__(
@@ -112,8 +107,8 @@ class Judge:
         workers: int = 2,
         math_cpu_s: float = 2.0,
         test_limits: Limits = Limits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
+        rules: RuleGrader | None = None,
     ) -> None:
-        self._sandbox = sandbox
         self._llm: LlmJudge | None = None
         if llm is not None:
             self._llm = LlmJudge(
@@ -126,8 +121,9 @@ class Judge:
                 identity=identity,
             )
         self._f1_threshold = f1_threshold
-        self._limits = test_limits
-        self._pool = KillablePool(workers, math_cpu_s, limit_worker, "llm_as_judge.judge.symbolic")
+        self._rules: RuleGrader = rules or Rules(
+            sandbox, workers=workers, math_cpu_s=math_cpu_s, test_limits=test_limits
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -156,26 +152,13 @@ class Judge:
         broken = guard(answer, problem.answers, problem.question)
         if broken is not None and (problem.domain != "code" or broken == "guard.empty"):
             return Verdict(False, "guard", broken, "this is no answer", score=0.0)
-        verdict = await self._by_rules(problem, text)
+        verdict = await self._rules.verdict(problem, text)
         if verdict.correct is not None or problem.domain == "code":
             return verdict
         if self._llm is None:
             return self._without_model(problem, verdict)
         declared = declared_answer(text, one_sentence=problem.domain == "math")
         return await self._llm.judge(problem, declared.text, verdict.score, fresh=fresh)
-
-    async def _by_rules(self, problem: Problem, answer: str) -> Verdict:
-        if problem.domain == "code":
-            if self._sandbox is None:
-                return Verdict(None, "code", "code.no_sandbox", "no sandbox to run the tests in")
-            return await grade_code(problem, answer, self._sandbox, self._limits)
-        if problem.options:
-            return grade_choice(problem, answer)
-        if problem.domain == "qa":
-            return await grade_qa(problem, answer)
-        if not problem.answers:
-            return Verdict(None, "math", "math.no_gold", "the problem has no gold answer")
-        return await grade_math(problem, answer, self._pool)
 
     def _without_model(self, problem: Problem, verdict: Verdict) -> Verdict:
         if verdict.stage != "qa" or verdict.score is None:
@@ -188,8 +171,8 @@ class Judge:
         return verdict
 
     async def aclose(self) -> None:
-        """Ends the worker processes."""
-        await self._pool.aclose()
+        """Ends the rules' processes."""
+        await self._rules.aclose()
 
 
 class _Fresh:

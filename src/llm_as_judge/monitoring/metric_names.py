@@ -78,6 +78,9 @@ METRIC_NAMES: Mapping[str, str] = {
     "ledger/cost_usd": "dollars; absent while a price is unknown",
     "ledger/shared_calls": "mean calls of a program that a sibling's equal call paid for",
     "ledger/saved_share": "share of all calls that nobody paid for",
+    "workers/ready": "workers that take programs now (only with `workers.backend: ray`)",
+    "workers/lost": "workers lost since the start, with their nodes or alone",
+    "workers/again": "runs and gradings begun again for that since the start",
 }
 """Name -> meaning."""
 
@@ -95,8 +98,8 @@ def metrics_page() -> str:
     lines = [
         "# Metrics",
         "",
-        "One line a step in `metrics.jsonl`; `time/` and `ledger/`, which depend on clock or retries,",
-        "in `timings.jsonl`. Trackers (`tracking.sinks`) get both under the same names. Written by",
+        "One line a step in `metrics.jsonl`; `time/`, `ledger/` and `workers/`, which depend on clock or",
+        "retries, in `timings.jsonl`. Trackers (`tracking.sinks`) get both under the same names. Written by",
         "`python scripts/reference_pages.py` from `monitoring/metric_names.py`.",
         "",
         "| name | meaning |",

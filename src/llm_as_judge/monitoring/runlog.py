@@ -31,6 +31,7 @@ from llm_as_judge.types import Group, Rollout, from_json, to_json
 METRICS, TIMINGS, ROLLOUTS = "metrics.jsonl", "timings.jsonl", "rollouts.jsonl"
 PENDING = "pending.jsonl"
 LEDGER, BILLS = "ledger.json", "ledger.jsonl"
+_TIMED = ("time/", "ledger/", "workers/")
 
 
 class RunLog:
@@ -57,9 +58,9 @@ class RunLog:
     def step(
         self, step: int, metrics: Mapping[str, float], warnings: Mapping[str, str] | None = None
     ) -> None:
-        """Append one step; keys under ``time/`` and ``ledger/`` go to timings.jsonl, ``warnings``
-        (name -> message) beside the metrics where there are any."""
-        timed = {k: v for k, v in metrics.items() if k.startswith(("time/", "ledger/"))}
+        """Append one step; keys of ``_TIMED`` go to timings.jsonl, ``warnings`` (name -> message)
+        beside the metrics where there are any."""
+        timed = {k: v for k, v in metrics.items() if k.startswith(_TIMED)}
         counted = {k: v for k, v in metrics.items() if k not in timed}
         said = {"warnings": dict(warnings)} if warnings else {}
         self._append(METRICS, {"step": step, **dict(sorted(counted.items())), **said})

@@ -189,6 +189,7 @@ class Run:
         metrics["rollout/staleness"] = staleness(groups, self._system.policy.version)
         if self._system.replicas is not None:
             metrics.update(self._system.replicas.metrics())
+        metrics.update(self._system.bench.work.metrics())
         self._view.stage(f"step {step}: update")
         temperature = self._config.sampling.temperature
         metrics.update(

@@ -57,11 +57,9 @@ MUTANTS = (
     ),
     Mutant(
         "groups mixed up",
-        "training/learner.py",
-        "for completions, advantages_G in zip(scored, advantages, strict=True):\n"
-        "            tokens",
-        "for completions, advantages_G in zip(scored, advantages[::-1], strict=True):\n"
-        "            tokens",
+        "training/rows.py",
+        "trees = list(zip(scored, advantages, strict=True))",
+        "trees = list(zip(scored, advantages[::-1], strict=True))",
     ),
     Mutant(
         "mask of a completion dropped: its advantage reaches its neighbour's tokens",
@@ -89,9 +87,9 @@ MUTANTS = (
     ),
     Mutant(
         "gradient of the last row alone",
-        "training/learner.py",
+        "training/gradients.py",
         "torch.autograd.backward(loss)",
-        "self._optimizer.zero_grad(); torch.autograd.backward(loss)",
+        "self._policy.model.zero_grad(); torch.autograd.backward(loss)",
     ),
     Mutant("no optimizer step", "training/learner.py", "self._optimizer.step()", "pass"),
     Mutant(

@@ -19,6 +19,7 @@ from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import operator_docs
 from llm_as_judge.policy.checkpoint import EXPERIENCE
+from llm_as_judge.policy.launched import Launched, launched
 from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import Publish, RolloutRunner
@@ -30,7 +31,7 @@ from llm_as_judge.types import (
 
 if TYPE_CHECKING:
     from llm_as_judge.policy.memory import Memory
-    from llm_as_judge.policy.model import Policy
+    from llm_as_judge.policy.model import AdapterSpec, Policy
     from llm_as_judge.policy.vllm import VllmReplicas
 
 
@@ -103,7 +104,7 @@ async def open_system(
     """
     async with open_workbench(config) as bench:  # first: what it lacks is found out in a moment
         memory = await asyncio.to_thread(open_memory, config, adapter, training=training)
-        policy = await asyncio.to_thread(_load_policy, config, adapter)
+        policy = await asyncio.to_thread(load_policy_of, config, adapter, launched())
         from llm_as_judge.policy.sample import HFSampler
         from llm_as_judge.policy.thread import PolicyThread
 
@@ -140,7 +141,13 @@ async def _open_replicas(
     return await stack.enter_async_context(opened)
 
 
-def _load_policy(config: Config, adapter: Path | None) -> Policy:
+def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: Launched) -> Policy:
+    """The configured policy.
+
+    Args:
+        adapter: default: a fresh one of the configured shape.
+        place: of this process among those of a run.
+    """
     # Imported here: checking, running and grading programs must not wait for torch.
     from llm_as_judge.policy.model import AdapterSpec, load_policy
 
@@ -154,6 +161,7 @@ def _load_policy(config: Config, adapter: Path | None) -> Policy:
         dtype=config.policy.dtype,
         gradient_checkpointing=config.policy.gradient_checkpointing,
         seed=config.training.seed,
+        sharded=place.sharded,
     )
 
 

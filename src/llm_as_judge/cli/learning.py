@@ -23,6 +23,7 @@ from llm_as_judge.cli.options import (
 from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.live import ProgressView, step_table
 from llm_as_judge.monitoring.runlog import read_steps
+from llm_as_judge.policy.launched import launched
 
 
 def register(app: typer.Typer) -> None:
@@ -65,6 +66,12 @@ def train(
         data_dir=data_dir,
         flags={"training.steps": steps},
     )
+    place = launched()
+    if place.rank:  # rank 0 does all of what follows; this process only computes gradients for it
+        from llm_as_judge.training.worker import serve_gradients
+
+        serve_gradients(settings, place)
+        return
     from llm_as_judge.chat_models import require_endpoints
     from llm_as_judge.training.preflight import check_before_training
 

@@ -350,6 +350,12 @@ class TrainingConfig(Section):
         "written. Leave the rest of what the cluster gives to the end of the servers.",
     )
     seed: int = Field(0, ge=0, description="Of everything random in the run.")
+    rank_timeout_s: Number = Field(
+        1800.0,
+        gt=60,
+        description="Several processes (`accelerate launch`): one that is not heard of for so long "
+        "is given up, and with it the run. One that dies is noticed at once.",
+    )
 
 
 class DataConfig(Section):

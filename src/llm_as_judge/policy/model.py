@@ -25,6 +25,7 @@ from llm_as_judge.errors import ModelError
 from llm_as_judge.policy.adapter import AdapterSpec, new_adapter, saved_adapter
 from llm_as_judge.policy.allocator import return_freed_memory
 from llm_as_judge.policy.checkpoint import require_whole
+from llm_as_judge.policy.launched import launched
 
 __all__ = [
     "AdapterSpec",
@@ -78,6 +79,12 @@ class Policy:
         if kinds := getattr(config, "layer_types", None):
             return any(kind != "full_attention" for kind in kinds)
         return getattr(config, "sliding_window", None) is not None
+
+    @property
+    def adapter_spec(self) -> AdapterSpec:
+        """Shape of the adapter that is loaded."""
+        (found,) = self.model.peft_config.values()
+        return AdapterSpec(found.r, found.lora_alpha, tuple(sorted(found.target_modules)))
 
     def adapter_parameters(self) -> list[tuple[str, torch.nn.Parameter]]:
         return [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
@@ -137,13 +144,15 @@ class Policy:
 
 
 def pick_device(name: str) -> torch.device:
-    """``auto`` takes the first CUDA device if there is one.
+    """``auto`` takes a CUDA device if there is one: the first, or each process of
+    ``accelerate launch`` its own.
 
     Raises:
         ModelError: a CUDA device is named and none answers.
     """
     if name == "auto":
-        return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+        own = f"cuda:{launched().local_rank}"
+        return torch.device(own if torch.cuda.is_available() else "cpu")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ModelError(
             f"device {name!r}: this torch ({torch.__version__}) sees no CUDA device; "
@@ -177,12 +186,14 @@ def load_policy(
     dtype: Literal["auto", "bfloat16", "float32"] = "auto",
     gradient_checkpointing: bool = False,
     seed: int = 0,
+    sharded: bool = False,
 ) -> Policy:
     """Base weights with a fresh adapter (B = 0: equal to the base) or a saved one.
 
     Args:
         weights: safetensors folder, or a .gguf file.
         adapter: shape of a new adapter, or the folder of a saved one.
+        sharded: divide the base weights among the processes of the run, which all must call this.
     Raises:
         ModelError: weights or adapter cannot be loaded, or do not fit each other.
     """
@@ -200,7 +211,8 @@ def load_policy(
     )
     _refuse_other_layers(base.config, folder)
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    base.to(where)
+    if not sharded:
+        base.to(where)
     torch.manual_seed(seed)
     if isinstance(adapter, AdapterSpec):
         model = new_adapter(base, adapter)
@@ -210,7 +222,12 @@ def load_policy(
         base.activation_checkpointing_enable({"use_reentrant": False})
         base.enable_input_require_grads()
     model.eval()
-    return Policy(model=model, tokenizer=tokenizer, device=where, dtype=torch_dtype)
+    policy = Policy(model=model, tokenizer=tokenizer, device=where, dtype=torch_dtype)
+    if sharded:
+        from llm_as_judge.policy.sharding import shard
+
+        shard(policy, where)
+    return policy
 
 
 def _refuse_other_layers(config: Any, folder: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +16,13 @@ import torch
 from torch import Tensor
 
 from llm_as_judge.errors import ModelError, TrainingError
-from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.model import Policy
-from llm_as_judge.training.grpo import LossOptions, has_variance, policy_loss, step_advantages
-from llm_as_judge.training.oracle import UpdatePath, choose_path, naive_logprobs
-from llm_as_judge.training.packing import PackedTree, pack_tree, packed_logprobs
-from llm_as_judge.types import Completion, Group
+from llm_as_judge.training.gradients import RowGradients, RowReport, Terms
+from llm_as_judge.training.grpo import LossOptions, has_variance
+from llm_as_judge.training.oracle import UpdatePath, choose_path
+from llm_as_judge.training.peers import Alone, Peers
+from llm_as_judge.training.rows import shares_of_rows
+from llm_as_judge.types import Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +41,9 @@ class OptimizerOptions:
     """False: another engine wrote the completions, whose sums are rounded otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """Completions computed together, with what the loss needs of them."""
-
-    prompts_P: Sequence[Sequence[int]]
-    completions_P_K: Sequence[Sequence[Sequence[int]]]
-    lengths_S: tuple[int, ...]
-    tree: PackedTree | None
-    """None on the naive path: a row is then one completion."""
-    old_logprobs_T: Tensor
-    advantages_S: Tensor
-    fresh: bool
-    """Every completion was sampled by the very weights that are being updated."""
-
-    @property
-    def tokens(self) -> int:
-        """Tokens that go through the model."""
-        if self.tree is not None:
-            return self.tree.input_ids_1N.numel()
-        return len(self.prompts_P[0]) + sum(self.lengths_S)
-
-
 class Learner:
-    """Owns the optimizer and the schedule of one policy's adapter."""
+    """Owns the optimizer and the schedule of one policy's adapter; of several processes only the
+    first has one, and the others compute gradients for it."""
 
     def __init__(
         self,
@@ -73,15 +52,19 @@ class Learner:
         options: OptimizerOptions,
         *,
         path: UpdatePath | None = None,
+        peers: Peers | None = None,
     ) -> None:
         """
         Args:
             path: how log-probs are computed; default: what the self-check finds right.
+            peers: other processes that compute a part of each update; default: none.
         """
         self.policy = policy
         self.path = path or choose_path(policy)
         self._loss = loss
         self._options = options
+        self._peers: Peers = peers or Alone()
+        self._gradients = RowGradients(policy, self.path, loss)
         self._parameters = [p for _, p in policy.adapter_parameters()]
         self._optimizer = torch.optim.AdamW(
             self._parameters,
@@ -91,6 +74,19 @@ class Learner:
         )
         self._scheduler = torch.optim.lr_scheduler.LambdaLR(self._optimizer, self._rate_factor)
         self._updates = 0
+
+    @property
+    def processes(self) -> int:
+        """That compute gradients, this one included."""
+        return self._peers.count
+
+    def prepare(self) -> None:
+        """Have the other processes load the policy; before the first update.
+
+        Raises:
+            TrainingError: one of them cannot.
+        """
+        self._peers.prepare(self.policy.adapter_spec, self.path, self._loss)
 
     def _rate_factor(self, update: int) -> float:
         warmup, total = self._options.warmup_steps, self._options.total_steps
@@ -124,99 +120,45 @@ class Learner:
             "update/learning_rate": float(self._optimizer.param_groups[0]["lr"]),
         }
         if teaching:
-            rows = self._rows(teaching)
-            with self.policy.updating(), self._attention():
-                for epoch in range(self._options.epochs):
-                    metrics.update(self._epoch(rows, temperature, first=epoch == 0))
+            metrics.update(self._learn(teaching, temperature))
             self._scheduler.step()
             self.policy.version += 1
             self._updates += 1
         metrics["time/update_s"] = time.perf_counter() - started
         return metrics
 
-    def _rows(self, groups: Sequence[Group]) -> list[_Row]:
-        advantages = step_advantages(
-            [g.rewards for g in groups], centre=self._loss.centre, scale=self._loss.scale
+    def _learn(self, groups: Sequence[Group], temperature: float) -> dict[str, float]:
+        """All epochs over groups that can teach; metrics of the last, the gap of the first."""
+        options = self._options
+        shares = shares_of_rows(
+            groups,
+            self._loss,
+            version=self.policy.version,
+            row_tokens=options.row_tokens,
+            packed=self.path.name == "packed",
+            shares=self._peers.count,
         )
-        scored = [[r.completion for r in group.scored] for group in groups]
-        if self.path.name == "naive":
-            return [
-                self._row([([completion], [advantage])])
-                for completions, advantages_G in zip(scored, advantages, strict=True)
-                for completion, advantage in zip(completions, advantages_G, strict=True)
-            ]
-        rows: list[_Row] = []
-        batch: list[tuple[list[Completion], list[float]]] = []
-        size = 0
-        for completions, advantages_G in zip(scored, advantages, strict=True):
-            tokens = len(completions[0].prompt_ids) + sum(len(c.token_ids) for c in completions)
-            if batch and size + tokens > self._options.row_tokens:
-                rows.append(self._row(batch))
-                batch, size = [], 0
-            batch.append((completions, advantages_G))
-            size += tokens
-        rows.append(self._row(batch))
-        return rows
+        lengths = [n for share in shares for row in share if not row.filler for n in row.lengths]
+        terms = Terms(temperature, len(lengths), sum(lengths), options.epochs)
+        metrics: dict[str, float] = {}
+        with self.policy.updating(), self._gradients.attention():
+            self._peers.begin(shares, terms)
+            rows = self._gradients.place(shares[0])
+            for epoch in range(options.epochs):
+                self._optimizer.zero_grad(set_to_none=True)
+                reports = self._peers.one_pass(
+                    self._parameters, lambda: self._gradients.add(rows, terms)
+                )
+                metrics.update(self._step(reports, first=epoch == 0))
+        return metrics
 
-    def _row(self, batch: Sequence[tuple[list[Completion], list[float]]]) -> _Row:
-        device = self.policy.device
-        completions = [c for group, _ in batch for c in group]
-        prompts_P = [group[0].prompt_ids for group, _ in batch]
-        ids_P_K = [[c.token_ids for c in group] for group, _ in batch]
-        packed = self.path.name == "packed"
-        return _Row(
-            prompts_P=prompts_P,
-            completions_P_K=ids_P_K,
-            lengths_S=tuple(len(c.token_ids) for c in completions),
-            tree=pack_tree(prompts_P, ids_P_K, device) if packed else None,
-            old_logprobs_T=torch.tensor(
-                [p for c in completions for p in c.logprobs], device=device
-            ),
-            advantages_S=torch.tensor([a for _, group in batch for a in group], device=device),
-            fresh=all(c.policy_version == self.policy.version for c in completions),
-        )
-
-    def _attention(self) -> AbstractContextManager[None]:
-        return packed_attention(self.policy.base) if self.path.name == "packed" else nullcontext()
-
-    def _logprobs(self, row: _Row, temperature: float) -> tuple[Tensor, Tensor]:
-        """(T,) log-probs, with gradient, and (T,) entropies of all completions of a row."""
-        base = self.policy.base
-        if row.tree is not None:
-            return packed_logprobs(base, row.tree, temperature=temperature)
-        parts = [
-            naive_logprobs(base, prompt, completion, temperature=temperature)
-            for prompt, group in zip(row.prompts_P, row.completions_P_K, strict=True)
-            for completion in group
-        ]
-        return torch.cat([p for p, _ in parts]), torch.cat([e for _, e in parts])
-
-    def _epoch(self, rows: Sequence[_Row], temperature: float, *, first: bool) -> dict[str, float]:
-        self._optimizer.zero_grad(set_to_none=True)
-        sequences = sum(len(row.lengths_S) for row in rows)
-        tokens = sum(sum(row.lengths_S) for row in rows)
-        gaps, entropies, loss_sum = [], [], 0.0
-        statistics: list[dict[str, float]] = []
-        for row in rows:
-            logprobs_T, entropy_T = self._logprobs(row, temperature)
-            gaps.append((logprobs_T.detach() - row.old_logprobs_T).abs())
-            entropies.append(entropy_T)
-            loss, stats = policy_loss(
-                logprobs_T,
-                row.old_logprobs_T,
-                row.advantages_S,
-                row.lengths_S,
-                self._loss,
-                reference_logprobs_T=self._reference(row, temperature),
-                sequences_in_step=sequences,
-                tokens_in_step=tokens,
-            )
-            torch.autograd.backward(loss)
-            loss_sum += loss.item()
-            statistics.append(stats)
-        gap_T = torch.cat(gaps)
-        if first and all(row.fresh for row in rows):
-            self._check_gap(gap_T)
+    def _step(self, reports: Sequence[RowReport], *, first: bool) -> dict[str, float]:
+        """One step of the optimizer on the gradients that are there; ``reports`` of all rows."""
+        tokens = sum(report.tokens for report in reports)
+        gap_mean = sum(report.gap_sum for report in reports) / tokens
+        gap_max = _greatest([report.gap_max for report in reports])
+        if first and all(report.fresh for report in reports):
+            self._check_gap(gap_mean, gap_max)
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self._options.max_grad_norm)
         if not torch.isfinite(norm):
             raise TrainingError(
@@ -225,38 +167,31 @@ class Learner:
             )
         self._optimizer.step()
         metrics = {
-            "update/loss": loss_sum,
+            "update/loss": sum(report.loss for report in reports),
             "update/grad_norm": norm.item(),
-            "update/entropy": torch.cat(entropies).mean().item(),
+            "update/entropy": sum(report.entropy_sum for report in reports) / tokens,
             "update/tokens": float(tokens),
-            "update/row_tokens": float(sum(row.tokens for row in rows)),
+            "update/row_tokens": float(sum(report.row_tokens for report in reports)),
         }
-        shares = [sum(row.lengths_S) / tokens for row in rows]
-        for key in statistics[0]:
-            values = [stats[key] for stats in statistics]
+        for key in reports[0].statistics:
+            values = [report.statistics[key] for report in reports]
             metrics[f"update/{key}"] = (
-                max(values)
+                _greatest(values)
                 if key.endswith("max")
-                else sum(v * share for v, share in zip(values, shares, strict=True))
+                else sum(v * r.tokens for v, r in zip(values, reports, strict=True)) / tokens
             )
         if first:
-            metrics["update/logprob_gap_mean"] = gap_T.mean().item()
-            metrics["update/logprob_gap_max"] = gap_T.max().item()
+            metrics["update/logprob_gap_mean"] = gap_mean
+            metrics["update/logprob_gap_max"] = gap_max
         return metrics
 
-    def _reference(self, row: _Row, temperature: float) -> Tensor | None:
-        if not self._loss.kl_weight:
-            return None
-        with torch.no_grad(), self.policy.model.disable_adapter():
-            return self._logprobs(row, temperature)[0]
-
-    def _check_gap(self, gap_T: Tensor) -> None:
+    def _check_gap(self, mean: float, greatest: float) -> None:
         """On the first pass the policy ratio must be 1: same weights, same ids, same text."""
         own = self._options.own_sampler
         exact = own and self.policy.dtype == torch.float32
         usual = 1e-4 if exact else 1e-2 if own else 5e-2
         limit = self._options.max_logprob_gap or usual
-        found = (gap_T.max() if exact else gap_T.mean()).item()
+        found = greatest if exact else mean
         if not found <= limit:
             kind = "greatest" if exact else "mean"
             raise TrainingError(
@@ -304,3 +239,8 @@ class Learner:
         self._scheduler.last_epoch = plain["scheduler_step"]
         for group, base in zip(self._optimizer.param_groups, self._scheduler.base_lrs, strict=True):
             group["lr"] = base * self._rate_factor(self._scheduler.last_epoch)
+
+
+def _greatest(values: Sequence[float]) -> float:
+    """The maximum, not a number if one of the values is none."""
+    return next((value for value in values if math.isnan(value)), max(values))

@@ -11,6 +11,7 @@ from llm_as_judge.files import require_writable
 from llm_as_judge.monitoring.runlog import is_used
 from llm_as_judge.monitoring.sinks import require_sinks
 from llm_as_judge.policy.checkpoint import latest_checkpoint
+from llm_as_judge.policy.launched import launched
 
 
 def checkpoint_root(config: Config) -> Path:
@@ -25,8 +26,8 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
         The checkpoint to go on from; None for a new run.
     Raises:
         DataError: the training file is missing.
-        ConfigError: a model is unknown, a tracker not installed, there is nothing to resume, or
-            ``run_dir`` already holds a run.
+        ConfigError: a model is unknown, a tracker not installed, there is nothing to resume,
+            ``run_dir`` already holds a run, or several processes cannot train like this.
         OutputError: the folder of checkpoints or of the run cannot be written.
     """
     if not config.data.train_file.is_file():
@@ -54,6 +55,7 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
             "sampling.constrained: an update weighs a token against all others, a grammar only "
             "against those it allows; train without it, evaluate with it"
         )
+    _check_processes(config)
     if not resume:
         if run_dir is not None:
             refuse_used(run_dir)
@@ -63,6 +65,25 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
     if found is None:
         raise ConfigError(f"{root}: no checkpoint to resume from; train without --resume")
     return found
+
+
+def _check_processes(config: Config) -> None:
+    place = launched()
+    if place.rank:
+        raise ConfigError(
+            f"this is rank {place.rank} of {place.count}: runs are started by rank 0; the others "
+            "call llm_as_judge.training.worker.serve_gradients"
+        )
+    if place.local_count > 1 and config.policy.device.startswith("cuda"):
+        raise ConfigError(
+            f"policy.device: {config.policy.device} for all {place.local_count} processes of this "
+            "machine; leave it at auto, and each takes its own"
+        )
+    if place.sharded and config.sampling.backend != "vllm":
+        raise ConfigError(
+            "sampling.backend: hf needs all weights in one process, and FSDP divides them; set "
+            "sampling.backend=vllm with sampling.replicas, or take config/accelerate/ddp.yaml"
+        )
 
 
 def refuse_used(run_dir: Path) -> None:

@@ -26,6 +26,7 @@ from llm_as_judge.policy.checkpoint import SavedState, save_checkpoint
 from llm_as_judge.rollout import SamplingOptions
 from llm_as_judge.training.early_warning import early_warnings, news
 from llm_as_judge.training.judge_watch import JudgeWatch
+from llm_as_judge.training.peers import Peers
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
 from llm_as_judge.training.recovery import Recovered
 from llm_as_judge.training.settings import learner_of
@@ -47,6 +48,7 @@ class Run:
         steps: at which it ends.
         root: folder of its checkpoints.
         judges: who graded from which step on, for run.json and the checkpoints.
+        peers: other processes that compute a part of each update; default: none.
     """
 
     def __init__(
@@ -60,13 +62,14 @@ class Run:
         steps: int,
         root: Path,
         judges: list[dict[str, Any]],
+        peers: Peers | None = None,
     ) -> None:
         self._config, self._system, self._problems = config, system, problems
         self._log, self._view = log, view
         self._steps, self._root, self._judges = steps, root, judges
         self._ledger = system.bench.ledger
         self._sampler = problem_sampler(problems, config)
-        self._learner = learner_of(config, system.policy, steps)
+        self._learner = learner_of(config, system.policy, steps, peers)
         self._pending = PendingRollouts(log.folder)
         self._recovered = Recovered(self._pending)
         self._cursor = self._sampler.state_dict()
@@ -110,11 +113,12 @@ class Run:
         self._log.write_config(self._config.model_dump(mode="json"))
         path = self._learner.path
         facts = {**self._system.facts(), "judges": self._judges, "update_path": asdict(path)}
-        self._log.write_facts(facts)
+        self._log.write_facts({**facts, "learner_processes": self._learner.processes})
         if path.name != "packed":
             self._view.stage(
                 f"updates take the {path.name} path (right, but slower): {path.reason}"
             )
+        await self._system.on_policy(self._learner.prepare)
         self._system.bench.judge.log_calls(self._log.folder / "judge_calls.jsonl")
         for line in self._estimate():
             self._view.stage(line)

@@ -9,6 +9,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
+from llm_as_judge.training.peers import Peers
 
 MADE_BY = ("policy", "sampling", "executor", "reward", "experience", "training")
 """Sections that decide which programs a step writes, what they answer and what is learned from
@@ -34,6 +35,7 @@ MAY_CHANGE = frozenset(
         "training.max_staleness",
         "training.save_every",
         "training.keep_checkpoints",
+        "training.rank_timeout_s",
     }
 )
 """Settings of these sections that do not."""
@@ -49,7 +51,7 @@ def rollout_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key not in MAY_CHANGE}
 
 
-def learner_of(config: Config, policy: Policy, steps: int) -> Learner:
+def learner_of(config: Config, policy: Policy, steps: int, peers: Peers | None = None) -> Learner:
     """A learner for ``policy``, with a schedule for at least ``steps`` steps."""
     training = config.training
     return Learner(
@@ -79,4 +81,5 @@ def learner_of(config: Config, policy: Policy, steps: int) -> Learner:
             max_logprob_gap=training.max_logprob_gap,
             own_sampler=config.sampling.backend == "hf",
         ),
+        peers=peers,
     )

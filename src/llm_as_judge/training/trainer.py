@@ -10,6 +10,7 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from llm_as_judge.build import open_system, problem_file
 from llm_as_judge.config import Config, load_config
@@ -17,6 +18,7 @@ from llm_as_judge.monitoring.lock import exclusive
 from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.monitoring.sinks import open_sinks
 from llm_as_judge.policy.checkpoint import SavedState
+from llm_as_judge.policy.launched import launched
 from llm_as_judge.training.judge_gate import admit_judge, judge_entry, judge_history
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.preflight import check_before_training, checkpoint_root, refuse_used
@@ -24,6 +26,9 @@ from llm_as_judge.training.resuming import resumable
 from llm_as_judge.training.run import Run
 from llm_as_judge.training.stopping import heeding_sigterm
 from llm_as_judge.training.view import SilentView, TrainingView
+
+if TYPE_CHECKING:
+    from llm_as_judge.training.ranks import Ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +66,8 @@ class GRPOTrainer:
                 and every checkpoint say so.
         Raises:
             DataError: the training file is missing.
-            ConfigError: the configuration is wrong, there is nothing to resume, or ``run_dir``
-                holds another run.
+            ConfigError: the configuration is wrong, this is not the first process of a run,
+                there is nothing to resume, or ``run_dir`` holds another run.
             ModelError: no checkpoint is whole; of a damaged one the view is told, and the run
                 goes on from the one before it.
         """
@@ -91,6 +96,7 @@ class GRPOTrainer:
         async with AsyncExitStack() as stack:
             problems = problem_file(self.config.data.train_file)
             standing = await admit_judge(self.config, force=self._force, say=self._view.stage)
+            ranks = self._ranks(stack)
             stack.enter_context(exclusive(self.checkpoint_root, "set another output.checkpoints"))
             stack.enter_context(exclusive(folder, "name another folder by --run-dir"))
             if saved is None:
@@ -113,6 +119,7 @@ class GRPOTrainer:
                 judges=judge_history(
                     earlier, judge_entry(standing, self.config, step=first, forced=self._force)
                 ),
+                peers=ranks,
             )
             run.watch = JudgeWatch(
                 self.config,
@@ -125,9 +132,24 @@ class GRPOTrainer:
             self._view.stage(f"run directory {folder}")
             await run.start(saved)
             with heeding_sigterm(self.config.training.grace_s, self._view.stage) as run.notice:
-                checkpoint, metrics = await run.steps()
+                going = run.steps()
+                if ranks is not None:
+                    going = ranks.watch(going, system.on_policy)
+                checkpoint, metrics = await going
                 run.notice.obey()
             return TrainingResult(run.step, folder, checkpoint, metrics)
+
+    def _ranks(self, stack: AsyncExitStack) -> Ranks | None:
+        """The other processes of this run, if the launcher started some."""
+        place = launched()
+        if place.count == 1:
+            return None
+        from llm_as_judge.training.ranks import Link, Ranks
+
+        self._view.stage(f"meeting {place.count - 1} other processes")
+        ranks = Ranks(Link(place, self.config.training.rank_timeout_s))
+        stack.push(ranks.left)
+        return ranks
 
     def _folder(self, saved: SavedState | None) -> Path:
         if self._run_dir is not None:

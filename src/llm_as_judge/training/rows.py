@@ -1,0 +1,133 @@
+"""Rows of an update as plain values, and which process computes which.
+
+A tree is a prompt with its scored completions. Trees are never split: a row holds whole ones, and so
+does the share of a process. All shares have equally many rows, the short ones filled up with rows
+without loss: a sharded model gathers its layers from all processes in each row, and would wait for
+ever for one that has fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llm_as_judge.training.grpo import LossOptions, step_advantages
+from llm_as_judge.types import Completion, Group
+
+Tree = tuple[list[Completion], list[float]]
+"""The scored completions of one prompt with their advantages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Completions computed together, with what the loss needs of them."""
+
+    prompts_P: tuple[tuple[int, ...], ...]
+    completions_P_K: tuple[tuple[tuple[int, ...], ...], ...]
+    old_logprobs_T: tuple[float, ...]
+    """At sampling, completion after completion."""
+    advantages_S: tuple[float, ...]
+    fresh: bool
+    """Every completion was sampled by the very weights that are being updated."""
+    filler: bool = False
+    """Computed, but without part in loss and statistics."""
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Tokens of each completion."""
+        return tuple(len(ids) for group in self.completions_P_K for ids in group)
+
+
+def shares_of_rows(
+    groups: Sequence[Group],
+    loss: LossOptions,
+    *,
+    version: int,
+    row_tokens: int,
+    packed: bool,
+    shares: int = 1,
+) -> list[list[Row]]:
+    """Rows of each of ``shares`` processes, equally many for all.
+
+    Advantages are those of the whole step: they are computed before it is divided.
+
+    Args:
+        groups: each with two scored rollouts at least.
+        version: of the policy that is about to be updated.
+        row_tokens: of one row at most, as far as whole trees allow it.
+        packed: several completions to a row; otherwise one.
+    """
+    advantages = step_advantages(
+        [group.rewards for group in groups], centre=loss.centre, scale=loss.scale
+    )
+    scored = [[rollout.completion for rollout in group.scored] for group in groups]
+    trees = list(zip(scored, advantages, strict=True))
+    rows = []
+    for share in _share_out(trees, shares):
+        batches = _packed(share, row_tokens) if packed else _single(share)
+        rows.append([_row(batch, version) for batch in batches])
+    longest = max(map(len, rows))
+    example = next(row for share in rows for row in share)
+    return [[*share, *[_filler(example)] * (longest - len(share))] for share in rows]
+
+
+def _share_out(trees: Sequence[Tree], shares: int) -> list[list[Tree]]:
+    """Each tree to the share with the fewest tokens so far, the longest trees first; inside a share
+    they keep their order."""
+    loads = [0] * shares
+    share_of = {}
+    for index in sorted(range(len(trees)), key=lambda i: (-_tokens(trees[i]), i)):
+        share_of[index] = loads.index(min(loads))
+        loads[share_of[index]] += _tokens(trees[index])
+    return [[t for i, t in enumerate(trees) if share_of[i] == share] for share in range(shares)]
+
+
+def _packed(trees: Sequence[Tree], row_tokens: int) -> list[list[Tree]]:
+    batches: list[list[Tree]] = []
+    size = 0
+    for tree in trees:
+        tokens = _tokens(tree)
+        if not batches or size + tokens > row_tokens:
+            batches.append([])
+            size = 0
+        batches[-1].append(tree)
+        size += tokens
+    return batches
+
+
+def _single(trees: Sequence[Tree]) -> list[list[Tree]]:
+    return [
+        [([completion], [advantage])]
+        for completions_K, advantages_K in trees
+        for completion, advantage in zip(completions_K, advantages_K, strict=True)
+    ]
+
+
+def _tokens(tree: Tree) -> int:
+    completions_K, _ = tree
+    return len(completions_K[0].prompt_ids) + sum(len(c.token_ids) for c in completions_K)
+
+
+def _row(trees: Sequence[Tree], version: int) -> Row:
+    completions = [c for completions_K, _ in trees for c in completions_K]
+    return Row(
+        prompts_P=tuple(tuple(completions_K[0].prompt_ids) for completions_K, _ in trees),
+        completions_P_K=tuple(
+            tuple(tuple(c.token_ids) for c in completions_K) for completions_K, _ in trees
+        ),
+        old_logprobs_T=tuple(p for c in completions for p in c.logprobs),
+        advantages_S=tuple(a for _, advantages_K in trees for a in advantages_K),
+        fresh=all(c.policy_version == version for c in completions),
+    )
+
+
+def _filler(example: Row) -> Row:
+    """The least that has the shape of a row: ids that the model knows, one token to score."""
+    return Row(
+        prompts_P=(example.prompts_P[0][:2],),
+        completions_P_K=((example.completions_P_K[0][0][:1],),),
+        old_logprobs_T=(0.0,),
+        advantages_S=(0.0,),
+        fresh=True,
+        filler=True,
+    )

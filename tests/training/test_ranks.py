@@ -1,0 +1,187 @@
+"""Several processes learn what one learns, and none is waited for in vain.
+
+Nothing is imitated: processes of their own, which talk by gloo.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+from processes import started
+from safetensors.torch import load_file
+from test_learner import group_of, sampled
+
+from llm_as_judge.config import Config
+from llm_as_judge.policy.launched import launched
+from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.training.grpo import LossOptions
+from llm_as_judge.training.learner import Learner, OptimizerOptions
+from llm_as_judge.training.peers import Alone, Peers
+from llm_as_judge.training.ranks import Link, Ranks
+from llm_as_judge.training.worker import serve_gradients
+from llm_as_judge.types import Group
+
+STEPS, TREES = 5, 3
+TIMEOUT_S = 100.0
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What every learner of this file learns from."""
+
+    weights: Path
+    steps: list[list[Group]]
+    loss: LossOptions
+
+    def policy(self, *, sharded: bool = False) -> Policy:
+        shape = AdapterSpec(4, 8)
+        return load_policy(
+            self.weights, adapter=shape, device="cpu", dtype="float32", sharded=sharded
+        )
+
+    def learned(self, policy: Policy, peers: Peers) -> dict[str, float]:
+        """Metrics of the last step."""
+        options = OptimizerOptions(learning_rate=1e-3, row_tokens=300)
+        learner = Learner(policy, self.loss, options, peers=peers)
+        learner.prepare()
+        return [learner.update(groups, temperature=1.0) for groups in self.steps][-1]
+
+
+@pytest.fixture(scope="module")
+def lesson(tiny_weights: Path) -> Lesson:
+    """Groups of uneven size, three a step: two processes get two and one, four have one too few."""
+    loss = LossOptions(centre="leave_one_out", scale="batch", objective="truncated_is")
+    found = Lesson(tiny_weights, [], loss)
+    writer = found.policy()
+    for step in range(STEPS):
+        found.steps.append(
+            [
+                group_of(
+                    sampled(writer, 3 + tree, seed=10 * step + tree),
+                    [10.0 if index % 2 else -5.0 + index for index in range(3 + tree)],
+                )
+                for tree in range(TREES)
+            ]
+        )
+    return found
+
+
+def lead(lesson: Lesson, folder: Path) -> None:
+    """Rank 0: learn with the others and leave what came of it."""
+    ranks = Ranks(Link(launched(), TIMEOUT_S))
+    policy = lesson.policy(sharded=launched().sharded)
+    metrics = lesson.learned(policy, ranks)
+    ranks.left(None)
+    policy.save_adapter(folder)
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+
+
+def follow(config: Config) -> None:
+    """Any other rank, as the command line runs it."""
+    serve_gradients(config, launched())
+
+
+def follow_until_update(config: Config, update: int) -> None:
+    """... killed in the middle of an update."""
+
+    def add_up(link: Link, parameters: object) -> None:
+        link.updates = getattr(link, "updates", 0) + 1
+        if link.updates == update:
+            os.kill(os.getpid(), signal.SIGKILL)
+        whole(link, parameters)
+
+    whole, Link.add_up = Link.add_up, add_up
+    follow(config)
+
+
+@pytest.fixture
+def config(tmp_path: Path, tiny_weights: Path) -> Config:
+    """Of the other ranks, whose only model is the tiny one."""
+    entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
+    (tmp_path / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
+    return Config.model_validate(
+        {
+            "policy": {"name": "tiny", "device": "cpu", "dtype": "float32"},
+            "training": {"rank_timeout_s": TIMEOUT_S},
+            "output": {"cache": str(tmp_path / "cache")},
+        }
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("count", "kl", "fsdp"),
+    [
+        pytest.param(2, 0.0, {}, id="two"),
+        pytest.param(4, 0.0, {}, id="more than groups"),
+        pytest.param(
+            2,
+            0.05,
+            {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"},
+            id="weights divided, KL to the base model",
+        ),
+    ],
+)
+def test_after_five_steps_the_adapter_is_that_of_one_process(
+    lesson: Lesson, config: Config, tmp_path: Path, count: int, kl: float, fsdp: dict[str, str]
+) -> None:
+    lesson = replace(lesson, loss=replace(lesson.loss, kl_weight=kl))
+    others = [partial(follow, config)] * (count - 1)
+    alone = lesson.policy()
+    start = alone.adapter_state()
+    with started(
+        tmp_path,
+        partial(lead, lesson, tmp_path),
+        *others,
+        LLM_AS_JUDGE_CONFIG=str(tmp_path),
+        **fsdp,
+    ) as processes:
+        metrics = lesson.learned(alone, Alone())
+        assert processes.statuses() == [0] * count
+    wanted = alone.adapter_state()
+    found = load_file(tmp_path / "adapter_model.safetensors")
+    gaps = [
+        (found[name.replace(".default", "")] - weight).abs().max()
+        for name, weight in wanted.items()
+    ]
+    moved = [(weight - start[name]).abs().max() for name, weight in wanted.items()]
+    assert max(moved) > 1e-3
+    assert max(gaps) <= 1e-6
+    told = json.loads((tmp_path / "metrics.json").read_text())
+    assert told.keys() == metrics.keys()
+    for name in told.keys() - {"time/update_s", "update/row_tokens"}:  # prompts packed otherwise
+        assert told[name] == pytest.approx(metrics[name], rel=1e-3, abs=1e-5), name
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_ends_the_others_with_one_line(
+    lesson: Lesson, config: Config, tmp_path: Path
+) -> None:
+    jobs = [partial(lead, lesson, tmp_path), partial(follow, config)]
+    jobs.append(partial(follow_until_update, config, 3))
+    with started(tmp_path, *jobs, LLM_AS_JUDGE_CONFIG=str(tmp_path)) as processes:
+        assert processes.statuses() == [1, 1, -signal.SIGKILL]
+    for rank in (0, 1):
+        said = processes.said(rank)
+        assert said.startswith(f"rank {rank} of 3: ")
+        assert "start again with --resume" in said
+        assert "\n" not in said
+
+
+@pytest.mark.slow
+def test_what_one_process_cannot_do_is_said_by_rank_0(
+    lesson: Lesson, config: Config, tmp_path: Path
+) -> None:
+    other = config.model_copy(update={"policy": config.policy.model_copy(update={"name": "huge"})})
+    jobs = (partial(lead, lesson, tmp_path), partial(follow, other))
+    with started(tmp_path, *jobs, LLM_AS_JUDGE_CONFIG=str(tmp_path)) as processes:
+        assert processes.statuses() == [1, 1]
+    assert processes.said(0).startswith("rank 1 of 2: policy.name: no model 'huge' in models.yaml")
+    assert "\n" not in processes.said(0)

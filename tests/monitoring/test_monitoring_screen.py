@@ -50,8 +50,9 @@ def test_a_domain_shows_its_own_rollouts_alone(tmp_path: Path) -> None:
     log.groups(
         1, [group(1, rollout(0)), group(1, rollout(0, correct=False, total=-3.0), domain="qa")]
     )
-    log.step(1, {"reward/mean": 1.0})
+    log.step(1, {"reward/mean": 1.0, "time/step_s": 10.0})
     text = seen(read_run(tmp_path), "qa")
+    assert "(all domains)" in next(line for line in text.splitlines() if line.startswith("time"))
     assert "domain qa" in text
     assert "qa 0%" in text
     assert "-3.00" in text
@@ -105,7 +106,7 @@ def test_half_written_and_foreign_lines_do_not_stop_the_view(tmp_path: Path) -> 
     with (folder / "rollouts.jsonl").open("ab") as file:
         file.write(b'[]\n{"step": 3, "domain": 7, "rollout": {}}\n{"step')
     text = seen(read_run(folder))
-    assert "2 lines of the log cannot be read" in text
+    assert "4 lines of the log cannot be read" in text
 
 
 @pytest.mark.parametrize("name", ["", "none"])

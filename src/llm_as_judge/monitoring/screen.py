@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -85,7 +85,7 @@ def look(
     lines = Table.grid(padding=(0, 2, 0, 0))  # a long line goes on under its own beginning
     for label, text in [*_figures(run, tail, domain), *_programs(tail)]:
         lines.add_row(label, Text(text))
-    for alarm in warnings(run, now):
+    for alarm in warnings(replace(run, broken_lines=run.broken_lines + tail.broken), now):
         lines.add_row("warning", Text(plain(str(alarm), 400), style="yellow"))
     return Group(*parts, lines)
 
@@ -108,16 +108,19 @@ def _head(run: RunDir, now: float) -> Text:
 
 def _figures(run: RunDir, tail: Tail, domain: str) -> list[tuple[str, str]]:
     last = run.steps[-WINDOW:]
-    lines: list[tuple[str, str]] = [("right", _accuracies(tail, domain))]
+    right = _accuracies(tail, domain)
+    lines: list[tuple[str, str]] = [("right", right)] if right else []
     rewards = [v for row in run.steps[-24:] if (v := finite(row.get("reward/mean"))) is not None]
     if domain == "all" and rewards:
         lines.append(("reward", f"{rewards[-1]:+.2f}  {sparkline(rewards)}"))
         names = [key for key in last[-1] if key.startswith("reward/") and key != "reward/mean"]
         means = [(key.partition("/")[2], mean(last, key)) for key in names]
-        lines.append(("parts", " · ".join(f"{n} {v:+.1f}" for n, v in means if v is not None)))
-    lines += [("programs", _shares(last)), ("time", _times(last)), ("executor", _bill(run))]
-    lines.append(("budget", _budget(run)))
-    return [(name, text) for name, text in lines if text]
+        parts = " · ".join(f"{n} {v:+.1f}" for n, v in means if v is not None)
+        lines += [("parts", parts)] if parts else []
+    whole = [("programs", _shares(last)), ("time", _times(last)), ("executor", _bill(run))]
+    whole.append(("budget", _budget(run)))
+    of = "" if domain == "all" else " (all domains)"
+    return [*lines, *((name, text + of) for name, text in whole if text)]
 
 
 def _accuracies(tail: Tail, domain: str) -> str:

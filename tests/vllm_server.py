@@ -76,14 +76,24 @@ class ScriptedVllm:
         self.reached = asyncio.Event()
         """Set by the first request for a completion."""
         self.raw_logprobs = False
+        self.health = 200
+        """What /health is answered."""
         self.refusal: Response | None = None
         """What the next adapters are answered."""
         routes = [
+            Route("/health", self._health),
+            Route("/v1/models", self._models),
             Route("/v1/completions", self._completions, methods=["POST"]),
             Route("/v1/load_lora_adapter", self._load, methods=["POST"]),
             Route("/v1/unload_lora_adapter", self._unload, methods=["POST"]),
         ]
         self.app = Starlette(routes=routes)
+
+    async def _health(self, request: Request) -> Response:
+        return Response(status_code=self.health)
+
+    async def _models(self, request: Request) -> Response:
+        return JSONResponse({"data": [{"id": name} for name in ("base", *self.adapters)]})
 
     async def _completions(self, request: Request) -> Response:
         body = await request.json()

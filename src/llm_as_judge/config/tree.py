@@ -76,6 +76,12 @@ class SamplingConfig(Section):
         "`adapters` beside the cached weights.",
     )
     timeout_s: Number = Field(600.0, gt=0, description="vllm: deadline of one program.")
+    outage_s: Number = Field(
+        300.0,
+        ge=0,
+        description="vllm: how long work waits for a replica to come back where none may be asked; "
+        "then the run ends, to be gone on with.",
+    )
     prompt_style: Literal["full", "short", "calls"] = Field(
         "full",
         description="Operator documentation in the prompt: `full`; `short`: one line each; `calls`: "

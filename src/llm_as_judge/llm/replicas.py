@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
@@ -45,10 +45,16 @@ class Replicas:
         self.servers = tuple(Replica(url.rstrip("/")) for url in base_urls)
         self._clock = clock
 
-    def choose(self) -> Replica:
-        """The least loaded server, the least used of equals; resting ones only if all rest."""
+    def choose(self, among: Sequence[Replica] | None = None) -> Replica:
+        """The least loaded server, the least used of equals; resting ones only if all rest.
+
+        Args:
+            among: those that come into question; default: all.
+        """
         now = self._clock()
-        return min(self.servers, key=lambda s: (max(s.not_before - now, 0.0), s.in_flight, s.sent))
+        return min(
+            among or self.servers, key=lambda s: (max(s.not_before - now, 0.0), s.in_flight, s.sent)
+        )
 
     def rest(self, server: Replica, seconds: float = _COOL_DOWN_S) -> None:
         """Prefer others for a while: it refused, dropped or did not answer."""

@@ -23,6 +23,7 @@ METRIC_NAMES: Mapping[str, str] = {
     "rollout/distinct_programs": "distinct of the runnable programs of a group, mean of groups",
     "rollout/program_tokens": "mean tokens of a program",
     "rollout/staleness": "updates between writing a program and learning from it, mean",
+    "sampling/replicas": "vLLM replicas that may be asked, at the end of the step",
     "sampling/resent": "programs that had to be asked for again (only with `sampling.backend: vllm`)",
     "execution/*": "share of executions that ended so: ok, malformed, rejected, timeout, crashed, "
     "no_answer",

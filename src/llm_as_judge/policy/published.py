@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_as_judge.files import output_errors
 from llm_as_judge.policy.turns import completion_of, prompt_ids
 from llm_as_judge.policy.vllm_wire import Draw, Drawn, draw_seed
 from llm_as_judge.types import Completion, Message, OnCompletion
 
 if TYPE_CHECKING:
+    from llm_as_judge.policy.model import Policy
     from llm_as_judge.policy.vllm import VllmReplicas
 
 
@@ -21,6 +26,28 @@ class Adapter:
     name: str
     path: Path
     version: int
+
+
+def write_adapter(policy: Policy, folder: Path) -> Adapter:
+    """The weights as they are now, in a folder of their own whose name holds their digest.
+
+    Raises:
+        OutputError: ``folder`` cannot be written.
+    """
+    with output_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=".policy-", dir=folder))
+        try:
+            partial.chmod(0o755)
+            policy.save_adapter(partial)
+            weights = (partial / "adapter_model.safetensors").read_bytes()
+            name = f"policy-v{policy.version}-{hashlib.sha256(weights).hexdigest()[:8]}"
+            path = folder.resolve() / name
+            if not path.exists():
+                partial.replace(path)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return Adapter(name, path, policy.version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,18 @@ weights, not even by another run on the same servers: vLLM keeps the keys and va
 the adapter's name and path. Each request names its adapter, so a program is by the weights it says.
 
 Replicas are started with ``--enable-lora``, ``--logprobs-mode processed_logprobs`` and, in their
-environment, ``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1`` (TRAINING.md has the line). A prompt's programs
-go to one replica, the least loaded, which computes the prompt once. What a replica fails to write is
-written by another one, counted and logged; if none can, the run ends with what the last one said.
+environment, ``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1`` (launch_vllm.sh does). A prompt's programs go to
+one replica, the least loaded, which computes the prompt once. What a replica fails to write is
+written by another one, counted and logged. One that is gone, or drained, is left out until it is
+back (``standing.py``), and is then given every adapter in use; if all are gone for too long, the run
+ends with what is known of each.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
-from llm_as_judge.files import output_errors
 from llm_as_judge.llm.replicas import Replica, Replicas, is_loopback
 from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json
 from llm_as_judge.llm.wire import Unusable, refusal
-from llm_as_judge.policy.published import Adapter, PublishedAdapter
+from llm_as_judge.policy.published import Adapter, PublishedAdapter, write_adapter
+from llm_as_judge.policy.standing import Standing
 from llm_as_judge.policy.vllm_wire import (
     Draw,
     Drawn,
@@ -64,6 +64,8 @@ class Limits:
     """Deadline of one program."""
     retries: int = 3
     """Tries of one program after the first."""
+    outage_s: float = 300.0
+    """How long work waits while no replica may be asked."""
 
 
 @dataclass(slots=True)
@@ -91,36 +93,68 @@ class VllmReplicas:
         urls: Sequence[str],
         folder: Path,
         limits: Limits,
+        temperature: float,
     ) -> None:
         self._policy = policy
         self._http = http
         self._replicas = Replicas(tuple(urls))
         self._folder = folder
         self._limits = limits
-        self._turn = asyncio.Semaphore(limits.rows_at_once * len(urls))
+        self._temperature = temperature
+        self._slots = {
+            server.base_url: asyncio.Semaphore(limits.rows_at_once)
+            for server in self._replicas.servers
+        }
+        self._standing = Standing(
+            http, self._replicas, folder, let_in=self._let_in, outage_s=limits.outage_s
+        )
         self._known: dict[str, Adapter] = {}
+        self._owed: dict[str, list[str]] = {url: [] for url in self._slots}
+        """Adapters to be unloaded where that could not be said."""
         self._in_use: dict[str, int] = {}
         self._resent = 0
 
     # ------------------------------------------------------------------------------------- at start
-    async def check(self, temperature: float) -> None:
-        """Ask every replica for one token.
+    async def start(self) -> None:
+        """Ask every replica for one token; from then on look after them.
 
         Raises:
-            ModelError: one does not answer, speaks no token ids, or gives log-probs of another
-                distribution than the one it draws from.
+            ModelError: none answers; or one does and speaks no token ids, or gives log-probs of
+                another distribution than the one it draws from.
         """
+        silent = []
         for server in self._replicas.servers:
             try:
-                content = await self._post(server, "/completions", probe_body(temperature))
-                drawn = drawn_logprobs(content)
+                await self._probe(server)
             except Unusable as problem:
-                raise ModelError(f"{_who(server)}: {problem.kind}: {problem.message}") from None
-            if not drawn and temperature not in (0.0, 1.0):
-                raise ModelError(
-                    f"{_who(server)}: its log-probs are not those at temperature {temperature:g}; "
-                    "start it with --logprobs-mode processed_logprobs"
-                )
+                said = f"{problem.kind}: {problem.message}"
+                if problem.kind not in ("connect", "timeout", "dropped"):
+                    raise ModelError(f"{_who(server)}: {said}") from None
+                self._standing.lost(server, said)
+                silent.append(f"{_who(server)}: {said}")
+        if len(silent) == len(self._replicas.servers):
+            raise ModelError("; ".join(silent))
+        await self._standing.look()
+        self._standing.watch()
+
+    async def _probe(self, server: Replica) -> None:
+        content = await self._post(server, "/completions", probe_body(self._temperature))
+        if not drawn_logprobs(content) and self._temperature not in (0.0, 1.0):
+            raise ModelError(
+                f"{_who(server)}: its log-probs are not those at temperature "
+                f"{self._temperature:g}; start it with --logprobs-mode processed_logprobs"
+            )
+
+    async def _let_in(self, server: Replica) -> None:
+        """What a replica that answers again must know: nothing of old adapters, all of those in
+        use."""
+        await self._probe(server)
+        owed = self._owed[server.base_url]
+        while owed:
+            await self._unload_at(server, owed[-1])
+            owed.pop()
+        for adapter in list(self._known.values()):
+            await self._load(server, adapter)
 
     # ----------------------------------------------------------------------------------- publishing
     async def publish(self, on_policy: PolicyTurn) -> PublishedAdapter:
@@ -130,9 +164,9 @@ class VllmReplicas:
             on_policy: the policy's turn, in which its adapter is written.
         Raises:
             ModelError: a replica refuses the adapter.
-            EndpointError: no replica answers.
+            EndpointError: no replica answers, nor comes back in time.
         """
-        adapter = await on_policy(self._write)
+        adapter = await on_policy(lambda: write_adapter(self._policy, self._folder))
         new = adapter.name not in self._known
         self._known[adapter.name] = adapter
         if new:
@@ -147,33 +181,18 @@ class VllmReplicas:
             int(policy.base.config.vocab_size),
         )
 
-    def _write(self) -> Adapter:
-        with output_errors(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            partial = Path(tempfile.mkdtemp(prefix=".policy-", dir=self._folder))
-            try:
-                partial.chmod(0o755)
-                self._policy.save_adapter(partial)
-                weights = (partial / "adapter_model.safetensors").read_bytes()
-                version = self._policy.version
-                name = f"policy-v{version}-{hashlib.sha256(weights).hexdigest()[:8]}"
-                path = self._folder.resolve() / name
-                if not path.exists():
-                    partial.replace(path)
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
-        return Adapter(name, path, version)
-
     async def _load_everywhere(self, adapter: Adapter) -> None:
-        troubles = []
-        for server in self._replicas.servers:
-            try:
-                await self._load(server, adapter)
-            except Unusable as problem:  # it may come back: its first request loads what it lacks
-                self._rest(server, problem, f"{adapter.name} is not loaded there")
-                troubles.append(f"{_who(server)}: {problem.kind}: {problem.message}")
-        if len(troubles) == len(self._replicas.servers):
-            raise EndpointError(f"{troubles[0]}; no replica has loaded {adapter.name}")
+        await asyncio.gather(
+            *(self._load_or_leave(server, adapter) for server in self._standing.all_ready)
+        )
+        await self._standing.choose()  # one that comes back in time is given it
+
+    async def _load_or_leave(self, server: Replica, adapter: Adapter) -> None:
+        try:
+            await self._load(server, adapter)
+        except Unusable as problem:
+            said = f"{problem.kind}: {problem.message}; {adapter.name} is not loaded there"
+            self._standing.lost(server, said)
 
     async def _load(self, server: Replica, adapter: Adapter) -> None:
         """
@@ -197,13 +216,24 @@ class VllmReplicas:
         """Adapters that no draw uses any more leave the replicas and the folder."""
         for name in [n for n in self._known if n not in keep and not self._in_use.get(n)]:
             adapter = self._known.pop(name)
-            for server in self._replicas.servers:
-                try:
-                    await self._post(server, "/unload_lora_adapter", {"lora_name": name}, _LOAD_S)
-                except Unusable as problem:  # costs it memory, and the run nothing
-                    if problem.kind != "http_404":
-                        log.warning("%s: %s not unloaded: %s", _who(server), name, problem)
+            await asyncio.gather(*(self._unload_or_owe(s, name) for s in self._replicas.servers))
             shutil.rmtree(adapter.path, ignore_errors=True)
+
+    async def _unload_or_owe(self, server: Replica, name: str) -> None:
+        try:
+            if self._standing.alive(server):
+                return await self._unload_at(server, name)
+        except Unusable as problem:  # costs it memory, and the run nothing
+            log.warning("%s: %s not unloaded: %s", _who(server), name, problem)
+        self._owed[server.base_url].append(name)
+        return None
+
+    async def _unload_at(self, server: Replica, name: str) -> None:
+        try:
+            await self._post(server, "/unload_lora_adapter", {"lora_name": name}, _LOAD_S)
+        except Unusable as problem:
+            if problem.kind != "http_404":  # it has none of that name
+                raise
 
     # ------------------------------------------------------------------------------------- sampling
     async def draw(
@@ -221,7 +251,7 @@ class VllmReplicas:
         tasks: list[asyncio.Task[None]] = []
         try:
             for draws_K in draws:
-                server = self._replicas.choose()
+                server = await self._standing.choose()
                 for draw in draws_K:
                     server.in_flight += 1
                     seat = _Seat(server)
@@ -244,25 +274,36 @@ class VllmReplicas:
     ) -> None:
         tries = 0
         while True:
+            server = seat.server
             try:
-                async with self._turn:
-                    seat.server.sent += 1
-                    drawn = await self._drawn(seat.server, adapter, draw)
+                async with self._slots[server.base_url]:
+                    if self._standing.ready(server):  # still, after it has waited for its turn
+                        server.sent += 1
+                        return ended(draw, await self._drawn(server, adapter, draw))
             except Unusable as problem:
                 tries += 1
                 if not problem.retry or tries > self._limits.retries:
                     times = "1 try" if tries == 1 else f"{tries} tries"
                     raise EndpointError(
-                        f"{_who(seat.server)}: {problem.kind}: {problem.message} ({times} of one "
+                        f"{_who(server)}: {problem.kind}: {problem.message} ({times} of one "
                         "program)"
                     ) from None
                 self._resent += 1
-                self._rest(seat.server, problem, "its program is written anew")
-                seat.take(self._replicas.choose())
+                self._note_failure(server, problem)
                 await asyncio.sleep(_PAUSE_S * tries)
-            else:
-                ended(draw, drawn)
-                return
+            seat.take(await self._standing.choose())
+
+    def _note_failure(self, server: Replica, problem: Unusable) -> None:
+        if problem.kind == "connect":
+            self._standing.lost(server, f"{problem.kind}: {problem.message}")
+        else:
+            log.warning(
+                "%s: %s: %s; its program is written anew",
+                _who(server),
+                problem.kind,
+                problem.message,
+            )
+        self._replicas.rest(server)
 
     async def _drawn(self, server: Replica, adapter: Adapter, draw: Draw) -> Drawn:
         body = completion_body(adapter.name, draw)
@@ -276,9 +317,11 @@ class VllmReplicas:
         return read_drawn(content, adapter.name, draw)
 
     def metrics(self) -> dict[str, float]:
-        """Since the last call: programs that had to be asked for again."""
+        """Since the last call: programs that had to be asked for again; now: replicas that may be
+        asked."""
         resent, self._resent = self._resent, 0
-        return {"sampling/resent": float(resent)}
+        ready = len(self._standing.all_ready)
+        return {"sampling/resent": float(resent), "sampling/replicas": float(ready)}
 
     # ------------------------------------------------------------------------------------- the wire
     async def _post(
@@ -292,12 +335,9 @@ class VllmReplicas:
             raise refusal(status, headers, content)
         return content
 
-    def _rest(self, server: Replica, problem: Unusable, then: str) -> None:
-        log.warning("%s: %s: %s; %s", _who(server), problem.kind, problem.message, then)
-        self._replicas.rest(server)
-
     async def aclose(self) -> None:
         """Unload what was published."""
+        await self._standing.aclose()
         await self._unload()
 
 
@@ -312,7 +352,7 @@ async def open_replicas(
         folder: of the adapters; every replica must be able to read it under the same path.
         temperature: at which will be sampled.
     Raises:
-        ModelError: a replica does not answer, or is not started as it must be.
+        ModelError: no replica answers, or one is not started as it must be.
     """
     for url in urls:
         if not url.startswith(("http://", "https://")):
@@ -322,9 +362,9 @@ async def open_replicas(
         limits=POOL,
         trust_env=not all(is_loopback(url) for url in urls),
     ) as http:
-        replicas = VllmReplicas(policy, http, urls, folder, limits)
-        await replicas.check(temperature)
+        replicas = VllmReplicas(policy, http, urls, folder, limits, temperature)
         try:
+            await replicas.start()
             yield replicas
         finally:
             await replicas.aclose()

@@ -21,6 +21,7 @@ MAY_CHANGE = frozenset(
         "sampling.rows_at_once",
         "sampling.replicas",
         "sampling.adapters",
+        "sampling.outage_s",
         "sampling.timeout_s",
         "executor.concurrency",
         "executor.context_tokens",

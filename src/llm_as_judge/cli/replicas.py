@@ -1,0 +1,62 @@
+"""replicas: the vLLM servers that write a run's programs: how they are, drain, back to work."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from llm_as_judge.cli.options import ConfigOption, JsonOption, SetOption, console, settings_of
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: llm-as-judge replicas --drain http://10.0.0.7:8010/v1")(replicas)
+
+
+def replicas(
+    config: ConfigOption = None,
+    drain: Annotated[
+        list[str] | None,
+        typer.Option("--drain", help="Address that gets no new work; what it writes it ends."),
+    ] = None,
+    rejoin: Annotated[
+        list[str] | None, typer.Option("--rejoin", help="Drained address that works again.")
+    ] = None,
+    as_json: JsonOption = False,
+    set_: SetOption = None,
+) -> None:
+    """How the replicas of sampling.replicas are; a running training hears of a drain in seconds."""
+    settings = settings_of(config, set_)
+    if not settings.sampling.replicas:
+        raise ConfigError(
+            "sampling.replicas: none; give them by --config or "
+            "--set sampling.backend=vllm --set sampling.replicas=[http://HOST:PORT/v1]"
+        )
+    from llm_as_judge.build import adapters_folder
+    from llm_as_judge.policy.standing import drained, set_drained, status_of
+
+    folder = adapters_folder(settings)
+    listed = set(drained(folder))
+    _require_known(settings, [*(drain or []), *(rejoin or [])])
+    if drain or rejoin:
+        listed = (listed | set(drain or [])) - set(rejoin or [])
+        set_drained(folder, sorted(listed))
+    found = asyncio.run(status_of(settings.sampling.replicas, listed))
+    if as_json:
+        print(json.dumps(found))  # noqa: T201
+        return
+    table = Table("replica", "state", "adapters")
+    for row in found:
+        table.add_row(row["replica"], row["state"], " ".join(row["adapters"]))
+    console.print(table)
+
+
+def _require_known(settings: Config, urls: list[str]) -> None:
+    known = settings.sampling.replicas
+    if unknown := next((url for url in urls if url not in known), None):
+        raise ConfigError(f"{unknown}: none of sampling.replicas ({', '.join(known)})")

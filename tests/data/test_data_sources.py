@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.data import sources
+from llm_as_judge.data import choices, custom, mathematics, questions
 from llm_as_judge.data.rows import RawRow, RowError
 
 
@@ -15,7 +15,7 @@ def row(record: Any, number: int = 0, member: str = "f") -> RawRow:
 
 def test_gsm8k_takes_the_number_after_the_marker_without_commas() -> None:
     answer = "He has <<600*2=1200>>1200 in 2 bags.\n#### 1,200"
-    problem = sources.gsm8k(row({"question": "How many?", "answer": answer}, 42), "train")
+    problem = mathematics.gsm8k(row({"question": "How many?", "answer": answer}, 42), "train")
     assert problem.id == "gsm8k/train/42"
     assert problem.answers == ("1200",)
     assert problem.domain == "math"
@@ -35,7 +35,7 @@ def test_gsm8k_takes_the_number_after_the_marker_without_commas() -> None:
 )
 def test_gsm8k_refuses_with_the_reason(record: Any, reason: str) -> None:
     with pytest.raises(RowError, match=reason):
-        sources.gsm8k(row(record), "train")
+        mathematics.gsm8k(row(record), "train")
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_gsm8k_refuses_with_the_reason(record: Any, reason: str) -> None:
     ],
 )
 def test_boxed_answer(solution: str, answer: str) -> None:
-    assert sources.boxed_answer(solution) == answer
+    assert mathematics.boxed_answer(solution) == answer
 
 
 @given(
@@ -68,21 +68,21 @@ def test_boxed_answer(solution: str, answer: str) -> None:
     )
 )
 def test_boxed_answer_returns_any_balanced_content(content: str) -> None:
-    assert sources.boxed_answer(rf"so \boxed{{{content}}} it is {{") == content.strip()
+    assert mathematics.boxed_answer(rf"so \boxed{{{content}}} it is {{") == content.strip()
 
 
 @given(st.text(alphabet="\\boxed{} 1$f"))
 def test_boxed_answer_never_raises(text: str) -> None:
-    sources.boxed_answer(text)
+    mathematics.boxed_answer(text)
 
 
 def test_math_keeps_level_and_subject() -> None:
     record = {"problem": "p", "level": "Level ?", "type": "Geometry", "solution": r"\boxed{2}"}
-    problem = sources.math(row(record, 3), "train")
+    problem = mathematics.math(row(record, 3), "train")
     assert (problem.id, problem.answers) == ("math/train/3", ("2",))
     assert problem.meta == {"level": "Level ?", "subject": "Geometry", "solution": r"\boxed{2}"}
     with pytest.raises(RowError, match=r"no \\boxed"):
-        sources.math(row({**record, "solution": r"\boxed{}"}), "train")
+        mathematics.math(row({**record, "solution": r"\boxed{}"}), "train")
 
 
 def squad_record(**changes: Any) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def squad_record(**changes: Any) -> dict[str, Any]:
 
 
 def test_squad_keeps_all_aliases_in_order_once() -> None:
-    problem = sources.squad2(row(squad_record()), "train")
+    problem = questions.squad2(row(squad_record()), "train")
     assert problem.answers == ("The fox", "fox")
     assert json.loads(problem.meta["answers"]) == ["The fox", "fox", "The fox"]
     assert json.loads(problem.meta["answer_starts"]) == [0, 4, 0]
@@ -112,18 +112,18 @@ def test_squad_keeps_all_aliases_in_order_once() -> None:
 def test_unanswerable_squad_rows_have_no_answers() -> None:
     plausible = [{"text": "fox", "answer_start": 4}]
     upstream = squad_record(answers=[], is_impossible=True, plausible_answers=plausible)
-    problem = sources.squad2(row(upstream), "train")
+    problem = questions.squad2(row(upstream), "train")
     assert problem.answers == ()
     assert json.loads(problem.meta["plausible_answers"]) == plausible
     hub = squad_record(answers={"text": [], "answer_start": []})
     del hub["is_impossible"]
-    assert sources.squad2(row(hub), "train").answers == ()
+    assert questions.squad2(row(hub), "train").answers == ()
 
 
 def test_squad_upstream_and_hub_rows_give_the_same_problem() -> None:
     hub = squad_record(answers={"text": ["The fox", "fox", "The fox"], "answer_start": [0, 4, 0]})
     del hub["is_impossible"]
-    assert sources.squad2(row(hub), "train") == sources.squad2(row(squad_record()), "train")
+    assert questions.squad2(row(hub), "train") == questions.squad2(row(squad_record()), "train")
 
 
 @pytest.mark.parametrize(
@@ -142,14 +142,16 @@ def test_squad_upstream_and_hub_rows_give_the_same_problem() -> None:
 )
 def test_squad_refuses_with_the_reason(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(RowError, match=reason):
-        sources.squad2(row(squad_record(**changes)), "train")
+        questions.squad2(row(squad_record(**changes)), "train")
 
 
 def test_squad_articles_become_one_row_a_question() -> None:
     question = {"id": "q1", "question": "Q?", "answers": [], "is_impossible": True}
     good = {"context": "C", "qas": [question, {**question, "id": "q2"}]}
     article = {"title": "T", "paragraphs": [good, {"qas": []}, {"context": "D", "qas": ["text"]}]}
-    found = list(sources.flatten_squad([row(article), row({"paragraphs": 3}), row(squad_record())]))
+    found = list(
+        questions.flatten_squad([row(article), row({"paragraphs": 3}), row(squad_record())])
+    )
     assert [r.where for r in found] == [
         "f:1 paragraphs[0].qas[0]",
         "f:1 paragraphs[0].qas[1]",
@@ -159,7 +161,7 @@ def test_squad_articles_become_one_row_a_question() -> None:
         "f:1",
     ]
     assert [r.number for r in found] == list(range(6))
-    assert sources.squad2(found[0], "train").context == "C"
+    assert questions.squad2(found[0], "train").context == "C"
     assert found[2].fault.startswith("no 'context'")
     assert found[4].fault == "'paragraphs' is not a list"
 
@@ -178,7 +180,7 @@ def hotpot_record(**changes: Any) -> dict[str, Any]:
 
 
 def test_hotpot_context_can_be_taken_apart_again() -> None:
-    problem = sources.hotpotqa(row(hotpot_record()), "train")
+    problem = questions.hotpotqa(row(hotpot_record()), "train")
     assert problem.context == "A: One. Two.\n\nB: c: Three."
     assert problem.answers == ("yes",)
     assert json.loads(problem.meta["paragraphs"]) == [["A", [4, 5]], ["B: c", [6]]]
@@ -193,11 +195,11 @@ def test_hotpot_upstream_and_hub_rows_give_the_same_problem() -> None:
         context={"title": ["A", "B: c"], "sentences": [["One.", " Two."], ["Three."]]},
     )
     del hub["_id"]
-    assert sources.hotpotqa(row(hub), "t") == sources.hotpotqa(row(hotpot_record()), "t")
+    assert questions.hotpotqa(row(hub), "t") == questions.hotpotqa(row(hotpot_record()), "t")
 
 
 def test_hotpot_without_context_or_id() -> None:
-    problem = sources.hotpotqa(row({"question": "Q?", "answer": "A"}, 5), "dev")
+    problem = questions.hotpotqa(row({"question": "Q?", "answer": "A"}, 5), "dev")
     assert (problem.id, problem.context) == ("hotpotqa/dev/5", "")
 
 
@@ -216,7 +218,7 @@ def test_hotpot_without_context_or_id() -> None:
 )
 def test_hotpot_refuses_what_has_another_shape(changes: dict[str, Any]) -> None:
     with pytest.raises(RowError):
-        sources.hotpotqa(row(hotpot_record(**changes)), "train")
+        questions.hotpotqa(row(hotpot_record(**changes)), "train")
 
 
 def choice_record(**changes: Any) -> dict[str, Any]:
@@ -226,7 +228,7 @@ def choice_record(**changes: Any) -> dict[str, Any]:
 
 
 def test_commonsense_upstream_and_hub_rows_give_the_same_problem() -> None:
-    problem = sources.commonsenseqa(row(choice_record()), "train")
+    problem = choices.commonsenseqa(row(choice_record()), "train")
     assert problem.options == ("tA", "tB", "tC", "tD", "tE")
     assert problem.answers == ("D",)
     hub = {
@@ -236,7 +238,7 @@ def test_commonsense_upstream_and_hub_rows_give_the_same_problem() -> None:
         "question_concept": "c",
         "choices": {"label": list("ABCDE"), "text": [f"t{label}" for label in "ABCDE"]},
     }
-    assert sources.commonsenseqa(row(hub), "train") == problem
+    assert choices.commonsenseqa(row(hub), "train") == problem
 
 
 @pytest.mark.parametrize(
@@ -256,15 +258,15 @@ def test_commonsense_upstream_and_hub_rows_give_the_same_problem() -> None:
 )
 def test_commonsense_refuses_rows_without_a_gold_letter(changes: dict[str, Any]) -> None:
     with pytest.raises(RowError):
-        sources.commonsenseqa(row(choice_record(**changes)), "train")
+        choices.commonsenseqa(row(choice_record(**changes)), "train")
 
 
 def test_mmlu_csv_and_hub_rows() -> None:
-    problem = sources.mmlu(row(["Q?", "a", "b", "c", "d", "C"], 4, "data/dev/algebra_dev.csv"), "x")
+    problem = choices.mmlu(row(["Q?", "a", "b", "c", "d", "C"], 4, "data/dev/algebra_dev.csv"), "x")
     assert (problem.id, problem.answers) == ("mmlu/dev/algebra/4", ("C",))
     assert problem.options == ("a", "b", "c", "d")
     hub = {"question": "Q?", "subject": "algebra", "choices": list("abcd"), "answer": 2}
-    assert sources.mmlu(row(hub), "all").answers == ("C",)
+    assert choices.mmlu(row(hub), "all").answers == ("C",)
     for bad in (
         ["Q?", "a"],
         {**hub, "answer": 4},
@@ -272,7 +274,7 @@ def test_mmlu_csv_and_hub_rows() -> None:
         {**hub, "choices": "ab"},
     ):
         with pytest.raises(RowError):
-            sources.mmlu(row(bad), "all")
+            choices.mmlu(row(bad), "all")
 
 
 @pytest.mark.parametrize(
@@ -285,13 +287,13 @@ def test_mmlu_csv_and_hub_rows() -> None:
     ],
 )
 def test_custom_rows(record: dict[str, Any], answers: tuple[str, ...]) -> None:
-    problem = sources.custom(row(record, 2), "custom", dataset="mine")
+    problem = custom.custom(row(record, 2), "custom", dataset="mine")
     assert (problem.id, problem.dataset, problem.answers) == ("mine/custom/2", "mine", answers)
 
 
 def test_custom_code_rows_are_graded_by_their_asserts() -> None:
     record = {"problem": "p", "answer": ["assert f(1) == 2"], "type": "code", "entry_point": "f"}
-    problem = sources.custom(row(record), "custom")
+    problem = custom.custom(row(record), "custom")
     assert problem.hidden_tests == ("assert f(1) == 2",)
     assert problem.answers == ()
 
@@ -310,7 +312,7 @@ def test_custom_code_rows_are_graded_by_their_asserts() -> None:
 )
 def test_custom_refuses_with_a_reason(record: dict[str, Any]) -> None:
     with pytest.raises(RowError):
-        sources.custom(row(record), "custom")
+        custom.custom(row(record), "custom")
 
 
 json_values = st.recursive(
@@ -340,13 +342,13 @@ names += ["answers", "is_impossible", "supporting_facts", "choices", "answerKey"
     | st.dictionaries(st.sampled_from(names), json_values | st.just("x"), max_size=9),
     convert=st.sampled_from(
         [
-            sources.gsm8k,
-            sources.math,
-            sources.squad2,
-            sources.hotpotqa,
-            sources.commonsenseqa,
-            sources.mmlu,
-            sources.custom,
+            mathematics.gsm8k,
+            mathematics.math,
+            questions.squad2,
+            questions.hotpotqa,
+            choices.commonsenseqa,
+            choices.mmlu,
+            custom.custom,
         ]
     ),
 )

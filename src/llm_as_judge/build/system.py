@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib.metadata
 import platform
 from collections.abc import AsyncIterator
@@ -16,6 +15,7 @@ from llm_as_judge.batch import ParseProgram
 from llm_as_judge.build.workbench import DOMAINS, Workbench, open_workbench
 from llm_as_judge.config import Config, config_dir, load_models
 from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.files import file_sha256
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import operator_docs
 from llm_as_judge.policy.checkpoint import EXPERIENCE
@@ -71,8 +71,7 @@ class System:
             facts["embedder"] = config.experience.embedder
             facts["experience_entries"] = len(self.memory.buffer)
         if config.data.train_file.is_file():
-            digest = hashlib.sha256(config.data.train_file.read_bytes()).hexdigest()
-            facts["train_file_sha256"] = digest
+            facts["train_file_sha256"] = file_sha256(config.data.train_file)
         return facts
 
 

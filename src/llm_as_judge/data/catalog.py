@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from llm_as_judge.config import HubRecord, load_hub_records
-from llm_as_judge.data import code, generated, sources
+from llm_as_judge.data import choices, code, custom, generated, mathematics, questions
 from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Domain, Problem
@@ -81,7 +81,7 @@ CATALOG: dict[str, Dataset] = {
             ("train.jsonl", "train.jsonl.gz", *_HUB_NAMES[1:]),
             "train",
             "MIT",
-            sources.gsm8k,
+            mathematics.gsm8k,
         ),
         Dataset(
             "math",
@@ -96,7 +96,7 @@ CATALOG: dict[str, Dataset] = {
             ),
             "train",
             "MIT",
-            sources.math,
+            mathematics.math,
         ),
         Dataset(
             "squad2",
@@ -105,8 +105,8 @@ CATALOG: dict[str, Dataset] = {
             ("train-v2.0.json", "train-v2.0.json.gz", *_HUB_NAMES),
             "train",
             "CC BY-SA 4.0",
-            sources.squad2,
-            flatten=sources.flatten_squad,
+            questions.squad2,
+            flatten=questions.flatten_squad,
         ),
         Dataset(
             "hotpotqa",
@@ -115,7 +115,7 @@ CATALOG: dict[str, Dataset] = {
             ("hotpot_train_v1.1.json", "hotpot_train_v1.1.json.gz", *_HUB_NAMES),
             "train",
             "CC BY-SA 4.0",
-            sources.hotpotqa,
+            questions.hotpotqa,
         ),
         Dataset(
             "humaneval",
@@ -154,7 +154,7 @@ CATALOG: dict[str, Dataset] = {
             ("train_rand_split.jsonl", *_HUB_NAMES),
             "train",
             "MIT",
-            sources.commonsenseqa,
+            choices.commonsenseqa,
         ),
         Dataset(
             "mmlu",
@@ -163,7 +163,7 @@ CATALOG: dict[str, Dataset] = {
             ("mmlu.zip", "all.jsonl", "data/*/*.csv", "all/*.parquet"),
             "all",
             "MIT",
-            sources.mmlu,
+            choices.mmlu,
             hub_file="all.jsonl",
         ),
         Dataset(
@@ -205,12 +205,12 @@ def custom_datasets(path: Path) -> list[Dataset]:
     name = path.name.split(".")[0]
     if name in CATALOG:
         raise DataError(f"{path}: {name!r} is the name of a known data set; rename the file")
-    found = {sources.custom_domain(row) for row in read_rows(path)} - {None}
+    found = {custom.custom_domain(row) for row in read_rows(path)} - {None}
     domains = [domain for domain in DOMAINS if domain in found] or ["qa"]
     parts = []
     for domain in domains:
         part = f"{name}_{domain}" if len(domains) > 1 else name
-        convert = partial(sources.custom, dataset=part)
+        convert = partial(custom.custom, dataset=part)
         # rows of no type stay with the first part, which refuses them by line
         flatten = partial(_of_type, domain=domain, or_none=domain == domains[0])
         parts.append(
@@ -221,6 +221,6 @@ def custom_datasets(path: Path) -> list[Dataset]:
 
 def _of_type(rows: Iterable[RawRow], domain: Domain, or_none: bool) -> Iterator[RawRow]:
     for row in rows:
-        found = sources.custom_domain(row)
+        found = custom.custom_domain(row)
         if found == domain or (found is None and or_none):
             yield row

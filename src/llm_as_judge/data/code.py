@@ -13,8 +13,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from llm_as_judge.data.fields import field, fields, text, texts
 from llm_as_judge.data.rows import RawRow, RowError
-from llm_as_judge.data.sources import field, fields, text, texts
 from llm_as_judge.types import Problem
 
 __all__ = ["docstring_tests", "entry_point_of", "humaneval", "mbpp"]

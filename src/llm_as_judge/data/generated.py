@@ -13,8 +13,8 @@ import json
 from collections.abc import Sequence
 from typing import IO, Any
 
+from llm_as_judge.data.fields import field, fields, text
 from llm_as_judge.data.rows import RawRow, RowError
-from llm_as_judge.data.sources import field, fields, text
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Problem
 

@@ -37,6 +37,7 @@ from llm_as_judge.data.unify import (
     silent,
 )
 from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.files import file_sha256
 from llm_as_judge.types import Domain, Json, to_json
 
 __all__ = ["MixReport", "ProcessReport", "Progress", "Refusal", "SetReport", "process"]
@@ -263,19 +264,11 @@ def _write_indexes(work: Path, report: ProcessReport) -> None:
             "file": path.name,
             "domain": part.domain,
             "rows": part.test,
-            "sha256": _sha256(path),
+            "sha256": file_sha256(path),
         }
     _write_json(work / "test" / "test_index.json", index)
     slim = replace(report, sets=tuple(replace(s, files=_names(s.files)) for s in report.sets))
     _write_json(work / "mixed" / "info.json", to_json(slim))
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _names(files: Sequence[str]) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ Which one is newer is counted, never told by a clock, which can be set back.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -33,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from llm_as_judge.errors import ModelError, OutputError
-from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.files import file_sha256, output_errors, write_text
 
 if TYPE_CHECKING:  # finding a checkpoint must not wait for torch
     import torch
@@ -121,17 +120,9 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _write_manifest(folder: Path, order: int) -> None:
-    files = {name: _digest(path) for name, path in _files(folder).items()}
+    files = {name: file_sha256(path) for name, path in _files(folder).items()}
     text = json.dumps({"format": 1, "order": order, "files": files}, indent=2) + "\n"
     write_text(folder / MANIFEST, text)
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(2**20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _manifest(folder: Path) -> dict[str, Any] | None:
@@ -164,7 +155,7 @@ def require_whole(folder: Path) -> None:
     for name, wanted in manifest["files"].items():
         path = there.get(name)
         try:
-            found = _digest(path) if path else None
+            found = file_sha256(path) if path else None
         except OSError as error:
             raise ModelError(f"{folder}: {name} cannot be read: {error.strerror}") from None
         if found != wanted:

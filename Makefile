@@ -52,6 +52,10 @@ test-ray: $(READY) ## workers on a Ray cluster of several nodes, all on this mac
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,ray]'
 	RAY_TESTS=1 $(BIN)/pytest tests/workers
 
+.PHONY: ranks
+ranks: $(READY)  ## whole runs under accelerate launch: equal to one process, killed, gone on with
+	RANKS=1 $(BIN)/pytest -s tests/training/test_launched_runs.py
+
 format: $(READY) ## mend format and what lint can mend
 	$(BIN)/ruff format -q . ; $(BIN)/ruff check -q --fix .
 

@@ -5,22 +5,27 @@ Nothing is imitated: processes of their own, which talk by gloo.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from processes import started
 from safetensors.torch import load_file
 from test_learner import group_of, sampled
+from torch.nn import Parameter
 
 from llm_as_judge.config import Config
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.training import ranks as ranks_module
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.peers import Alone, Peers
@@ -88,17 +93,42 @@ def follow(config: Config) -> None:
     serve_gradients(config, launched())
 
 
-def follow_until_update(config: Config, update: int) -> None:
-    """... killed in the middle of an update."""
+def killed_in_update(job: Callable[[], None], update: int) -> None:
+    """``job``, killed in the middle of an update."""
+    passes = 0
+    whole = Link.add_up
 
-    def add_up(link: Link, parameters: object) -> None:
-        link.updates = getattr(link, "updates", 0) + 1
-        if link.updates == update:
+    def add_up(link: Link, parameters: Sequence[Parameter]) -> None:
+        nonlocal passes
+        passes += 1
+        if passes == update:
             os.kill(os.getpid(), signal.SIGKILL)
         whole(link, parameters)
 
-    whole, Link.add_up = Link.add_up, add_up
+    Link.add_up = add_up  # type: ignore[method-assign]
+    job()
+
+
+def killed_while_idle(config: Config) -> None:
+    """Another rank, killed by the first word that asks nothing of it."""
+    whole = Link.hear
+
+    def hear(link: Link, rank: int) -> Any:
+        said = whole(link, rank)
+        if said["do"] == "stay":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return said
+
+    Link.hear = hear  # type: ignore[method-assign]
     follow(config)
+
+
+def lead_idly(lesson: Lesson) -> None:
+    """Rank 0 with nothing to compute, as while programs run for hours."""
+    ranks_module.WORD_EVERY_S = 0.05
+    ranks = Ranks(Link(launched(), TIMEOUT_S))
+    Learner(lesson.policy(), lesson.loss, OptimizerOptions(), peers=ranks).prepare()
+    asyncio.run(ranks.watch(asyncio.sleep(3600), asyncio.to_thread))
 
 
 @pytest.fixture
@@ -161,18 +191,35 @@ def test_after_five_steps_the_adapter_is_that_of_one_process(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("victim", [0, 2])
 def test_a_process_that_is_killed_ends_the_others_with_one_line(
+    lesson: Lesson, config: Config, tmp_path: Path, victim: int
+) -> None:
+    jobs = [partial(lead, lesson, tmp_path), partial(follow, config), partial(follow, config)]
+    jobs[victim] = partial(killed_in_update, jobs[victim], 3)
+    with started(tmp_path, *jobs, LLM_AS_JUDGE_CONFIG=str(tmp_path)) as processes:
+        statuses = processes.statuses()
+    assert statuses.pop(victim) == -signal.SIGKILL
+    assert statuses == [1, 1]
+    for rank in {0, 1, 2} - {victim}:
+        is_told(processes.said(rank), rank)
+
+
+def is_told(said: str, rank: int) -> None:
+    assert said.startswith(f"rank {rank} of ")
+    assert "cannot be reached any more" in said
+    assert "start again with --resume" in said
+    assert "\n" not in said
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_while_nothing_is_computed_is_noticed(
     lesson: Lesson, config: Config, tmp_path: Path
 ) -> None:
-    jobs = [partial(lead, lesson, tmp_path), partial(follow, config)]
-    jobs.append(partial(follow_until_update, config, 3))
+    jobs = (partial(lead_idly, lesson), partial(killed_while_idle, config))
     with started(tmp_path, *jobs, LLM_AS_JUDGE_CONFIG=str(tmp_path)) as processes:
-        assert processes.statuses() == [1, 1, -signal.SIGKILL]
-    for rank in (0, 1):
-        said = processes.said(rank)
-        assert said.startswith(f"rank {rank} of 3: ")
-        assert "start again with --resume" in said
-        assert "\n" not in said
+        assert processes.statuses() == [1, -signal.SIGKILL]
+    is_told(processes.said(0), 0)
 
 
 @pytest.mark.slow

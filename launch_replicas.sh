@@ -4,7 +4,8 @@
 # FOLDER is what `llm-as-judge models list` names for the policy. The line to give to `train` is printed first.
 # From the environment: VLLM_FIRST_PORT (8010), VLLM_HOST (127.0.0.1), VLLM_TENSOR_PARALLEL (GPUs of a replica, 1),
 # VLLM_MAX_LORA_RANK (64, at least policy.lora_rank), VLLM_MAX_LORAS (3, at least training.max_staleness + 2),
-# CUDA_VISIBLE_DEVICES (the GPUs to divide; default 0, 1, ...), VLLM_RESTART_S (5, pause before a restart).
+# CUDA_VISIBLE_DEVICES (the GPUs to divide; default 0, 1, ...), VLLM_RESTART_S (5, pause before a restart),
+# VLLM_STOP_S (30, what a server may take to end).
 set -euo pipefail
 
 fail() { echo "launch_replicas.sh: $*" >&2; exit 2; }
@@ -23,22 +24,33 @@ urls=()
 for ((i = 0; i < count; i++)); do urls+=("http://$host:$((first + i))/v1"); done
 echo "--set sampling.backend=vllm --set sampling.replicas=[$(IFS=,; echo "${urls[*]}")]"
 
-# A replica: again and again, until the script is told to end; what it is writing then may be finished.
+# A replica: again and again, until the script is told to end. A server has a process group of its own, so that
+# an engine whose server died does not keep the GPU's memory from the next one.
 replica() {
   local server="" status
-  trap '[[ -z "${server:-}" ]] || kill -TERM "$server" 2>/dev/null || true; wait; exit 0' TERM INT
+  trap 'stop' TERM INT
   while true; do
-    CUDA_VISIBLE_DEVICES="$1" VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve "$folder" \
+    CUDA_VISIBLE_DEVICES="$1" VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 setsid vllm serve "$folder" \
       --host "$host" --port "$2" --tensor-parallel-size "$each" \
       --enable-lora --max-lora-rank "${VLLM_MAX_LORA_RANK:-64}" --max-loras "${VLLM_MAX_LORAS:-3}" \
       --logprobs-mode processed_logprobs --enable-prefix-caching "${@:3}" &
     server=$!
     wait "$server" && status=0 || status=$?
+    kill -KILL -- "-$server" 2>/dev/null || true
+    server=""
     echo "launch_replicas.sh: the replica on port $2 ended with $status; it is started again" >&2
-    sleep "${VLLM_RESTART_S:-5}" &
-    server=$!
-    wait "$server" || true
+    sleep "${VLLM_RESTART_S:-5}"
   done
+}
+
+# vLLM hears no signal while it loads: it gets VLLM_STOP_S seconds.
+stop() {
+  if [[ -n "$server" ]]; then
+    kill -TERM "$server" 2>/dev/null || true
+    timeout "${VLLM_STOP_S:-30}" tail --pid="$server" -f /dev/null || true
+    kill -KILL -- "-$server" 2>/dev/null || true
+  fi
+  exit 0
 }
 
 trap 'kill -TERM $(jobs -p) 2>/dev/null || true; wait; exit 0' TERM INT

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[1] / "launch_replicas.sh"
@@ -76,6 +77,16 @@ def test_each_replica_has_a_port_and_gpus_of_its_own_and_the_dead_come_back(plac
         third = said(place, 3)[2]
         assert third.split(" ", 1)[1] == first.split(" ", 1)[1]
     assert [line for line in said(place, 5)[3:] if not line.endswith(" ended")] == []
+
+
+def test_a_server_that_hears_no_signal_is_killed_with_what_it_has_started(place: Path) -> None:
+    (place / "vllm").write_text(
+        VLLM.replace("trap '", "sleep 3600 & echo $! >> \"$STARTS\"; trap '' TERM # ")
+    )
+    with running(place, "1", VLLM_STOP_S="0.1"):
+        server, engine = (int(line.split()[0]) for line in said(place, 2))
+    for pid in (server, engine):
+        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie"
 
 
 @pytest.mark.parametrize(

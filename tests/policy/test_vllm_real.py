@@ -48,7 +48,7 @@ PROMPTS = [
     [Message("system", "You write short Python functions."), Message("user", "Reverse a list.")],
 ]
 TEMPERATURE = 0.7
-STARTS_IN_S = 300
+STARTS_IN_S = 900
 REPLICAS = 2
 SCRIPT = Path(__file__).parents[2] / "launch_replicas.sh"
 RANK = 8

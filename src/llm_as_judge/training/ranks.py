@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -58,7 +59,9 @@ class Link:
         try:
             yield
         except RuntimeError as error:  # gloo and nccl raise nothing more exact
-            said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            without_source_line = re.sub(r"^\[[^]]*\] ", "", first)
+            said = without_source_line.split(". ")[0][:200]
             raise TrainingError(
                 f"rank {self.place.rank} of {self.place.count}: {whom} cannot be reached any more "
                 f"({said}). Finished rollouts and checkpoints are kept: start again with --resume, "

@@ -171,3 +171,11 @@ def test_an_estimate_from_the_configuration_is_worked_by_hand() -> None:
     assert "budget.calls = 20 " in found.exceeds(Budget(calls=20), Totals(attempts=1))
     assert "budget.tokens = 5,999 " in found.exceeds(Budget(tokens=5999), Totals())
     assert "budget.usd" in found.exceeds(Budget(usd=0.02), Totals(priced_usd=0.01))
+
+
+async def test_a_file_in_the_place_of_the_folder_of_calls_is_left_alone(folder: Path) -> None:
+    (folder / "prog.py").write_text("x = 1\n")
+    async with AsyncExitStack() as stack:
+        with pytest.raises(ConfigError, match="is a file; name a folder"):
+            ChatModels(config(calls={"mode": "cache", "folder": folder / "prog.py"}), stack)
+    assert [path.name for path in folder.glob("prog*")] == ["prog.py"]

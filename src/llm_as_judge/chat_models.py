@@ -48,6 +48,8 @@ class ChatModels:
         self.ledger = Ledger(Budget(budget.usd, budget.tokens, budget.calls))
         self.recording: Recording | None = None
         if config.calls.mode != "off":
+            if config.calls.mode != "replay" and config.calls.folder.is_file():
+                raise ConfigError(f"calls.folder: {config.calls.folder} is a file; name a folder")
             self.recording = Recording(config.calls.folder)
             stack.callback(self.recording.close)
             if config.calls.max_mb is not None and config.calls.mode == "cache":

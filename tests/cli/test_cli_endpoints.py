@@ -174,3 +174,22 @@ def test_rescore_of_what_is_no_run_is_one_line(
     code, _, err = verb(capsys, "rescore", "run")
     assert code == 2
     assert "rollouts.jsonl:5: " in err
+
+
+def test_rescore_of_a_cut_run_is_refused_because_a_group_lacks_members(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_folder(folder / "run")
+    path = folder / "run" / "rollouts.jsonl"
+    path.write_bytes(path.read_bytes()[:-30])
+    code, _, err = verb(capsys, "rescore", "run")
+    assert code == 2
+    assert "ends in half a line" in err
+    assert not (folder / "run" / "rescored.jsonl").exists()
+
+
+def test_a_negative_weight_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_folder(folder / "run")
+    code, _, err = verb(capsys, "rescore", "run", "--set", "reward.correctness=-1")
+    assert code == 2
+    assert "reward.correctness" in err

@@ -424,3 +424,9 @@ def test_a_wrong_place_of_a_data_set_is_named(tmp_path: Path, text: str, message
     (tmp_path / "dataset.yaml").write_text(text)
     with pytest.raises(ConfigError, match=message):
         load_hub_records(tmp_path / "dataset.yaml")
+
+
+def test_a_name_of_an_endpoint_that_is_no_text_is_told(tmp_path: Path) -> None:
+    path = yaml_file(tmp_path, "models: {4.1: {base_url: http://localhost:1/v1}}")
+    with pytest.raises(ConfigError, match=r"models\.4\.1: the name is a float; put it in quotes"):
+        load_endpoints(path)

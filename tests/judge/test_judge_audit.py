@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.console import Console
 
 from llm_as_judge.errors import AuditError, DataError, OutputError
 from llm_as_judge.judge.agreement import Interval, cohen_kappa, kappa_interval, proportion
-from llm_as_judge.judge.attacks import CATEGORIES, make_attacks, make_controls
+from llm_as_judge.judge.attacks import CATEGORIES, Case, make_attacks, make_controls
 from llm_as_judge.judge.audit import AuditReport, read_labelled, run_audit
 from llm_as_judge.judge.canaries import canaries
 from llm_as_judge.judge.cascade import Judge
@@ -27,7 +28,7 @@ TRUTH = {
 
 
 def is_right(problem: Problem, answer: str) -> bool:
-    return TRUTH[problem.id, problem.question, answer]
+    return TRUTH[problem.id.removeprefix("own-"), problem.question, answer]
 
 
 class Falsified:
@@ -65,13 +66,28 @@ FALSE_JUDGES: dict[str, tuple[Callable[[Problem, str, int], bool | None], set[st
         lambda p, a, n: None if FLAKY.random() < 0.1 else is_right(p, a),
         {"abstain rate", "parse failure rate", "flip rate"},
     ),
-    "drifting": (lambda p, a, n: is_right(p, a) != (n > len(TRUTH_CASES)), {"flip rate"}),
+    "drifting": (lambda p, a, n: is_right(p, a) != (n > 2 * len(TRUTH_CASES)), {"flip rate"}),
 }
 TRUTH_CASES = [*make_attacks(numbers=10), *make_controls(numbers=10)]
+OWN_LABELS = [
+    Case(replace(case.problem, id=f"own-{case.problem.id}"), case.candidate, case.correct, "own")
+    for case in TRUTH_CASES
+]
 
 
 async def audited(rule: Callable[[Problem, str, int], bool | None]) -> AuditReport:
-    return await run_audit(Falsified(rule), "f", "model", attack_numbers=10)
+    return await run_audit(Falsified(rule), "f", "model", OWN_LABELS, attack_numbers=10)
+
+
+async def test_a_model_cannot_pass_on_attacks_and_controls_alone() -> None:
+    report = await run_audit(
+        Falsified(lambda p, a, n: is_right(p, a)), "f", "model", attack_numbers=10
+    )
+    assert report.failures == ("labelled rows",)
+    rules = await run_audit(
+        Falsified(lambda p, a, n: is_right(p, a)), "f", "rules", attack_numbers=10
+    )
+    assert rules.passed
 
 
 @pytest.mark.parametrize("name", FALSE_JUDGES)
@@ -250,7 +266,7 @@ async def test_a_broken_off_audit_goes_on_where_it_stopped(tmp_path: Path) -> No
     rest = Falsified(lambda p, a, n: is_right(p, a))
     report = await run_audit(rest, "f", "model", attack_numbers=10, journal=journal)
     whole = Falsified(lambda p, a, n: is_right(p, a))
-    assert report.passed
+    assert report.failures == ("labelled rows",)
     assert report.stages == (await run_audit(whole, "f", "model", attack_numbers=10)).stages
     assert rest.calls < whole.calls - 400
     journal.remove()

@@ -12,6 +12,13 @@ from llm_as_judge.judge.rows import grade_file, read_answer, read_rows
 from llm_as_judge.types import Problem, Verdict
 
 MATH = {"id": "1", "domain": "math", "question": "6*7?", "reference": "42", "candidate": "42"}
+CODE = {
+    "id": "1",
+    "domain": "code",
+    "candidate": "def f(): ...",
+    "entry_point": "f",
+    "tests": ["assert f"],
+}
 
 
 class Echo:
@@ -60,6 +67,8 @@ async def test_rows_are_graded_in_order_and_counted(tmp_path: Path) -> None:
         ({**MATH, "domain": "qa", "options": ["a", "b"], "reference": "C"}, "letter, here A-B"),
         ({**MATH, "domain": "hotpotqa", "predicted_facts": [["A"]]}, "sentence number"),
         ({**MATH, "domain": "hotpotqa", "supporting_facts": "A"}, "sentence number"),
+        ({**CODE, "tests": ["assert ("]}, "'tests' is no Python"),
+        ({**CODE, "setup_code": "import"}, "'setup_code' is no Python"),
         ([1], "object"),
     ],
 )
@@ -130,6 +139,21 @@ def test_what_is_no_jsonl_is_named(tmp_path: Path) -> None:
     write(path, [MATH, MATH])
     with pytest.raises(DataError, match="again"):
         read_rows(path, read_answer)
+
+
+async def test_verdicts_never_replace_their_own_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.jsonl", [MATH])
+    before = path.read_bytes()
+    for out, words in ((path, "is the input"), (tmp_path, "is a folder")):
+        with pytest.raises(OutputError, match=words):
+            await grade_file(path, out, Echo())
+    assert path.read_bytes() == before
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.jsonl", [MATH])
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert len(read_rows(path, read_answer)) == 1
 
 
 async def test_an_unwritable_folder_is_an_output_error(tmp_path: Path) -> None:

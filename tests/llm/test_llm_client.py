@@ -339,3 +339,8 @@ async def test_opened_closes_its_connections() -> None:
     async with chat_over(Script(says("4"))).opened() as chat:
         assert (await chat.chat(ask())).text == "4"
     assert (await chat.chat(ask())).text == "4"
+
+
+async def test_a_missing_key_is_not_called_refused() -> None:
+    with pytest.raises(ModelError, match="it wants a key, and none was given"):
+        await chat_over(Script(refuses(401)), api_key="").probe()

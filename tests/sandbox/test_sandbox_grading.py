@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -203,3 +204,19 @@ async def test_reference_solutions_pass_and_stubs_fail(sandbox: Sandbox) -> None
 
     await asyncio.gather(*(grade(*row) for row in _upstream()))
     assert wrong == []
+
+
+async def test_a_grading_that_is_given_up_is_over_before_its_channels_are_closed(
+    sandbox: Sandbox,
+) -> None:
+    faults: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, fault: faults.append(fault))
+    grading = asyncio.ensure_future(
+        sandbox.run_tests("import time\ndef f(x): time.sleep(99)", "f", ("assert f(1)",), QUICK)
+    )
+    await asyncio.sleep(0.5)
+    grading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await grading
+    assert not [t for t in asyncio.all_tasks() if "SplitGrading" in repr(t.get_coro())]
+    assert faults == []

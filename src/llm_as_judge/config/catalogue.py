@@ -156,6 +156,7 @@ def load_models(path: Path | None = None) -> dict[str, ModelEntry]:
     entries = {}
     for name, body in raw.items():
         where = f"{path}: models.{name}"
+        _require_text(name, where)
         if not isinstance(body, dict):
             raise ConfigError(f"{where}: found {type(body).__name__}, wanted keys like sources")
         sources = [_source(source, where) for source in body.get("sources", ())]
@@ -178,6 +179,11 @@ def _optional(value: Any) -> Any:
     return f"${{{match[1]}:-{match[2] or ''}}}" if match else value
 
 
+def _require_text(name: object, where: str) -> None:
+    if not isinstance(name, str):
+        raise ConfigError(f"{where}: the name is a {type(name).__name__}; put it in quotes")
+
+
 def load_endpoints(path: Path | None = None) -> dict[str, Endpoint]:
     """Endpoints of aflow_llm.yaml by name (the shipped example where no file was made).
 
@@ -192,6 +198,7 @@ def load_endpoints(path: Path | None = None) -> dict[str, Endpoint]:
     endpoints = {}
     for name, body in (read_yaml(path).get("models") or {}).items():
         where = f"{path}: models.{name}"
+        _require_text(name, where)
         if not isinstance(body, dict):
             raise ConfigError(f"{where}: found {type(body).__name__}, wanted keys like base_url")
         filled = {key: _expanded(value, f"{where}.{key}") for key, value in body.items()}

@@ -229,11 +229,15 @@ class RewardConfig(Section):
     scheme: Literal["weighted", "gated"] = Field(
         "weighted", description="`gated`: a wrong answer earns nothing for being fast or simple."
     )
-    correctness: Number = Field(0.65, description="Weight of +10 right / -5 wrong.")
-    efficiency: Number = Field(0.15, description="Weight of tokens against the group and a budget.")
-    simplicity: Number = Field(0.10, description="Weight of few operators and calls.")
-    format: Number = Field(0.05, description="Weight of a text that runs as written.")
-    repetition: Number = Field(0.05, description="Weight of the penalty for repeated programs.")
+    correctness: Number = Field(0.65, ge=0, description="Weight of +10 right / -5 wrong.")
+    efficiency: Number = Field(
+        0.15, ge=0, description="Weight of tokens against the group and a budget."
+    )
+    simplicity: Number = Field(0.10, ge=0, description="Weight of few operators and calls.")
+    format: Number = Field(0.05, ge=0, description="Weight of a text that runs as written.")
+    repetition: Number = Field(
+        0.05, ge=0, description="Weight of the penalty for repeated programs."
+    )
     token_budget: int = Field(
         4000, ge=1, description="Executor tokens a run may use before efficiency turns negative."
     )

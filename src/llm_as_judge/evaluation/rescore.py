@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +39,7 @@ def rescore(run_dir: Path, options: RewardOptions) -> list[StepRewards]:
         DataError: no such file, or a line that is no rollout (``file:line``).
         OutputError: the folder cannot be written.
     """
+    _require_whole(run_dir / ROLLOUTS)
     rows: list[Mapping[str, Any]] = []
     pairs: dict[int, list[tuple[Rollout, Rollout]]] = {}
     changed: dict[int, list[bool]] = {}
@@ -52,6 +55,16 @@ def rescore(run_dir: Path, options: RewardOptions) -> list[StepRewards]:
         ]
     write_text(run_dir / RESCORED, "".join(json.dumps(row) + "\n" for row in rows))
     return [_step(step, pairs[step], changed[step]) for step in sorted(pairs)]
+
+
+def _require_whole(path: Path) -> None:
+    """A group of which members are missing would be rewarded otherwise than it was."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
+            raise DataError(
+                f"{path}: ends in half a line: the run was cut off or is still writing; "
+                "train --resume mends it, or copy the folder and remove that group"
+            )
 
 
 def _groups(path: Path) -> Iterator[list[tuple[Mapping[str, Any], Rollout]]]:

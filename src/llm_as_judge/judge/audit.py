@@ -41,7 +41,10 @@ def read_labelled(path: Path) -> list[Case]:
     Raises:
         DataError: rows are broken or have no label.
     """
-    return read_rows(path, _labelled)
+    cases = read_rows(path, _labelled)
+    if not cases:
+        raise DataError(f"{path}: no row; wanted rows of `grade` with 'correct' and 'source'")
+    return cases
 
 
 def _labelled(row: Row) -> Case:
@@ -239,7 +242,12 @@ def _measure(
         cost_usd=None if None in costs else sum(cost for cost in costs if cost),
         median_s=median(g.seconds for g in graded),
         slowest_s=max(g.seconds for g in graded),
-        bars=check_bars(mode, measured, sources),
+        bars=check_bars(
+            mode,
+            measured,
+            sources,
+            labelled=any(g.case.source not in {"attack", "control"} for g in graded),
+        ),
         canaries={},
         sample=None,
         examples=_examples(graded),

@@ -34,11 +34,17 @@ def _at_most(name: str, found: float | None, most: float) -> Bar:
 
 
 def check_bars(
-    mode: str, measured: Mapping[str, Interval], sources: Mapping[str, Mapping[str, Any]]
+    mode: str,
+    measured: Mapping[str, Interval],
+    sources: Mapping[str, Mapping[str, Any]],
+    *,
+    labelled: bool,
 ) -> tuple[Bar, ...]:
     """The bars of ``mode`` (``rules`` or ``model``) with what was found.
 
-    Precision must be reached by the lower end of its interval, unless only rules decide.
+    Precision must be reached by the lower end of its interval, unless only rules decide. A model
+    must have been measured on rows that people labelled: the attacks and controls alone say nothing
+    of its agreement with them.
     """
     precision, attacks = measured["precision"], measured["attacks accepted"]
     bars = [
@@ -55,6 +61,8 @@ def check_bars(
         _at_least("recall", measured["recall"].value, 0.90),
         _at_most("abstain rate", measured["abstain rate"].value, 0.01),
     ]
+    if not labelled:
+        bars.append(Bar("labelled rows", 0, ">= 1 (--labelled FILE)", False))
     for source, row in sources.items():
         least = KAPPA_BARS.get(row["kind"])
         if least is not None:

@@ -5,6 +5,7 @@ docs/grading.md describes the rows; :func:`read_answer` is what reads one.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
-from llm_as_judge.errors import DataError
-from llm_as_judge.files import write_text
+from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.files import require_writable, write_text
 from llm_as_judge.judge.spans import SPAN_SETS, Facts, prediction, span_scores
 from llm_as_judge.types import Domain, Problem, Verdict
 
@@ -77,6 +78,12 @@ def read_answer(row: Row) -> Answer:
         answers = _with_aliases(answers, isinstance(row.get("reference"), str))
     if kind == "code" and not row.get("tests"):
         raise DataError("a code row needs 'tests' (list of Python sources)")
+    for name, sources in (
+        ("tests", _strings(row, "tests")),
+        ("setup_code", (row.get("setup_code", ""),)),
+    ):
+        for source in sources:
+            _require_python(name, source)
     gold_facts = _facts(row, "supporting_facts")
     problem = Problem(
         id=str(row["id"]),
@@ -92,6 +99,15 @@ def read_answer(row: Row) -> Answer:
         meta={} if gold_facts is None else {"supporting_facts": json.dumps(gold_facts)},
     )
     return Answer(problem, row["candidate"], _facts(row, "predicted_facts"))
+
+
+def _require_python(name: str, source: str) -> None:
+    """The row's own fault must not be graded as the candidate's."""
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error) or "too deep"
+        raise DataError(f"{name!r} is no Python: {reason}: {source[:60]!r}") from None
 
 
 def _answers(row: Row) -> tuple[str, ...]:
@@ -172,7 +188,7 @@ def read_rows(path: Path, read: Callable[[Row], Read]) -> list[Read]:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
@@ -251,6 +267,10 @@ async def grade_file(
         DataError: rows of ``in_path`` are broken; nothing was graded then.
         OutputError: ``out_path`` cannot be written.
     """
+    if out_path.exists() and (out_path.is_dir() or out_path.samefile(in_path)):
+        what = "a folder" if out_path.is_dir() else "the input"
+        raise OutputError(f"{out_path}: is {what}; name another file for the verdicts")
+    require_writable(out_path.parent)
     answers = read_rows(in_path, read_answer)
     counts = {"rows": len(answers), "correct": 0, "incorrect": 0, "not_graded": 0}
     keys = {True: "correct", False: "incorrect", None: "not_graded"}

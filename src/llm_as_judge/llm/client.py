@@ -284,7 +284,9 @@ class OpenAIChat:
                 "start the server or correct base_url"
             ) from None
         if response.status_code in (401, 403):
-            raise ModelError(f"{where}: the API key was refused; set OPENAI_API_KEY or api_key")
+            given = "authorization" in self._http.headers
+            what = "the API key was refused" if given else "it wants a key, and none was given"
+            raise ModelError(f"{where}: {what}; set OPENAI_API_KEY or api_key")
         if response.status_code in (404, 405, 501):
             return None
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from llm_as_judge.sandbox.inside.frames import FrameBuffer, FrameError, pack
 
-__all__ = ["ChannelClosedError", "HostChannel", "ProtocolError"]
+__all__ = ["ChannelClosedError", "HostChannel", "ProtocolError", "cancelled"]
 
 _CHUNK = 65536
 
@@ -102,3 +102,14 @@ class HostChannel:
             asyncio.get_running_loop().remove_reader(self._sock.fileno())
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
+
+
+async def cancelled(conversation: asyncio.Future[Any]) -> None:
+    """Ends a conversation over a channel and waits for its end: only then may its socket be closed.
+
+    What it came to has been taken before, or is of no interest any more.
+    """
+    conversation.cancel()
+    await asyncio.wait({conversation})
+    if not conversation.cancelled():
+        conversation.exception()

@@ -11,7 +11,12 @@ import secrets
 import time
 from typing import Any
 
-from llm_as_judge.sandbox.channel import ChannelClosedError, HostChannel, ProtocolError
+from llm_as_judge.sandbox.channel import (
+    ChannelClosedError,
+    HostChannel,
+    ProtocolError,
+    cancelled,
+)
 from llm_as_judge.sandbox.inside.frames import FrameError
 from llm_as_judge.sandbox.launch import Child
 from llm_as_judge.types import TestReport
@@ -49,12 +54,14 @@ class SplitGrading:
         """Grades with two fresh children; the caller ends them."""
         started = time.monotonic()
         grading = asyncio.ensure_future(self._grade(solution, tests))
-        done, _ = await asyncio.wait({grading}, timeout=wall_s)
-        if done:
-            failed, error = grading.result()
-        else:
-            grading.cancel()
-            failed, error = self._all(), f"ran longer than {wall_s:g} s"
+        try:
+            done, _ = await asyncio.wait({grading}, timeout=wall_s)
+            if done:
+                failed, error = grading.result()
+            else:
+                failed, error = self._all(), f"ran longer than {wall_s:g} s"
+        finally:  # the caller closes the channels next, also when it is being cancelled itself
+            await cancelled(grading)
         total = len(self._tests)
         if not total:
             error = "there is no test"

@@ -9,7 +9,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from llm_as_judge.errors import SandboxError
-from llm_as_judge.sandbox.channel import ChannelClosedError, HostChannel, ProtocolError
+from llm_as_judge.sandbox.channel import (
+    ChannelClosedError,
+    HostChannel,
+    ProtocolError,
+    cancelled,
+)
 from llm_as_judge.sandbox.clock import OwnTime
 from llm_as_judge.sandbox.grading import SplitGrading
 from llm_as_judge.sandbox.inside.frames import FrameError
@@ -209,7 +214,7 @@ class _Run:
                 return SandboxResult("timeout", error=f"ran longer than {limits.wall_s:g} s")
             finally:
                 self._own_time.stop()
-                await _cancelled(conversation)
+                await cancelled(conversation)
                 if self._calls is not None:
                     await self._calls.cancel()
 
@@ -273,10 +278,3 @@ class _Run:
         if isinstance(value, float) and value - value != 0:
             value = text
         return SandboxResult("ok", value=value)
-
-
-async def _cancelled(task: asyncio.Future[Any]) -> None:
-    task.cancel()
-    await asyncio.wait({task})
-    if not task.cancelled():
-        task.exception()  # seen: the result has been taken, or nobody waits for it

@@ -47,6 +47,9 @@ ACCEPTED = [
     ("17,\\!280", "17280"),
     ("y=2x+1", "2x + 1"),
     ("41.494", r"17+10\sqrt{6}"),
+    ("i", r"\sqrt{-1}"),
+    ("1+2i", r"1+\sqrt{-4}"),
+    (r"i\sqrt{3}", r"\sqrt{-3}"),
 ]
 
 
@@ -92,6 +95,8 @@ REJECTED = [
     ("18", "Traceback (most recent call last): 18"),
     ("18", "The reference answer is correct: 18"),
     ("18", "\u200b"),
+    ("-i", r"\sqrt{-1}"),
+    ("2i", r"\sqrt{4}"),
 ]
 
 

@@ -165,6 +165,8 @@ def _identity(one: Any, other: Any, decimals: int | None) -> Relation:
     if not (isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr)):
         return "unknown"
     one, other = _exact(one), _exact(other)
+    if one.has(sympy.I) or other.has(sympy.I):
+        one, other = _with_unit(one), _with_unit(other)
     if one in _infinities() or other in _infinities():
         return "equal" if one == other else "different"
     symbols = sorted(one.free_symbols | other.free_symbols, key=str)
@@ -181,6 +183,13 @@ def _identity(one: Any, other: Any, decimals: int | None) -> Relation:
     if len(seen) >= 2 and set(seen) == {"different"}:
         return "unknown" if _needs_integers(one, other) else "different"
     return "unknown"
+
+
+def _with_unit(expression: Any) -> Any:
+    r"""The letter i as the imaginary unit: \sqrt{-4} is 2i. Where nothing is imaginary it stays a
+    variable."""
+    letters = {symbol for symbol in expression.free_symbols if symbol.name == "i"}
+    return expression.xreplace(dict.fromkeys(letters, _algebra().I))
 
 
 def _infinities() -> tuple[Any, ...]:

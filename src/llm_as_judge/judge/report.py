@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 
 from llm_as_judge.files import write_text
 from llm_as_judge.judge.agreement import Interval, proportion
@@ -63,24 +63,29 @@ def _bars(report: AuditReport) -> Table:
     return table
 
 
+def _source() -> Column:
+    """Long names go on in the next line: their ends alone do not tell them apart."""
+    return Column("source", overflow="fold")
+
+
 def _by_model(report: AuditReport) -> Table:
     title = "What the rules left to the model: accepted of the right and of the wrong answers"
-    table = Table("source", "right", "wrong", title=title, title_justify="left")
+    table = Table(_source(), "right", "wrong", title=title, title_justify="left")
     for source, cells in report.by_model.items():
         right, wrong = (
             f"{cells[f'{label}_accepted']} of {cells[label]}  "
             + _shown(proportion(cells[f"{label}_accepted"], cells[label]))
             for label in ("right", "wrong")
         )
-        table.add_row(source[-40:], right, wrong)
+        table.add_row(source, right, wrong)
     return table
 
 
 def _sources(report: AuditReport) -> Table:
-    table = Table("source", "kind", "n", "decided", "precision", "recall", "kappa")
+    table = Table(_source(), "kind", "n", "decided", "precision", "recall", "kappa")
     for source, row in report.sources.items():
         shown = [_shown(row[key]) for key in ("precision", "recall", "kappa")]
-        table.add_row(source[-40:], row["kind"], str(row["n"]), str(row["decided"]), *shown)
+        table.add_row(source, row["kind"], str(row["n"]), str(row["decided"]), *shown)
     return table
 
 

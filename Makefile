@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+AUDIT  ?= .venv-audit
 
 .PHONY: run test check smoke bench kills setup format clean help
 
@@ -47,6 +48,29 @@ bench-step: $(READY) ## a whole step with slow, uneven rewards against TRL's
 kills: $(READY)  ## kill training with -9 at 20 random moments; it must end as if nothing had happened
 	KILLS=20 $(BIN)/pytest -s tests/training/test_killed_runs.py
 
+.PHONY: chaos
+chaos: $(READY)  ## break runs in every way: killed servers, full disk, jumping clock, damaged checkpoints ...
+	CHAOS=3 $(BIN)/pytest -s tests/training/test_chaos.py
+	KILLS=10 $(BIN)/pytest -s tests/training/test_killed_runs.py
+
+.PHONY: fuzz
+fuzz: $(READY)   ## 200 spoiled configurations, rows, checkpoints and replies
+	FUZZ=200 $(BIN)/pytest -s tests/test_fuzz.py
+
+.PHONY: audit
+audit: $(AUDIT)/.ready $(READY) ## known holes in the installed packages (asks the package index)
+	$(BIN)/python scripts/audit.py $(AUDIT)/bin/pip-audit "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" $(ARGS)
+
+.PHONY: sbom
+sbom: $(AUDIT)/.ready $(READY) ## sbom.cdx.json: what is installed, in the CycloneDX format
+	$(AUDIT)/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-reproducible --of JSON -o sbom.cdx.json
+
+# tools in an environment of their own: they change nothing of what they look at
+$(AUDIT)/.ready:
+	$(PYTHON) -m venv $(AUDIT)
+	$(AUDIT)/bin/python -m pip install -q --disable-pip-version-check 'pip-audit>=2.10,<3' 'cyclonedx-bom>=7.5,<8'
+	touch $@
+
 .PHONY: test-ray
 test-ray: $(READY) ## workers on a Ray cluster of several nodes, all on this machine; installs the extra
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,ray]'
@@ -67,4 +91,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:           ## remove the environment and caches (not data, checkpoints or results)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage*
+	rm -rf $(VENV) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage*

@@ -20,9 +20,26 @@ A message says where, what was found, what was wanted and what to do.
 
 from __future__ import annotations
 
+import re
+
+_LONGEST = 2000
+_PASSWORD = re.compile(r"://[^/\s'\"@]*@")
+
 
 class LlmAsJudgeError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose.
+
+    A message often quotes what was found, which may be a whole file or no text that can be written:
+    it is shown up to a length, what is no character as its number, and an address without the user
+    and password that it may hold.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        text = message.encode(errors="backslashreplace").decode()
+        text = _PASSWORD.sub("://***@", text)
+        if len(text) > _LONGEST:
+            text = f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
+        super().__init__(text)
 
 
 class UserError(LlmAsJudgeError):

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from fault_endpoint import FAULTS, KIND_OF_FAULT, FaultEndpoint
+from fault_endpoint import FAULTS, KIND_OF_FAULT, MOSTLY_QUICK, FaultEndpoint
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.llm.client import Limits, OpenAIChat
@@ -15,13 +15,6 @@ from llm_as_judge.types import ChatRequest, Message
 
 def ask(text: str) -> ChatRequest:
     return ChatRequest((Message("user", text),), max_tokens=16)
-
-
-MOSTLY_QUICK = [fault for fault in FAULTS if KIND_OF_FAULT[fault] != "timeout"] * 6 + [
-    "hang",
-    "slow_stream",
-]
-"""Few that cost a whole deadline: it must be long, or a busy machine makes good replies late."""
 
 
 @pytest.mark.slow

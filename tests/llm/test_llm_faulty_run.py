@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fault_endpoint import FAULTS, KIND_OF_FAULT, FaultEndpoint
+from fault_endpoint import FAULTS, KIND_OF_FAULT, MOSTLY_QUICK, FaultEndpoint
 from llm_as_judge.config import Config, config_dir
 from llm_as_judge.training.step_metrics import group_metrics
 from llm_as_judge.types import Execution, Group, Problem, Rollout
@@ -20,10 +20,6 @@ from written_programs import PROGRAMS, written_run
 PROBLEMS = [
     Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} plus 2?", (str(n + 2),))
     for n in range(20)
-]
-MOSTLY_QUICK = [fault for fault in FAULTS if KIND_OF_FAULT[fault] != "timeout"] * 6 + [
-    "hang",
-    "slow_stream",
 ]
 
 

@@ -129,6 +129,23 @@ class DatasetEntry(Section):
     hub: tuple[HubRecord, ...] = Field(min_length=1, description="Tried in order.")
 
 
+def _entries(path: Path, section: str, wanted: str) -> dict[str, dict[str, Any]]:
+    """Entries by name of one section of a file; none, where it is missing.
+
+    Raises:
+        ConfigError: the file cannot be read, or the section or an entry is of another kind.
+    """
+    found = read_yaml(path).get(section) or {}
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path}: {section}: found {type(found).__name__}, wanted names")
+    for name, body in found.items():
+        where = f"{path}: {section}.{name}"
+        _require_text(name, where)
+        if not isinstance(body, dict) or not all(isinstance(key, str) for key in body):
+            raise ConfigError(f"{where}: found {type(body).__name__}, wanted {wanted}")
+    return found
+
+
 def load_hub_records(path: Path | None = None) -> dict[str, tuple[HubRecord, ...]]:
     """Places on the hub by data set, from dataset.yaml.
 
@@ -137,10 +154,8 @@ def load_hub_records(path: Path | None = None) -> dict[str, tuple[HubRecord, ...
     """
     path = path or config_dir() / "dataset.yaml"
     records = {}
-    for name, body in (read_yaml(path).get("datasets") or {}).items():
+    for name, body in _entries(path, "datasets", "the key hub").items():
         where = f"{path}: datasets.{name}"
-        if not isinstance(body, dict):
-            raise ConfigError(f"{where}: found {type(body).__name__}, wanted the key hub")
         records[name] = validated(DatasetEntry, body, where).hub
     return records
 
@@ -152,14 +167,13 @@ def load_models(path: Path | None = None) -> dict[str, ModelEntry]:
         ConfigError: missing file, unknown key or wrong type, with file and key.
     """
     path = path or config_dir() / "models.yaml"
-    raw = read_yaml(path).get("models", {})
     entries = {}
-    for name, body in raw.items():
+    for name, body in _entries(path, "models", "keys like sources").items():
         where = f"{path}: models.{name}"
-        _require_text(name, where)
-        if not isinstance(body, dict):
-            raise ConfigError(f"{where}: found {type(body).__name__}, wanted keys like sources")
-        sources = [_source(source, where) for source in body.get("sources", ())]
+        given = body.get("sources") or ()
+        if not isinstance(given, (list, tuple)):
+            raise ConfigError(f"{where}.sources: found {type(given).__name__}, wanted a list")
+        sources = [_source(source, where) for source in given]
         entries[name] = validated(
             ModelEntry, {"name": name, **body, "sources": [s for s in sources if s]}, where
         )
@@ -196,11 +210,8 @@ def load_endpoints(path: Path | None = None) -> dict[str, Endpoint]:
         if not path.is_file():
             path = config_dir() / "aflow_llm.yaml.example"
     endpoints = {}
-    for name, body in (read_yaml(path).get("models") or {}).items():
+    for name, body in _entries(path, "models", "keys like base_url").items():
         where = f"{path}: models.{name}"
-        _require_text(name, where)
-        if not isinstance(body, dict):
-            raise ConfigError(f"{where}: found {type(body).__name__}, wanted keys like base_url")
         filled = {key: _expanded(value, f"{where}.{key}") for key, value in body.items()}
         if not filled.get("api_key"):
             filled["api_key"] = os.environ.get("OPENAI_API_KEY", "")

@@ -48,7 +48,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; see config/ for the shipped ones") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except RecursionError:
+        raise ConfigError(f"{path}: cannot be read as YAML: nested too deeply") from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(
             f"{path}: cannot be read as YAML: {' '.join(str(error).split())}"
         ) from None

@@ -102,6 +102,16 @@ class SamplingConfig(Section):
             raise ValueError("constrained: only the backend hf keeps to a grammar")
         return self
 
+    @field_validator("replicas")
+    @classmethod
+    def _without_passwords(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        if any("@" in url for url in urls):  # the configuration is written into the run's folder
+            raise ValueError(
+                "this holds a password, which would be written into every run; put such "
+                "servers behind one that needs none"
+            )
+        return urls
+
     @model_validator(mode="after")
     def _has_replicas(self) -> SamplingConfig:
         if (self.backend == "vllm") != bool(self.replicas):

@@ -14,7 +14,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
@@ -30,6 +30,7 @@ from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 log = logging.getLogger(__name__)
 
 _SERVER_TROUBLE = ("connect", "dropped", "timeout")
+_SECRET_CHARS = 8
 _LONGEST_WAIT_S = 60.0
 """An endpoint that asks for a longer pause is taken to be unusable now."""
 
@@ -179,7 +180,7 @@ class OpenAIChat:
         return reply, time.perf_counter() - started
 
     async def _send(self, server: Replica, body: dict[str, Any]) -> WireReply:
-        return read_response(
+        reply = read_response(
             *await post_json(
                 self._http,
                 server,
@@ -189,6 +190,7 @@ class OpenAIChat:
                 hide=self._hidden,
             )
         )
+        return replace(reply, text=self._without_key(reply.text))
 
     def _book(self, usage: Usage | None, seconds: float, failure: str, number: int) -> None:
         cost = self.price.of(usage) if self.price is not None and usage is not None else None
@@ -249,6 +251,11 @@ class OpenAIChat:
 
     def _hidden(self, text: str) -> str:
         return text.replace(self._api_key, "***") if self._api_key else text
+
+    def _without_key(self, reply: str) -> str:
+        """Replies go to files and programs; an endpoint may repeat what it was sent. A short key is
+        a word for a server that wants none (``none``, ``EMPTY``), and may be meant."""
+        return self._hidden(reply) if len(self._api_key) >= _SECRET_CHARS else reply
 
     # -------------------------------------------------------------------------------------- probe
     async def probe(self, wait_s: float = 10.0) -> None:

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 import yaml
-from processes import started
 from safetensors.torch import load_file
+from started_ranks import started
 from test_learner import group_of, sampled
 from torch.nn import Parameter
 

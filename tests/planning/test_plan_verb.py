@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.cli import main
+from llm_as_judge.errors import DataError
+from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.planning.capacity import as_markdown, capacity
 from llm_as_judge.planning.costs import Costs, assumed_workload, measured_workload
+from llm_as_judge.planning.speeds import measured_speeds, rollouts_an_hour
 from llm_as_judge.training.step_metrics import group_metrics
 from llm_as_judge.types import (
     Completion,
@@ -20,6 +23,7 @@ from llm_as_judge.types import (
     Problem,
     Program,
     Rollout,
+    Usage,
     Verdict,
 )
 
@@ -47,7 +51,16 @@ def run_dir(tmp_path: Path) -> Path:
     log = RunLog(tmp_path / "run")
     group = Group(Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",)), rollouts)
     log.groups(1, [group])
-    log.step(1, group_metrics([group]))
+    clock = {
+        "time/step_s": 9.0,
+        "time/sample_s": 2.0,
+        "time/update_s": 4.0,
+        "update/row_tokens": 60.0,
+    }
+    log.step(1, {**group_metrics([group]), **clock})
+    ledger = Ledger()
+    ledger.record_attempt("executor", Usage(40, 12), None, 3.0)
+    log.bills(ledger.snapshot(), {}, 1)
     return log.folder
 
 
@@ -55,6 +68,25 @@ def test_a_run_is_measured(run_dir: Path) -> None:
     work = measured_workload(run_dir)
     assert work.mean() == (4.0, 1.5, 20.0, 6.0)
     assert (work.prompt_tokens, work.shared, work.source) == (20.0, 0.0, "measured")
+
+
+def test_speeds_of_a_run_are_tokens_by_its_seconds(run_dir: Path) -> None:
+    found = measured_speeds(run_dir, Costs())
+    assert found.sampling_tokens_s == found.sampling_stream_tokens_s == (3 + 5) / 2.0
+    assert found.update_tokens_s == 60 / 4.0
+    assert found.executor_stream_tokens_s == 12 / 3.0
+    assert found.sources["update_tokens_s"] == "measured"
+    assert "gpu_usd_h" not in found.sources
+    assert rollouts_an_hour(run_dir) == 2 * 3600 / 9.0
+
+
+def test_speeds_that_a_run_does_not_tell_are_asked_for(run_dir: Path) -> None:
+    (run_dir / "timings.jsonl").unlink()
+    with pytest.raises(DataError, match=r"do not tell sampling_tokens_s; give --cost"):
+        measured_speeds(run_dir, Costs())
+    (run_dir / "ledger.json").write_text("[]")
+    with pytest.raises(DataError, match=r"ledger.json: no ledger of a run"):
+        measured_speeds(run_dir, Costs())
 
 
 def called(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -91,6 +123,7 @@ def test_every_figure_says_where_it_comes_from(
         (("--gpus", "0"), "wanted whole numbers of 1 to 4096"),
         (("--gpus", "many"), "wanted whole numbers of 1 to 4096"),
         (("nowhere",), "nowhere/rollouts.jsonl: cannot be read"),
+        (("--speeds",), "--speeds: whose?"),
     ],
 )
 def test_mistakes_are_one_line(

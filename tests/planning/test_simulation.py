@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_as_judge.planning.capacity import divided
-from llm_as_judge.planning.clock import Clock, Process, Resource
+from llm_as_judge.planning.clock import Clock, Process, Resource, Writer
 from llm_as_judge.planning.costs import Call, Costs, Shape, Workload, assumed_workload
 from llm_as_judge.planning.simulate import Machines, Outcome, Schedule, simulate
 
@@ -112,8 +112,10 @@ def test_no_more_than_the_capacity_use_a_resource_and_none_waits_beside_a_free_p
         yield resource.turn()
         using += 1
         most = max(most, using)
-        yield from resource.used(duration)
+        yield duration
+        resource.busy_s += duration
         using -= 1
+        resource.done()
 
     for duration in seconds:
         clock.start(one(duration))
@@ -125,6 +127,35 @@ def test_no_more_than_the_capacity_use_a_resource_and_none_waits_beside_a_free_p
     assert clock.now == pytest.approx(max(free_at))
     assert most == min(capacity, len(seconds))
     assert resource.busy_s == pytest.approx(sum(seconds))
+
+
+def test_texts_share_a_writer_and_grow_faster_when_others_have_ended() -> None:
+    """100 tokens/s a text, 150 together; 300 tokens alone, 75 from the first second on: both at 75,
+    the short one ends at 2 s, the long one has 125 left: at 3.25 s."""
+    clock = Clock()
+    writer = Writer(clock, 8, 100.0, 150.0)
+    ended: dict[str, float] = {}
+
+    def one(name: str, begin: float, tokens: float) -> Process:
+        yield begin
+        yield from writer.write(tokens)
+        ended[name] = clock.now
+
+    clock.start(one("long", 0.0, 300.0))
+    clock.start(one("short", 1.0, 75.0))
+    clock.run()
+    assert ended == {"short": pytest.approx(2.0), "long": pytest.approx(3.25)}
+    assert writer.tokens == 375.0
+
+
+@given(st.lists(st.floats(1.0, 1e4), min_size=1, max_size=40), st.integers(1, 40))
+def test_a_full_writer_writes_all_at_its_greatest_speed(tokens: list[float], slots: int) -> None:
+    clock = Clock()
+    writer = Writer(clock, slots, 1e9, 100.0)
+    for each in tokens:
+        clock.start(writer.write(each))
+    clock.run()
+    assert clock.now == pytest.approx(sum(tokens) / 100.0)
 
 
 # -------------------------------------------------------------------------------------------- dividing

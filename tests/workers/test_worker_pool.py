@@ -274,6 +274,28 @@ async def test_workers_that_cannot_be_used_are_refused_with_the_reason(
         await pool.open(10.0)
 
 
+async def test_a_successor_that_cannot_open_for_a_while_is_tried_again() -> None:
+    opened = 0
+
+    async def open_work(options: Options) -> AskingWork:
+        nonlocal opened
+        opened += 1
+        if opened in (2, 3):
+            raise SandboxError("too busy to open a sandbox")
+        return AskingWork()
+
+    started: list[RoomWorker] = []
+
+    def start() -> RoomWorker:
+        started.append(RoomWorker(open_work))
+        return started[-1]
+
+    async with opened_pool(start) as pool:
+        started[0].kill()
+        await until(lambda: pool.lost == 3)
+        assert (await pool.run(program("a"), SUM, ScriptedChat(echo), SETTINGS)).answer == "A"
+
+
 async def test_what_holds_is_what_holds_on_every_worker() -> None:
     works = [AskingWork(), AskingWork()]
     works[1].isolation = IsolationReport("landlock", {"no_network": True, "no_fork": True})

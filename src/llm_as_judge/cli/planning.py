@@ -23,12 +23,19 @@ def plan(
         typer.Argument(help="A run whose rollouts are measured; without one they are assumed."),
     ] = None,
     gpus: Annotated[str, typer.Option("--gpus", help="Numbers of GPUs.")] = "1,8,64,512",
+    speeds: Annotated[
+        bool, typer.Option("--speeds", help="Speeds too are those of the run's machine.")
+    ] = False,
     cost: Annotated[
         list[str] | None,
         typer.Option("--cost", help="A speed or price, NAME=NUMBER; the output lists all names."),
     ] = None,
     config: ConfigOption = None,
     set_: SetOption = None,
+    problems: Annotated[
+        int | None,
+        typer.Option("--problems", min=1, help="Of a step; default: more for more GPUs."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate training on 1, 8, 64, 512 GPUs: rollouts an hour, dollars, what is the limit."""
@@ -39,15 +46,20 @@ def plan(
         measured_workload,
         with_given,
     )
+    from llm_as_judge.planning.speeds import measured_speeds, rollouts_an_hour
 
     training = load_config(config, overrides=set_ or ()).training
-    costs = with_given(Costs(), cost or ())
+    if speeds and run_dir is None:
+        raise ConfigError("--speeds: whose? give the folder of a run: llm-as-judge plan logs/RUN")
+    costs = measured_speeds(run_dir, Costs()) if speeds and run_dir else Costs()
+    costs = with_given(costs, cost or ())
     workload = measured_workload(run_dir) if run_dir else assumed_workload()
     rows = tables.capacity(
         costs,
         workload,
         _numbers(gpus),
         problems=training.problems_per_step,
+        fixed=problems,
         samples=training.samples_per_problem,
         staleness=training.max_staleness,
     )
@@ -58,9 +70,20 @@ def plan(
     console.print("\nfrom these figures (--cost NAME=NUMBER changes one):", highlight=False)
     for figure, meaning, source in tables.assumptions(costs, workload):
         console.print(f"{source:9} {figure:34} {meaning}", highlight=False, markup=False)
+    if run_dir and (itself := rollouts_an_hour(run_dir)):
+        console.print(
+            f"measured  {itself:<34,.0f} rollouts an hour of the run itself", highlight=False
+        )
+    least = (
+        f"at least {training.problems_per_step} problems (more where machines would stand idle: "
+    )
+    step = (
+        f"{problems} problems"
+        if problems
+        else f"{least}{tables.PROBLEMS_PER_GPU} a GPU, at most {tables.MOST_PROBLEMS:,})"
+    )
     console.print(
-        f"steps of at least {training.problems_per_step} problems (more where machines would "
-        f"stand idle: {tables.PROBLEMS_PER_GPU} a GPU) x {training.samples_per_problem} programs, "
+        f"steps of {step} x {training.samples_per_problem} programs, "
         f"{training.max_staleness} steps ahead; failures, checkpoints and evaluations are left out",
         highlight=False,
         soft_wrap=True,

@@ -12,9 +12,9 @@ from llm_as_judge.types import to_json
 
 __all__ = ["Row", "as_json", "as_markdown", "assumptions", "capacity", "divided"]
 
-PROBLEMS_PER_GPU = 16
-"""Groups of a step grow with the machines: fewer could not keep them busy. What larger steps do to
-learning has not been measured."""
+PROBLEMS_PER_GPU, MOST_PROBLEMS = 16, 1024
+"""Groups of a step grow with the machines, since fewer could not keep them busy, up to a size that
+others have trained with. What larger steps do to learning has not been measured here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +74,21 @@ def capacity(
     problems: int,
     samples: int,
     staleness: int,
+    fixed: int | None = None,
 ) -> list[Row]:
     """A row for each number of GPUs.
 
     Args:
         problems: least groups of a step; more where the machines need them to be busy.
+        fixed: so many groups a step, whatever the machines.
     """
     rows = []
     for count in gpus:
         machines = divided(costs, workload, count, samples)
-        groups = max(problems, PROBLEMS_PER_GPU * count)
-        steps = staleness + (7 if count <= 64 else 4)
-        outcome = simulate(costs, workload, machines, Schedule(groups, samples, staleness, steps))
+        groups = fixed or max(problems, min(MOST_PROBLEMS, PROBLEMS_PER_GPU * count))
+        counted, warm_up = (5, 2) if count <= 64 else (1, 1)  # large steps vary little
+        schedule = Schedule(groups, samples, staleness, warm_up + counted + staleness, warm_up)
+        outcome = simulate(costs, workload, machines, schedule)
         hosted = 0.0 if machines.executors else outcome.tokens * costs.hosted_usd_m / 1e6
         usd_h = count * costs.gpu_usd_h + outcome.rollouts_h * hosted
         rows.append(Row(count, machines, groups, outcome, usd_h, 1000 * usd_h / outcome.rollouts_h))

@@ -1,7 +1,7 @@
 """A clock that jumps from event to event, and things that only so many can use at once.
 
 A process is a generator of waits: ``yield 2.0`` waits two seconds, ``yield resource.turn()`` for a
-turn, ``yield event`` for what another process sets. Equal times go in the order of asking, so a
+turn, ``yield event`` for what another process sets, ``yield from writer.write(300)`` for a text. Equal times go in the order of asking, so a
 simulation is the same each time.
 """
 
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Generator
 from itertools import count
 
-__all__ = ["Clock", "Event", "Process", "Resource"]
+__all__ = ["Clock", "Event", "Process", "Resource", "Writer"]
 
 
 class Event:
@@ -75,11 +75,6 @@ class Resource:
         self.busy_s = 0.0
         """Seconds of use, all users together."""
 
-    @property
-    def using(self) -> int:
-        """How many use it now."""
-        return self.capacity - self._free
-
     def turn(self) -> Event:
         """Happens when the asker may begin; it ends with :meth:`done`."""
         event = Event(self._clock)
@@ -99,10 +94,63 @@ class Resource:
     def use(self, seconds: float) -> Process:
         """Wait for a turn, use it so long."""
         yield self.turn()
-        yield from self.used(seconds)
-
-    def used(self, seconds: float) -> Process:
-        """Use it so long, the turn being had."""
         yield seconds
         self.busy_s += seconds
         self.done()
+
+
+class Writer:
+    """Writes texts beside each other: each at the speed of one stream, or at its share of the
+    greatest speed, which grows as others end.
+
+    Args:
+        slots: texts at once; the others wait in order.
+        stream_s: tokens a second of one text at most.
+        whole_s: tokens a second of all together at most.
+    """
+
+    def __init__(self, clock: Clock, slots: int, stream_s: float, whole_s: float) -> None:
+        self._clock = clock
+        self._slots = Resource(clock, slots)
+        self._stream_s, self._whole_s = stream_s, whole_s
+        self._order = count()
+        self._writing: list[tuple[float, int, Event]] = []
+        """By the length that each text begun at once with the first would have when it ends."""
+        self._length, self._at, self._plans = 0.0, 0.0, 0
+        self.tokens = 0.0
+        """Written so far, or being written."""
+
+    def write(self, tokens: float) -> Process:
+        """Wait for a slot, and until so many tokens are written."""
+        yield self._slots.turn()
+        self.tokens += tokens
+        self._advance()
+        end = Event(self._clock)
+        heapq.heappush(self._writing, (self._length + tokens, next(self._order), end))
+        self._plan()
+        yield end
+        self._slots.done()
+
+    def _speed(self) -> float:
+        return min(self._stream_s, self._whole_s / max(1, len(self._writing)))
+
+    def _advance(self) -> None:
+        self._length += self._speed() * (self._clock.now - self._at)
+        self._at = self._clock.now
+
+    def _plan(self) -> None:
+        """The next end, if nobody comes before."""
+        self._plans += 1
+        if self._writing:
+            left_s = max(0.0, self._writing[0][0] - self._length) / self._speed()
+            self._clock.start(self._ended(self._plans, left_s))
+
+    def _ended(self, plan: int, left_s: float) -> Process:
+        yield left_s
+        if plan != self._plans:
+            return  # somebody came, so it takes longer
+        self._advance()
+        self._length = max(self._length, self._writing[0][0])
+        while self._writing and self._writing[0][0] <= self._length * (1 + 1e-12):
+            heapq.heappop(self._writing)[2].set()
+        self._plan()

@@ -11,15 +11,16 @@ from the moment it is written; a step is learned from when its last rollout has 
     update    the learner, for the row tokens of the step
 
 Tokens come at the speed of one stream while a part is idle, and share its greatest speed when it is
-not; how many share it is looked at when a reply begins.
+not.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 
-from llm_as_judge.planning.clock import Clock, Event, Process, Resource
+from llm_as_judge.planning.clock import Clock, Event, Process, Resource, Writer
 from llm_as_judge.planning.costs import Call, Costs, Shape, Workload
 
 __all__ = ["Machines", "Outcome", "Schedule", "simulate"]
@@ -72,10 +73,19 @@ class _Simulation:
         self._machines, self._schedule = machines, schedule
         self._draw = random.Random("plan")
         clock = self._clock = Clock()
-        replicas, slots = machines.executors, round(costs.executor_slots)
-        writing = machines.sampling * round(costs.sampling_slots)
-        self._sampling = Resource(clock, writing or machines.learner * round(costs.sampling_slots))
-        self._executor = Resource(clock, replicas * slots or round(costs.hosted_slots))
+        writers = machines.sampling or machines.learner
+        self._sampling = Writer(
+            clock,
+            writers * round(costs.sampling_slots),
+            costs.sampling_stream_tokens_s,
+            writers * costs.sampling_tokens_s,
+        )
+        self._executor = Writer(
+            clock,
+            machines.executors * round(costs.executor_slots) or round(costs.hosted_slots),
+            costs.executor_stream_tokens_s,
+            machines.executors * costs.executor_tokens_s or math.inf,
+        )
         self._places = Resource(clock, round(machines.cores * costs.in_flight_per_core))
         self._cores = Resource(clock, machines.cores)
         self._driver = Resource(clock, 1)
@@ -85,7 +95,7 @@ class _Simulation:
         self._updated[0].set()
         self._ended_at = [0.0] * (schedule.steps + 1)
         self._update_s = 0.0
-        self._tokens = self._tokens_written = self._tokens_replied = 0
+        self._tokens = 0
 
     # ---------------------------------------------------------------------------------------- steps
     def run(self) -> Outcome:
@@ -140,12 +150,7 @@ class _Simulation:
     # ------------------------------------------------------------------------------------- rollouts
     def _rollout(self, shape: Shape, programs: _Countdown, left: _Countdown) -> Process:
         costs = self._costs
-        gpus = self._machines.sampling or self._machines.learner
-        yield self._sampling.turn()
-        share = costs.sampling_tokens_s * gpus / self._sampling.using
-        seconds = shape.program_tokens / min(costs.sampling_stream_tokens_s, share)
-        yield from self._sampling.used(seconds)
-        self._tokens_written += shape.program_tokens
+        yield from self._sampling.write(shape.program_tokens)
         programs.one()
         yield self._places.turn()
         yield from self._driver.use(costs.driver_cpu_s / 2)
@@ -161,14 +166,8 @@ class _Simulation:
         costs = self._costs
         self._tokens += call.prompt + call.completion
         yield from self._driver.use(costs.driver_cpu_s / 4)
-        yield self._executor.turn()
-        speed = costs.executor_stream_tokens_s
-        if self._machines.executors:
-            whole = costs.executor_tokens_s * self._machines.executors
-            speed = min(speed, whole / self._executor.using)
-        read_s = call.prompt / costs.executor_prefill_tokens_s
-        yield from self._executor.used(read_s + call.completion / speed)
-        self._tokens_replied += call.completion
+        yield call.prompt / costs.executor_prefill_tokens_s
+        yield from self._executor.write(call.completion)
 
     # ---------------------------------------------------------------------------------------- result
     def _outcome(self) -> Outcome:
@@ -183,8 +182,8 @@ class _Simulation:
         repliers = costs.executor_tokens_s * machines.executors
         busy = {
             "learner": self._update_s / whole,
-            "sampling": self._tokens_written / writers / whole,
-            "executor": self._tokens_replied / repliers / whole if repliers else 0.0,
+            "sampling": self._sampling.tokens / writers / whole,
+            "executor": self._executor.tokens / repliers / whole if repliers else 0.0,
             "cores": self._cores.busy_s / self._cores.capacity / whole,
             "driver": self._driver.busy_s / whole,
         }

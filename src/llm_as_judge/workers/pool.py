@@ -71,7 +71,8 @@ class WorkerPool:
         count: workers to keep.
         options: what each opens; it gets ``options.concurrency`` programs at most.
         tries: workers that may die under one job before the job is given up.
-        silence_s: a worker that says nothing for so long is taken for lost.
+        silence_s: a worker that says nothing for so long is taken for lost. A dead one is told of
+            at once; this is for one that hangs, and long, since an overloaded machine is slow.
         again_s: pause before a lost worker's successor is started; doubled each time none lives.
     """
 
@@ -82,7 +83,7 @@ class WorkerPool:
         options: Options,
         *,
         tries: int = 3,
-        silence_s: float = 4 * BEAT_S,
+        silence_s: float = 20 * BEAT_S,
         again_s: float = 1.0,
     ) -> None:
         self._start, self._count, self._options = start, count, options
@@ -171,11 +172,14 @@ class WorkerPool:
 
     async def _workers_in_turn(self) -> None:
         pause_s = self._again_s
+        lost: LlmAsJudgeError
         while True:
             worker = self._start()
             try:
                 facts = await self._opened(worker)
-            except WorkerLostError as error:
+            except (WorkerLostError, SandboxError) as error:
+                if isinstance(error, SandboxError) and self._isolation is None:
+                    raise  # none has worked yet, so this is no passing trouble
                 lost = error
             else:
                 pause_s = self._again_s

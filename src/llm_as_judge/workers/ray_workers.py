@@ -95,11 +95,11 @@ def _connect(ray: Any, address: str | None) -> None:
             logging_level=logging.ERROR,
             include_dashboard=False,
         )
-    except (OSError, ValueError) as error:  # Ray's ConnectionError is an OSError
+    except Exception as error:  # Ray raises bare ones, as where its node did not start in time
         raise ConfigError(
             f"workers.address: no Ray cluster at {address!r} "
             f"({' '.join(str(error).split())[:300]}); start one: ray start --head"
-        ) from None
+        ) from error
 
 
 def _reach(address: str | None) -> None:

@@ -86,7 +86,7 @@ def capacity(
     for count in gpus:
         machines = divided(costs, workload, count, samples)
         groups = fixed or max(problems, min(MOST_PROBLEMS, PROBLEMS_PER_GPU * count))
-        counted, warm_up = (5, 2) if count <= 64 else (1, 1)  # large steps vary little
+        counted, warm_up = 5, 2  # steps overlap: the time of one alone says nothing
         schedule = Schedule(groups, samples, staleness, warm_up + counted + staleness, warm_up)
         outcome = simulate(costs, workload, machines, schedule)
         hosted = 0.0 if machines.executors else outcome.tokens * costs.hosted_usd_m / 1e6

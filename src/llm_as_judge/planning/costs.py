@@ -53,7 +53,7 @@ def _cost(meaning: str) -> dict[str, str]:
 @dataclass(frozen=True, slots=True)
 class Costs:
     """Speeds and prices. Defaults are assumptions for one H100 of 80 GB, a 7B policy and gpt-oss-120b;
-    none was measured by this project, which had no GPU, but the last three of processors."""
+    none was measured by this project, which had no GPU; those of processors are estimates."""
 
     sampling_tokens_s: float = field(
         default=3000.0, metadata=_cost("program tokens a second that one sampling GPU writes")

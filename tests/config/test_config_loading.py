@@ -20,7 +20,7 @@ from llm_as_judge.config import (
     load_hub_records,
     load_models,
 )
-from llm_as_judge.config.tree import TrainingConfig
+from llm_as_judge.config.training import TrainingConfig
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.errors import ConfigError
 

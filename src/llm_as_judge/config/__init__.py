@@ -10,16 +10,13 @@ from llm_as_judge.config.catalogue import (
     load_hub_records,
     load_models,
 )
+from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
+from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import config_dir, iterate_fields
-from llm_as_judge.config.tree import (
-    DATASETS,
-    EXTRA_DATASETS,
-    CallsConfig,
-    Config,
-    OutputConfig,
-)
+from llm_as_judge.config.running import CallsConfig
+from llm_as_judge.config.tree import Config
 
 __all__ = [
     "DATASETS",

@@ -16,9 +16,10 @@ from typing import Any
 import yaml
 
 from llm_as_judge.config.catalogue import load_models
+from llm_as_judge.config.policy import PolicyConfig
 from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import config_dir, read_yaml, validated
-from llm_as_judge.config.tree import Config, PolicyConfig
+from llm_as_judge.config.tree import Config
 from llm_as_judge.errors import ConfigError
 
 FLAT_KEYS: Mapping[str, str] = {

@@ -20,7 +20,7 @@ def configuration_page() -> str:
         "",
         "Every key of a YAML file or of `--set SECTION.KEY=VALUE`. Defaults are those of the tree; the",
         "files in `config/` change some. Written by `python scripts/reference_pages.py` from",
-        "`src/llm_as_judge/config/tree.py`; in brackets the documented flat name, where there is one.",
+        "`src/llm_as_judge/config/`; in brackets the documented flat name, where there is one.",
     ]
     for section, info in Config.model_fields.items():
         kind = info.annotation

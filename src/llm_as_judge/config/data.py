@@ -1,0 +1,55 @@
+"""Keys of the problems: data sets, and what is evaluated."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from llm_as_judge.config.reading import Number, Section
+
+DATASETS = ("gsm8k", "math", "squad2", "hotpotqa", "humaneval", "mbpp")
+EXTRA_DATASETS = ("commonsenseqa", "mmlu", "mbpp_full", "reasoning_gym")
+"""Off by default; ``data.sets`` takes them in."""
+
+
+class DataConfig(Section):
+    """Where problems come from."""
+
+    data_dir: Path = Field(Path("data"), description="Holds raw/, processed/, mixed/, test/.")
+    source: Path | None = Field(None, description="Folder of upstream files, instead of the hub.")
+    train_file: Path = Field(Path("data/mixed/train_mixed.jsonl"), description="Training problems.")
+    val_file: Path = Field(Path("data/mixed/val_mixed.jsonl"), description="Validation problems.")
+    sets: tuple[str, ...] = Field(
+        DATASETS, description=f"Data sets in the mix; also: {', '.join(EXTRA_DATASETS)}."
+    )
+    val_fraction: Number = Field(0.02, ge=0, lt=1, description="Share of train held out.")
+    mix_size: int | None = Field(None, ge=10, description="Rows of train_mixed; default: all.")
+    limit_per_set: int | None = Field(None, ge=6, description="Rows taken of each set at most.")
+    seed: int = Field(0, ge=0, description="Of split and mix.")
+
+    @field_validator("sets")
+    @classmethod
+    def _known(cls, sets: tuple[str, ...]) -> tuple[str, ...]:
+        known = (*DATASETS, *EXTRA_DATASETS)
+        if unknown := next((name for name in sets if name not in known), None):
+            near = difflib.get_close_matches(unknown, known, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            raise ValueError(f"no data set {unknown!r}; {advice} (own rows: --custom FILE)")
+        return sets
+
+
+class EvaluationConfig(Section):
+    """Measuring a policy on held-out problems."""
+
+    limit_per_set: int | None = Field(
+        None, ge=1, description="Problems of each test set: a seeded, stratified sample."
+    )
+    sets: tuple[str, ...] | None = Field(
+        None, description="Test sets; default: data.sets. `mixed` is the test mix."
+    )
+    samples: int = Field(1, ge=1, description="Rollouts of each problem, for pass@k.")
+    temperature: Number = Field(
+        0.0, ge=0, description="Of the policy; 0 = greedy, which wants evaluation.samples = 1."
+    )

@@ -1,0 +1,136 @@
+"""Keys of the policy: its weights, how it writes programs, and the examples it is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from llm_as_judge.config.reading import Number, Section
+
+
+class PolicyConfig(Section):
+    """The model that writes programs, and its adapter."""
+
+    name: str = Field("qwen25-7b", description="Entry of models.yaml: the policy's base model.")
+    device: str = Field("auto", description="`cpu`, `cuda:0` ...; `auto` takes CUDA if present.")
+    dtype: Literal["auto", "bfloat16", "float32"] = Field(
+        "auto",
+        description="Type of base weights; `auto`: bfloat16 where the hardware multiplies in it "
+        "(CUDA, AVX512-BF16, AMX), else float32, which is then several times faster.",
+    )
+    lora_rank: int = Field(64, ge=1, description="Rank of the LoRA matrices.")
+    lora_alpha: int = Field(64, ge=1, description="LoRA scale; the factor is alpha / rank.")
+    lora_targets: tuple[str, ...] = Field(
+        ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
+        description="Linear layers that get an adapter.",
+    )
+    gradient_checkpointing: bool = Field(
+        False, description="Recompute activations in the backward pass: less memory, more time."
+    )
+
+
+class SamplingConfig(Section):
+    """How candidate programs are drawn."""
+
+    temperature: Number = Field(0.3, ge=0, description="Of training rollouts.")
+    max_new_tokens: int = Field(512, ge=1, description="Tokens of one program at most.")
+    form: Literal["class", "body"] = Field(
+        "class",
+        description="`class`: the policy writes the whole Workflow class; `body`: only the "
+        "statements of __call__, the class around it is given.",
+    )
+    problem_chars: int = Field(
+        2000, ge=100, description="Longest problem text in the policy's prompt; cuts are marked."
+    )
+    max_prompt_tokens: int | None = Field(
+        None,
+        ge=64,
+        description="Longest prompt: a longer one loses examples, then a part of the problem, both "
+        "counted. Default: what the model's context leaves beside max_new_tokens.",
+    )
+    rows_at_once: int = Field(
+        64, ge=1, description="Programs decoded together at most (vllm: by each replica)."
+    )
+    backend: Literal["hf", "vllm"] = Field(
+        "hf",
+        description="`hf`: the loaded weights write the programs; `vllm`: the replicas do, with the "
+        "adapter of each update, while the next one is computed.",
+    )
+    replicas: tuple[str, ...] = Field(
+        (),
+        description="vllm: each server's http://HOST:PORT/v1; TRAINING.md says how to start one.",
+    )
+    adapters: Path | None = Field(
+        None,
+        description="vllm: folder that learner and replicas see under the same path; default "
+        "`adapters` beside the cached weights.",
+    )
+    timeout_s: Number = Field(600.0, gt=0, description="vllm: deadline of one program.")
+    outage_s: Number = Field(
+        300.0,
+        ge=0,
+        description="vllm: how long work waits for a replica to come back where none may be asked; "
+        "then the run ends, to be gone on with.",
+    )
+    prompt_style: Literal["full", "short", "calls"] = Field(
+        "full",
+        description="Operator documentation in the prompt: `full`; `short`: one line each; `calls`: "
+        "one statement each that can be copied, with the values to read.",
+    )
+    examples: bool = Field(True, description="Show the shipped examples in the prompt.")
+    constrained: bool = Field(
+        False,
+        description="Decode under a grammar of valid programs (form `body`; plain sequences of at "
+        "most four calls). For evaluate, solve and serve: an update cannot learn from it.",
+    )
+
+    @model_validator(mode="after")
+    def _has_grammar(self) -> SamplingConfig:
+        if self.constrained and self.form != "body":
+            raise ValueError("constrained: the grammar is of form body; set form to body")
+        if self.constrained and self.backend != "hf":
+            raise ValueError("constrained: only the backend hf keeps to a grammar")
+        return self
+
+    @field_validator("replicas")
+    @classmethod
+    def _without_passwords(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        if any("@" in url for url in urls):  # the configuration is written into the run's folder
+            raise ValueError(
+                "this holds a password, which would be written into every run; put such "
+                "servers behind one that needs none"
+            )
+        return urls
+
+    @model_validator(mode="after")
+    def _has_replicas(self) -> SamplingConfig:
+        if (self.backend == "vllm") != bool(self.replicas):
+            raise ValueError("backend vllm and replicas go together: give both or neither")
+        return self
+
+
+class ExperienceConfig(Section):
+    """Memory of good programs, shown to the policy as examples."""
+
+    enabled: bool = Field(
+        False, description="Keep good programs, and show retrieved ones in the prompt."
+    )
+    reward_threshold: Number = Field(8.0, description="Total reward from which a program is kept.")
+    buffer_size: int = Field(100, ge=1, description="Programs kept per domain.")
+    top_k: int = Field(3, ge=0, description="Examples shown.")
+    retrieval: Literal["fixed_per_step", "per_problem"] = Field(
+        "fixed_per_step",
+        description="`fixed_per_step`: problems of one domain in a step share their examples, which "
+        "are then computed once; `per_problem`: each problem gets its own nearest ones.",
+    )
+    embedder: str = Field(
+        "all-minilm-l6-v2", description="Entry of models.yaml: the sentence model of the search."
+    )
+    folder: Path | None = Field(
+        None, description="Where the buffer lies; default DATA_DIR/experience_buffer."
+    )
+    example_chars: int = Field(
+        300, ge=40, description="Longest problem text of a retrieved example; cuts are marked."
+    )

@@ -1,0 +1,105 @@
+"""Keys of running programs: the executor, the sandbox, kept replies and what may be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from llm_as_judge.config.reading import Number, Section
+
+
+class ExecutorConfig(Section):
+    """The frozen model that operators call."""
+
+    model: str = Field(
+        "gpt-oss-120b",
+        description="Name in aflow_llm.yaml (an endpoint), in models.yaml (GGUF weights, served "
+        "by the embedded server), or `scripted`.",
+    )
+    temperature: Number | None = Field(
+        None,
+        ge=0,
+        description="Of operator calls that want one answer; default: the endpoint's, else 0.",
+    )
+    top_p: Number | None = Field(
+        None, gt=0, le=1, description="Of operator calls; default: the endpoint's, else 1."
+    )
+    vote_temperature: Number = Field(
+        0.7, ge=0, description="Of repeated draws (the second and later equal call of a rollout)."
+    )
+    max_tokens: int = Field(2048, ge=1, description="Tokens of one operator reply at most.")
+    enhance: bool = Field(
+        True,
+        description="Layer 2: add the lines of config/prompts/operators/enhancements.yaml that fit "
+        "operator, domain and executor; the `notes` of each call name them.",
+    )
+    concurrency: int = Field(
+        64,
+        ge=1,
+        description="Requests in flight at most; to an embedded server never more than its slots.",
+    )
+    context_tokens: int = Field(4096, ge=256, description="Embedded server: tokens a slot holds.")
+    slots: int = Field(8, ge=1, description="Embedded server: requests served at once.")
+    timeout_s: Number = Field(120.0, gt=0, description="Deadline of one request.")
+    retries: int = Field(3, ge=0, description="Tries after the first, with backoff.")
+
+
+class WorkflowConfig(Section):
+    """Running a program on a problem."""
+
+    sandbox: Literal["auto", "jail", "landlock", "subprocess"] = Field(
+        "auto",
+        description="`auto`: `jail` (namespaces and system-call filter), else `landlock`; "
+        "`subprocess`: limits alone. Refuses to start where it does not hold.",
+    )
+    timeout_s: Number = Field(
+        180.0,
+        gt=0,
+        description="Wall time of one run; waiting for answers to its operator calls is not counted.",
+    )
+    cpu_s: Number = Field(10.0, gt=0, description="Processor time of one run.")
+    memory_mb: int = Field(512, ge=64, description="Address space of one run.")
+    code_timeout_s: Number = Field(
+        10.0, gt=0, description="Wall time of one run of code that the executor wrote."
+    )
+    code_cpu_s: Number = Field(5.0, gt=0, description="Processor time of such a run.")
+    max_operator_calls: int = Field(32, ge=1, description="Operator calls of one run.")
+    max_worst_case_calls: int = Field(
+        32, ge=1, description="A program that could make more executor calls is rejected unrun."
+    )
+    group_draws: Literal["shared", "independent"] = Field(
+        "shared",
+        description="`shared`: equal executor calls inside a group share one reply, which saves "
+        "calls and removes executor noise from the advantage.",
+    )
+    concurrency: int = Field(8, ge=1, description="Programs in flight at once.")
+    rollout_timeout_s: Number | None = Field(
+        3600.0,
+        gt=0,
+        description="From a program's last token to its verdict, waiting for its turn included; a "
+        "later one leaves its group as a failure of ours. null: no deadline.",
+    )
+
+
+class CallsConfig(Section):
+    """Keeping what executor and judge say."""
+
+    mode: Literal["off", "cache", "record", "replay"] = Field(
+        "off",
+        description="`cache`: a known call is answered from the folder; `record`: also keeps "
+        "failures and timeouts, so that `replay` repeats the run without any server.",
+    )
+    folder: Path = Field(Path("logs/calls"), description="Where replies are kept.")
+    max_mb: int | None = Field(
+        None, ge=1, description="Mode cache: the oldest replies beyond this are deleted at start."
+    )
+
+
+class BudgetConfig(Section):
+    """What a run may use; a call that could pass a limit is not made, and the run stops."""
+
+    usd: Number | None = Field(None, gt=0, description="US dollars; every price must be known.")
+    tokens: int | None = Field(None, ge=1, description="Prompt and completion tokens together.")
+    calls: int | None = Field(None, ge=1, description="Requests, retries included.")

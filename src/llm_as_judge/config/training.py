@@ -1,0 +1,88 @@
+"""Keys of learning."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from llm_as_judge.config.presets import Preset
+from llm_as_judge.config.reading import Number, Section
+
+
+class TrainingConfig(Section):
+    """GRPO."""
+
+    steps: int = Field(500, ge=1, description="Updates in the run.")
+    problems_per_step: int = Field(4, ge=1, description="Groups in a step.")
+    samples_per_problem: int = Field(6, ge=2, description="Programs of one group (K).")
+    epochs_per_step: int = Field(1, ge=1, description="Passes over the rollouts of a step.")
+    learning_rate: Number = Field(5e-6, gt=0, description="Peak, after warm-up.")
+    warmup_steps: int = Field(0, ge=0, description="Steps of linear warm-up.")
+    schedule: Literal["constant", "linear", "cosine"] = Field(
+        "constant", description="Course of the learning rate after warm-up."
+    )
+    weight_decay: Number = Field(0.0, ge=0, description="AdamW, on adapter weights only.")
+    max_grad_norm: Number = Field(1.0, gt=0, description="Gradients are clipped to this norm.")
+    preset: Preset = Field(
+        "grpo",
+        description="Published loss that sets the keys from centre to kl_weight; a key given "
+        "beside it, or in a later file or option, wins.",
+    )
+    centre: Literal["mean", "leave_one_out"] = Field(
+        "mean", description="What is subtracted from a reward: the group's mean, or its siblings'."
+    )
+    scale: Literal["group", "batch", "none"] = Field(
+        "group", description="What advantages are divided by: deviation of the group, or batch."
+    )
+    aggregate: Literal["sequence", "token", "constant"] = Field(
+        "sequence", description="Mean per sequence (GRPO), per token (DAPO), fixed (Dr. GRPO)."
+    )
+    objective: Literal["ppo_clip", "gspo", "cispo", "truncated_is", "reinforce"] = Field(
+        "ppo_clip", description="How the policy ratio enters the loss."
+    )
+    clip_low: Number = Field(
+        0.2, ge=0, lt=1, description="ppo_clip, gspo: a ratio below 1 - this is clipped."
+    )
+    clip_high: Number = Field(
+        0.2, ge=0, description="ppo_clip, gspo: a ratio above 1 + this is clipped."
+    )
+    is_floor: Number = Field(0.0, ge=0, le=1, description="cispo: floor of the ratio; 0: none.")
+    is_cap: Number = Field(2.0, ge=1, description="cispo, truncated_is: cap of the ratio.")
+    kl_weight: Number = Field(0.0, ge=0, description="Weight of k3 KL to the adapter-free model.")
+    max_logprob_gap: Number | None = Field(
+        None,
+        description="|log-prob at sampling - at update| before the first update of a batch above "
+        "which the run stops: the greatest in float32 (default 1e-4), the mean in bfloat16 (1e-2) "
+        "and where vLLM samples (0.05).",
+    )
+    row_tokens: int = Field(
+        32768, ge=64, description="Tokens of one packed row at most; a step is split over rows."
+    )
+    max_failed_share: Number = Field(
+        0.25,
+        ge=0,
+        le=1,
+        description="More rollouts of a step than this lost to endpoint or sandbox stop the run.",
+    )
+    max_staleness: int = Field(
+        1,
+        ge=0,
+        description="Updates that the weights which write a program may lie behind those it "
+        "teaches: programs of that many steps run while another is learned. 0: strictly in turn.",
+    )
+    save_every: int = Field(50, ge=1, description="Steps between checkpoints.")
+    keep_checkpoints: int = Field(3, ge=1, description="Newest checkpoints kept.")
+    grace_s: float = Field(
+        20.0,
+        ge=0,
+        description="Seconds that the step in progress may take after SIGTERM; then a checkpoint is "
+        "written. Leave the rest of what the cluster gives to the end of the servers.",
+    )
+    seed: int = Field(0, ge=0, description="Of everything random in the run.")
+    rank_timeout_s: Number = Field(
+        1800.0,
+        gt=60,
+        description="Several processes (`accelerate launch`): one that is not heard of for so long "
+        "is given up, and with it the run. One that dies is noticed at once.",
+    )

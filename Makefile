@@ -78,7 +78,7 @@ test-ray: $(READY) ## workers on a Ray cluster of several nodes, all on this mac
 
 .PHONY: ranks
 ranks: $(READY)  ## whole runs under accelerate launch: equal to one process, killed, gone on with
-	RANKS=1 $(BIN)/pytest -s tests/training/test_launched_runs.py
+	RANKS=1 $(BIN)/pytest -s tests/training/test_ranks.py tests/training/test_launched_runs.py
 
 format: $(READY) ## mend format and what lint can mend
 	$(BIN)/ruff format -q . ; $(BIN)/ruff check -q --fix .

@@ -34,6 +34,7 @@ from llm_as_judge.training.worker import serve_gradients
 from llm_as_judge.types import Group
 
 STEPS, TREES = 5, 3
+WHOLE = pytest.mark.skipif("RANKS" not in os.environ, reason="half a minute: `make ranks`")
 TIMEOUT_S = 100.0
 
 
@@ -150,7 +151,7 @@ def config(tmp_path: Path, tiny_weights: Path) -> Config:
     ("count", "kl", "fsdp"),
     [
         pytest.param(2, 0.0, {}, id="two"),
-        pytest.param(4, 0.0, {}, id="more than groups"),
+        pytest.param(4, 0.0, {}, id="more than groups", marks=WHOLE),
         pytest.param(
             2,
             0.05,
@@ -191,7 +192,7 @@ def test_after_five_steps_the_adapter_is_that_of_one_process(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", [0, 2])
+@pytest.mark.parametrize("victim", [pytest.param(0, marks=WHOLE), 2])
 def test_a_process_that_is_killed_ends_the_others_with_one_line(
     lesson: Lesson, config: Config, tmp_path: Path, victim: int
 ) -> None:

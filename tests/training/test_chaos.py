@@ -34,7 +34,6 @@ from killable_runs import (
     FORK,
     PROBLEMS,
     checkpoint_root,
-    prepared,
     serving,
     settings,
     started,
@@ -60,12 +59,11 @@ def endpoint() -> Iterator[Knowing]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, tiny_weights: Path, endpoint: Knowing) -> Path:
+def place(place: Path) -> Path:
     """With an unbroken run called ``reference``."""
     FORK.set_forkserver_preload(["llm_as_judge.training.trainer", "torch"])
-    prepared(tmp_path, tiny_weights, endpoint.url)
-    assert require_right_rewards(unbroken(tmp_path, "reference", STALENESS)) == 40
-    return tmp_path
+    assert require_right_rewards(unbroken(place, "reference", STALENESS)) == 40
+    return place
 
 
 def show(text: str) -> None:
@@ -198,7 +196,9 @@ def jumping_clock(tmp_path: Path) -> dict[str, str]:
     try:
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     except FileNotFoundError:
-        pytest.skip("no C compiler to make a clock that jumps")
+        pytest.skip(
+            "the jumping clock is a C library built here, and there is no `cc`: install a C compiler"
+        )
     code = "import time; print({round(time.time() / 86400 - (time.sleep(0.26) or 0)) for _ in range(12)})"
     seen = subprocess.run(
         [sys.executable, "-c", code],

@@ -54,7 +54,7 @@ def test_a_run_killed_at_random_moments_ends_as_the_unbroken_one(
         name, deaths, options = f"killed{number}", list[Death](), list[str]()
         number += 1
         run = place / name / "run"
-        first_request = len(endpoint.asked)
+        first_request, began = len(endpoint.asked), time.monotonic()
         while True:
             process = started(place, name, staleness, *options)
             process.join(moments.uniform(0.1, 1.0) * seconds if kills < KILLS else None)
@@ -66,6 +66,8 @@ def test_a_run_killed_at_random_moments_ends_as_the_unbroken_one(
             deaths.append(Death(ended(run), len(endpoint.asked)))
             options = resume_options(place, name)  # before its first checkpoint it had not begun
         assert process.exitcode == 0, (place / f"{name}.log").read_text()
+        if not deaths:  # a machine that was busy during the reference would put all kills too late
+            seconds = min(seconds, time.monotonic() - began)
         require_equal(place, name, "reference")
         assert len(endpoint.asked) > first_request
         assert paid_twice(deaths, endpoint.asked, run) == []

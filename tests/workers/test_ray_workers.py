@@ -30,7 +30,10 @@ from llm_as_judge.workers.pool import WorkerPool
 from written_programs import PLAIN, VOTE, written_run
 
 if not os.environ.get("RAY_TESTS"):
-    pytest.skip("starts a cluster: `make test-ray`", allow_module_level=True)
+    pytest.skip(
+        "minutes: starts Ray clusters of several nodes; run `make test-ray`",
+        allow_module_level=True,
+    )
 ray = pytest.importorskip("ray")
 # Ray's own, of its own files and threads: none is about what is tested here.
 pytestmark = [pytest.mark.filterwarnings("default")]

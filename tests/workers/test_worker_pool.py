@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from worker_fakes import (
+    DOUBLE,
     OPTIONS,
     SUM,
     AskingWork,
@@ -70,10 +72,11 @@ async def test_rules_of_a_worker_grade() -> None:
 async def test_gold_answers_and_hidden_tests_stay_where_the_judge_is() -> None:
     work = AskingWork()
     async with opened_pool(Fleet(work)) as pool:
-        await pool.run(program("a"), SUM, ScriptedChat(echo), SETTINGS)
-    (seen,) = work.ran
-    assert (seen.id, seen.question) == (SUM.id, SUM.question)
-    assert seen.answers == seen.hidden_tests == ()
+        for problem in (SUM, DOUBLE):
+            await pool.run(program("a"), problem, ScriptedChat(echo), SETTINGS)
+    assert SUM.answers
+    assert DOUBLE.hidden_tests
+    assert work.ran == [replace(problem, answers=(), hidden_tests=()) for problem in (SUM, DOUBLE)]
 
 
 # ------------------------------------------------------------------- placement and back-pressure

@@ -29,7 +29,10 @@ from llm_as_judge.workers.work import Work
 
 T = TypeVar("T")
 OPTIONS = Options("jail", 2, Limits())
-SUM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",), hidden_tests=("assert True",))
+SUM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",))
+DOUBLE = Problem(
+    "mbpp/train/1", "mbpp", "code", "Double x.", entry_point="f", hidden_tests=("assert f(2) == 4",)
+)
 
 
 def program(*questions: str) -> Program:

@@ -218,7 +218,7 @@ def test_train_with_an_unaudited_judge_is_2_with_the_command_to_run(verb: Verbs)
     files = ("--set", "data.train_file=train.jsonl", "--set", "judge.model=scripted")
     line = verb.refused("train", "--config", "smoke", *files)
     assert "the judge has no audit report" in line
-    assert "run: llm-as-judge audit --set judge.model=scripted" in line
+    assert "run: llm-as-judge audit --labelled FILE --set judge.model=scripted" in line
 
 
 def test_a_run_with_a_forced_judge_is_shown_with_a_warning(verb: Verbs) -> None:

@@ -31,7 +31,7 @@ from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.published import PublishedAdapter
-from llm_as_judge.policy.standing import set_drained, status_of
+from llm_as_judge.policy.replica_health import set_drained, status_of
 from llm_as_judge.policy.turns import prompt_ids
 from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
 from llm_as_judge.training.oracle import naive_logprobs

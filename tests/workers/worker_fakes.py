@@ -24,8 +24,8 @@ from llm_as_judge.workers import RunSettings
 from llm_as_judge.workers.link import WorkerLostError
 from llm_as_judge.workers.messages import Options
 from llm_as_judge.workers.pool import WorkerPool
-from llm_as_judge.workers.room import WorkerRoom
 from llm_as_judge.workers.work import Work
+from llm_as_judge.workers.worker_side import WorkerSide
 
 T = TypeVar("T")
 OPTIONS = Options("jail", 2, Limits())
@@ -94,7 +94,7 @@ class RoomWorker:
     """A worker whose room is in this process."""
 
     def __init__(self, open_work: Callable[[Options], Awaitable[Work]], **options: Any) -> None:
-        self.room = WorkerRoom(open_work, **options)
+        self.room = WorkerSide(open_work, **options)
         self._dead = asyncio.Event()
         self._closing: asyncio.Future[None] | None = None
 

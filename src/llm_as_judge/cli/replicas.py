@@ -38,7 +38,7 @@ def replicas(
             "--set sampling.backend=vllm --set sampling.replicas=[http://HOST:PORT/v1]"
         )
     from llm_as_judge.build import adapters_folder
-    from llm_as_judge.policy.standing import drained, set_drained, status_of
+    from llm_as_judge.policy.replica_health import drained, set_drained, status_of
 
     folder = adapters_folder(settings)
     listed = set(drained(folder))

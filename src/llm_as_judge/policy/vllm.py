@@ -31,7 +31,7 @@ from llm_as_judge.llm.replicas import Replica, Replicas, is_loopback
 from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json
 from llm_as_judge.llm.wire import Unusable, refusal
 from llm_as_judge.policy.published import Adapter, PublishedAdapter, write_adapter
-from llm_as_judge.policy.standing import Standing
+from llm_as_judge.policy.replica_health import Standing
 from llm_as_judge.policy.vllm_wire import (
     Draw,
     Drawn,

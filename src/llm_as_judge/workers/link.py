@@ -28,7 +28,7 @@ class WorkerLostError(LlmAsJudgeError):
 
 
 class Worker(Protocol):
-    """One :class:`llm_as_judge.workers.room.WorkerRoom`, wherever it is.
+    """One :class:`llm_as_judge.workers.worker_side.WorkerSide`, wherever it is.
 
     Every method raises ``WorkerLostError`` when the worker is gone.
     """

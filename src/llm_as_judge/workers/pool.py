@@ -52,8 +52,8 @@ from llm_as_judge.workers.messages import (
     decode,
     encode,
 )
-from llm_as_judge.workers.room import BEAT_S
 from llm_as_judge.workers.work import RunSettings
+from llm_as_judge.workers.worker_side import BEAT_S
 
 __all__ = ["WorkerPool"]
 

@@ -21,8 +21,8 @@ from llm_as_judge.sandbox.opening import Mechanism
 from llm_as_judge.workers.link import WorkerLostError
 from llm_as_judge.workers.messages import Options
 from llm_as_judge.workers.pool import WorkerPool
-from llm_as_judge.workers.room import WorkerRoom
 from llm_as_judge.workers.work import LocalWork, open_local_work
+from llm_as_judge.workers.worker_side import WorkerSide
 
 __all__ = ["Placement", "open_ray_workers"]
 
@@ -174,7 +174,7 @@ class _Actor:
         import ray
 
         node = ray.get_runtime_context().get_node_id()
-        self._room = WorkerRoom(_open, node=f"{platform.node()} ({node[:12]})")
+        self._room = WorkerSide(_open, node=f"{platform.node()} ({node[:12]})")
 
     async def open(self, options: bytes) -> bytes:
         return await self._room.open(options)

@@ -34,7 +34,7 @@ from llm_as_judge.workers.messages import (
 )
 from llm_as_judge.workers.work import Work
 
-__all__ = ["BEAT_S", "WorkerRoom"]
+__all__ = ["BEAT_S", "WorkerSide"]
 
 BEAT_S = 15.0
 """A worker with nothing to say says so this often."""
@@ -49,7 +49,7 @@ class _Running:
     waiting: dict[int, asyncio.Future[ChatReply]] = field(default_factory=dict)
 
 
-class WorkerRoom:
+class WorkerSide:
     """Jobs of one worker.
 
     Args:
@@ -173,7 +173,7 @@ class WorkerRoom:
 class _AskingChat:
     """ChatModel of a job: the driver asks the model."""
 
-    def __init__(self, job: Run, room: WorkerRoom) -> None:
+    def __init__(self, job: Run, room: WorkerSide) -> None:
         self._job, self._room = job, room
 
     @property

@@ -14,7 +14,7 @@ from test_vllm import PROMPTS, learn
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.published import PublishedAdapter
-from llm_as_judge.policy.standing import drained, set_drained, status_of
+from llm_as_judge.policy.replica_health import drained, set_drained, status_of
 from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
 from llm_as_judge.types import Completion
 from running_app import running
@@ -58,7 +58,7 @@ async def fleet(
     tiny_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Fleet]:
     monkeypatch.setattr("llm_as_judge.policy.vllm._PAUSE_S", 0.01)
-    monkeypatch.setattr("llm_as_judge.policy.standing._LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr("llm_as_judge.policy.replica_health._LOOK_EVERY_S", 0.02)
     policy = load_policy(tiny_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
     async with AsyncExitStack() as stack:
         yield Fleet(policy, tmp_path / "adapters", stack)

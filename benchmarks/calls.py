@@ -26,8 +26,7 @@ from llm_as_judge.build import open_workbench, policy_prompt, problem_file, roll
 from llm_as_judge.config import load_config
 from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.monitoring.runlog import read_rollouts
-from llm_as_judge.rollout import SamplingOptions
-from llm_as_judge.types import Completion, Message, Problem, Rollout
+from llm_as_judge.types import Completion, Message, Problem, Rollout, Sampling
 
 
 @dataclass
@@ -63,7 +62,7 @@ class Texts:
     rollouts: Sequence[Rollout]
 
     def sample(
-        self, prompts_P: list[list[Message]], samples_per_prompt: int, **options: Any
+        self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
     ) -> list[list[Completion]]:
         return [[rollout.completion for rollout in self.rollouts] for _ in prompts_P]
 
@@ -90,9 +89,7 @@ async def again(groups: list[tuple[Problem, list[Rollout]]], options: Any) -> No
             shares = []
             for problem, rollouts in groups:
                 runner = rollout_runner(bench, policy_prompt(bench.config), Texts(rollouts))
-                (group,) = await runner.groups(
-                    [problem], len(rollouts), SamplingOptions(1.0, 64), seed=0
-                )
+                (group,) = await runner.groups([problem], Sampling(len(rollouts), 1.0, 64))
                 scored = [r.verdict.correct is True for r in group.rollouts if r.verdict]
                 shares.append(statistics.mean(scored))
             right.append(shares)

@@ -32,7 +32,6 @@ from llm_as_judge.build import Workbench, open_workbench, policy_prompt, rollout
 from llm_as_judge.config import load_config
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.operators.rehearsal import rehearsed_reply
-from llm_as_judge.rollout import SamplingOptions
 from llm_as_judge.types import (
     ChatReply,
     ChatRequest,
@@ -40,6 +39,7 @@ from llm_as_judge.types import (
     Message,
     OnCompletion,
     Problem,
+    Sampling,
     Usage,
 )
 from llm_as_judge.workers.pool import WorkerPool
@@ -81,13 +81,13 @@ class OneProgram:
     def sample(
         self,
         prompts_P: list[list[Message]],
-        samples_per_prompt: int,
+        sampling: Sampling,
         *,
         on_completion: OnCompletion | None = None,
         **options: Any,
     ) -> list[list[Completion]]:
         one = Completion((1,), (2,), (-0.5,), f"```python\n{BODY}\n```", "stop")
-        return [[one] * samples_per_prompt for _ in prompts_P]
+        return [[one] * sampling.samples for _ in prompts_P]
 
 
 # -------------------------------------------------------------------------------------- what is held
@@ -176,7 +176,7 @@ async def run(bench: Workbench, options: argparse.Namespace, in_flight: int, wat
         nonlocal done
         problem = PROBLEMS[number % len(PROBLEMS)]
         try:
-            (group,) = await runner.groups([problem], 1, SamplingOptions(1.0, 64), seed=number)
+            (group,) = await runner.groups([problem], Sampling(1, 1.0, 64, seed=number))
         finally:
             turns.release()
         (rollout,) = group.rollouts

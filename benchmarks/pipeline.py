@@ -24,7 +24,7 @@ from typing import Any
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout import RolloutRunner, SamplingOptions
+from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
 from llm_as_judge.types import (
     ChatModel,
@@ -34,6 +34,7 @@ from llm_as_judge.types import (
     OnCompletion,
     Problem,
     Program,
+    Sampling,
     Verdict,
 )
 
@@ -50,18 +51,17 @@ class TimedSampler:
     def sample(
         self,
         prompts_P: list[list[Message]],
-        samples_per_prompt: int,
+        sampling: Sampling,
         *,
-        seed: int,
         on_completion: OnCompletion | None = None,
         **options: Any,
     ) -> list[list[Completion]]:
         written: list[list[Completion]] = [[] for _ in prompts_P]
-        count = len(prompts_P) * samples_per_prompt
+        count = len(prompts_P) * sampling.samples
         for number in range(count):
             time.sleep(self._seconds / count)
             p, k = number % len(prompts_P), number // len(prompts_P)
-            written[p].append(Completion((1,), (2,), (-1.0,), f"{seed}/{p}/{k}", "stop"))
+            written[p].append(Completion((1,), (2,), (-1.0,), f"{sampling.seed}/{p}/{k}", "stop"))
             if self._streams and on_completion:
                 on_completion(p, k, written[p][-1])
         return written
@@ -99,7 +99,7 @@ async def step_seconds(
     )
 
     async def start(step: int) -> StartedStep:
-        batch = await runner.start(PROBLEMS, SAMPLES, SamplingOptions(1.0, 8), seed=step)
+        batch = await runner.start(PROBLEMS, Sampling(SAMPLES, 1.0, 8, seed=step))
         return StartedStep(step, batch, {})
 
     pipeline = Pipeline(start, done=0, last=arguments.steps, staleness=staleness)

@@ -31,7 +31,16 @@ from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.oracle import UpdatePath
-from llm_as_judge.types import Completion, Group, Message, Problem, Program, Reward, Rollout
+from llm_as_judge.types import (
+    Completion,
+    Group,
+    Message,
+    Problem,
+    Program,
+    Reward,
+    Rollout,
+    Sampling,
+)
 
 PROBLEMS, SAMPLES, LENGTH, VOCABULARY = 4, 6, 3, 12
 RATES = (2e-3, 6e-3)
@@ -113,9 +122,7 @@ def learn(options: Mapping[str, Any], rate: float, seed: int, steps: int) -> flo
     prompts = [[Message("user", str(p))] for p in range(PROBLEMS)]
     found = []
     for step in range(steps):
-        sampled = sampler.sample(
-            prompts, SAMPLES, temperature=1.0, max_new_tokens=LENGTH, seed=seed * 1000 + step
-        )
+        sampled = sampler.sample(prompts, Sampling(SAMPLES, 1.0, LENGTH, seed=seed * 1000 + step))
         groups = [paid(p, group, luck) for p, group in enumerate(sampled)]
         learner.update(groups, temperature=1.0)
         if step >= steps - steps // 4:

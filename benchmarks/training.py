@@ -288,7 +288,7 @@ class EndlessSampler(HFSampler):
 
 
 def compare_sampling(model: Any, shape: Shape, new_tokens: int, rounds: int) -> None:
-    from llm_as_judge.types import Message
+    from llm_as_judge.types import Message, Sampling
 
     model.eval()
     policy = Policy(model, tokenizer=None, device=CPU, dtype=torch.float32)
@@ -297,10 +297,7 @@ def compare_sampling(model: Any, shape: Shape, new_tokens: int, rounds: int) -> 
     def ours() -> None:
         sampler.sample(
             [[Message("user", str(shape.prompt))]],
-            shape.samples,
-            temperature=1.0,
-            max_new_tokens=new_tokens,
-            seed=0,
+            Sampling(shape.samples, 1.0, new_tokens),
         )
 
     def theirs() -> None:

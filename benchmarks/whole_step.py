@@ -38,12 +38,12 @@ from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.policy.thread import PolicyThread
 from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout import RolloutRunner, SamplingOptions
+from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.oracle import UpdatePath
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
-from llm_as_judge.types import ChatModel, Completion, Execution, Problem, Program, Verdict
+from llm_as_judge.types import ChatModel, Completion, Execution, Problem, Program, Sampling, Verdict
 
 RATE = 1e-6
 WORDS = 8192
@@ -179,8 +179,8 @@ async def our_step_s(model: Any, work: Work, staleness: int) -> float:
         )
 
         async def start(step: int) -> StartedStep:
-            sampling = SamplingOptions(1.0, shape.completion)
-            batch = await runner.start(problems, shape.samples, sampling, seed=step)
+            sampling = Sampling(shape.samples, 1.0, shape.completion, seed=step)
+            batch = await runner.start(problems, sampling)
             return StartedStep(step, batch, {})
 
         # steps beyond those that are timed, so that none of these is without its successor

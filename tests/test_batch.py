@@ -15,7 +15,7 @@ from llm_as_judge.errors import EndpointError, OutputError
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout import RolloutRunner, SamplingOptions
+from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     ChatModel,
     Completion,
@@ -28,12 +28,12 @@ from llm_as_judge.types import (
     Program,
     PromptFacts,
     Rollout,
+    Sampling,
     Verdict,
 )
 
 SUM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",))
 CAPITAL = Problem("squad2/train/1", "squad2", "qa", "Capital?", ("Oslo",))
-SAMPLING = SamplingOptions(temperature=1.0, max_new_tokens=8)
 Run = Callable[[Program, Problem, ChatModel], Awaitable[Execution]]
 
 
@@ -54,7 +54,7 @@ class Sampler:
     def sample(
         self,
         prompts_P: list[list[Message]],
-        samples_per_prompt: int,
+        sampling: Sampling,
         *,
         on_completion: OnCompletion | None = None,
         **options: Any,
@@ -79,7 +79,7 @@ class Elsewhere:
     async def sample(
         self,
         prompts_P: list[list[Message]],
-        samples_per_prompt: int,
+        sampling: Sampling,
         *,
         on_completion: OnCompletion | None = None,
         **options: Any,
@@ -154,14 +154,14 @@ async def test_a_program_runs_while_others_are_still_being_written(prompt: Polic
         assert running.wait(10), "the first program waited for the second to be written"
 
     sampler = Sampler("4", "5", after_first=written_meanwhile)
-    (group,) = await runner(prompt, sampler, run).groups([SUM], 2, SAMPLING, seed=0)
+    (group,) = await runner(prompt, sampler, run).groups([SUM], Sampling(2, 1.0, 8, seed=0))
     assert [r.completion.text for r in group.rollouts] == ["4", "5"]
 
 
 async def test_the_deadline_fails_one_rollout_and_its_siblings_go_on(prompt: PolicyPrompt) -> None:
     runs = Runs()
     (group,) = await runner(prompt, Sampler("late", "4", "5"), runs, rollout_timeout_s=0.1).groups(
-        [SUM], 3, SAMPLING, seed=0
+        [SUM], Sampling(3, 1.0, 8, seed=0)
     )
     late, *others = group.rollouts
     assert late.failure is not None
@@ -175,7 +175,7 @@ async def test_the_deadline_fails_one_rollout_and_its_siblings_go_on(prompt: Pol
 async def test_a_late_verdict_keeps_the_execution(prompt: PolicyPrompt) -> None:
     (group,) = await runner(
         prompt, Sampler("5", "4"), Runs(), Judge(late_for="5"), rollout_timeout_s=0.1
-    ).groups([SUM], 2, SAMPLING, seed=0)
+    ).groups([SUM], Sampling(2, 1.0, 8, seed=0))
     late = group.rollouts[0]
     assert late.failure is not None
     assert (late.failure.stage, late.failure.kind) == ("grade", "DeadlineError")
@@ -185,7 +185,7 @@ async def test_a_late_verdict_keeps_the_execution(prompt: PolicyPrompt) -> None:
 async def test_a_rollout_is_kept_when_written_and_again_when_ended(prompt: PolicyPrompt) -> None:
     kept: list[tuple[int, Rollout]] = []
     batch = await runner(prompt, Sampler("4", "5"), Runs()).start(
-        [SUM, CAPITAL], 2, SAMPLING, seed=0, keep=lambda p, _, r: kept.append((p, r))
+        [SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0), keep=lambda p, _, r: kept.append((p, r))
     )
     groups = await batch.groups()
     for p, group in enumerate(groups):
@@ -201,7 +201,7 @@ async def test_what_cannot_be_kept_ends_the_run(prompt: PolicyPrompt) -> None:
         raise OutputError("the disk is full")
 
     batch = await runner(prompt, Sampler("4", "5"), Runs()).start(
-        [SUM], 2, SAMPLING, seed=0, keep=full
+        [SUM], Sampling(2, 1.0, 8, seed=0), keep=full
     )
     with pytest.raises(OutputError, match="the disk is full"):
         await batch.groups()
@@ -229,9 +229,7 @@ async def test_what_an_earlier_run_left_is_gone_on_with_and_not_done_again(
     }
     batch = await runner(prompt, sampler, runs, judge).start(
         [SUM],
-        4,
-        SAMPLING,
-        seed=0,
+        Sampling(4, 1.0, 8),
         known=known,
         known_prompts={0: PromptFacts(examples=7)},
         keep=lambda p, _, r: kept.append(r.index),
@@ -252,7 +250,9 @@ async def test_a_half_written_batch_is_sampled_again_around_what_is_known(
 ) -> None:
     runs, sampler = Runs(), Sampler("4", "5")
     known = {(0, 1): left("as it was", 1, execution=Execution("ok", "4"))}
-    batch = await runner(prompt, sampler, runs).start([SUM], 2, SAMPLING, seed=0, known=known)
+    batch = await runner(prompt, sampler, runs).start(
+        [SUM], Sampling(2, 1.0, 8, seed=0), known=known
+    )
     (group,) = await batch.groups()
     assert sampler.calls == 1
     assert runs.ran == ["4"]
@@ -261,7 +261,9 @@ async def test_a_half_written_batch_is_sampled_again_around_what_is_known(
 
 async def test_closing_a_batch_ends_what_runs(prompt: PolicyPrompt) -> None:
     runs = Runs()
-    batch = await runner(prompt, Sampler("late", "4"), runs).start([SUM], 2, SAMPLING, seed=0)
+    batch = await runner(prompt, Sampler("late", "4"), runs).start(
+        [SUM], Sampling(2, 1.0, 8, seed=0)
+    )
     await runs.late_runs.wait()
     await batch.aclose()
     assert runs.cancelled == ["late"]
@@ -276,14 +278,14 @@ async def test_a_broken_sampler_leaves_nothing_running(prompt: PolicyPrompt) -> 
 
     with pytest.raises(RuntimeError, match="out of memory"):
         await runner(prompt, Sampler("late", "4", after_first=breaks), runs).groups(
-            [SUM], 2, SAMPLING, seed=0
+            [SUM], Sampling(2, 1.0, 8, seed=0)
         )
     assert runs.cancelled == ["late"]
 
 
 async def test_a_failure_of_an_equal_program_is_shared(prompt: PolicyPrompt) -> None:
     (group,) = await runner(prompt, Sampler("late", "late"), Runs(), rollout_timeout_s=0.05).groups(
-        [SUM], 2, SAMPLING, seed=0
+        [SUM], Sampling(2, 1.0, 8, seed=0)
     )
     assert all(isinstance(r.failure, Failure) for r in group.rollouts)
 
@@ -294,7 +296,7 @@ async def test_programs_written_elsewhere_leave_the_caller_free_for_the_update(
     elsewhere, runs = Elsewhere("late", "4"), Runs()
     options = {"publish": elsewhere.publish, "rollout_timeout_s": 0.05}
     here = Sampler("never asked")
-    batch = await runner(prompt, here, runs, **options).start([SUM], 2, SAMPLING, seed=0)
+    batch = await runner(prompt, here, runs, **options).start([SUM], Sampling(2, 1.0, 8, seed=0))
     await runs.late_runs.wait()  # it runs while the other one is not written yet
     assert not batch.written
     elsewhere.go_on.set()
@@ -310,7 +312,9 @@ async def test_what_cannot_be_written_elsewhere_leaves_nothing_running(
 ) -> None:
     elsewhere, runs = Elsewhere("late", "4", error=EndpointError("no replica")), Runs()
     options = {"publish": elsewhere.publish}
-    batch = await runner(prompt, Sampler(""), runs, **options).start([SUM], 2, SAMPLING, seed=0)
+    batch = await runner(prompt, Sampler(""), runs, **options).start(
+        [SUM], Sampling(2, 1.0, 8, seed=0)
+    )
     await runs.late_runs.wait()
     if asked_for:
         elsewhere.go_on.set()

@@ -15,7 +15,7 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout import RolloutRunner, SamplingOptions
+from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.training.step_metrics import group_metrics
 from llm_as_judge.types import (
     ChatModel,
@@ -33,13 +33,13 @@ from llm_as_judge.types import (
     Reward,
     RewardPart,
     Rollout,
+    Sampling,
     StopReason,
     Verdict,
 )
 
 SUM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",))
 CAPITAL = Problem("squad2/train/1", "squad2", "qa", "Capital?", ("Oslo",))
-SAMPLING = SamplingOptions(temperature=1.0, max_new_tokens=8)
 
 
 def completion(text: str, tokens: int = 2, stop: StopReason = "stop") -> Completion:
@@ -55,10 +55,10 @@ class WrittenSampler:
         self.seeds: list[int] = []
 
     def sample(
-        self, prompts_P: list[list[Message]], samples_per_prompt: int, **options: Any
+        self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
     ) -> list[list[Completion]]:
-        assert samples_per_prompt == len(self.texts)
-        self.seeds.append(options["seed"])
+        assert sampling.samples == len(self.texts)
+        self.seeds.append(sampling.seed)
         return [[completion(text) for text in self.texts] for _ in prompts_P]
 
 
@@ -130,7 +130,7 @@ def runner(
 async def test_groups_keep_the_order_of_problems_and_of_samples(prompt: PolicyPrompt) -> None:
     sampler = WrittenSampler("4", "Oslo")
     found = await runner(prompt, sampler, CountingRun()).groups(
-        [CAPITAL, SUM], 2, SAMPLING, seed=77
+        [CAPITAL, SUM], Sampling(2, 1.0, 8, seed=77)
     )
     assert [group.problem for group in found] == [CAPITAL, SUM]
     assert [[r.index for r in group.rollouts] for group in found] == [[0, 1], [0, 1]]
@@ -146,7 +146,7 @@ async def test_an_endpoint_error_fails_one_rollout_and_its_siblings_go_on(
 ) -> None:
     run = CountingRun({"down": EndpointError("executor: no reply after 3 retries")})
     (group,) = await runner(prompt, WrittenSampler("4", "down", "5"), run).groups(
-        [SUM], 3, SAMPLING, seed=0
+        [SUM], Sampling(3, 1.0, 8, seed=0)
     )
     right, failed, wrong = group.rollouts
     assert failed.failure == Failure(
@@ -165,7 +165,7 @@ async def test_an_endpoint_error_fails_one_rollout_and_its_siblings_go_on(
 async def test_an_error_while_grading_keeps_the_execution(prompt: PolicyPrompt) -> None:
     (group,) = await runner(
         prompt, WrittenSampler("4", "5"), CountingRun(), GoldJudge(error_for="5")
-    ).groups([SUM], 2, SAMPLING, seed=0)
+    ).groups([SUM], Sampling(2, 1.0, 8, seed=0))
     assert group.rollouts[1].failure == Failure("grade", "SandboxError", "the sandbox broke")
     assert group.rollouts[1].execution is not None
     assert group.rollouts[1].reward is None
@@ -177,7 +177,7 @@ async def test_a_text_too_long_for_the_executor_is_the_programs_doing(
 ) -> None:
     run = CountingRun({"long": ContextError("9000 tokens do not fit 4096")})
     (group,) = await runner(prompt, WrittenSampler("4", "long"), run).groups(
-        [SUM], 2, SAMPLING, seed=0
+        [SUM], Sampling(2, 1.0, 8, seed=0)
     )
     found = group.rollouts[1]
     assert found.failure is None
@@ -191,7 +191,7 @@ async def test_what_gave_no_answer_is_wrong_without_asking_the_judge(
 ) -> None:
     judge = GoldJudge()
     (group,) = await runner(prompt, WrittenSampler("broken", "4"), CountingRun(), judge).groups(
-        [SUM], 2, SAMPLING, seed=0
+        [SUM], Sampling(2, 1.0, 8, seed=0)
     )
     assert judge.graded == ["4"]
     assert group.rollouts[0].verdict == Verdict(False, "execution", "rejected", "no program")
@@ -203,7 +203,7 @@ async def test_equal_programs_of_a_group_run_once_and_of_two_groups_twice(
     run, judge = CountingRun(), GoldJudge()
     other = Problem("gsm8k/train/2", "gsm8k", "math", "1 + 3?", ("4",))
     groups = await runner(prompt, WrittenSampler("4 a", "5", "4 b"), run, judge).groups(
-        [SUM, other], 3, SAMPLING, seed=0
+        [SUM, other], Sampling(3, 1.0, 8, seed=0)
     )
     assert sorted(run.ran) == sorted((p.id, text) for p in (SUM, other) for text in ("4", "5"))
     assert len(judge.graded) == 4
@@ -217,7 +217,9 @@ async def test_equal_programs_of_a_group_run_once_and_of_two_groups_twice(
 
 async def test_programs_that_cannot_run_are_never_taken_for_equal(prompt: PolicyPrompt) -> None:
     run = CountingRun()
-    await runner(prompt, WrittenSampler("broken", "broken"), run).groups([SUM], 2, SAMPLING, seed=0)
+    await runner(prompt, WrittenSampler("broken", "broken"), run).groups(
+        [SUM], Sampling(2, 1.0, 8, seed=0)
+    )
     assert len(run.ran) == 2
 
 
@@ -233,7 +235,7 @@ async def test_shared_draws_are_of_one_group_and_independent_ones_of_one_rollout
 
     await runner(
         prompt, WrittenSampler("4", "5"), run, executor=executor, group_draws=draws
-    ).groups([SUM, CAPITAL], 2, SAMPLING, seed=0)
+    ).groups([SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0))
     asked = [(request.messages[0].content, request.seed) for request in executor.requests]
     assert len(set(asked)) == len(asked) == calls
     assert [seed for _, seed in asked].count(7) == 2  # a first rollout asks as a shared one does
@@ -246,14 +248,14 @@ async def test_each_prompt_is_sampled_under_the_grammar_of_its_problem(
 
     class Constrained(WrittenSampler):
         def sample(
-            self, prompts_P: list[list[Message]], samples_per_prompt: int, **options: Any
+            self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
         ) -> list[list[Completion]]:
             given.append(options.get("grammars_P"))
-            return super().sample(prompts_P, samples_per_prompt, **options)
+            return super().sample(prompts_P, sampling, **options)
 
     for grammar in (None, lambda problem: f"grammar of {problem.id}"):
         await runner(prompt, Constrained("4"), CountingRun(), grammar=grammar).groups(
-            [SUM, CAPITAL], 1, SAMPLING, seed=0
+            [SUM, CAPITAL], Sampling(1, 1.0, 8, seed=0)
         )
     assert given == [None, [f"grammar of {SUM.id}", f"grammar of {CAPITAL.id}"]]
 
@@ -262,7 +264,7 @@ async def test_every_rollout_is_reported_as_it_ends(prompt: PolicyPrompt) -> Non
     seen: list[Rollout] = []
     run = CountingRun({"down": EndpointError("x")})
     await runner(prompt, WrittenSampler("4", "4", "down"), run).groups(
-        [SUM], 3, SAMPLING, seed=0, on_rollout=seen.append
+        [SUM], Sampling(3, 1.0, 8, seed=0), on_rollout=seen.append
     )
     assert sorted(r.index for r in seen) == [0, 1, 2]
     assert all(r.reward is None for r in seen)
@@ -293,7 +295,7 @@ async def test_calls_are_billed_to_problem_rollout_and_role_whoever_shares_them(
         executor=executor,
         ledger=ledger,
     )
-    await asking.groups([SUM, CAPITAL], 3, SAMPLING, seed=0)
+    await asking.groups([SUM, CAPITAL], Sampling(3, 1.0, 8, seed=0))
     for problem in (SUM, CAPITAL):
         assert ledger.by_problem[problem.id].calls == 3 + 2
         assert ledger.by_problem[problem.id].cached_calls == 1
@@ -319,7 +321,7 @@ async def test_a_spent_budget_ends_all_others_before_the_run_ends(prompt: Policy
 
     costly = runner(prompt, WrittenSampler("dear", "slow"), run)
     with pytest.raises(BudgetError):
-        await costly.groups([SUM, CAPITAL], 2, SAMPLING, seed=0)
+        await costly.groups([SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0))
     assert f"{SUM.id} slow" in ended
     assert f"{CAPITAL.id} slow" in ended
 
@@ -327,7 +329,9 @@ async def test_a_spent_budget_ends_all_others_before_the_run_ends(prompt: Policy
 async def test_a_bug_of_ours_is_not_hidden_as_a_failure(prompt: PolicyPrompt) -> None:
     run = CountingRun({"bug": KeyError("ours")})
     with pytest.raises(KeyError, match="ours"):
-        await runner(prompt, WrittenSampler("bug", "4"), run).groups([SUM], 2, SAMPLING, seed=0)
+        await runner(prompt, WrittenSampler("bug", "4"), run).groups(
+            [SUM], Sampling(2, 1.0, 8, seed=0)
+        )
 
 
 # ------------------------------------------------------------------------------------ the metrics
@@ -437,7 +441,7 @@ async def test_a_group_says_what_its_prompt_showed(tmp_path: Path) -> None:
     docs: dict[Domain, str] = {"math": "m", "qa": "q", "code": "c"}
     cutting = PolicyPrompt(tmp_path, "body", docs, problem_chars=3)
     groups = await runner(cutting, WrittenSampler("4"), CountingRun()).groups(
-        [SUM, CAPITAL], 1, SAMPLING, seed=0
+        [SUM, CAPITAL], Sampling(1, 1.0, 8, seed=0)
     )
     assert [g.prompt.cut_characters for g in groups] == [len("2 + 2?") - 3, len("Capital?") - 3]
 

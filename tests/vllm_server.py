@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from llm_as_judge.policy.model import load_policy
 from llm_as_judge.policy.sample import HFSampler
-from llm_as_judge.types import Message
+from llm_as_judge.types import Message, Sampling
 
 Written = tuple[list[int], list[float], str]
 Write = Callable[[dict[str, Any], str], Written]
@@ -154,10 +154,7 @@ class TwinOfPolicy:
         with torch.no_grad():
             ((one,),) = self._samplers[path].sample(
                 [[Message("user", json.dumps(body["prompt"]))]],
-                1,
-                temperature=body["temperature"],
-                max_new_tokens=body["max_tokens"],
-                seed=body["seed"],
+                Sampling(1, body["temperature"], body["max_tokens"], body["seed"]),
             )
         return list(one.token_ids), list(one.logprobs), one.stop
 

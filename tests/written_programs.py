@@ -9,9 +9,8 @@ from typing import Any
 from llm_as_judge.build import open_workbench, policy_prompt, rollout_runner
 from llm_as_judge.config import Config
 from llm_as_judge.monitoring.runlog import RunLog
-from llm_as_judge.rollout import SamplingOptions
 from llm_as_judge.training.step_metrics import group_metrics
-from llm_as_judge.types import Completion, Group, Message, Problem
+from llm_as_judge.types import Completion, Group, Message, Problem, Sampling
 
 VOTE = """\
 a = await answer_generate(input=problem)
@@ -35,9 +34,9 @@ class WrittenPrograms:
     """PolicySampler: the k-th sample of every prompt is the k-th of ``PROGRAMS``."""
 
     def sample(
-        self, prompts_P: list[list[Message]], samples_per_prompt: int, **options: Any
+        self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
     ) -> list[list[Completion]]:
-        texts = PROGRAMS[:samples_per_prompt]
+        texts = PROGRAMS[: sampling.samples]
         one = [Completion((1,), (2,), (-0.5,), f"```python\n{text}\n```", "stop") for text in texts]
         return [one for _ in prompts_P]
 
@@ -51,9 +50,7 @@ async def written_run(
         runner = rollout_runner(bench, policy_prompt(config), WrittenPrograms())
         log = RunLog(folder) if folder else None
         for step, problems in enumerate(steps, start=1):
-            groups = await runner.groups(
-                problems, len(PROGRAMS), SamplingOptions(1.0, 64), seed=step
-            )
+            groups = await runner.groups(problems, Sampling(len(PROGRAMS), 1.0, 64, seed=step))
             if log:
                 log.groups(step, groups)
                 log.step(step, group_metrics(groups))

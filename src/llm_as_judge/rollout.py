@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -43,6 +43,7 @@ from llm_as_judge.types import (
     PromptFacts,
     PublishedPolicy,
     Rollout,
+    Sampling,
     Verdict,
 )
 
@@ -52,12 +53,6 @@ RunProgram = Callable[[Program, Problem, ChatModel], Awaitable[Execution]]
 """Program on its problem, operators answered by the given executor."""
 Publish = Callable[[PolicyTurn], Awaitable[PublishedPolicy]]
 """The policy's weights as they are in the given turn, to be sampled from elsewhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class SamplingOptions:
-    temperature: float
-    max_new_tokens: int
 
 
 class RolloutRunner:
@@ -108,30 +103,23 @@ class RolloutRunner:
     async def groups(
         self,
         problems_P: Sequence[Problem],
-        samples_per_problem: int,
-        sampling: SamplingOptions,
+        sampling: Sampling,
         *,
-        seed: int,
         on_rollout: Callable[[Rollout], None] | None = None,
     ) -> list[Group]:
         """One group for each problem, in the order of the problems.
 
         Args:
-            seed: of sampling; the same seed and weights give the same programs.
             on_rollout: called as each rollout ends, for progress (its reward is not yet set).
         """
-        batch = await self.start(
-            problems_P, samples_per_problem, sampling, seed=seed, on_rollout=on_rollout
-        )
+        batch = await self.start(problems_P, sampling, on_rollout=on_rollout)
         return await batch.groups()
 
     async def start(
         self,
         problems_P: Sequence[Problem],
-        samples_per_problem: int,
-        sampling: SamplingOptions,
+        sampling: Sampling,
         *,
-        seed: int,
         known: Mapping[tuple[int, int], Rollout] | None = None,
         known_prompts: Mapping[int, PromptFacts] | None = None,
         keep: Keep | None = None,
@@ -148,25 +136,20 @@ class RolloutRunner:
         """
         batch = Batch(
             [self._running(p, problem, keep, on_rollout) for p, problem in enumerate(problems_P)],
-            samples_per_problem,
+            sampling.samples,
         )
         try:
             batch.prompted(known_prompts or {})
             batch.take(known or {})
             if not batch.written:
-                await self._sample(batch, problems_P, samples_per_problem, sampling, seed)
+                await self._sample(batch, problems_P, sampling)
         except BaseException:
             await batch.aclose()
             raise
         return batch
 
     async def _sample(
-        self,
-        batch: Batch,
-        problems_P: Sequence[Problem],
-        k: int,
-        sampling: SamplingOptions,
-        seed: int,
+        self, batch: Batch, problems_P: Sequence[Problem], sampling: Sampling
     ) -> None:
         loop = asyncio.get_running_loop()
 
@@ -176,17 +159,15 @@ class RolloutRunner:
         prompts_P = await asyncio.to_thread(self._prompt.write, problems_P)
         batch.prompted({p: prompt.facts for p, prompt in enumerate(prompts_P)})
         messages_P = [prompt.messages for prompt in prompts_P]
-        options = {**asdict(sampling), "seed": seed}
         if self._publish is not None:
             published = await self._publish(self._on_policy)
-            batch.begin_all(published.sample(messages_P, k, **options, on_completion=batch.begin))
+            batch.begin_all(published.sample(messages_P, sampling, on_completion=batch.begin))
             return
         completions_P_K = await self._on_policy(
             partial(
                 self._sampler.sample,
                 messages_P,
-                k,
-                **options,
+                sampling,
                 **self._constrained(problems_P),
                 on_completion=written,
             )

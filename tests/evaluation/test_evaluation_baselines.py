@@ -22,7 +22,7 @@ from llm_as_judge.evaluation.baselines import (
 )
 from llm_as_judge.evaluation.entrants import ModelEntrant, ProgramEntrant, check_base_model
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, random_body
-from llm_as_judge.types import Domain, Message
+from llm_as_judge.types import Domain, Message, Sampling
 from llm_as_judge.workflow.program import parse_program
 
 CONFIG = Config()
@@ -78,7 +78,7 @@ def test_random_workflows_vary_and_are_repeatable() -> None:
 
     def texts(seed: int) -> list[str]:
         prompts = [[Message("user", f"problem {n}")] for n in range(20)]
-        written = sampler.sample(prompts, 1, temperature=0.0, max_new_tokens=1, seed=seed)
+        written = sampler.sample(prompts, Sampling(1, 0.0, 1, seed=seed))
         return [completion.text for (completion,) in written]
 
     assert texts(0) == texts(0)
@@ -169,7 +169,7 @@ def test_votes_meet_the_tokens_of_the_target(tmp_path: Path) -> None:
     assert found == {"math": 3, "qa": 1, "code": 11}
     voting = find_entrant("self_consistency", CONFIG, found)
     assert isinstance(voting, ProgramEntrant)
-    (written,) = voting.samplers["math"].sample([[]], 1, temperature=0.0, max_new_tokens=1, seed=0)
+    (written,) = voting.samplers["math"].sample([[]], Sampling(1, 0.0, 1, seed=0))
     assert "VOTES = 3\n" in written[0].text
     assert voting.identity() != find_entrant("self_consistency", CONFIG).identity()
 

@@ -16,7 +16,7 @@ from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.published import PublishedAdapter
 from llm_as_judge.policy.replica_health import drained, set_drained, status_of
 from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
-from llm_as_judge.types import Completion
+from llm_as_judge.types import Completion, Sampling
 from running_app import running
 from vllm_server import ScriptedVllm, at_once
 
@@ -65,7 +65,7 @@ async def fleet(
 
 
 async def sample(published: PublishedAdapter, k: int = 2) -> list[list[Completion]]:
-    return await published.sample(PROMPTS, k, temperature=1.0, max_new_tokens=9, seed=0)
+    return await published.sample(PROMPTS, Sampling(k, 1.0, 9, seed=0))
 
 
 async def ready(replicas: VllmReplicas, count: int) -> None:
@@ -217,7 +217,7 @@ async def test_who_comes_back_started_otherwise_is_not_let_in(
         with pytest.raises(
             EndpointError, match=r"answers, but .*--logprobs-mode processed_logprobs"
         ):
-            await published.sample(PROMPTS, 1, temperature=0.7, max_new_tokens=9, seed=0)
+            await published.sample(PROMPTS, Sampling(1, 0.7, 9, seed=0))
 
 
 async def test_a_look_from_outside_says_of_each_how_it_is_and_what_it_has(fleet: Fleet) -> None:

@@ -11,7 +11,7 @@ from llm_as_judge.policy.attention import common_prefix
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.turns import REPLY_PREFIX
-from llm_as_judge.types import Completion, Domain, Message
+from llm_as_judge.types import Completion, Domain, Message, Sampling
 from llm_as_judge.workflow.grammar import program_grammar
 from llm_as_judge.workflow.program import parse_program
 
@@ -37,7 +37,7 @@ def policy(tiny_weights: Path) -> Policy:
 def sample(policy: Policy, k: int = 4, t: float = 0.8, **kw: int) -> list[list[Completion]]:
     rows = kw.pop("rows_at_once", 64)
     sampler = HFSampler(policy, rows_at_once=rows)
-    return sampler.sample(PROMPTS, k, temperature=t, max_new_tokens=40, seed=kw.pop("seed", 3))
+    return sampler.sample(PROMPTS, Sampling(k, t, 40, seed=kw.pop("seed", 3)))
 
 
 @pytest.mark.parametrize("temperature", [0.8, 1.0], ids=str)
@@ -88,7 +88,7 @@ def test_a_completion_ends_with_the_fence_and_its_text_starts_with_one(policy: P
 
 def test_frequencies_follow_the_probabilities(policy: Policy) -> None:
     sampler = HFSampler(policy, rows_at_once=4096)
-    (group,) = sampler.sample(PROMPTS[:1], 2000, temperature=1.0, max_new_tokens=1, seed=0)
+    (group,) = sampler.sample(PROMPTS[:1], Sampling(2000, 1.0, 1, seed=0))
     with torch.no_grad():
         logits = policy.model(input_ids=torch.tensor([group[0].prompt_ids])).logits[0, -1]
     likeliest = int(logits.argmax())
@@ -100,9 +100,7 @@ def test_frequencies_follow_the_probabilities(policy: Policy) -> None:
 def test_under_a_grammar_all_probability_is_on_what_it_allows(policy: Policy) -> None:
     grammars = ['root ::= ("ab" | "cd") "```"', 'root ::= "e" "```"', ""]
     sampler = HFSampler(policy)
-    found = sampler.sample(
-        PROMPTS, 8, temperature=0.8, max_new_tokens=40, seed=0, grammars_P=grammars
-    )
+    found = sampler.sample(PROMPTS, Sampling(8, 0.8, 40, seed=0), grammars_P=grammars)
     texts = [[c.text.removeprefix(REPLY_PREFIX) for c in group] for group in found]
     assert set(texts[0]) == {"ab```", "cd```"}
     assert set(texts[1]) == {"e```"}
@@ -121,10 +119,7 @@ def test_under_a_grammar_all_probability_is_on_what_it_allows(policy: Policy) ->
 def test_programs_drawn_under_the_shipped_grammar_are_valid(policy: Policy, domain: Domain) -> None:
     (group,) = HFSampler(policy).sample(
         PROMPTS[:1],
-        4,
-        temperature=1.0,
-        max_new_tokens=1500,
-        seed=0,
+        Sampling(4, 1.0, 1500),
         grammars_P=[program_grammar(domain)],
     )
     for completion in group:
@@ -163,9 +158,7 @@ def test_weights_and_adapter_are_after_sampling_what_they_were(policy: Policy) -
     before = state()
     sample(policy)
     with pytest.raises(RuntimeError, match="stop"):
-        HFSampler(policy).sample(
-            PROMPTS, 2, temperature=1.0, max_new_tokens=3, seed=0, on_completion=stop
-        )
+        HFSampler(policy).sample(PROMPTS, Sampling(2, 1.0, 3, seed=0), on_completion=stop)
     after = state()
     assert before.keys() == after.keys()
     for name, (place, value, learns) in before.items():

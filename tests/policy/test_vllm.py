@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -17,7 +16,7 @@ from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
-from llm_as_judge.types import Completion, Message
+from llm_as_judge.types import Completion, Message, OnCompletion, Sampling
 from running_app import running
 from vllm_server import FAULTS, ScriptedVllm, TwinOfPolicy, at_once
 
@@ -67,10 +66,16 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
         yield opened
 
 
-async def sample(replicas: VllmReplicas, k: int = 3, **options: Any) -> list[list[Completion]]:
+async def sample(
+    replicas: VllmReplicas,
+    k: int = 3,
+    temperature: float = 0.7,
+    on_completion: OnCompletion | None = None,
+) -> list[list[Completion]]:
     published = await replicas.publish(at_once)
-    settings = {"temperature": 0.7, "max_new_tokens": 9, "seed": 3, **options}
-    return await published.sample(PROMPTS, k, **settings)
+    return await published.sample(
+        PROMPTS, Sampling(k, temperature, 9, seed=3), on_completion=on_completion
+    )
 
 
 async def test_each_request_names_its_adapter_and_everything_that_shapes_the_distribution(
@@ -144,7 +149,7 @@ async def test_a_replica_that_was_started_anew_is_given_the_adapter_again(
     replicas = await fleet.open(stack)
     published = await replicas.publish(at_once)
     fleet.servers[1].adapters.clear()
-    groups = await published.sample(PROMPTS, 2, temperature=0.7, max_new_tokens=9, seed=0)
+    groups = await published.sample(PROMPTS, Sampling(2, 0.7, 9, seed=0))
     assert [len(group) for group in groups] == [2] * 4
     assert replicas.metrics()["sampling/resent"] == 0.0
     assert len(fleet.servers[1].said) > 1  # once at publishing, and for the requests that missed it
@@ -158,9 +163,7 @@ async def test_versions_are_pinned_and_leave_when_nobody_uses_them(
     server = fleet.servers[0]
     first = await replicas.publish(at_once)
     server.open.clear()
-    writing = asyncio.create_task(
-        first.sample(PROMPTS[:1], 1, temperature=0.7, max_new_tokens=9, seed=0)
-    )
+    writing = asyncio.create_task(first.sample(PROMPTS[:1], Sampling(1, 0.7, 9, seed=0)))
     await server.reached.wait()
     learn(fleet.policy)
     names = [first.adapter.name]
@@ -243,9 +246,7 @@ async def test_a_twin_of_the_policy_writes_with_the_published_weights(
     replicas = await fleet.open(stack)
     texts = []
     for _ in range(2):
-        (wanted,) = HFSampler(fleet.policy).sample(
-            PROMPTS[:1], 1, temperature=0.0, max_new_tokens=9, seed=3
-        )
+        (wanted,) = HFSampler(fleet.policy).sample(PROMPTS[:1], Sampling(1, 0.0, 9, seed=3))
         ((found,), *_) = await sample(replicas, k=1, temperature=0.0)
         assert found.token_ids == wanted[0].token_ids
         assert found.logprobs == pytest.approx(wanted[0].logprobs, abs=1e-5)

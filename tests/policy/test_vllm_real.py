@@ -35,7 +35,7 @@ from llm_as_judge.policy.replica_health import set_drained, status_of
 from llm_as_judge.policy.turns import prompt_ids
 from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
 from llm_as_judge.training.oracle import naive_logprobs
-from llm_as_judge.types import Completion, Message
+from llm_as_judge.types import Completion, Message, Sampling
 from vllm_server import at_once
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")
@@ -144,7 +144,7 @@ def gap(policy: Policy, groups: list[list[Completion]], temperature: float = TEM
 async def write(
     published: PublishedAdapter, k: int = 3, temperature: float = TEMPERATURE
 ) -> list[list[Completion]]:
-    return await published.sample(PROMPTS, k, temperature=temperature, max_new_tokens=48, seed=5)
+    return await published.sample(PROMPTS, Sampling(k, temperature, 48, seed=5))
 
 
 async def test_each_version_writes_by_its_own_adapter_with_the_learners_logprobs(

@@ -21,7 +21,7 @@ from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.serving.app import ServerOptions
 from llm_as_judge.serving.server import Binding, safe_options, serve
 from llm_as_judge.serving.writers import FileWriter, PolicyWriter
-from llm_as_judge.types import Completion, Message, Problem, Usage
+from llm_as_judge.types import Completion, Message, Problem, Sampling, Usage
 from llm_as_judge.workflow.grammar import program_grammar
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -37,9 +37,9 @@ class RecordingSampler:
         self.go = threading.Event()
 
     def sample(
-        self, prompts_P: list[list[Message]], samples_per_prompt: int, **options: Any
+        self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
     ) -> list[list[Completion]]:
-        self.batches.append((len(prompts_P), options["temperature"], options["seed"]))
+        self.batches.append((len(prompts_P), sampling.temperature, sampling.seed))
         self.grammars.append(options.get("grammars_P"))
         assert self.go.wait(30)
         text = f"```python\n{ONE_CALL}```"

@@ -29,6 +29,7 @@ from llm_as_judge.types import (
     Program,
     Reward,
     Rollout,
+    Sampling,
 )
 
 STEPS, SAMPLES, LIMIT = 40, 12, 40
@@ -94,7 +95,7 @@ def test_a_tiny_policy_reaches_the_known_optimum(preset: str, tiny_weights: Path
     wanted, start = wanted_ids(policy), chances(policy)
     assert all(0.05 < chance < 0.6 for chance in start)
     for step in range(STEPS):
-        sampled = sampler.sample(PROMPTS, SAMPLES, temperature=1.0, max_new_tokens=LIMIT, seed=step)
+        sampled = sampler.sample(PROMPTS, Sampling(SAMPLES, 1.0, LIMIT, seed=step))
         groups = [graded(i, group, wanted[i]) for i, group in enumerate(sampled)]
         learner.update(groups, temperature=1.0)
         if min(chances(policy)) > 0.8:

@@ -25,6 +25,7 @@ from llm_as_judge.types import (
     Reward,
     RewardPart,
     Rollout,
+    Sampling,
     Verdict,
 )
 
@@ -41,7 +42,7 @@ def fresh(weights: Path, **options: bool) -> Policy:
 
 def sampled(policy: Policy, count: int = 12, seed: int = 0) -> list[Completion]:
     sampler = HFSampler(policy)
-    return sampler.sample([PROMPT], count, temperature=1.0, max_new_tokens=80, seed=seed)[0]
+    return sampler.sample([PROMPT], Sampling(count, 1.0, 80, seed=seed))[0]
 
 
 def group_of(completions: list[Completion], rewards: list[float | None]) -> Group:

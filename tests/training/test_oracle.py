@@ -19,7 +19,7 @@ from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.oracle import UpdatePath, choose_path
-from llm_as_judge.types import Group, Message, Problem, Program, Reward, Rollout
+from llm_as_judge.types import Group, Message, Problem, Program, Reward, Rollout, Sampling
 from tiny_models import FAMILIES, edited, naive_logprobs, tiny, windowed
 
 PROMPTS = [
@@ -108,7 +108,7 @@ def test_layers_without_attention_are_refused(tiny_weights: Path, tmp_path: Path
 
 def groups_of(policy: Policy) -> list[Group]:
     sampler = HFSampler(policy)
-    sampled = sampler.sample(PROMPTS, 3, temperature=1.0, max_new_tokens=24, seed=1)
+    sampled = sampler.sample(PROMPTS, Sampling(3, 1.0, 24, seed=1))
     return [
         Group(
             Problem(f"p{i}", "gsm8k", "math", "1 + 1?", ("2",)),

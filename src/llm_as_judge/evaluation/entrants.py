@@ -31,7 +31,7 @@ from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.llm.recording import Recording
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.recorded import RecordedSampler
-from llm_as_judge.rollout import RolloutRunner, SamplingOptions
+from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     Completion,
     Domain,
@@ -41,6 +41,7 @@ from llm_as_judge.types import (
     Problem,
     Program,
     Rollout,
+    Sampling,
 )
 from llm_as_judge.workflow.program import parse_program
 
@@ -144,17 +145,17 @@ class ModelEntrant:
         async with self._runner(config) as runner:
 
             async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
-                sampling = SamplingOptions(
-                    config.evaluation.temperature, config.sampling.max_new_tokens
-                )
                 pairs = {(problem.id, index) for problem, index in wanted}
                 problems = list({problem.id: problem for problem, _ in wanted}.values())
                 for start in range(0, len(problems), PROGRAMS_AT_ONCE):
                     await runner.groups(
                         problems[start : start + PROGRAMS_AT_ONCE],
-                        config.evaluation.samples,
-                        sampling,
-                        seed=config.training.seed * 1_000_003 + start,
+                        Sampling(
+                            config.evaluation.samples,
+                            config.evaluation.temperature,
+                            config.sampling.max_new_tokens,
+                            seed=config.training.seed * 1_000_003 + start,
+                        ),
                         on_rollout=lambda r: keep(r) if (r.problem_id, r.index) in pairs else None,
                     )
 
@@ -194,17 +195,14 @@ class FixedProgram:
     def sample(
         self,
         prompts_P: list[list[Message]],
-        samples_per_prompt: int,
+        sampling: Sampling,
         *,
-        temperature: float,
-        max_new_tokens: int,
-        seed: int,
         on_completion: OnCompletion | None = None,
         grammars_P: Sequence[str] | None = None,
     ) -> list[list[Completion]]:
         # no ids: no model wrote it, so it costs the policy no tokens
         written = Completion((), (), (), self._text, "stop")
-        return [[written] * samples_per_prompt for _ in prompts_P]
+        return [[written] * sampling.samples for _ in prompts_P]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +249,12 @@ class ProgramEntrant:
                     )
                     await runner.groups(
                         problems,
-                        1,
-                        SamplingOptions(0.0, config.sampling.max_new_tokens),
-                        seed=config.training.seed + number,
+                        Sampling(
+                            1,
+                            0.0,
+                            config.sampling.max_new_tokens,
+                            seed=config.training.seed + number,
+                        ),
                         on_rollout=_numbered(keep, number),
                     )
 

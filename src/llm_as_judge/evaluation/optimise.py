@@ -17,8 +17,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.entrants import FixedProgram, program_runner
 from llm_as_judge.evaluation.metrics import is_correct
 from llm_as_judge.files import write_text
-from llm_as_judge.rollout import SamplingOptions
-from llm_as_judge.types import ChatRequest, Domain, Group, Message, Problem
+from llm_as_judge.types import ChatRequest, Domain, Group, Message, Problem, Sampling
 from llm_as_judge.workflow.program import parse_program
 
 SEEDS: Mapping[Domain, tuple[str, ...]] = {
@@ -142,9 +141,7 @@ async def _run(
     text = program_text(domain, instruction)
     assert parse_program(text, domain, "class").strictly_valid
     runner = program_runner(bench, FixedProgram(text))
-    return await runner.groups(
-        problems, 1, SamplingOptions(0.0, 1), seed=bench.config.training.seed
-    )
+    return await runner.groups(problems, Sampling(1, 0.0, 1, seed=bench.config.training.seed))
 
 
 async def _propose(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.types import Completion, Domain, Message, OnCompletion
+from llm_as_judge.types import Completion, Domain, Message, OnCompletion, Sampling
 from llm_as_judge.workflow.program import parse_program
 
 INSTRUCTIONS = (
@@ -100,16 +100,13 @@ class RandomPrograms:
     def sample(
         self,
         prompts_P: list[list[Message]],
-        samples_per_prompt: int,
+        sampling: Sampling,
         *,
-        temperature: float,
-        max_new_tokens: int,
-        seed: int,
         on_completion: OnCompletion | None = None,
         grammars_P: Sequence[str] | None = None,
     ) -> list[list[Completion]]:
         return [
-            [self._program(seed, messages, index) for index in range(samples_per_prompt)]
+            [self._program(sampling.seed, messages, index) for index in range(sampling.samples)]
             for messages in prompts_P
         ]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from llm_as_judge.files import output_errors
 from llm_as_judge.policy.turns import completion_of, prompt_ids
 from llm_as_judge.policy.vllm_wire import Draw, Drawn, draw_seed
-from llm_as_judge.types import Completion, Message, OnCompletion
+from llm_as_judge.types import Completion, Message, OnCompletion, Sampling
 
 if TYPE_CHECKING:
     from llm_as_judge.policy.model import Policy
@@ -63,11 +63,8 @@ class PublishedAdapter:
     async def sample(
         self,
         prompts_P: list[list[Message]],
-        samples_per_prompt: int,
+        sampling: Sampling,
         *,
-        temperature: float,
-        max_new_tokens: int,
-        seed: int,
         on_completion: OnCompletion | None = None,
     ) -> list[list[Completion]]:
         """(P, K) completions; see ``types.PublishedPolicy``."""
@@ -90,13 +87,13 @@ class PublishedAdapter:
             return Draw(
                 place=(p, k),
                 prompt_ids=ids_P[p],
-                temperature=temperature,
-                max_new_tokens=max_new_tokens,
-                seed=draw_seed(seed, p, k),
+                temperature=sampling.temperature,
+                max_new_tokens=sampling.max_new_tokens,
+                seed=draw_seed(sampling.seed, p, k),
                 stop_ids=self.stop_ids,
                 vocabulary=self.vocabulary,
             )
 
-        draws = [[draw(p, k) for k in range(samples_per_prompt)] for p in range(len(ids_P))]
+        draws = [[draw(p, k) for k in range(sampling.samples)] for p in range(len(ids_P))]
         await self.replicas.draw(self.adapter, draws, ended)
-        return [[written[p, k] for k in range(samples_per_prompt)] for p in range(len(ids_P))]
+        return [[written[p, k] for k in range(sampling.samples)] for p in range(len(ids_P))]

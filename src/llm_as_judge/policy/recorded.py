@@ -14,7 +14,7 @@ from typing import Any
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.recording import Outcome, Recording
-from llm_as_judge.types import Completion, Message, OnCompletion, PolicySampler, to_json
+from llm_as_judge.types import Completion, Message, OnCompletion, PolicySampler, Sampling, to_json
 
 
 class RecordedSampler:
@@ -35,11 +35,8 @@ class RecordedSampler:
     def sample(
         self,
         prompts_P: list[list[Message]],
-        samples_per_prompt: int,
+        sampling: Sampling,
         *,
-        temperature: float,
-        max_new_tokens: int,
-        seed: int,
         on_completion: OnCompletion | None = None,
         grammars_P: Sequence[str] | None = None,
     ) -> list[list[Completion]]:
@@ -54,9 +51,9 @@ class RecordedSampler:
             {
                 "policy": self._policy,
                 "prompt": to_json(prompt),
-                "samples": samples_per_prompt,
-                "temperature": temperature,
-                "max_new_tokens": max_new_tokens,
+                "samples": sampling.samples,
+                "temperature": sampling.temperature,
+                "max_new_tokens": sampling.max_new_tokens,
                 "grammar": grammar,
             }
             for prompt, grammar in zip(prompts_P, grammars, strict=True)
@@ -72,10 +69,7 @@ class RecordedSampler:
         if missing and self._sampler is not None:
             written = self._sampler.sample(
                 [prompts_P[p] for p in missing],
-                samples_per_prompt,
-                temperature=temperature,
-                max_new_tokens=max_new_tokens,
-                seed=seed,
+                sampling,
                 grammars_P=[grammars_P[p] for p in missing] if grammars_P else None,
             )
             for p, completions in zip(missing, written, strict=True):

@@ -21,7 +21,7 @@ import torch
 from llm_as_judge.policy.decode import rows_of
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.turns import FENCE, completion_of, prompt_ids
-from llm_as_judge.types import Completion, Message, OnCompletion, StopReason
+from llm_as_judge.types import Completion, Message, OnCompletion, Sampling, StopReason
 
 if TYPE_CHECKING:
     from llm_as_judge.policy.constrain import Constraint, Constraints
@@ -54,11 +54,8 @@ class HFSampler:
     def sample(
         self,
         prompts_P: list[list[Message]],
-        samples_per_prompt: int,
+        sampling: Sampling,
         *,
-        temperature: float,
-        max_new_tokens: int,
-        seed: int,
         on_completion: OnCompletion | None = None,
         grammars_P: Sequence[str] | None = None,
     ) -> list[list[Completion]]:
@@ -66,7 +63,8 @@ class HFSampler:
         the tokens that it allows: an update, which knows all tokens, cannot use them.
         """
         ids_P = [self.prompt_ids(messages) for messages in prompts_P]
-        per_chunk = max(1, self._rows_at_once // samples_per_prompt)
+        count = sampling.samples
+        per_chunk = max(1, self._rows_at_once // count)
         if self._policy.sliding_window:
             per_chunk = 1  # no padding: a window counts places in the row, padded ones too
         completions: list[list[Completion]] = []
@@ -75,21 +73,20 @@ class HFSampler:
                 chunk = ids_P[start : start + per_chunk]
                 rows = [
                     _Row(
-                        random.Random(f"{seed}/{start + p}/{k}"),
+                        random.Random(f"{sampling.seed}/{start + p}/{k}"),
                         self._constraint(grammars_P[start + p] if grammars_P else ""),
                     )
                     for p in range(len(chunk))
-                    for k in range(samples_per_prompt)
+                    for k in range(count)
                 ]
                 ended: dict[int, Completion] = {}
-                for i in self._decode(chunk, rows, samples_per_prompt, temperature, max_new_tokens):
-                    p, k = divmod(i, samples_per_prompt)
+                for i in self._decode(chunk, rows, sampling):
+                    p, k = divmod(i, count)
                     ended[i] = self._completion(chunk[p], rows[i])
                     if on_completion:
                         on_completion(start + p, k, ended[i])
                 completions += [
-                    [ended[p * samples_per_prompt + k] for k in range(samples_per_prompt)]
-                    for p in range(len(chunk))
+                    [ended[p * count + k] for k in range(count)] for p in range(len(chunk))
                 ]
         return completions
 
@@ -113,14 +110,15 @@ class HFSampler:
         )
 
     def _decode(
-        self, ids_P: list[list[int]], rows: list[_Row], k: int, temperature: float, limit: int
+        self, ids_P: list[list[int]], rows: list[_Row], sampling: Sampling
     ) -> Iterator[int]:
         """Numbers of the rows as they end."""
         cache = rows_of(self._policy)
-        logits_B = cache.begin(ids_P, k)
+        logits_B = cache.begin(ids_P, sampling.samples)
         alive = list(range(len(rows)))
+        limit = sampling.max_new_tokens
         for step in range(limit):
-            tokens = self._draw(logits_B, [rows[i] for i in alive], temperature)
+            tokens = self._draw(logits_B, [rows[i] for i in alive], sampling.temperature)
             keep = [
                 j
                 for j, i in enumerate(alive)

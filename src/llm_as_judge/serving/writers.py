@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from llm_as_judge.build import Workbench
 from llm_as_judge.errors import DataError
 from llm_as_judge.policy.prompt import PolicyPrompt
-from llm_as_judge.types import Completion, Message, PolicySampler, Problem, Program, Usage
+from llm_as_judge.types import Completion, Message, PolicySampler, Problem, Program, Sampling, Usage
 from llm_as_judge.workflow.program import parse_program
 
 BATCH = 16
@@ -120,10 +120,7 @@ class PolicyWriter:
                 completions_P_K = await asyncio.to_thread(
                     self._sampler.sample,
                     [waiting.messages for waiting in batch],
-                    1,
-                    temperature=key[0],
-                    max_new_tokens=self._bench.config.sampling.max_new_tokens,
-                    seed=key[1],
+                    Sampling(1, key[0], self._bench.config.sampling.max_new_tokens, key[1]),
                     **constrained,
                 )
             except Exception as error:  # noqa: BLE001 (handed to each request that waits for it)

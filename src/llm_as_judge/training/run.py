@@ -23,7 +23,6 @@ from llm_as_judge.llm.estimate import measured_means
 from llm_as_judge.monitoring.pending import Kept, PendingRollouts, Place
 from llm_as_judge.monitoring.runlog import LEDGER, RunLog, read_steps
 from llm_as_judge.policy.checkpoint import SavedState, save_checkpoint
-from llm_as_judge.rollout import SamplingOptions
 from llm_as_judge.training.early_warning import early_warnings, news
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.peers import Peers
@@ -38,7 +37,7 @@ from llm_as_judge.training.step_metrics import (
 )
 from llm_as_judge.training.stopping import StopNotice
 from llm_as_judge.training.view import StepProgress, TrainingView
-from llm_as_judge.types import PromptFacts, Rollout
+from llm_as_judge.types import PromptFacts, Rollout, Sampling
 
 
 class Run:
@@ -161,11 +160,12 @@ class Run:
 
         batch = await self._system.runner.start(
             problems,
-            training.samples_per_problem,
-            SamplingOptions(
-                self._config.sampling.temperature, self._config.sampling.max_new_tokens
+            Sampling(
+                training.samples_per_problem,
+                self._config.sampling.temperature,
+                self._config.sampling.max_new_tokens,
+                seed=training.seed * 1_000_003 + step,
             ),
-            seed=training.seed * 1_000_003 + step,
             known={place: kept.rollout for place, kept in known.items()},
             known_prompts={group: kept.prompt for (group, _), kept in known.items()},
             keep=keep,

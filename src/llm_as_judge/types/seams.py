@@ -22,6 +22,7 @@ __all__ = [
     "PolicySampler",
     "PolicyTurn",
     "PublishedPolicy",
+    "Sampling",
     "Sandbox",
     "SandboxResult",
     "ServeOperator",
@@ -198,21 +199,32 @@ OnCompletion = Callable[[int, int, Completion], None]
 """Position of the prompt, position among its samples, completion."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How programs are drawn."""
+
+    samples: int
+    """Of each prompt (K)."""
+    temperature: float
+    """0 is greedy."""
+    max_new_tokens: int
+    """Of one program at most."""
+    seed: int = 0
+    """The same seed, prompts and weights give the same programs."""
+
+
 class PolicySampler(Protocol):
     """Writes programs. Without a model: :class:`llm_as_judge.policy.recorded.RecordedSampler`."""
 
     def sample(
         self,
         prompts_P: list[list[Message]],
-        samples_per_prompt: int,
+        sampling: Sampling,
         *,
-        temperature: float,
-        max_new_tokens: int,
-        seed: int,
         on_completion: OnCompletion | None = None,
         grammars_P: Sequence[str] | None = None,
     ) -> list[list[Completion]]:
-        """(P, K) completions. ``temperature == 0`` is greedy.
+        """(P, K) completions.
 
         Args:
             on_completion: called, from the thread that samples, as each completion ends; a sampler
@@ -229,11 +241,8 @@ class PublishedPolicy(Protocol):
     async def sample(
         self,
         prompts_P: list[list[Message]],
-        samples_per_prompt: int,
+        sampling: Sampling,
         *,
-        temperature: float,
-        max_new_tokens: int,
-        seed: int,
         on_completion: OnCompletion | None = None,
     ) -> list[list[Completion]]:
         """As ``PolicySampler.sample``; ``on_completion`` is called in the event loop.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.errors import SandboxError
-from llm_as_judge.sandbox import open_sandbox
+from llm_as_judge.sandbox import interpreter, open_sandbox
 from llm_as_judge.sandbox.interpreter import Interpreter, host_interpreter
 from llm_as_judge.sandbox.jail import find_bubblewrap
 from llm_as_judge.sandbox.launch import ChildKind, Exit, SubprocessLauncher
@@ -119,3 +119,15 @@ def test_interpreter_lists_its_libraries() -> None:
     assert any("ld-" in path.name for path in python.shared_objects)
     apart = Interpreter(Path("/a"), Path("/lib/python"), Path("/other/dynload"))
     assert apart.folders == (Path("/lib/python"), Path("/other/dynload"))
+
+
+def test_a_lister_that_hangs_is_named_in_one_short_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ldd").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "ldd").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(interpreter, "LDD_S", 0.1)
+    with pytest.raises(SandboxError, match=r"ldd took more than 0\.1 s for \d+ files") as refusal:
+        host_interpreter.__wrapped__()
+    assert len(str(refusal.value)) < 200

@@ -13,6 +13,9 @@ from llm_as_judge.errors import SandboxError
 
 __all__ = ["Interpreter", "host_interpreter"]
 
+LDD_S = 120.0
+"""It starts a process for each of some eighty files: half a second, minutes on a starved machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
@@ -49,9 +52,18 @@ def host_interpreter() -> Interpreter:
 def _linked(objects: list[Path]) -> tuple[Path, ...]:
     command = ["ldd", *map(str, objects)]
     try:
-        listing = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SandboxError(f"sandbox: cannot list the interpreter's libraries: {error}") from error
+        listing = subprocess.run(
+            command, capture_output=True, text=True, timeout=LDD_S, check=False
+        )
+    except OSError as error:
+        raise SandboxError(
+            f"sandbox: cannot list the interpreter's libraries: ldd: {error.strerror}"
+        ) from error
+    except subprocess.TimeoutExpired:  # its own text holds every file's path
+        raise SandboxError(
+            f"sandbox: cannot list the interpreter's libraries: ldd took more than {LDD_S:g} s for "
+            f"{len(objects)} files; the machine has no processor time to spare: try again"
+        ) from None
     found = set()
     for line in listing.stdout.splitlines():
         # "libz.so.1 => /lib/libz.so.1 (0x7f...)" or "/lib64/ld-linux-x86-64.so.2 (0x7f...)"

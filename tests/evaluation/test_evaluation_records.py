@@ -15,13 +15,13 @@ from evaluation_values import DOWN, OK, RIGHT, problem, rollout
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.entrants import Attempt, Keep
+from llm_as_judge.evaluation.entrants import Keep, Opened
 from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
 from llm_as_judge.evaluation.layout import read_results, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import full_json, results_json, write_results
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.types import Domain, Problem, Usage, to_json
+from llm_as_judge.types import Domain, IsolationReport, Problem, Usage, to_json
 
 ROWS = [problem(n) for n in range(6)]
 QA = [Problem(f"squad2/test/{n}", "squad2", "qa", f"Who {n}?", ("x",)) for n in range(2)]
@@ -35,6 +35,7 @@ class Listed:
         self.adapter: Path | None = None
         self.domains: frozenset[Domain] = frozenset({"math"})
         self.most, self.fails, self.version = most, fails, version
+        self.jail = "bubblewrap+seccomp"
         self.ran: list[tuple[str, int]] = []
 
     def identity(self) -> Mapping[str, str]:
@@ -44,7 +45,7 @@ class Listed:
         pass
 
     @asynccontextmanager
-    async def open(self, config: Config) -> AsyncIterator[Attempt]:
+    async def open(self, config: Config) -> AsyncIterator[Opened]:
         async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
             for of, index in wanted:
                 if len(self.ran) == self.most:
@@ -57,7 +58,7 @@ class Listed:
                     else rollout(of, OK, RIGHT, index=index)
                 )
 
-        yield attempt
+        yield Opened(attempt, IsolationReport(self.jail, {"no_network": True}))
 
 
 @pytest.fixture
@@ -105,19 +106,32 @@ async def test_a_finished_run_is_not_run_again_but_for_our_own_failures(place: P
     assert third.ran == []
 
 
+async def test_what_held_in_the_sandbox_is_kept_of_each_kind_that_ran_a_part(place: Path) -> None:
+    for most, jail in ((1, "bubblewrap+seccomp"), (2, "bubblewrap+seccomp"), (9, "landlock")):
+        entrant = Listed(most)
+        entrant.jail = jail
+        with contextlib.suppress(KeyboardInterrupt):
+            record = await evaluated(settings(place), entrant)
+    seen = [report["mechanism"] for report in full_json(record)["isolation"]]
+    assert seen == ["bubblewrap+seccomp", "landlock"]
+    (record.folder / "isolation.jsonl").write_text('{"mechanism": "jail"}\n')
+    with pytest.raises(DataError, match=r"isolation\.jsonl: not a report of evaluate: .*remove it"):
+        full_json(record)
+
+
 async def test_the_bill_of_an_evaluation_counts_failed_requests_and_goes_on(place: Path) -> None:
     class Billed(Listed):
         @asynccontextmanager
-        async def open(self, config: Config) -> AsyncIterator[Attempt]:
+        async def open(self, config: Config) -> AsyncIterator[Opened]:
             ledger = Ledger()
-            async with super().open(config) as attempt:
+            async with super().open(config) as opened:
 
                 async def paid(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
                     ledger.record_attempt("executor", None, None, 1.0, failure="http_429")
                     ledger.record_attempt("judge", Usage(10, 2), 0.5, 1.0, number=2)
-                    await attempt(wanted, keep)
+                    await opened.attempt(wanted, keep)
 
-                yield paid
+                yield Opened(paid, opened.isolation)
 
     for entrant in (Billed(2), Billed()):
         with contextlib.suppress(KeyboardInterrupt):

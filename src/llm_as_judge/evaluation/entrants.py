@@ -35,6 +35,7 @@ from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     Completion,
     Domain,
+    IsolationReport,
     Message,
     OnCompletion,
     PolicySampler,
@@ -51,6 +52,15 @@ PROGRAMS_AT_ONCE = 16
 Keep = Callable[[Rollout], None]
 Attempt = Callable[[Sequence[tuple[Problem, int]], Keep], Awaitable[None]]
 """Makes the rollouts of the wanted (problem, number) pairs; gives each to ``keep`` as it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An entrant whose models and sandbox are up."""
+
+    attempt: Attempt
+    isolation: IsolationReport
+    """What was seen to hold where its programs run."""
 
 
 class Entrant(Protocol):
@@ -84,7 +94,7 @@ class Entrant(Protocol):
         """
         ...
 
-    def open(self, config: Config) -> AbstractAsyncContextManager[Attempt]:
+    def open(self, config: Config) -> AbstractAsyncContextManager[Opened]:
         """Start what it needs; everything is closed on the way out."""
         ...
 
@@ -124,25 +134,30 @@ class ModelEntrant:
             )
 
     @asynccontextmanager
-    async def _runner(self, config: Config) -> AsyncIterator[RolloutRunner]:
+    async def _runner(self, config: Config) -> AsyncIterator[tuple[RolloutRunner, IsolationReport]]:
         """In a replay neither the policy nor the executor is started."""
         policy = {"base": config.policy.name, **self.identity()}
         if config.calls.mode == "replay":
             async with open_workbench(config) as bench:
                 sampler = RecordedSampler(None, _recording(bench), policy)
                 memory = await asyncio.to_thread(open_memory, config, self.adapter)
-                yield rollout_runner(bench, policy_prompt(config, memory=memory), sampler)
+                runner = rollout_runner(bench, policy_prompt(config, memory=memory), sampler)
+                yield runner, bench.work.isolation
             return
         async with open_system(config, adapter=self.adapter) as system:
+            isolation = system.bench.work.isolation
             if config.calls.mode != "record":
-                yield system.runner
+                yield system.runner, isolation
                 return
             recorded = RecordedSampler(system.sampler, _recording(system.bench), policy)
-            yield rollout_runner(system.bench, system.prompt, recorded, on_policy=system.on_policy)
+            runner = rollout_runner(
+                system.bench, system.prompt, recorded, on_policy=system.on_policy
+            )
+            yield runner, isolation
 
     @asynccontextmanager
-    async def open(self, config: Config) -> AsyncIterator[Attempt]:
-        async with self._runner(config) as runner:
+    async def open(self, config: Config) -> AsyncIterator[Opened]:
+        async with self._runner(config) as (runner, isolation):
 
             async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
                 pairs = {(problem.id, index) for problem, index in wanted}
@@ -159,7 +174,7 @@ class ModelEntrant:
                         on_rollout=lambda r: keep(r) if (r.problem_id, r.index) in pairs else None,
                     )
 
-            yield attempt
+            yield Opened(attempt, isolation)
 
 
 def _recording(bench: Workbench) -> Recording:
@@ -235,7 +250,7 @@ class ProgramEntrant:
             )
 
     @asynccontextmanager
-    async def open(self, config: Config) -> AsyncIterator[Attempt]:
+    async def open(self, config: Config) -> AsyncIterator[Opened]:
         async with self.open_bench(config) as bench:
 
             async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
@@ -258,7 +273,7 @@ class ProgramEntrant:
                         on_rollout=_numbered(keep, number),
                     )
 
-            yield attempt
+            yield Opened(attempt, bench.work.isolation)
 
 
 def _numbered(keep: Keep, number: int) -> Keep:

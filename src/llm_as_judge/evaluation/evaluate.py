@@ -76,7 +76,8 @@ async def run_evaluation(
 
     with metered() as attempts:
         try:
-            async with entrant.open(record.config) as attempt:
-                await attempt(missing, keep)
+            async with entrant.open(record.config) as opened:
+                record.saw(opened.isolation)
+                await opened.attempt(missing, keep)
         finally:
             record.bill(attempts)

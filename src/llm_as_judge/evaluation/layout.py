@@ -5,6 +5,7 @@
         NAME/HASH/plan.json    what is evaluated: configuration, policy, rows, versions
         NAME/HASH/rollouts.jsonl   {"problem", "rollout"}, a line as each rollout ends
         NAME/HASH/ledger.json  what its requests used, failed and repeated ones too
+        NAME/HASH/isolation.jsonl  what was seen to hold in the sandbox, a line for each kind
         NAME/HASH/full.json    every figure and one row a problem
 
 HASH stands for everything that decides the figures.
@@ -19,7 +20,7 @@ from typing import Any
 from llm_as_judge.errors import ConfigError, DataError
 
 PLAN, ROLLOUTS, FULL = "plan.json", "rollouts.jsonl", "full.json"
-LEDGER = "ledger.json"
+LEDGER, ISOLATION = "ledger.json", "isolation.jsonl"
 SHOWN = (
     "accuracy",
     "accuracy_low",

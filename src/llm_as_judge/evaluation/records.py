@@ -18,14 +18,14 @@ from llm_as_judge.build import judge_fingerprint, versions
 from llm_as_judge.config import Config, config_dir, load_endpoints, load_models
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.entrants import Entrant
-from llm_as_judge.evaluation.layout import LEDGER, PLAN, ROLLOUTS, run_folder
+from llm_as_judge.evaluation.layout import ISOLATION, LEDGER, PLAN, ROLLOUTS, run_folder
 from llm_as_judge.evaluation.selection import TestSet
 from llm_as_judge.files import append_line, output_errors, write_text
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.runlog import read_lines
-from llm_as_judge.types import Group, Problem, Rollout, from_json, to_json
+from llm_as_judge.types import Group, IsolationReport, Problem, Rollout, from_json, to_json
 
 _DECIDES = ("policy", "sampling", "executor", "judge", "workflow", "experience", "evaluation")
 _CODE = ("data", "judge", "llm", "operators", "policy", "sandbox", "workflow", "rollout.py")
@@ -169,6 +169,7 @@ class EvaluationRecord:
         if fresh:
             _put_aside(folder / ROLLOUTS)
             _put_aside(folder / LEDGER)
+            _put_aside(folder / ISOLATION)
         if (folder / ROLLOUTS).is_file():
             record._read_rollouts()
         content = {**to_json(plan), "config": config.model_dump(mode="json")}
@@ -218,6 +219,30 @@ class EvaluationRecord:
         row = {"problem": to_json(problem), "rollout": to_json(rollout)}
         append_line(self.folder / ROLLOUTS, json.dumps(row))
         self._rollouts[rollout.problem_id, rollout.index] = rollout
+
+    def saw(self, isolation: IsolationReport) -> None:
+        """Keep what holds in the sandbox; one that went on elsewhere may have run in two kinds.
+
+        Raises:
+            DataError: what is kept cannot be read.
+            OutputError: the folder cannot be written.
+        """
+        if isolation not in self.isolations():
+            append_line(self.folder / ISOLATION, json.dumps(to_json(isolation)))
+
+    def isolations(self) -> list[IsolationReport]:
+        """Of all the sandboxes that programs of this evaluation ran in.
+
+        Raises:
+            DataError: what is kept cannot be read.
+        """
+        path = self.folder / ISOLATION
+        if not path.is_file():
+            return []
+        try:
+            return [from_json(IsolationReport, row) for row in read_lines(path)]
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{path}: not a report of evaluate: {error}; remove it") from None
 
     def bill(self, attempts: Iterable[Attempt]) -> None:
         """Add requests to the bill of this evaluation.

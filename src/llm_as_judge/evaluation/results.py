@@ -15,7 +15,7 @@ from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet
 from llm_as_judge.evaluation.selection import MIXED
 from llm_as_judge.files import write_text
 from llm_as_judge.judge.spans import SPAN_SETS
-from llm_as_judge.types import Group, Problem, Rollout
+from llm_as_judge.types import Group, Problem, Rollout, to_json
 
 
 def results_json(record: EvaluationRecord) -> dict[str, Any]:
@@ -72,12 +72,13 @@ def _official_names(groups: Sequence[Group]) -> list[str]:
 
 
 def full_json(record: EvaluationRecord) -> dict[str, Any]:
-    """The documented form, and: configuration, versions, totals, one row a problem."""
+    """The documented form, and: configuration, versions, isolation, totals, one row a problem."""
     rows = [_problem_row(group) for group in record.groups()]
     return {
         **results_json(record),
         "hash": record.plan.hash,
         "versions": dict(record.plan.versions),
+        "isolation": [to_json(report) for report in record.isolations()],
         "config": record.config.model_dump(mode="json"),
         "totals": {
             name: sum(sum(row[name]) for row in rows)

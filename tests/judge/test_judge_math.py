@@ -27,6 +27,8 @@ ACCEPTED = [
     ("5", "five"),
     ("-3", "\u22123"),
     ("1/3", r"\frac{1}{3}"),
+    ("1/2", "1/2 (one half)"),
+    ("1/2", "It is 1/2 of the whole cake."),
     (r"0.\overline{3}", r"\frac13"),
     (r"\frac{3}{4}", "0.75"),
     (r"\frac{\sqrt{2}}{2}", "sqrt(2)/2"),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_as_judge.judge.comparison import compare_numbers
-from llm_as_judge.judge.number import Quantity, parse_number
+from llm_as_judge.judge.number import Quantity, count_numbers, parse_number
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,12 @@ def test_units_are_converted_before_they_are_compared() -> None:
     )
     assert compare_numbers(hours, minutes, "")[0] is True
     assert compare_numbers(hours, Quantity(Fraction(5), "integer", "minute"), "")[0] is False
+
+
+def test_a_fraction_in_a_text_is_one_number_and_a_date_is_three() -> None:
+    assert count_numbers("1/2 of 1,000/3 and .5.") == [
+        Fraction(1, 2),
+        Fraction(1000, 3),
+        Fraction(1, 2),
+    ]
+    assert count_numbers("on 12/05/2020, 3/0 or 2.5/5") == [12, 5, 2020, 3, 0, Fraction(5, 2), 5]

@@ -214,6 +214,13 @@ async def test_each_kind_of_failure_has_its_name(
     assert chat.ledger.failures == {kind: 1}
 
 
+async def test_a_path_that_is_not_there_asks_for_base_url_and_model() -> None:
+    with pytest.raises(
+        EndpointError, match=r"HTTP 404: no route .*base_url end in /v1.*model_name"
+    ):
+        await chat_over(Script(refuses(404, "no route"))).chat(ask())
+
+
 @pytest.mark.parametrize(
     "usage",
     [None, {}, {"prompt_tokens": -1, "completion_tokens": 2}, {"prompt_tokens": True}, "many"],

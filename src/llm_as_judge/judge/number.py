@@ -105,7 +105,9 @@ _NOT_A_UNIT = frozenset(
         "halved",
     ]
 )
-_ANY_NUMBER = re.compile(rf"(?<![\w.])(?:{_DIGITS}(?:\.\d+)?|\.\d+)")
+_ANY_NUMBER = re.compile(
+    rf"(?<![\w.])(?:(?<!/){_DIGITS}/[1-9]\d*(?![\d/]|\.\d)|{_DIGITS}(?:\.\d+)?|\.\d+)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +271,9 @@ def _value(
 
 
 def count_numbers(text: str) -> list[Fraction]:
-    """Every number written in digits in ``text``, signs ignored, in order."""
-    return [
-        Fraction(found.replace(",", "")) if not found.startswith(".") else Fraction("0" + found)
-        for found in _ANY_NUMBER.findall(text)
-    ]
+    """Every number written in digits in ``text``, signs ignored, in order; ``1/2`` is one."""
+    return [_value_of(found.group().replace(",", "")) for found in _ANY_NUMBER.finditer(text)]
+
+
+def _value_of(written: str) -> Fraction:
+    return Fraction("0" + written if written.startswith(".") else written)

@@ -152,9 +152,12 @@ def refusal(status: int, headers: Mapping[str, str], content: bytes) -> Unusable
     refused = ""
     if status in (400, 422):
         refused = next((f for f in (*OPTIONAL_FIELDS, "max_tokens") if _names(said, f)), "")
+    reason = f"HTTP {status}: {said}" if said else f"HTTP {status}"
+    if status == 404:
+        reason += " (does base_url end in /v1, and is model_name served there?)"
     return Unusable(
         f"http_{status}",
-        f"HTTP {status}: {said}" if said else f"HTTP {status}",
+        reason,
         retry=status in _RETRIED_STATUS or status >= 500,
         wait_s=_retry_after(headers.get("retry-after", "")),
         refused_field=refused,

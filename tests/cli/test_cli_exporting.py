@@ -89,6 +89,8 @@ def test_a_model_does_not_overwrite_a_folder(
     Path("step_1").mkdir()
     Path("step_1/state.json").write_text('{"step": 1, "base_model": "smollm2-135m"}')
     Path("step_1/config.yaml").write_text(config)  # JSON is YAML
+    assert export("adapter", "step_1") == 2
+    assert "not a checkpoint of a run" in capsys.readouterr().err
     Path("merged").mkdir()
     assert export("model", "step_1") == 2
     assert "is there already" in capsys.readouterr().err

@@ -175,6 +175,18 @@ def test_the_card_says_what_the_model_is_and_what_is_not_known(
     assert yaml.safe_load(files["training_config.yaml"])["policy"]["lora_rank"] == 64
 
 
+def test_the_card_of_an_adapter_says_that_it_is_one(tiny_weights: Path, tmp_path: Path) -> None:
+    checkpoint = checkpoint_of(trained_policy(tiny_weights), tmp_path)
+    _, files = model_card(checkpoint, {}, merged=False)
+    assert list(files) == ["README.md"]
+    card = files["README.md"]
+    assert yaml.safe_load(card.split("---")[1])["library_name"] == "peft"
+    assert "\nLoRA adapter of rank 64 (alpha 64) for tiny, after 7 GRPO steps" in card
+    assert "`config.yaml`" in card
+    merged = model_card(checkpoint, {})[1]["README.md"]
+    assert "(alpha 64) merged into its weights, after 7 GRPO steps" in merged
+
+
 def test_the_card_shows_results_with_intervals(tiny_weights: Path, tmp_path: Path) -> None:
     metrics = {"accuracy": 0.5, "accuracy_low": 0.25, "accuracy_high": 0.75, "tokens": 100.0}
     data = {"datasets": [{"dataset": "gsm8k", "metrics": metrics}], "overall": metrics}

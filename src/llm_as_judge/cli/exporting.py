@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -88,13 +88,44 @@ def aflow(
     console.print(f"workflow  {out}", markup=False, highlight=False, soft_wrap=True)
 
 
+ResultsOption = Annotated[
+    list[Path] | None, typer.Option("--results", help="Results file for the card; repeatable.")
+]
+
+
+@export.command(epilog="Example: llm-as-judge export adapter checkpoints/M/grpo_mixed/step_100")
+def adapter(
+    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder.")],
+    out: Annotated[Path, typer.Option("--out", help="New folder of the adapter.")] = Path(
+        "adapter"
+    ),
+    results: ResultsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Adapter alone, without what only its training needs; for evaluate, serve and others."""
+    from llm_as_judge.policy.checkpoint import export_adapter
+    from llm_as_judge.serving.export import model_card
+
+    base, files = model_card(checkpoint, _headed(results), merged=False)
+    export_adapter(checkpoint, out, files["README.md"])
+    if as_json:
+        print(json.dumps({"adapter": str(out), "base": base}))  # noqa: T201
+    else:
+        console.print(f"adapter  {out}", highlight=False, soft_wrap=True)
+
+
+def _headed(results: list[Path] | None) -> dict[str, Any]:
+    """Results by the name of their policy, the heading of a card's column."""
+    from llm_as_judge.evaluation.layout import read_results
+
+    return {path.name.removesuffix("_results.json"): read_results(path) for path in results or ()}
+
+
 @export.command(epilog="Example: llm-as-judge export model checkpoints/M/grpo_mixed/step_100")
 def model(
     checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder.")],
     out: Annotated[Path, typer.Option("--out", help="New folder of the model.")] = Path("merged"),
-    results: Annotated[
-        list[Path] | None, typer.Option("--results", help="Results file for the card; repeatable.")
-    ] = None,
+    results: ResultsOption = None,
     device: DeviceOption = None,
     config: ConfigOption = None,
     set_: SetOption = None,
@@ -102,11 +133,9 @@ def model(
 ) -> None:
     """Adapter merged into its base model: safetensors, tokenizer, model card."""
     from llm_as_judge.errors import OutputError
-    from llm_as_judge.evaluation.layout import read_results
     from llm_as_judge.serving.export import model_card
 
-    headed = {path.name.removesuffix("_results.json"): read_results(path) for path in results or ()}
-    base, files = model_card(checkpoint, headed)
+    base, files = model_card(checkpoint, _headed(results))
     if out.exists():  # said before gigabytes are loaded
         raise OutputError(f"{out}: is there already; name a new folder with --out")
     settings = load_config(

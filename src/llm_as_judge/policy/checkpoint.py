@@ -39,10 +39,14 @@ if TYPE_CHECKING:  # finding a checkpoint must not wait for torch
 
     from llm_as_judge.policy.model import Policy
 
+ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 LATEST, STATE, MANIFEST = "latest", "state.json", "manifest.json"
 OPTIMIZER = "optimizer.safetensors"
 EXPERIENCE = "experience"
 """Folder of the experience buffer inside a checkpoint."""
+CONFIG = "config.yaml"
+_FOR_OTHERS = ("base_model", "step", "judges")
+"""Of the state; the rest is what its own run needs to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def save_checkpoint(
             policy.save_adapter(partial)
             save_file(dict(tensors), partial / OPTIMIZER)
             write_text(partial / STATE, json.dumps(state, indent=2, sort_keys=True) + "\n")
-            write_text(partial / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False))
+            write_text(partial / CONFIG, yaml.safe_dump(dict(config), sort_keys=False))
             if experience is not None:
                 (partial / EXPERIENCE).mkdir()
                 for name, text in experience.items():
@@ -100,6 +104,44 @@ def save_checkpoint(
         for old in newest_first(root)[keep:]:
             shutil.rmtree(old)
     return target
+
+
+def export_adapter(checkpoint: Path, folder: Path, card: str) -> None:
+    """What others need of a checkpoint, whole or not at all: adapter, examples, settings, which base
+    model it is of and who judged. It is evaluated and served as a checkpoint is, at a third of the size.
+
+    Args:
+        card: README.md.
+    Raises:
+        ModelError: the checkpoint is damaged or none.
+        OutputError: ``folder`` exists already or cannot be written.
+    """
+    require_whole(checkpoint)
+    there = _files(checkpoint)
+    try:
+        state = json.loads(there[STATE].read_text(encoding="utf-8"))
+        kept = [*ADAPTER, CONFIG, *(name for name in there if name.startswith(f"{EXPERIENCE}/"))]
+        sources = {name: there[name] for name in kept}
+        told = {key: state[key] for key in _FOR_OTHERS if key in state}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ModelError(f"{checkpoint}: not a checkpoint of a run ({reason})") from None
+    if folder.exists():
+        raise OutputError(f"{folder}: is there already; name a new folder with --out")
+    with output_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            partial.chmod(0o755)
+            for name, source in sources.items():
+                (partial / name).parent.mkdir(exist_ok=True)
+                shutil.copyfile(source, partial / name)
+            write_text(partial / STATE, json.dumps(told, indent=2, sort_keys=True) + "\n")
+            write_text(partial / "README.md", card)
+            _write_manifest(partial, 0)
+            partial.replace(folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -222,6 +264,11 @@ def load_state(folder: Path) -> SavedState:
     from llm_as_judge.policy.adapter import WEIGHTS
 
     require_whole(folder)
+    if (folder / STATE).is_file() and not (folder / OPTIMIZER).exists():
+        raise ModelError(
+            f"{folder}: an exported adapter, without {OPTIMIZER}: it can be evaluated and served; "
+            "training goes on from a checkpoint of its own run"
+        )
     try:
         state = json.loads((folder / STATE).read_text(encoding="utf-8"))
         tensors = load_file(folder / OPTIMIZER)

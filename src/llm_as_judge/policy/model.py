@@ -141,6 +141,7 @@ class Policy:
     def save_adapter(self, folder: Path) -> None:
         """Write the adapter in PEFT's format (adapter_config.json, adapter_model.safetensors)."""
         self.model.save_pretrained(folder, save_embedding_layers=False)
+        (folder / "README.md").unlink(missing_ok=True)  # PEFT's form of a model card, not filled in
 
 
 def pick_device(name: str) -> torch.device:

@@ -173,11 +173,14 @@ def _with_header(program: Program, record: ProgramRecord, run_dir: Path) -> str:
     return f"{lines}\n{program.runnable.strip()}\n"
 
 
-def model_card(checkpoint: Path, results: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """The base model's name, and the files that belong beside a merged model.
+def model_card(
+    checkpoint: Path, results: Mapping[str, Any], *, merged: bool = True
+) -> tuple[str, dict[str, str]]:
+    """The base model's name, and the files that belong beside a merged model, or its adapter.
 
     Args:
         results: heading -> parsed results file.
+        merged: False = the card of the adapter alone, which has the settings with it already.
     Raises:
         ModelError: not a checkpoint of ours.
     """
@@ -217,10 +220,13 @@ def model_card(checkpoint: Path, results: Mapping[str, Any]) -> tuple[str, dict[
     )
     card = environment.from_string(template.read_text(encoding="utf-8")).render(
         **lined,
+        merged=merged,
+        settings="training_config.yaml" if merged else "config.yaml",
         warning=plain(unaudited_warning(judges_of(checkpoint)) or "", 400),
         results=results_view(results) if results else None,
     )
-    return str(state["base_model"]), {"README.md": card, "training_config.yaml": text}
+    files = {"README.md": card} | ({"training_config.yaml": text} if merged else {})
+    return str(state["base_model"]), files
 
 
 def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -73,6 +73,20 @@ def test_pairs_are_of_problems_that_both_have_graded(tmp_path: Path) -> None:
     assert pair.p_holm == pair.p
     assert pair.low <= pair.difference <= pair.high
     assert pair.token_ratio == 0.5
+    assert pair.detectable == pytest.approx(2.801585 * (7 / 8 / 8) ** 0.5)
+
+
+def test_a_comparison_of_one_domain_is_over_its_problems(tmp_path: Path) -> None:
+    first = contender(tmp_path, "a", "yyyn", 50)
+    second = contender(tmp_path, "b", "nynn", 100)
+    domains = dict(zip(first.correct, ("math", "math", "qa", "qa"), strict=True))
+    first, second = (replace(c, domains=domains) for c in (first, second))
+    (pair,) = compare([first, second], second, "qa")
+    assert (pair.problems, pair.difference) == (2, 0.5)
+    (pair,) = compare([first, second], second, "math")
+    assert (pair.problems, pair.only_contender, pair.only_reference) == (2, 1, 0)
+    alone = replace(first, domains=dict.fromkeys(domains, "code"))
+    assert compare([alone, second], second, "qa") == []
 
 
 def test_more_comparisons_need_smaller_p(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.evaluation.statistics import bootstrap, holm, mcnemar, pass_at_k
+from llm_as_judge.evaluation.statistics import bootstrap, detectable, holm, mcnemar, pass_at_k
 
 
 # --------------------------------------------------------------------------------------- bootstrap
@@ -39,6 +40,25 @@ def test_equal_values_have_no_width_and_none_no_interval() -> None:
 
 
 # ----------------------------------------------------------------------------------- paired tests
+def test_what_is_called_detectable_is_found_in_four_of_five_repetitions() -> None:
+    problems, discordant = 400, 0.3
+    draw = np.random.default_rng(0)
+    pairs = draw.choice([1.0, -1.0, 0.0], problems * 50, p=[0.15, 0.15, 0.7])
+    gap = detectable(list(pairs))
+    assert gap is not None
+    gap *= 50**0.5  # of as many problems as one repetition has
+    shares = [(discordant + gap) / 2, (discordant - gap) / 2]
+    counts = draw.multinomial(problems, [*shares, 1 - discordant], 1000)
+    found = sum(mcnemar(int(a), int(b)) < 0.05 for a, b, _ in counts) / 1000
+    assert found == pytest.approx(0.8, abs=0.05)
+
+
+def test_nothing_is_known_of_pairs_that_never_differ() -> None:
+    assert detectable([0.0] * 9) is None
+    with pytest.raises(ValueError, match="no problems"):
+        detectable([])
+
+
 def test_mcnemar_by_hand() -> None:
     assert mcnemar(0, 0) == 1.0
     assert mcnemar(3, 3) == 1.0

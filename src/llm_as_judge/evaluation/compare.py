@@ -16,7 +16,7 @@ from typing import Any
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.layout import FULL, run_folder
-from llm_as_judge.evaluation.statistics import bootstrap, holm, mcnemar
+from llm_as_judge.evaluation.statistics import bootstrap, detectable, holm, mcnemar
 from llm_as_judge.intervals import wilson
 from llm_as_judge.monitoring.runlog import read_rollouts
 
@@ -101,6 +101,8 @@ class Comparison:
     p_holm: float | None
     """Adjusted for the number of comparisons."""
     token_ratio: float | None
+    detectable: float | None = None
+    """True difference that so many problems would show in 80 of 100 repetitions."""
 
 
 def read_contenders(paths: Sequence[Path]) -> list[Contender]:
@@ -168,20 +170,31 @@ def _contender(name: str, found: Sequence[tuple[str, Any]]) -> Contender:
     )
 
 
-def compare(contenders: Sequence[Contender], reference: Contender) -> list[Comparison]:
+def compare(
+    contenders: Sequence[Contender], reference: Contender, domain: str | None = None
+) -> list[Comparison]:
     """Every other contender against ``reference``.
 
+    Args:
+        domain: on its problems alone; who has none of them is left out.
     Raises:
         DataError: one of them shares no graded problem with it.
     """
-    pairs = [_compare(other, reference) for other in contenders if other is not reference]
+    others = [other for other in contenders if other is not reference]
+    if domain is not None:
+        others = [other for other in others if domain in other.domains.values()]
+    pairs = [_compare(other, reference, domain) for other in others]
     tested = [pair.p for pair in pairs if pair.p is not None]
     adjusted = iter(holm(tested))
     return [pair if pair.p is None else replace(pair, p_holm=next(adjusted)) for pair in pairs]
 
 
-def _compare(other: Contender, reference: Contender) -> Comparison:
-    common = [id_ for id_ in reference.correct if id_ in other.correct]
+def _compare(other: Contender, reference: Contender, domain: str | None) -> Comparison:
+    common = [
+        id_
+        for id_ in reference.correct
+        if id_ in other.correct and domain in (None, reference.domains[id_])
+    ]
     if not common:
         raise DataError(
             f"{other.name} and {reference.name}: no problem that both have graded; evaluate both "
@@ -189,7 +202,8 @@ def _compare(other: Contender, reference: Contender) -> Comparison:
         )
     first = [other.correct[id_] for id_ in common]
     second = [reference.correct[id_] for id_ in common]
-    low, high = bootstrap([a - b for a, b in zip(first, second, strict=True)])
+    differences = [a - b for a, b in zip(first, second, strict=True)]
+    low, high = bootstrap(differences)
     single = all(value in (0.0, 1.0) for value in (*first, *second))
     only_first = sum(a > b for a, b in zip(first, second, strict=True)) if single else None
     only_second = sum(a < b for a, b in zip(first, second, strict=True)) if single else None
@@ -207,6 +221,7 @@ def _compare(other: Contender, reference: Contender) -> Comparison:
         None if only_first is None or only_second is None else mcnemar(only_first, only_second),
         None,
         spent / base if base else None,
+        detectable(differences),
     )
 
 

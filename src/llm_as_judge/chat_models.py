@@ -131,6 +131,7 @@ class ChatModels:
             limits=embedded_limits(self._config),
             ledger=self.ledger,
             role=role,
+            revive=lambda began: asyncio.to_thread(server.revive, began),
         )
 
     def _require_price(self, price: Price | None, name: str, role: Role) -> None:

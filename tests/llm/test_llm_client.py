@@ -110,6 +110,28 @@ async def test_every_second_try_is_billed_and_seeded_anew() -> None:
     assert script.bodies[0]["seed"] != script.bodies[1]["seed"]
 
 
+async def test_a_server_that_was_started_again_is_asked_the_same_once_more() -> None:
+    script = Script(httpx.ConnectError("gone"), httpx.ReadError("gone"), says("4"))
+    told: list[float] = []
+
+    async def revive(began: float) -> bool:
+        told.append(began)
+        return True
+
+    chat = chat_over(script, limits=Limits(retries=0), revive=revive)
+    reply = await chat.chat(ask(seed=1))
+    assert (reply.text, reply.attempts, len(told)) == ("4", 3, 2)
+    assert (
+        script.bodies[0] == script.bodies[2]
+    )  # its seed too: the reply is that of an unbroken run
+    assert chat.ledger.total.failed_attempts == 2
+    told.clear()
+    overloaded = chat_over(Script(refuses(503, "later")), limits=Limits(retries=0), revive=revive)
+    with pytest.raises(EndpointError, match="http_503"):
+        await overloaded.chat(ask())
+    assert told == []  # there was a server
+
+
 async def test_thoughts_are_not_the_reply() -> None:
     inline = chat_over(Script(says("<think>is it 5?</think>\n4", reasoning_content="hm")))
     assert (await inline.chat(ask())).text == "4"

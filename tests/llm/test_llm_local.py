@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -13,7 +15,7 @@ import pytest
 
 from llm_as_judge.config import load_models
 from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.client import OpenAIChat
+from llm_as_judge.llm.client import Limits, OpenAIChat
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.llm.weights import fetch, installed
 from llm_as_judge.types import ChatRequest, Message
@@ -32,14 +34,14 @@ class Health(BaseHTTPRequestHandler):
     def log_message(self, *a): pass
 
 class Fake:
-    def __init__(self):
-        self.http = HTTPServer(("127.0.0.1", 0), Health)
+    def __init__(self, settings):
+        self.http = HTTPServer(("127.0.0.1", settings["port"]), Health)
         self.listening_address = "http://127.0.0.1:%d" % self.http.server_port
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
 
 def serve(settings):
     {body}
-    return Fake()
+    return Fake(settings)
 local_server._serve = serve
 local_server.main()
 """
@@ -82,6 +84,37 @@ def test_it_serves_until_it_is_closed(tmp_path: Path, weights: Path) -> None:
     assert gone_within(pid, 1.0)
     assert not server.alive()
     server.close()
+
+
+def kill(server: EmbeddedServer) -> None:
+    pid = server.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert gone_within(pid, 5.0)
+
+
+def test_a_killed_server_is_started_again_at_its_address_for_whoever_had_asked_it(
+    tmp_path: Path, weights: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with EmbeddedServer(weights, "tiny", command=fake_child(tmp_path)) as server:
+        before = time.monotonic()
+        assert not server.revive(before)  # it runs
+        url = server.base_url
+        kill(server)
+        with ThreadPoolExecutor() as callers:
+            assert list(callers.map(server.revive, [before] * 5)) == [True] * 5
+        assert (server.alive(), server.base_url) == (True, url)
+        assert "tiny: ended by itself (SIGKILL); started again (1 of 3)" in caplog.text
+        assert not server.revive(time.monotonic())
+        for _ in range(2):
+            kill(server)
+            assert server.revive(time.monotonic())
+        kill(server)
+        with pytest.raises(
+            ModelError, match=r"tiny: ended by itself \(SIGKILL\), for the 4th time"
+        ):
+            server.revive(time.monotonic())
+    assert not server.revive(0.0)  # closed
 
 
 def test_missing_weights_say_how_to_get_them(tmp_path: Path) -> None:
@@ -201,6 +234,27 @@ async def test_the_real_server_chats_by_schema_lists_its_model_and_wants_its_key
         pid = server.pid
         assert pid is not None
     assert gone_within(pid, 1.0)
+
+
+@pytest.mark.slow
+async def test_a_request_outlives_the_real_server_that_was_answering_it() -> None:
+    request = ChatRequest((Message("user", "Count to 99."),), max_tokens=200, seed=7)
+    settings = ServerSettings(slots=2, context_tokens=512)
+    with EmbeddedServer(real_weights(), "smollm2-135m", settings) as server:
+        async with OpenAIChat(
+            "smollm2-135m",
+            server.base_url,
+            api_key=server.api_key,
+            limits=Limits(retries=0),
+            revive=lambda began: asyncio.to_thread(server.revive, began),
+        ).opened() as chat:
+            wanted = await chat.chat(request)
+            asking = asyncio.create_task(chat.chat(request))
+            await asyncio.sleep(0.1)
+            await asyncio.to_thread(kill, server)
+            found = await asking
+        assert found.text == wanted.text
+        assert chat.ledger.failures in ({"dropped": 1}, {"connect": 1})
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import json
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +29,10 @@ from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 
 log = logging.getLogger(__name__)
 
-_SERVER_TROUBLE = ("connect", "dropped", "timeout")
+Revive = Callable[[float], Awaitable[bool]]
+
+_NO_SERVER = ("connect", "dropped")
+_SERVER_TROUBLE = (*_NO_SERVER, "timeout")
 _SECRET_CHARS = 8
 _LONGEST_WAIT_S = 60.0
 """An endpoint that asks for a longer pause is taken to be unusable now."""
@@ -65,6 +68,8 @@ class OpenAIChat:
         model_name: what the server calls the model; default ``name``.
         price: None = unknown; costs are then unknown, not zero.
         no_proxy: ignore proxy settings of the environment (always so for loopback addresses).
+        revive: told when an attempt that found no server began (``time.monotonic``); True = one has
+            been started since, and the attempt is made anew without counting as a retry.
         transport: stands in for the network in tests.
     """
 
@@ -81,6 +86,7 @@ class OpenAIChat:
         ledger: Ledger | None = None,
         role: Role = "executor",
         seed: int = 0,
+        revive: Revive | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         urls = (base_urls,) if isinstance(base_urls, str) else tuple(base_urls)
@@ -99,6 +105,7 @@ class OpenAIChat:
         self._replicas = Replicas(urls)
         self._trust_env = not (no_proxy or all(is_loopback(url) for url in urls))
         self._transport = transport
+        self._revive = revive
         self._jitter = random.Random(seed)
         self._requests = _rate(self.limits.requests_per_minute)
         self._tokens = _rate(self.limits.tokens_per_minute)
@@ -124,8 +131,9 @@ class OpenAIChat:
         self.ledger.record_call(self._role)
         extra_tokens = self.limits.thinking_tokens
         attempt = 0
-        refusals = 0
+        uncounted = 0
         while True:
+            began = time.monotonic()
             body = request_body(
                 request,
                 self.model_name,
@@ -135,19 +143,22 @@ class OpenAIChat:
                 left_out=tuple(self.left_out),
             )
             try:
-                reply, seconds = await self._attempt(request, body, attempt + refusals + 1)
+                reply, seconds = await self._attempt(request, body, attempt + uncounted + 1)
             except Unusable as problem:
-                if self._leave_out(problem) and refusals < len(body):
-                    refusals += 1
+                if self._leave_out(problem) and uncounted < len(body):
+                    uncounted += 1
+                    continue
+                if self._revive and problem.kind in _NO_SERVER and await self._revive(began):
+                    uncounted += 1
                     continue
                 attempt += 1
                 if not problem.retry or attempt > self.limits.retries:
-                    raise self._give_up(problem, attempt + refusals) from None
+                    raise self._give_up(problem, attempt + uncounted) from None
                 if problem.kind == "cut_off":  # as much again, for the thoughts
                     extra_tokens = min(2 * extra_tokens + request.max_tokens, 32_768)
                 await self._pause(problem, attempt)
                 continue
-            return self._reply(request, reply, seconds, attempt + refusals + 1)
+            return self._reply(request, reply, seconds, attempt + uncounted + 1)
 
     async def _attempt(
         self, request: ChatRequest, body: dict[str, Any], number: int

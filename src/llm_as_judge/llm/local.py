@@ -10,9 +10,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
+import logging
 import os
 import secrets
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +35,10 @@ _PATIENT_THREADS = {"OMP_WAIT_POLICY": "passive"}
 times slower as soon as anything else, such as a sandbox or the policy, wants the same cores."""
 _TAIL_LINES = 6
 _STOP_S = 3.0
+_MOST_REVIVALS = 3
+"""A request that kills the server must not kill it for ever."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,10 @@ class EmbeddedServer:
         self._command = tuple(command)
         self._child: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
+        self._port = 0
+        self._up_since = 0.0
+        self._revivals = 0
+        self._reviving = threading.Lock()
 
     def start(self) -> EmbeddedServer:
         """Start the child and wait until it answers.
@@ -98,7 +108,37 @@ class EmbeddedServer:
             self.close()
             raise
         self.base_url = f"{url}/v1"
+        self._port = int(url.rpartition(":")[2])
+        self._up_since = time.monotonic()
         return self
+
+    def revive(self, since: float) -> bool:
+        """Start the child again at the same address if it has ended by itself: killed for want of
+        memory, or broken. May be called from several threads.
+
+        Args:
+            since: a moment of ``time.monotonic``.
+        Returns:
+            Whether it was started anew after ``since``, by this call or another one.
+        Raises:
+            ModelError: it has ended too often, or does not start.
+        """
+        with self._reviving:
+            if self._child is None:
+                return False  # closed by its owner
+            if self.alive():
+                return self._up_since > since
+            self._revivals += 1
+            ended = f"ended by itself ({_end_of(self._child.returncode)})"
+            if self._revivals > _MOST_REVIVALS:
+                raise self._failed(f"{ended}, for the {self._revivals}th time")
+            log.warning(
+                "embedded server %s: %s; started again (%d of %d); it said: %s",
+                *(self.model_name, ended, self._revivals, _MOST_REVIVALS, self.log_tail()),
+            )
+            self.close()
+            self.start()
+            return True
 
     def close(self) -> None:
         """Stop the child; harmless when it is stopped already."""
@@ -164,6 +204,7 @@ class EmbeddedServer:
             **asdict(self.settings),
             "threads": self.settings.threads or _processors(),
             "weights": str(self._weights),
+            "port": self._port,
             "model_name": self.model_name,
             "api_key": self.api_key,
             "parent": os.getpid(),
@@ -206,6 +247,12 @@ class EmbeddedServer:
                 self._child.wait(0.5)  # so that its last words are in the log
         said = self.log_tail() or "nothing"
         return ModelError(f"embedded server {self.model_name}: {what}; it said: {said}")
+
+
+def _end_of(returncode: int | None) -> str:
+    if returncode is None or returncode >= 0:
+        return f"exit {returncode}"
+    return signal.Signals(-returncode).name if -returncode in list(signal.Signals) else "signal"
 
 
 def _processors() -> int:

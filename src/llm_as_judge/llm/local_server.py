@@ -58,7 +58,7 @@ def _serve(settings: dict[str, Any]) -> Any:
     params.model_alias = {settings["model_name"]}
     params.api_keys = [settings["api_key"]]
     params.hostnames = ["127.0.0.1"]
-    params.port = 0
+    params.port = settings["port"]
     params.ui = False
     params.cors_origins = ""
     params.n_parallel = settings["slots"]

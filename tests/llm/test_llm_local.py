@@ -237,7 +237,7 @@ async def test_the_real_server_chats_by_schema_lists_its_model_and_wants_its_key
 
 
 @pytest.mark.slow
-async def test_a_request_outlives_the_real_server_that_was_answering_it() -> None:
+async def test_a_request_outlives_the_real_server_that_was_to_answer_it() -> None:
     request = ChatRequest((Message("user", "Count to 99."),), max_tokens=200, seed=7)
     settings = ServerSettings(slots=2, context_tokens=512)
     with EmbeddedServer(real_weights(), "smollm2-135m", settings) as server:
@@ -249,6 +249,8 @@ async def test_a_request_outlives_the_real_server_that_was_answering_it() -> Non
             revive=lambda began: asyncio.to_thread(server.revive, began),
         ).opened() as chat:
             wanted = await chat.chat(request)
+            assert server.pid is not None
+            os.kill(server.pid, signal.SIGSTOP)  # so that it cannot have answered before its end
             asking = asyncio.create_task(chat.chat(request))
             await asyncio.sleep(0.1)
             await asyncio.to_thread(kill, server)

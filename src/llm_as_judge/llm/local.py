@@ -35,6 +35,8 @@ _PATIENT_THREADS = {"OMP_WAIT_POLICY": "passive"}
 times slower as soon as anything else, such as a sandbox or the policy, wants the same cores."""
 _TAIL_LINES = 6
 _STOP_S = 3.0
+_ENDING_S = 0.5
+"""Connections of a killed process break before its last thread has ended."""
 _MOST_REVIVALS = 3
 """A request that kills the server must not kill it for ever."""
 
@@ -126,8 +128,12 @@ class EmbeddedServer:
         with self._reviving:
             if self._child is None:
                 return False  # closed by its owner
+            if self._up_since > since:
+                return True
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(_ENDING_S)
             if self.alive():
-                return self._up_since > since
+                return False
             self._revivals += 1
             ended = f"ended by itself ({_end_of(self._child.returncode)})"
             if self._revivals > _MOST_REVIVALS:

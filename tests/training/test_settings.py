@@ -29,5 +29,13 @@ def test_what_decides_a_program_or_its_reward_binds_and_the_rest_does_not() -> N
         assert (rollout_settings(then) != rollout_settings(now)) is binds, key
 
 
+def test_what_only_ends_or_keeps_a_run_binds_nothing() -> None:
+    bound = {key for key in rollout_settings(Config().model_dump(mode="json")) if "training" in key}
+    losses = "preset centre scale aggregate objective clip_low clip_high is_floor is_cap kl_weight"
+    optimizer = "learning_rate warmup_steps schedule weight_decay max_grad_norm epochs_per_step"
+    drawn = "problems_per_step samples_per_problem seed"
+    assert bound == {f"training.{name}" for name in f"{losses} {optimizer} {drawn}".split()}
+
+
 def test_a_run_that_left_no_configuration_binds_nothing() -> None:
     assert rollout_settings({}) == {}

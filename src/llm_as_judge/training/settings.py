@@ -36,6 +36,7 @@ MAY_CHANGE = frozenset(
         "training.max_staleness",
         "training.save_every",
         "training.keep_checkpoints",
+        "training.grace_s",
         "training.rank_timeout_s",
     }
 )

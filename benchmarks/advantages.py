@@ -1,0 +1,99 @@
+"""What a run was taught by: its advantages by kind of group, under other rewards and scales.
+
+    python benchmarks/advantages.py RUN_DIR [--steps 1-8]
+
+Rewards and advantages of every recorded group anew (no program is run), for each scheme of the
+reward and the two ways to centre and scale that are in use. A group is
+
+    validity   some of its texts are no runnable program
+    right      all run; some are right and some wrong
+    all right, all wrong   all run to the same verdict: they differ in cost and form alone
+
+"taught by" is the share of the sum of |advantage|; "wrong, up" the share of it that makes a wrong
+program likelier. Both say where the gradient points, not what it does to accuracy.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from llm_as_judge.config import load_config
+from llm_as_judge.monitoring.runlog import read_rollouts
+from llm_as_judge.reward import RewardOptions, reward_group
+from llm_as_judge.training.grpo import has_variance, step_advantages
+from llm_as_judge.types import Rollout
+
+KINDS = ("validity", "right", "all right", "all wrong")
+WAYS: Sequence[tuple[Any, Any]] = (("mean", "group"), ("leave_one_out", "batch"))
+
+
+def steps_of(run: Path, first: int, last: int) -> Iterator[list[list[Rollout]]]:
+    """The groups of each step, scored rollouts alone."""
+    for step, lines in groupby(read_rollouts(run), key=lambda line: line[0]):
+        if first <= step <= last:
+            members = groupby((line[2] for line in lines), key=lambda r: r.problem_id)
+            yield [list(group) for _, group in members]
+
+
+def kind_of(group: Sequence[Rollout]) -> str:
+    if any(not r.program.runnable for r in group):
+        return "validity"
+    verdicts = {bool(r.verdict and r.verdict.correct) for r in group}
+    return "right" if len(verdicts) > 1 else "all right" if True in verdicts else "all wrong"
+
+
+def show(run: Path, first: int, last: int) -> None:
+    budget = load_config(run / "config.yaml").reward
+    weights = {name: getattr(budget, name) for name in RewardOptions.__dataclass_fields__}
+    steps = list(steps_of(run, first, last))
+    kinds = Counter(kind_of(group) for step in steps for group in step)
+    print("groups: " + ", ".join(f"{kind} {kinds[kind]}" for kind in KINDS))
+    print("| reward | centre, scale | groups that teach | " + " | ".join(KINDS) + " | wrong, up |")
+    print("|---|---|---:|" + "---:|" * (len(KINDS) + 1))
+    for scheme in ("weighted", "gated"):
+        options = RewardOptions(**{**weights, "scheme": scheme})
+        rewarded = [[reward_group(group, options) for group in step] for step in steps]
+        for centre, scale in WAYS:
+            print(_row(rewarded, scheme, centre, scale))
+
+
+def _row(steps: Sequence[Sequence[Sequence[Rollout]]], scheme: str, centre: Any, scale: Any) -> str:
+    pushed: dict[str, float] = defaultdict(float)
+    teach = groups = 0
+    for step in steps:
+        scored = [[r for r in group if r.reward is not None] for group in step]
+        scored = [group for group in scored if len(group) > 1]
+        rewards = [[r.reward.total for r in group if r.reward] for group in scored]
+        groups += len(scored)
+        teach += sum(map(has_variance, rewards))
+        for group, advantages in zip(
+            scored, step_advantages(rewards, centre=centre, scale=scale), strict=True
+        ):
+            for rollout, advantage in zip(group, advantages, strict=True):
+                pushed["all"] += abs(advantage)
+                pushed[kind_of(group)] += abs(advantage)
+                wrong = not (rollout.verdict and rollout.verdict.correct)
+                pushed["wrong, up"] += max(0.0, advantage) if wrong else 0.0
+    whole = pushed["all"] or 1
+    cells = [f"{pushed[name] / whole:.0%}" for name in (*KINDS, "wrong, up")]
+    return f"| {scheme} | {centre}, {scale} | {teach} of {groups} | " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--steps", default="1-1000000", help="FIRST-LAST")
+    arguments = parser.parse_args()
+    first, _, last = arguments.steps.partition("-")
+    show(arguments.run, int(first), int(last or first))
+
+
+if __name__ == "__main__":
+    main()

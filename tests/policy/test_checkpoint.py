@@ -114,13 +114,15 @@ def test_no_checkpoint_is_none(tmp_path: Path) -> None:
     assert latest_checkpoint(tmp_path / "missing") is None
 
 
-@pytest.mark.parametrize("pointer", ["step_99\n", "", "\n"], ids=repr)
+@pytest.mark.parametrize(
+    "pointer", [b"step_99\n", b"", b"\n", b"\xb2\xff", b"../x", b"a\0b", b"a" * 9999], ids=repr
+)
 def test_a_stale_latest_falls_back_to_the_highest_step(
-    tmp_path: Path, policy: Policy, pointer: str
+    tmp_path: Path, policy: Policy, pointer: bytes
 ) -> None:
     save(tmp_path, 2, policy)
     save(tmp_path, 10, policy)
-    (tmp_path / LATEST).write_text(pointer)
+    (tmp_path / LATEST).write_bytes(pointer)
     assert latest_checkpoint(tmp_path) == tmp_path / "step_10"
 
 

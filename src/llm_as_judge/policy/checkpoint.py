@@ -243,12 +243,12 @@ def _written(checkpoint: Path) -> int:
 
 def latest_checkpoint(root: Path) -> Path | None:
     """The checkpoint that ``latest`` names, else the one of the highest step, else None."""
-    pointer = root / LATEST
-    if pointer.is_file():
-        named = root / pointer.read_text(encoding="utf-8").strip()
-        if (named / STATE).is_file():
-            return named
     found = checkpoints(root)
+    with contextlib.suppress(OSError, ValueError):  # a spoiled pointer points nowhere
+        name = (root / LATEST).read_text(encoding="utf-8").strip()
+        for checkpoint in found:
+            if checkpoint.name == name:
+                return checkpoint
     return found[-1] if found else None
 
 

@@ -104,10 +104,10 @@ def adapter(
 ) -> None:
     """Adapter alone, without what only its training needs; for evaluate, serve and others."""
     from llm_as_judge.policy.checkpoint import export_adapter
-    from llm_as_judge.serving.export import model_card
+    from llm_as_judge.serving.export import hub_name, model_card
 
     base, files = model_card(checkpoint, _headed(results), merged=False)
-    export_adapter(checkpoint, out, files["README.md"])
+    export_adapter(checkpoint, out, files["README.md"], base=hub_name(base))
     if as_json:
         print(json.dumps({"adapter": str(out), "base": base}))  # noqa: T201
     else:

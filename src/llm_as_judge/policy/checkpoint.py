@@ -106,12 +106,13 @@ def save_checkpoint(
     return target
 
 
-def export_adapter(checkpoint: Path, folder: Path, card: str) -> None:
+def export_adapter(checkpoint: Path, folder: Path, card: str, *, base: str) -> None:
     """What others need of a checkpoint, whole or not at all: adapter, examples, settings, which base
     model it is of and who judged. It is evaluated and served as a checkpoint is, at a third of the size.
 
     Args:
         card: README.md.
+        base: what PEFT is told to be the base model, in place of a path on this machine.
     Raises:
         ModelError: the checkpoint is damaged or none.
         OutputError: ``folder`` exists already or cannot be written.
@@ -123,6 +124,8 @@ def export_adapter(checkpoint: Path, folder: Path, card: str) -> None:
         kept = [*ADAPTER, CONFIG, *(name for name in there if name.startswith(f"{EXPERIENCE}/"))]
         sources = {name: there[name] for name in kept}
         told = {key: state[key] for key in _FOR_OTHERS if key in state}
+        spec = json.loads(there[ADAPTER[0]].read_text(encoding="utf-8"))
+        spec["base_model_name_or_path"] = base
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise ModelError(f"{checkpoint}: not a checkpoint of a run ({reason})") from None
@@ -136,6 +139,7 @@ def export_adapter(checkpoint: Path, folder: Path, card: str) -> None:
             for name, source in sources.items():
                 (partial / name).parent.mkdir(exist_ok=True)
                 shutil.copyfile(source, partial / name)
+            write_text(partial / ADAPTER[0], json.dumps(spec, indent=2, sort_keys=True) + "\n")
             write_text(partial / STATE, json.dumps(told, indent=2, sort_keys=True) + "\n")
             write_text(partial / "README.md", card)
             _write_manifest(partial, 0)

@@ -173,6 +173,13 @@ def _with_header(program: Program, record: ProgramRecord, run_dir: Path) -> str:
     return f"{lines}\n{program.runnable.strip()}\n"
 
 
+def hub_name(base: str) -> str:
+    """Where others find a base model; its own name where no hub has it."""
+    entry = load_models().get(base)
+    hubs = [source.hub for source in entry.sources if source.hub] if entry else []
+    return hubs[0] if hubs else base
+
+
 def model_card(
     checkpoint: Path, results: Mapping[str, Any], *, merged: bool = True
 ) -> tuple[str, dict[str, str]]:
@@ -209,8 +216,7 @@ def model_card(
             "wanted a folder like checkpoints/MODEL/grpo_mixed/step_100"
         ) from None
     entry = load_models().get(values["base"])
-    hubs = [source.hub for source in entry.sources if source.hub] if entry else []
-    values["hub"] = hubs[0] if hubs else values["base"]
+    values["hub"] = hub_name(values["base"])
     values["licence"] = entry.licence if entry else ""
     # one line each: a value cannot add a line to the card
     lined = {key: plain(str(value), 200) for key, value in values.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from llm_as_judge.errors import BudgetError, ContextError, EndpointError, SandboxError
-from llm_as_judge.llm.billing import BilledAs
+from llm_as_judge.llm.billing import BilledAs, metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
@@ -319,6 +320,36 @@ async def test_a_spent_budget_ends_all_others_before_the_run_ends(prompt: Policy
         await costly.groups([SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0))
     assert f"{SUM.id} slow" in ended
     assert f"{CAPITAL.id} slow" in ended
+
+
+async def test_what_runs_is_billed_to_the_caller_whatever_thread_wrote_the_program(
+    prompt: PolicyPrompt,
+) -> None:
+    class Threaded(WrittenSampler):
+        """Tells of each program from a thread that knows nothing of who asked."""
+
+        def sample(
+            self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
+        ) -> list[list[Completion]]:
+            written = super().sample(prompts_P, sampling)
+            for k, one in enumerate(written[0]):
+                thread = threading.Thread(target=options["on_completion"], args=(0, k, one))
+                thread.start()
+                thread.join()
+            return written
+
+    ledger = Ledger()
+
+    async def run(program: Program, problem: Problem, executor: ChatModel) -> Execution:
+        await executor.chat(ChatRequest((Message("user", program.source),), 8))
+        return Execution("ok", program.source)
+
+    asking = runner(
+        prompt, Threaded("4", "5"), run, executor=ScriptedChat(ledger=ledger, role="executor")
+    )
+    with metered() as attempts:
+        await asking.groups([SUM], Sampling(2, 1.0, 8))
+    assert len(attempts) == ledger.total.attempts == 2
 
 
 async def test_a_bug_of_ours_is_not_hidden_as_a_failure(prompt: PolicyPrompt) -> None:

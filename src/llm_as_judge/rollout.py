@@ -11,6 +11,7 @@ one rollout, and its siblings go on.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -152,9 +153,11 @@ class RolloutRunner:
         self, batch: Batch, problems_P: Sequence[Problem], sampling: Sampling
     ) -> None:
         loop = asyncio.get_running_loop()
+        # the sampler's thread may have another one, and what runs is billed by the caller's
+        context = contextvars.copy_context()
 
         def written(p: int, index: int, completion: Completion) -> None:  # in the sampler's thread
-            loop.call_soon_threadsafe(batch.begin, p, index, completion)
+            loop.call_soon_threadsafe(batch.begin, p, index, completion, context=context)
 
         prompts_P = await asyncio.to_thread(self._prompt.write, problems_P)
         batch.prompted({p: prompt.facts for p, prompt in enumerate(prompts_P)})

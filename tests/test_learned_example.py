@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
+from llm_as_judge.cli import main
 from llm_as_judge.config import load_config
 from llm_as_judge.evaluation.entrants import check_base_model
 from llm_as_judge.monitoring.judges import judges_of, unaudited_warning
@@ -14,6 +19,8 @@ from llm_as_judge.policy.checkpoint import require_whole
 FOLDER = Path(__file__).parent.parent / "examples" / "learned"
 ADAPTER = FOLDER / "adapter"
 MOST_BYTES = 20_000_000
+SETS = "data.sets=[gsm8k,math,squad2,hotpotqa,mbpp]"
+"""Those that the built-in sample has rows of."""
 
 
 def test_it_is_whole_small_and_can_be_evaluated() -> None:
@@ -40,3 +47,34 @@ def test_nothing_of_the_machine_that_made_it_is_told() -> None:
         if path.suffix != ".safetensors":
             assert "/root" not in path.read_text()
             assert "/home" not in path.read_text()
+
+
+def command(*arguments: object) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    assert caught.value.code in (0, None)
+
+
+def figures(path: Path) -> Any:
+    """Of a results file, without the seconds of the machine."""
+    data = json.loads(path.read_text())
+    parts = [data["overall"], *data["domains"].values(), *(s["metrics"] for s in data["datasets"])]
+    for part in parts:
+        del part["seconds"]
+    return {key: data[key] for key in ("datasets", "domains", "overall", "complete")}
+
+
+@pytest.mark.slow
+def test_its_table_is_reproduced_from_the_recording_without_any_model(tmp_path: Path) -> None:
+    sample = resources.files("llm_as_judge.data") / "sample"
+    place = ("--data-dir", tmp_path / "data", "--set", SETS)
+    command("download", "--source", sample, *place)
+    command("process", *place)
+    command(
+        *("evaluate", "--config", FOLDER / "run.yaml", "--checkpoint", ADAPTER, "--limit", 4),
+        *("--name", "learned", "--replay", FOLDER / "recording", *place),
+        *("--set", f"output.results={tmp_path / 'results'}"),
+    )
+    found = figures(tmp_path / "results" / "evaluation" / "learned_results.json")
+    assert found == figures(FOLDER / "learned_results.json")
+    assert found["overall"]["strictly_valid"] == 1.0

@@ -15,6 +15,7 @@ import pytest
 
 from llm_as_judge.config import load_models
 from llm_as_judge.errors import ModelError
+from llm_as_judge.llm import local
 from llm_as_judge.llm.client import Limits, OpenAIChat
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.llm.weights import fetch, installed
@@ -115,6 +116,22 @@ def test_a_killed_server_is_started_again_at_its_address_for_whoever_had_asked_i
         ):
             server.revive(time.monotonic())
     assert not server.revive(0.0)  # closed
+
+
+def test_a_server_that_its_owner_closes_meanwhile_is_not_started_again(
+    tmp_path: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = EmbeddedServer(weights, "tiny", command=fake_child(tmp_path)).start()
+    started: list[int] = []
+    monkeypatch.setattr(server, "_spawn", lambda: started.append(1))
+    monkeypatch.setattr(local, "_ENDING_S", 30.0)
+    with ThreadPoolExecutor() as callers:
+        reviving = callers.submit(server.revive, time.monotonic())
+        time.sleep(0.1)  # it waits for the end of the child
+        server.close()
+        assert reviving.result() is False
+    assert not started
+    assert not server.alive()
 
 
 def test_missing_weights_say_how_to_get_them(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ class EmbeddedServer:
         self._up_since = 0.0
         self._revivals = 0
         self._reviving = threading.Lock()
+        self._closed = True
 
     def start(self) -> EmbeddedServer:
         """Start the child and wait until it answers.
@@ -101,18 +102,22 @@ class EmbeddedServer:
                 f"embedded server {self.model_name}: no weights at {self._weights}; "
                 f"run: llm-as-judge models pull {self.model_name}"
             )
+        self._closed = False
+        self._start()
+        return self
+
+    def _start(self) -> None:
         atexit.register(self.close)
         try:
             deadline = time.monotonic() + self._start_timeout_s
             url = self._address(self._spawn(), deadline)
             self._wait_until_healthy(url, deadline)
         except BaseException:
-            self.close()
+            self._stop()
             raise
         self.base_url = f"{url}/v1"
         self._port = int(url.rpartition(":")[2])
         self._up_since = time.monotonic()
-        return self
 
     def revive(self, since: float) -> bool:
         """Start the child again at the same address if it has ended by itself: killed for want of
@@ -126,28 +131,36 @@ class EmbeddedServer:
             ModelError: it has ended too often, or does not start.
         """
         with self._reviving:
-            if self._child is None:
+            child = self._child
+            if child is None:
                 return False  # closed by its owner
             if self._up_since > since:
                 return True
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._child.wait(_ENDING_S)
-            if self.alive():
+            try:
+                ended = f"ended by itself ({_end_of(child.wait(_ENDING_S))})"
+            except subprocess.TimeoutExpired:
                 return False
+            if self._closed:  # meanwhile: it has not ended by itself
+                return False
+            if self._revivals == _MOST_REVIVALS:
+                raise self._failed(f"{ended}, for the {_MOST_REVIVALS + 1}th time")
             self._revivals += 1
-            ended = f"ended by itself ({_end_of(self._child.returncode)})"
-            if self._revivals > _MOST_REVIVALS:
-                raise self._failed(f"{ended}, for the {self._revivals}th time")
             log.warning(
                 "embedded server %s: %s; started again (%d of %d); it said: %s",
                 *(self.model_name, ended, self._revivals, _MOST_REVIVALS, self.log_tail()),
             )
-            self.close()
-            self.start()
-            return True
+            self._stop()
+            self._start()
+            if self._closed:
+                self._stop()
+            return not self._closed
 
     def close(self) -> None:
         """Stop the child; harmless when it is stopped already."""
+        self._closed = True
+        self._stop()
+
+    def _stop(self) -> None:
         atexit.unregister(self.close)
         child, self._child = self._child, None
         if child is not None:
@@ -255,8 +268,8 @@ class EmbeddedServer:
         return ModelError(f"embedded server {self.model_name}: {what}; it said: {said}")
 
 
-def _end_of(returncode: int | None) -> str:
-    if returncode is None or returncode >= 0:
+def _end_of(returncode: int) -> str:
+    if returncode >= 0:
         return f"exit {returncode}"
     return signal.Signals(-returncode).name if -returncode in list(signal.Signals) else "signal"
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from llm_as_judge.errors import OutputError
 __all__ = [
     "append_line",
     "file_sha256",
+    "new_folder",
     "output_errors",
     "require_writable",
     "write_atomically",
@@ -87,6 +89,26 @@ def write_atomically(path: Path) -> Iterator[IO[bytes]]:
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """An empty folder that becomes ``path`` when the block ends well, and nothing otherwise.
+
+    Raises:
+        OutputError: ``path`` exists already or cannot be written.
+    """
+    if path.exists():
+        raise OutputError(f"{path}: is there already; name a new folder with --out")
+    with output_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        try:
+            partial.chmod(0o755)
+            yield partial
+            partial.replace(path)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -32,19 +32,18 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from llm_as_judge.errors import ModelError, OutputError
-from llm_as_judge.files import file_sha256, output_errors, write_text
+from llm_as_judge.files import file_sha256, new_folder, output_errors, write_text
 
 if TYPE_CHECKING:  # finding a checkpoint must not wait for torch
     import torch
 
     from llm_as_judge.policy.model import Policy
 
-ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 LATEST, STATE, MANIFEST = "latest", "state.json", "manifest.json"
 OPTIMIZER = "optimizer.safetensors"
 EXPERIENCE = "experience"
 """Folder of the experience buffer inside a checkpoint."""
-CONFIG = "config.yaml"
+SETTINGS = "config.yaml"
 _FOR_OTHERS = ("base_model", "step", "judges")
 """Of the state; the rest is what its own run needs to go on."""
 
@@ -87,7 +86,7 @@ def save_checkpoint(
             policy.save_adapter(partial)
             save_file(dict(tensors), partial / OPTIMIZER)
             write_text(partial / STATE, json.dumps(state, indent=2, sort_keys=True) + "\n")
-            write_text(partial / CONFIG, yaml.safe_dump(dict(config), sort_keys=False))
+            write_text(partial / SETTINGS, yaml.safe_dump(dict(config), sort_keys=False))
             if experience is not None:
                 (partial / EXPERIENCE).mkdir()
                 for name, text in experience.items():
@@ -117,35 +116,33 @@ def export_adapter(checkpoint: Path, folder: Path, card: str, *, base: str) -> N
         ModelError: the checkpoint is damaged or none.
         OutputError: ``folder`` exists already or cannot be written.
     """
+    from llm_as_judge.policy.adapter import CONFIG, WEIGHTS
+
     require_whole(checkpoint)
     there = _files(checkpoint)
     try:
         state = json.loads(there[STATE].read_text(encoding="utf-8"))
-        kept = [*ADAPTER, CONFIG, *(name for name in there if name.startswith(f"{EXPERIENCE}/"))]
+        kept = [
+            CONFIG,
+            WEIGHTS,
+            SETTINGS,
+            *(name for name in there if name.startswith(f"{EXPERIENCE}/")),
+        ]
         sources = {name: there[name] for name in kept}
         told = {key: state[key] for key in _FOR_OTHERS if key in state}
-        spec = json.loads(there[ADAPTER[0]].read_text(encoding="utf-8"))
+        spec = json.loads(there[CONFIG].read_text(encoding="utf-8"))
         spec["base_model_name_or_path"] = base
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise ModelError(f"{checkpoint}: not a checkpoint of a run ({reason})") from None
-    if folder.exists():
-        raise OutputError(f"{folder}: is there already; name a new folder with --out")
-    with output_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            partial.chmod(0o755)
-            for name, source in sources.items():
-                (partial / name).parent.mkdir(exist_ok=True)
-                shutil.copyfile(source, partial / name)
-            write_text(partial / ADAPTER[0], json.dumps(spec, indent=2, sort_keys=True) + "\n")
-            write_text(partial / STATE, json.dumps(told, indent=2, sort_keys=True) + "\n")
-            write_text(partial / "README.md", card)
-            _write_manifest(partial, 0)
-            partial.replace(folder)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+    with new_folder(folder) as partial:
+        for name, source in sources.items():
+            (partial / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(source, partial / name)
+        write_text(partial / CONFIG, json.dumps(spec, indent=2, sort_keys=True) + "\n")
+        write_text(partial / STATE, json.dumps(told, indent=2, sort_keys=True) + "\n")
+        write_text(partial / "README.md", card)
+        _write_manifest(partial, 0)
 
 
 @contextlib.contextmanager

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 
-from llm_as_judge.errors import OutputError
-from llm_as_judge.files import output_errors
+from llm_as_judge.files import new_folder
 from llm_as_judge.policy.model import Policy
 
 
@@ -21,19 +18,10 @@ def save_merged(policy: Policy, folder: Path, extra: dict[str, str] | None = Non
     Raises:
         OutputError: ``folder`` exists already or cannot be written.
     """
-    if folder.exists():
-        raise OutputError(f"{folder}: is there already; name a new folder with --out")
-    with output_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            partial.chmod(0o755)
-            policy.model.merge_and_unload().save_pretrained(partial)
-            policy.tokenizer.save_pretrained(partial)
-            for file in partial.glob("*.safetensors"):
-                file.chmod(0o644)  # written for its owner alone; an engine may be another user
-            for name, text in (extra or {}).items():
-                (partial / name).write_text(text, encoding="utf-8")
-            partial.replace(folder)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+    with new_folder(folder) as partial:
+        policy.model.merge_and_unload().save_pretrained(partial)
+        policy.tokenizer.save_pretrained(partial)
+        for file in partial.glob("*.safetensors"):
+            file.chmod(0o644)  # written for its owner alone; an engine may be another user
+        for name, text in (extra or {}).items():
+            (partial / name).write_text(text, encoding="utf-8")

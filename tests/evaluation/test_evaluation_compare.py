@@ -86,7 +86,9 @@ def test_a_comparison_of_one_domain_is_over_its_problems(tmp_path: Path) -> None
     (pair,) = compare([first, second], second, "math")
     assert (pair.problems, pair.only_contender, pair.only_reference) == (2, 1, 0)
     alone = replace(first, domains=dict.fromkeys(domains, "code"))
-    assert compare([alone, second], second, "qa") == []
+    assert compare([alone, second], second, "code") == []
+    ungraded = replace(second, correct=dict.fromkeys(list(domains)[:2], 0.0))
+    assert compare([first, ungraded], ungraded, "qa") == []
 
 
 def test_more_comparisons_need_smaller_p(tmp_path: Path) -> None:

@@ -74,7 +74,8 @@ def compare(
     if pairs:
         _show(f"Against {reference.name}", *_pair_rows(pairs), markdown)
     for name, found_pairs in of_domain.items():
-        _show(f"Against {reference.name}, {name}", *_pair_rows(found_pairs), markdown)
+        if found_pairs:
+            _show(f"Against {reference.name}, {name}", *_pair_rows(found_pairs), markdown)
     if spent is not None:
         head = ["trained", "against", "queries until the training tokens are saved"]
         rows = [

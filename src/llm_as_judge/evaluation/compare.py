@@ -101,7 +101,7 @@ class Comparison:
     p_holm: float | None
     """Adjusted for the number of comparisons."""
     token_ratio: float | None
-    detectable: float | None = None
+    detectable: float | None
     """True difference that so many problems would show in 80 of 100 repetitions."""
 
 
@@ -176,25 +176,30 @@ def compare(
     """Every other contender against ``reference``.
 
     Args:
-        domain: on its problems alone; who has none of them is left out.
+        domain: on its problems alone; who shares none of them is left out.
     Raises:
         DataError: one of them shares no graded problem with it.
     """
     others = [other for other in contenders if other is not reference]
     if domain is not None:
-        others = [other for other in others if domain in other.domains.values()]
+        others = [other for other in others if _common(other, reference, domain)]
     pairs = [_compare(other, reference, domain) for other in others]
     tested = [pair.p for pair in pairs if pair.p is not None]
     adjusted = iter(holm(tested))
     return [pair if pair.p is None else replace(pair, p_holm=next(adjusted)) for pair in pairs]
 
 
-def _compare(other: Contender, reference: Contender, domain: str | None) -> Comparison:
-    common = [
+def _common(other: Contender, reference: Contender, domain: str | None) -> list[str]:
+    """Problems that both have graded."""
+    return [
         id_
         for id_ in reference.correct
         if id_ in other.correct and domain in (None, reference.domains[id_])
     ]
+
+
+def _compare(other: Contender, reference: Contender, domain: str | None) -> Comparison:
+    common = _common(other, reference, domain)
     if not common:
         raise DataError(
             f"{other.name} and {reference.name}: no problem that both have graded; evaluate both "

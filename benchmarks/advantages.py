@@ -48,8 +48,8 @@ def kind_of(group: Sequence[Rollout]) -> str:
 
 
 def show(run: Path, first: int, last: int) -> None:
-    budget = load_config(run / "config.yaml").reward
-    weights = {name: getattr(budget, name) for name in RewardOptions.__dataclass_fields__}
+    reward = load_config(run / "config.yaml").reward
+    weights = {name: getattr(reward, name) for name in RewardOptions.__dataclass_fields__}
     steps = list(steps_of(run, first, last))
     kinds = Counter(kind_of(group) for step in steps for group in step)
     print("groups: " + ", ".join(f"{kind} {kinds[kind]}" for kind in KINDS))

@@ -31,9 +31,8 @@ from llm_as_judge.types import (
     Sampling,
     Verdict,
 )
+from two_problems import CAPITAL, SUM
 
-SUM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",))
-CAPITAL = Problem("squad2/train/1", "squad2", "qa", "Capital?", ("Oslo",))
 Run = Callable[[Program, Problem, ChatModel], Awaitable[Execution]]
 
 

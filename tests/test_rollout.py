@@ -30,16 +30,9 @@ from llm_as_judge.types import (
     Program,
     Rollout,
     Sampling,
-    StopReason,
     Verdict,
 )
-
-SUM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",))
-CAPITAL = Problem("squad2/train/1", "squad2", "qa", "Capital?", ("Oslo",))
-
-
-def completion(text: str, tokens: int = 2, stop: StopReason = "stop") -> Completion:
-    return Completion((1,), tuple(range(tokens)), (-1.0,) * tokens, text, stop)
+from two_problems import CAPITAL, SUM, completion
 
 
 # ------------------------------------------------------------------------------------- the seams

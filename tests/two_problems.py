@@ -1,0 +1,13 @@
+"""A problem of mathematics, a question, and what a policy wrote for one, for tests of rollouts."""
+
+from __future__ import annotations
+
+from llm_as_judge.types import Completion, Problem, StopReason
+
+SUM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",))
+CAPITAL = Problem("squad2/train/1", "squad2", "qa", "Capital?", ("Oslo",))
+
+
+def completion(text: str, tokens: int = 2, stop: StopReason = "stop") -> Completion:
+    """``text`` as so many tokens of probability 1/e each."""
+    return Completion((1,), tuple(range(tokens)), (-1.0,) * tokens, text, stop)

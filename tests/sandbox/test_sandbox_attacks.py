@@ -31,9 +31,10 @@ async def test_report_says_that_every_property_was_seen(jail: Sandbox) -> None:
     assert "seccomp" in jail.isolation.mechanism
 
 
+@pytest.mark.parametrize("first", ["", "import sympy\n"], ids=["standard library", "sympy"])
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-async def test_attack_is_stopped(jail: Sandbox, world: World, attack: str) -> None:
-    source = source_of(attack)
+async def test_attack_is_stopped(jail: Sandbox, world: World, attack: str, first: str) -> None:
+    source = first + source_of(attack)
     waiting = f"SECRET = '{SECRET}'\nimport time\ndef f(): time.sleep(0.05); return 'unharmed'"
     neighbour = asyncio.ensure_future(jail.run_function(waiting, "f", [], LIMITS))
     await asyncio.sleep(0.02)

@@ -1,4 +1,7 @@
-"""The jail: one fork server behind the kernel's walls, a child for each run.
+"""The jail: a fork server behind the kernel's walls, a child for each run.
+
+Code that names a package beside the standard library has a second server, which starts when the
+first such code comes: the others need neither its memory nor its files.
 
 Two forms. ``bubblewrap``: namespaces in which there is no host file, no network and no other
 process. Without it (namespaces refused by the machine): Landlock, and a stricter system-call
@@ -19,6 +22,7 @@ from typing import Any
 from llm_as_judge.sandbox.forkserver import ForkServer, ServerCommand
 from llm_as_judge.sandbox.interpreter import Interpreter, host_interpreter
 from llm_as_judge.sandbox.launch import BOOT, Child, ChildKind
+from llm_as_judge.sandbox.packages import package_folders
 from llm_as_judge.sandbox.syscalls import compile_filter
 
 __all__ = ["JailLauncher", "find_bubblewrap"]
@@ -37,15 +41,20 @@ def find_bubblewrap() -> str | None:
         return None
 
 
-def _bubblewrap_form(bwrap: str, python: Interpreter, descriptor: int) -> ServerCommand:
+def _bubblewrap_form(
+    bwrap: str, python: Interpreter, packages: dict[str, Path], descriptor: int
+) -> ServerCommand:
+    shown = {name: f"/packages/{name}" for name in packages}
     mounts: list[str] = []
+    for name, folder in packages.items():
+        mounts += ["--ro-bind", str(folder), shown[name]]
     for path in (python.executable, *python.shared_objects, *python.folders):
         mounts += ["--ro-bind", str(path), str(path)]
     for folder in python.folders:
-        for packages in ("site-packages", "dist-packages"):
-            if (folder / packages).is_dir():
-                mounts += ["--tmpfs", str(folder / packages)]
-                mounts += ["--remount-ro", str(folder / packages)]
+        for site in ("site-packages", "dist-packages"):
+            if (folder / site).is_dir():
+                mounts += ["--tmpfs", str(folder / site)]
+                mounts += ["--remount-ro", str(folder / site)]
     libraries = ":".join(sorted({str(path.parent) for path in python.shared_objects}))
     options = [
         *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"),
@@ -67,13 +76,18 @@ def _bubblewrap_form(bwrap: str, python: Interpreter, descriptor: int) -> Server
         *("--chdir", "/empty"),
     ]
     command = (bwrap, *options, "--", *_python(python, "/", descriptor))
-    return ServerCommand(command, _settings(python, read_paths=True, landlock=False, uid=None))
+    settings = _settings(python, shown, read_paths=True, landlock=False, uid=None)
+    return ServerCommand(command, settings)
 
 
-def _landlock_form(python: Interpreter, descriptor: int) -> ServerCommand:
+def _landlock_form(
+    python: Interpreter, packages: dict[str, Path], descriptor: int
+) -> ServerCommand:
     uid = NOBODY if os.geteuid() == 0 else None
+    shown = {name: str(folder) for name, folder in packages.items()}
     command = _python(python, str(_INSIDE.parent), descriptor)
-    return ServerCommand(command, _settings(python, read_paths=False, landlock=True, uid=uid))
+    settings = _settings(python, shown, read_paths=False, landlock=True, uid=uid)
+    return ServerCommand(command, settings)
 
 
 def _python(python: Interpreter, inside: str, descriptor: int) -> tuple[str, ...]:
@@ -82,18 +96,24 @@ def _python(python: Interpreter, inside: str, descriptor: int) -> tuple[str, ...
 
 
 def _settings(
-    python: Interpreter, *, read_paths: bool, landlock: bool, uid: int | None
+    python: Interpreter,
+    packages: dict[str, str],
+    *,
+    read_paths: bool,
+    landlock: bool,
+    uid: int | None,
 ) -> dict[str, Any]:
     return {
         "syscalls": base64.b64encode(compile_filter(read_paths)).decode(),
-        "readable": [str(folder) for folder in python.folders],
+        "readable": [*map(str, python.folders), *packages.values()],
+        "packages": packages,
         "landlock": landlock,
         "uid": uid,
     }
 
 
 class JailLauncher:
-    """Keeps one fork server alive and starts children through it.
+    """Keeps fork servers alive and starts children through them.
 
     Args:
         bubblewrap: the bwrap program, or None for the form with Landlock alone.
@@ -103,7 +123,7 @@ class JailLauncher:
     def __init__(self, bubblewrap: str | None, most_idle: int) -> None:
         self._bubblewrap = bubblewrap
         self._most_idle = most_idle
-        self._server: ForkServer | None = None
+        self._servers: dict[bool, ForkServer] = {}
         self._starting = asyncio.Lock()
         self._has_landlock = False
 
@@ -117,30 +137,33 @@ class JailLauncher:
 
     @property
     def server_pid(self) -> int | None:
-        """The process to watch from outside: bwrap, or the server itself."""
-        return None if self._server is None else self._server.process.pid
+        """The process to watch from outside: bwrap, or the server without packages itself."""
+        return self._servers[False].process.pid if False in self._servers else None
 
     async def start(self, kind: ChildKind) -> Child:
-        return await (await self._living_server()).start(kind)
+        return await (await self._living_server(kind.packages)).start(kind)
 
     async def expect(self, kind: ChildKind, count: int) -> None:
-        (await self._living_server()).expect(kind, count)
+        (await self._living_server(kind.packages)).expect(kind, count)
 
-    async def _living_server(self) -> ForkServer:
+    async def _living_server(self, with_packages: bool) -> ForkServer:
         async with self._starting:
-            if self._server is None or self._server.lost:
-                self._server = await self._respawn()
-            return self._server
+            server = self._servers.get(with_packages)
+            if server is None or server.lost:
+                if server is not None:
+                    await server.aclose()
+                server = self._servers[with_packages] = await self._launch(with_packages)
+            return server
 
-    async def _respawn(self) -> ForkServer:
-        if self._server is not None:
-            await self._server.aclose()
+    async def _launch(self, with_packages: bool) -> ForkServer:
+        python = host_interpreter()
+        packages = package_folders() if with_packages else {}
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             if self._bubblewrap is None:
-                form = _landlock_form(host_interpreter(), theirs.fileno())
+                form = _landlock_form(python, packages, theirs.fileno())
             else:
-                form = _bubblewrap_form(self._bubblewrap, host_interpreter(), theirs.fileno())
+                form = _bubblewrap_form(self._bubblewrap, python, packages, theirs.fileno())
             server = await ForkServer.launch(form, ours, theirs, self._most_idle)
         except BaseException:
             ours.close()
@@ -151,6 +174,5 @@ class JailLauncher:
         return server
 
     async def aclose(self) -> None:
-        if self._server is not None:
-            await self._server.aclose()
-            self._server = None
+        while self._servers:
+            await self._servers.popitem()[1].aclose()

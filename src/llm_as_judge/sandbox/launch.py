@@ -20,6 +20,7 @@ from typing import Protocol
 
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.interpreter import host_interpreter
+from llm_as_judge.sandbox.packages import package_folders
 from llm_as_judge.types import Limits
 
 __all__ = ["BOOT", "Child", "ChildKind", "Exit", "Launcher", "SubprocessLauncher", "child_kind"]
@@ -39,20 +40,22 @@ class ChildKind:
         loops: an event loop will run in it (a workflow).
         cpu_s: processor time.
         memory_bytes: address space.
+        packages: the packages of :mod:`llm_as_judge.sandbox.packages` can be imported.
     """
 
     loops: bool
     cpu_s: float
     memory_bytes: int
+    packages: bool = False
 
     @property
     def limits(self) -> dict[str, float]:
         return {"cpu_s": self.cpu_s, "memory_bytes": self.memory_bytes}
 
 
-def child_kind(limits: Limits, loops: bool) -> ChildKind:
+def child_kind(limits: Limits, loops: bool, packages: bool = False) -> ChildKind:
     """What a run with these limits needs."""
-    return ChildKind(loops, limits.cpu_s, limits.memory_bytes)
+    return ChildKind(loops, limits.cpu_s, limits.memory_bytes, packages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,7 @@ class SubprocessLauncher:
         folder = tempfile.TemporaryDirectory(prefix="llmaj-run-")
         host.setblocking(False)
         inside = str(Path(__file__).parent)
+        packages = package_folders() if kind.packages else {}
         try:
             process = await asyncio.create_subprocess_exec(
                 *(
@@ -137,6 +141,7 @@ class SubprocessLauncher:
                     inside,
                     str(child.fileno()),
                     json.dumps(kind.limits),
+                    json.dumps({name: str(path) for name, path in packages.items()}),
                 ),
                 pass_fds=[child.fileno()],
                 env={"PYTHONHASHSEED": "0"},

@@ -19,6 +19,7 @@ from llm_as_judge.sandbox.clock import OwnTime
 from llm_as_judge.sandbox.grading import SplitGrading
 from llm_as_judge.sandbox.inside.frames import FrameError
 from llm_as_judge.sandbox.launch import Child, Exit, Launcher, child_kind
+from llm_as_judge.sandbox.packages import names_a_package
 from llm_as_judge.sandbox.served import OperatorCalls
 from llm_as_judge.types import (
     IsolationReport,
@@ -104,7 +105,7 @@ class ProcessSandbox:
             "function": function,
             "arguments": arguments,
         }
-        return await self._run(task, limits, None)
+        return await self._run(task, limits, None, packages=names_a_package(source))
 
     async def run_tests(
         self,
@@ -142,12 +143,17 @@ class ProcessSandbox:
             yield
 
     async def _run(
-        self, task: dict[str, Any], limits: Limits, calls: OperatorCalls | None
+        self,
+        task: dict[str, Any],
+        limits: Limits,
+        calls: OperatorCalls | None,
+        packages: bool = False,
     ) -> SandboxResult:
         async with self._turn(self._code_turns if calls is None else self._workflow_turns):
             started = time.monotonic()
             run = _Run(task, limits, calls)
-            child = await self._launcher.start(child_kind(limits, loops=calls is not None))
+            kind = child_kind(limits, loops=calls is not None, packages=packages)
+            child = await self._launcher.start(kind)
             result = None
             try:
                 result = await run.until_done(child)

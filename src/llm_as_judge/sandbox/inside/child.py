@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import confine
+from . import confine, packages
 from .frames import Channel
 from .functions import describe_error, run_function
 from .output import redirect_output
@@ -51,13 +51,15 @@ def _flush_output() -> None:
         sys.stdout.flush()
 
 
-def main(descriptor: int, limits: str) -> None:  # pragma: no cover - in the child
+def main(descriptor: int, limits: str, folders: str) -> None:  # pragma: no cover - in the child
     """Begins a child that is an interpreter of its own.
 
     Args:
         limits: JSON, as :func:`confine.limit_resources` takes it.
+        folders: JSON, as :func:`packages.show` takes it.
     """
     bounds = json.loads(limits)
+    packages.show(json.loads(folders))
     serve_task(descriptor, {descriptor}, lambda: confine.limit_resources(bounds))
 
 

@@ -24,7 +24,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from . import child, confine, frames, functions, grading, kernel, workflow
+from . import child, confine, frames, functions, grading, kernel, packages, workflow
 
 __all__ = ["PRELOADED", "main"]
 
@@ -80,7 +80,7 @@ def main(
     """Serves the host at ``descriptor`` until it hangs up."""
     control = socket.socket(fileno=descriptor)
     settings = json.loads(control.recv(MESSAGE))
-    loaded = _preload()
+    loaded = _preload(settings["packages"])
     workflow.prepare_quiet_loop()
     for _ in range(3):  # fills what is filled at a first use: caches, lazy imports, bytecode
         _warm_up()
@@ -96,9 +96,14 @@ def main(
     server.serve()
 
 
-def _preload() -> int:  # pragma: no cover - runs in the jail, where no tracer can follow
+def _preload(
+    folders: dict[str, str],
+) -> int:  # pragma: no cover - runs in the jail, where no tracer can follow
     for name in PRELOADED:
         importlib.import_module(name)
+    if folders:
+        packages.show(folders)
+        packages.load()
     return len(sys.modules)
 
 

@@ -104,15 +104,31 @@ def test_what_was_not_graded_has_no_reward(unscored: Rollout) -> None:
     assert reward_group([unscored, rollout()], RewardOptions())[0].reward is None
 
 
-def test_gated_wrong_answers_earn_nothing_for_being_fast() -> None:
-    wrong = rollout(verdict=WRONG, execution=ran(1))
+def test_gated_wrong_answers_neither_earn_nor_lose_by_what_they_cost() -> None:
+    wrong = [rollout(verdict=WRONG, execution=ran(tokens)) for tokens in (1, 10_000)]
     weighted, gated = (
-        reward_group([wrong], RewardOptions(scheme=s))[0]
+        reward_group(wrong, RewardOptions(scheme=s))
         for s in ("weighted", "gated")  # type: ignore[arg-type]
     )
-    assert total(gated) < total(weighted)
-    assert gated.reward is not None
-    assert gated.reward.parts["efficiency"].score == gated.reward.parts["simplicity"].score == 0.0
+    assert total(weighted[0]) > total(weighted[1])
+    assert total(gated[0]) == total(gated[1]) < total(weighted[0])
+    for result in gated:
+        assert result.reward is not None
+        parts = result.reward.parts
+        assert parts["efficiency"].score == parts["simplicity"].score == 0.0
+
+
+def test_gated_right_beats_wrong_and_wrong_beats_no_program_whatever_they_cost() -> None:
+    dear = Program("x", "class ...", worst_case_calls=30, hash="h2")
+    right, wrong, broken = reward_group(
+        [
+            rollout(dear, ran(10_000)),
+            rollout(verdict=WRONG, execution=ran(1)),
+            rollout(BROKEN, Execution("malformed"), WRONG),
+        ],
+        RewardOptions(scheme="gated", token_budget=100),
+    )
+    assert total(right) > total(wrong) > total(broken)
 
 
 def test_fewer_tokens_than_the_group_score_higher() -> None:

@@ -9,6 +9,8 @@
 | repetition  | .05    | +10 nothing repeated; less for repeated lines and for copies in the group |
 
 A text that is no program earns the least of every part: using no tokens is no virtue there.
+Scheme ``gated``: tokens and calls count among right programs only. A wrong one earns 0 for both, so
+that where every program fails none is taught to fail cheaply.
 Tokens are counted, not seconds: one noisy clock must not become a training signal.
 """
 
@@ -62,7 +64,7 @@ def _reward(
     efficiency = efficiency_score(execution, typical_tokens, options.token_budget)
     simplicity = simplicity_score(rollout.program)
     if options.scheme == "gated" and not verdict.correct:
-        efficiency, simplicity = min(0.0, efficiency), min(0.0, simplicity)
+        efficiency = simplicity = 0.0
     parts = {
         "correctness": RewardPart(BEST if verdict.correct else WRONG, options.correctness),
         "efficiency": RewardPart(efficiency if ran else WORST, options.efficiency),

@@ -54,7 +54,9 @@ class RewardConfig(Section):
     """Five parts, each on -10..10; the total is their weighted sum."""
 
     scheme: Literal["weighted", "gated"] = Field(
-        "weighted", description="`gated`: a wrong answer earns nothing for being fast or simple."
+        "weighted",
+        description="`gated`: tokens and calls count among right programs only; a wrong one earns "
+        "0 for both.",
     )
     correctness: Number = Field(0.65, ge=0, description="Weight of +10 right / -5 wrong.")
     efficiency: Number = Field(

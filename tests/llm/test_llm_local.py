@@ -105,17 +105,42 @@ def test_a_killed_server_is_started_again_at_its_address_for_whoever_had_asked_i
         with ThreadPoolExecutor() as callers:
             assert list(callers.map(server.revive, [before] * 5)) == [True] * 5
         assert (server.alive(), server.base_url) == (True, url)
-        assert "tiny: ended by itself (SIGKILL); started again (1 of 3)" in caplog.text
+        assert (
+            "tiny: ended by itself (SIGKILL); it said: nothing; started again (1 of 3)"
+            in caplog.text
+        )
         assert not server.revive(time.monotonic())
         for _ in range(2):
             kill(server)
             assert server.revive(time.monotonic())
         kill(server)
         with pytest.raises(
-            ModelError, match=r"tiny: ended by itself \(SIGKILL\), for the 4th time"
+            ModelError, match=r"ended by itself \(SIGKILL\).*started again 3 times before"
         ):
             server.revive(time.monotonic())
     assert not server.revive(0.0)  # closed
+
+
+def test_a_server_that_is_killed_while_it_starts_again_is_started_once_more(
+    tmp_path: Path, weights: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EmbeddedServer(weights, "tiny", command=fake_child(tmp_path)) as server:
+        sound, spawned = server._spawn, list[int]()
+
+        def killed_once() -> int:
+            report = sound()
+            spawned.append(report)
+            if len(spawned) == 1:
+                kill(server)
+            return report
+
+        monkeypatch.setattr(server, "_spawn", killed_once)
+        kill(server)
+        assert server.revive(time.monotonic())
+        assert (server.alive(), len(spawned)) == (True, 2)
+    assert "started again (1 of 3)" in caplog.text
+    assert "it ended while starting" in caplog.text
+    assert "started again (2 of 3)" in caplog.text
 
 
 def test_a_server_that_its_owner_closes_meanwhile_is_not_started_again(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from chaos import (
     STALENESS,
     TRIES,
@@ -34,13 +35,18 @@ from killable_runs import (
     FORK,
     PROBLEMS,
     checkpoint_root,
+    descendants,
+    require_equal,
     serving,
     settings,
     started,
     unbroken,
 )
 
+from llm_as_judge.config import load_models
 from llm_as_judge.data.files import write_problems
+from llm_as_judge.errors import ModelError
+from llm_as_judge.llm.weights import fetch
 from llm_as_judge.monitoring.runlog import METRICS, PENDING, ROLLOUTS, read_lines
 from llm_as_judge.sandbox.jail import find_bubblewrap
 from llm_as_judge.types import Problem
@@ -122,6 +128,61 @@ def test_a_killed_executor_costs_no_rollout(place: Path, endpoint: Knowing) -> N
     ended_well(place, "executor")
     assert set(statuses) <= {0, 1, 2}
     show(f"executor server: {killed} kills, exits {statuses}, the run ends as the unbroken one")
+
+
+def test_a_killed_embedded_server_costs_no_rollout(place: Path) -> None:
+    """A real model behind llama.cpp, one request at a time: greedy, so that replies can be compared."""
+    weights = embedded_weights()
+    models = place / "config" / "models.yaml"
+    entries = yaml.safe_load(models.read_text())
+    entries["models"]["answers"] = {"format": "gguf", "sources": [{"path": str(weights)}]}
+    models.write_text(yaml.safe_dump(entries))
+    keys = {"model": "answers", "slots": 1, "concurrency": 1, "max_tokens": 32, "timeout_s": 300}
+    options = [word for key, value in keys.items() for word in ("--set", f"executor.{key}={value}")]
+    whole = started(place, "sound", STALENESS, *options)
+    whole.join()
+    assert whole.exitcode == 0, (place / "sound.log").read_text()
+    moments, killed = random.Random(4), 0
+
+    def harm(process: Any) -> None:
+        nonlocal killed
+        while killed < min(TRIES, 3) and wait_until(
+            lambda: any_rollout(place / "embedded"), process
+        ):
+            some_moment(moments, 2.0)
+            for server in embedded_servers(process.pid):
+                os.kill(server, signal.SIGKILL)
+                killed += 1
+
+    statuses = driven(place, "embedded", harm, *options)
+    assert statuses == [0], "it is started again while the run goes on"
+    assert killed
+    assert "Traceback" not in (place / "embedded.log").read_text()
+    rows = list(read_lines(place / "embedded" / "run" / ROLLOUTS, "step", "group"))
+    assert len(rows) == 40
+    assert all(row["rollout"]["failure"] is None for row in rows)
+    require_equal(place, "embedded", "sound")
+    show(f"embedded server: {killed} kills, exits {statuses}, the run ends as the unbroken one")
+
+
+def embedded_weights() -> Path:
+    cache = Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
+    try:
+        return fetch(load_models()["smollm2-135m"], cache)
+    except ModelError as error:
+        pytest.skip(str(error))
+
+
+def embedded_servers(pid: int) -> list[int]:
+    """Of a trainer: the processes that llama.cpp runs in."""
+    return [p for p in descendants(pid) if b"local_server" in command_of(p)]
+
+
+def command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return b""
 
 
 def any_rollout(folder: Path) -> bool:

@@ -137,23 +137,29 @@ class EmbeddedServer:
             if self._up_since > since:
                 return True
             try:
-                ended = f"ended by itself ({_end_of(child.wait(_ENDING_S))})"
+                how = _end_of(child.wait(_ENDING_S))
             except subprocess.TimeoutExpired:
                 return False
-            if self._closed:  # meanwhile: it has not ended by itself
-                return False
-            if self._revivals == _MOST_REVIVALS:
-                raise self._failed(f"{ended}, for the {_MOST_REVIVALS + 1}th time")
-            self._revivals += 1
-            log.warning(
-                "embedded server %s: %s; started again (%d of %d); it said: %s",
-                *(self.model_name, ended, self._revivals, _MOST_REVIVALS, self.log_tail()),
-            )
-            self._stop()
-            self._start()
-            if self._closed:
-                self._stop()
+            if not self._closed:  # meanwhile: it has not ended by itself
+                self._start_again(self._failed(f"ended by itself ({how})"))
             return not self._closed
+
+    def _start_again(self, ended: ModelError) -> None:
+        """A child that ends while it starts is one more end."""
+        while not self._closed:
+            if self._revivals == _MOST_REVIVALS:
+                raise ModelError(f"{ended}; it was started again {_MOST_REVIVALS} times before")
+            self._revivals += 1
+            log.warning("%s; started again (%d of %d)", ended, self._revivals, _MOST_REVIVALS)
+            self._stop()
+            try:
+                self._start()
+            except ModelError as error:
+                ended = error
+            else:
+                break
+        if self._closed:
+            self._stop()
 
     def close(self) -> None:
         """Stop the child; harmless when it is stopped already."""

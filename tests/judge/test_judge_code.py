@@ -47,7 +47,7 @@ class FakeSandbox:
         raise NotImplementedError
 
     async def run_function(
-        self, source: str, function: str, arguments: list[Json], limits: Limits
+        self, source: str, function: str | None, arguments: list[Json], limits: Limits
     ) -> SandboxResult:
         raise NotImplementedError
 

@@ -47,6 +47,7 @@ class FakeSandbox:
         self.functions = functions or []
         self.reports = reports or []
         self.sources: list[str] = []
+        self.called: list[str | None] = []
         self.tests: list[tuple[str, ...]] = []
 
     @property
@@ -59,9 +60,10 @@ class FakeSandbox:
         raise NotImplementedError
 
     async def run_function(
-        self, source: str, function: str, arguments: list[Json], limits: Limits
+        self, source: str, function: str | None, arguments: list[Json], limits: Limits
     ) -> SandboxResult:
         self.sources.append(source)
+        self.called.append(function)
         return self.functions[len(self.sources) - 1]
 
     async def run_tests(

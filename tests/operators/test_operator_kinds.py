@@ -186,6 +186,47 @@ async def test_programmer_tells_the_model_what_went_wrong(first: SandboxResult, 
     assert told in chat.requests[1].messages[0].content
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print(18)",
+        "from sympy import solve\nprint(9 + 9)",
+        "def answer():\n    solve = 1\n    return 1",
+    ],
+)
+async def test_programmer_takes_what_a_script_prints_last(code: str) -> None:
+    sandbox = FakeSandbox([SandboxResult("ok", output="so:\n 18 \n")])
+    reply = f"```python\n{code}\n```"
+    result, call = await called("Programmer", lambda _: reply, sandbox=sandbox, problem="p")
+    assert result["output"] == "18"
+    assert call.error == ""
+    assert "no function solve: the output is what the code printed last" in call.notes
+    assert sandbox.called == [None]
+
+
+@pytest.mark.parametrize(
+    "code", ["def solve(): return 18", "solve = lambda: 18", "class solve: pass"]
+)
+async def test_programmer_calls_a_solve_of_its_own(code: str) -> None:
+    sandbox = FakeSandbox([SandboxResult("ok", "18", output="noise")])
+    reply = f"```python\n{code}\n```"
+    result, _ = await called("Programmer", lambda _: reply, sandbox=sandbox, problem="p")
+    assert (result["output"], sandbox.called) == ("18", ["solve"])
+
+
+async def test_programmer_has_a_silent_script_mended() -> None:
+    sandbox = FakeSandbox([SandboxResult("ok"), SandboxResult("ok", "18")])
+    serve, chat = service(
+        lambda r: "```python\nx = 18\n```" if len(sandbox.sources) < 1 else SOLVE, sandbox=sandbox
+    )
+    assert await serve("Programmer", ["p"], {}) == {
+        "code": "def solve():\n    return 18",
+        "output": "18",
+    }
+    told = chat.requests[1].messages[0].content
+    assert "the source defines no function 'solve' and prints nothing" in told
+
+
 # ------------------------------------------------------------------------------------------ code
 async def test_code_of_another_name_is_kept_and_noted() -> None:
     reply = "```python\ndef plus(a, b):\n    return a + b\n```"

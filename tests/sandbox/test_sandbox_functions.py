@@ -16,6 +16,12 @@ async def test_value_is_the_text_of_what_the_function_returns(sandbox: Sandbox) 
     assert result.seconds > 0
 
 
+async def test_source_without_a_function_runs_as_a_script(sandbox: Sandbox) -> None:
+    source = "x = 6\nif __name__ == '__main__':\n    print(x * 7)"
+    result = await sandbox.run_function(source, None, [], QUICK)
+    assert (result.status, result.value, result.output) == ("ok", None, "42\n")
+
+
 async def test_none_is_not_the_text_none(sandbox: Sandbox) -> None:
     result = await sandbox.run_function("def solve(): pass", "solve", [], QUICK)
     assert (result.status, result.value) == ("ok", None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from llm_as_judge.operators.base import Operator, ReplyError, Result
-from llm_as_judge.operators.replies import function_names, python_code
+from llm_as_judge.operators.replies import function_names, names_defined, python_code
 from llm_as_judge.types import Json, TestReport
 
 __all__ = ["CustomCodeGenerate", "Programmer", "Test"]
@@ -32,7 +32,10 @@ class CustomCodeGenerate(Operator):
 
 
 class Programmer(Operator):
-    """Writes ``solve()``, runs it in the sandbox, and mends it up to two times."""
+    """Writes ``solve()``, runs it in the sandbox, and mends it up to two times.
+
+    Small executors often write a script instead; what it prints last is then the output.
+    """
 
     WRITES: ClassVar[int] = 3
     FUNCTION: ClassVar[str] = "solve"
@@ -59,11 +62,17 @@ class Programmer(Operator):
 
     async def _execute(self, code: str) -> tuple[str, str]:
         """(output, error): one of them is empty."""
-        result = await self.room.sandbox.run_function(
-            code, self.FUNCTION, [], self.room.code_limits
-        )
+        # not by looking it up once it has run: `from sympy import solve` gives another one
+        function = self.FUNCTION if self.FUNCTION in names_defined(code) else None
+        result = await self.room.sandbox.run_function(code, function, [], self.room.code_limits)
         if result.status != "ok":
             return "", (result.error or result.status)[-_SHOWN_ERROR_CHARACTERS:]
+        if function is None:
+            printed = result.output.strip().splitlines()
+            if not printed:
+                return "", f"the source defines no function {self.FUNCTION!r} and prints nothing"
+            self.room.note(f"no function {self.FUNCTION}: the output is what the code printed last")
+            return printed[-1].strip(), ""
         if result.value is None:
             return "", f"{self.FUNCTION}() returned None"
         output = str(result.value).strip()

@@ -21,6 +21,7 @@ __all__ = [
     "function_names",
     "last_inline",
     "letter",
+    "names_defined",
     "python_code",
 ]
 
@@ -171,3 +172,16 @@ def function_names(source: str) -> list[str]:
         return []
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     return [node.name for node in tree.body if isinstance(node, kinds)]
+
+
+def names_defined(source: str) -> set[str]:
+    """Names that a source defines at its top level: not those it imports."""
+    try:
+        tree = parse_python(source)
+    except UnparsableError:
+        return set()
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    found = {node.name for node in tree.body if isinstance(node, definitions)}
+    assigned = (node for node in tree.body if isinstance(node, ast.Assign))
+    targets = (target for node in assigned for target in node.targets)
+    return found | {target.id for target in targets if isinstance(target, ast.Name)}

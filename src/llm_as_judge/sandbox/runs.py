@@ -96,7 +96,7 @@ class ProcessSandbox:
         return await self._run(task, limits, OperatorCalls(serve, self._operators, limits))
 
     async def run_function(
-        self, source: str, function: str, arguments: list[Json], limits: Limits
+        self, source: str, function: str | None, arguments: list[Json], limits: Limits
     ) -> SandboxResult:
         """See :meth:`llm_as_judge.types.Sandbox.run_function`."""
         task = {

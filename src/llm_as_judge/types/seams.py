@@ -170,10 +170,10 @@ class Sandbox(Protocol):
         ...
 
     async def run_function(
-        self, source: str, function: str, arguments: list[Json], limits: Limits
+        self, source: str, function: str | None, arguments: list[Json], limits: Limits
     ) -> SandboxResult:
         """Run ``source`` and call ``function(*arguments)``; ``value`` is ``str`` of what it
-        returns, or None if it returns None."""
+        returns, or None if it returns None. Function None: ``source`` alone, as a script."""
         ...
 
     async def run_tests(

@@ -55,7 +55,14 @@ def defined(namespace: dict[str, Any], name: str) -> Callable[..., Any]:
 
 
 def run_function(channel: Channel, task: dict[str, Any]) -> None:
-    """Calls ``task["function"]`` of ``task["source"]``; the value is its ``str``."""
+    """Calls ``task["function"]`` of ``task["source"]``; the value is its ``str``.
+
+    Without a function the source is a script, which has no value.
+    """
+    if task["function"] is None:
+        execute(task["source"], {"__name__": "__main__"})
+        answer(channel, None)
+        return
     namespace = execute(task["source"], {"__name__": "program"})
     function = defined(namespace, task["function"])
     value = function(*task["arguments"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -179,3 +181,34 @@ def test_a_word_that_is_no_secret_stays_in_a_reply() -> None:
     assert dummy._without_key("none of them") == "none of them"
     real = OpenAIChat("m", "http://h:1/v1", api_key=KEY)
     assert real._without_key(f"I was sent {KEY}") == "I was sent ***"
+
+
+# ---------------------------------------------------------------------------- files that hold keys
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="asks git")
+def test_git_ignores_the_files_that_hold_keys_in_any_folder(tmp_path: Path) -> None:
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(tmp_path), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+    git("init", "--quiet")
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    private = {".env", ".env.local", "mine/.env", "aflow_llm.yaml"}
+    private |= {"config/aflow_llm.yaml", "my_config/aflow_llm.yaml", "a/b/config/aflow_llm.yaml"}
+    shared = {".env.example", "config/aflow_llm.yaml.example", "mine/aflow_llm.yaml.example"}
+    assert set(git("check-ignore", *private, *shared).split()) == private
+
+
+def test_a_wheel_takes_along_all_configuration_but_the_file_that_holds_keys() -> None:
+    """Names one by one: hatch includes a whole folder by force, ignored files too."""
+    settings = (ROOT / "pyproject.toml").read_text()
+    taken = dict(
+        re.findall(r'^"config/?([^"]*)" = "llm_as_judge/_config/?([^"]*)"$', settings, re.M)
+    )
+    assert taken == {
+        path.name: path.name
+        for path in (ROOT / "config").iterdir()
+        if path.name != "aflow_llm.yaml" and not path.name.startswith(".")
+    }

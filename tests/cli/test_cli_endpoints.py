@@ -104,6 +104,46 @@ def test_probe_of_nothing_is_one_line(
     assert len([line for line in err.splitlines() if line.startswith("error: ")]) == 1
 
 
+UNSENDABLE = [
+    "sk-PLANTED\nSECRET12345678",
+    "sk-PLANTED\N{LATIN SMALL LETTER E WITH ACUTE}SECRET1234",
+]
+
+
+@pytest.mark.parametrize("key", UNSENDABLE)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("models", "probe", "http://127.0.0.1:9/v1", "--model", "m"),
+        ("models", "probe", "gpt-oss-120b"),
+        ("run", "p.py", "--problem", "x", "--executor", "gpt-oss-120b"),
+    ],
+    ids=["url", "name", "run"],
+)
+def test_a_key_that_cannot_be_sent_is_one_line_with_its_origin(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    key: str,
+    arguments: tuple[str, ...],
+) -> None:
+    Path("p.py").write_text("return problem\n")
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    code, out, err = verb(capsys, *arguments)
+    assert code == 2
+    (line,) = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert line.startswith("error: environment variable OPENAI_API_KEY (exported, or in .env): ")
+    assert not any(part in out + err for part in ("Traceback", "PLANTED", "SECRET1"))
+
+
+def test_a_line_end_after_the_key_is_no_matter(
+    server: FaultEndpoint, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-PLANTEDSECRET12345678\n")
+    code, out, err = verb(capsys, "models", "probe", server.url, "--model", "m", "--at-once", "1")
+    assert code == 0
+    assert "PLANTED" not in out + err
+
+
 # --------------------------------------------------------------------------------------- rescore
 PROBLEM = Problem("gsm8k/train/1", "gsm8k", "math", "?", ("1",))
 

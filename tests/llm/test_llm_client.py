@@ -8,7 +8,13 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from llm_as_judge.errors import BudgetError, ContextError, EndpointError, ModelError
+from llm_as_judge.errors import (
+    BudgetError,
+    ConfigError,
+    ContextError,
+    EndpointError,
+    ModelError,
+)
 from llm_as_judge.llm.client import Limits, OpenAIChat
 from llm_as_judge.llm.ledger import Budget, Ledger, Price
 from llm_as_judge.types import ChatRequest, Message, Usage
@@ -368,6 +374,36 @@ async def test_opened_closes_its_connections() -> None:
     async with chat_over(Script(says("4"))).opened() as chat:
         assert (await chat.chat(ask())).text == "4"
     assert (await chat.chat(ask())).text == "4"
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-very\nsecret", "sk-v\N{LATIN SMALL LETTER E WITH ACUTE}ry-secret"]
+)
+def test_a_key_that_cannot_be_sent_is_refused_at_once_and_not_shown(key: str) -> None:
+    with pytest.raises(ConfigError, match=r"executor m: api_key: this key holds") as raised:
+        chat_over(Script(says("4")), api_key=key)
+    assert "secret" not in str(raised.value)
+
+
+async def test_a_line_end_after_a_key_is_not_sent() -> None:
+    script = Script(says("4"))
+    await chat_over(script, api_key=f"{KEY}\n").chat(ask())
+    assert script.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("proxy", ["nosuch://someone:hunter2@proxy:1", "http://proxy:port"])
+async def test_a_client_that_cannot_be_opened_says_why_and_closes_quietly(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(ModelError, match="proxy settings of the environment") as raised:
+        async with OpenAIChat("m", URL).opened() as chat:
+            await chat.probe()
+    assert "hunter2" not in str(raised.value)
+    await chat.aclose()
 
 
 async def test_a_missing_key_is_not_called_refused() -> None:

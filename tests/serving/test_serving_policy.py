@@ -19,7 +19,7 @@ from llm_as_judge.build import Workbench, policy_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.serving.app import ServerOptions
-from llm_as_judge.serving.server import Binding, safe_options, serve
+from llm_as_judge.serving.server import KEY_CHARS, Binding, safe_options, serve
 from llm_as_judge.serving.writers import FileWriter, PolicyWriter
 from llm_as_judge.types import Completion, Message, Problem, Sampling, Usage
 from llm_as_judge.workflow.grammar import program_grammar
@@ -116,10 +116,31 @@ async def test_a_program_file_that_cannot_be_read_is_the_users(
 async def test_open_to_the_network_needs_a_key() -> None:
     with pytest.raises(ConfigError, match="LLM_AS_JUDGE_API_KEY"):
         safe_options(ServerOptions(), Binding(host="0.0.0.0"))
-    with_key = ServerOptions(api_key="k")
+    with_key = ServerOptions(api_key="k" * KEY_CHARS)
     assert safe_options(with_key, Binding(host="0.0.0.0")) is with_key
     assert "localhost" in safe_options(ServerOptions(), Binding()).hosts
     assert "*" not in safe_options(ServerOptions(), Binding()).hosts
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+@pytest.mark.parametrize(
+    "key", [" ", "\n", "two words of a key", "k\N{LATIN SMALL LETTER E WITH ACUTE}y" * 8]
+)
+async def test_a_key_that_is_blank_or_that_no_client_can_send_is_refused(
+    host: str, key: str
+) -> None:
+    with pytest.raises(ConfigError, match="LLM_AS_JUDGE_API_KEY: ") as raised:
+        safe_options(ServerOptions(api_key=key), Binding(host))
+    assert "\n" not in str(raised.value)
+    assert not key.strip() or key not in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["k", "k" * (KEY_CHARS - 1), "k" + " " * KEY_CHARS])
+async def test_a_key_that_can_be_guessed_is_good_for_this_machine_alone(key: str) -> None:
+    with pytest.raises(ConfigError, match=r"secrets\.token_urlsafe\(32\)") as raised:
+        safe_options(ServerOptions(api_key=key), Binding("0.0.0.0"))
+    assert f"shorter than {KEY_CHARS} characters" in str(raised.value)
+    assert safe_options(ServerOptions(api_key=key), Binding()).api_key == key.strip()
 
 
 def config() -> Config:

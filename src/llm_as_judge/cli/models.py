@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +18,13 @@ from llm_as_judge.cli.options import (
     console,
     progress_bar,
 )
-from llm_as_judge.config import Config, load_config, load_endpoints, load_models
+from llm_as_judge.config import (
+    Config,
+    environment_key,
+    load_config,
+    load_endpoints,
+    load_models,
+)
 from llm_as_judge.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -146,7 +151,7 @@ async def _targets(stack: AsyncExitStack, settings: Config, target: str) -> list
     """Every server of ``target``; an embedded one is started for the probe."""
     endpoints, entries = load_endpoints(), load_models()
     if target.startswith(("http://", "https://")):
-        return [_Target(target, None, os.environ.get("OPENAI_API_KEY", ""))]
+        return [_Target(target, None, environment_key("OPENAI_API_KEY"))]
     if target in endpoints:
         found = endpoints[target]
         key, name = found.api_key.get_secret_value(), found.model_name or target

@@ -10,6 +10,7 @@ from llm_as_judge.config.catalogue import (
     load_hub_records,
     load_models,
 )
+from llm_as_judge.config.credentials import checked_key, environment_key
 from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
 from llm_as_judge.config.output import OutputConfig
@@ -31,7 +32,9 @@ __all__ = [
     "ModelSource",
     "OutputConfig",
     "PackageSource",
+    "checked_key",
     "config_dir",
+    "environment_key",
     "iterate_fields",
     "load_config",
     "load_endpoints",

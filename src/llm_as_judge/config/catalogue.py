@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, SecretStr, model_validator
 
+from llm_as_judge.config.credentials import checked_key, environment_key, from_environment
 from llm_as_judge.config.reading import Number, Section, config_dir, read_yaml, validated
 from llm_as_judge.errors import ConfigError
 
@@ -213,10 +214,21 @@ def load_endpoints(path: Path | None = None) -> dict[str, Endpoint]:
     for name, body in _entries(path, "models", "keys like base_url").items():
         where = f"{path}: models.{name}"
         filled = {key: _expanded(value, f"{where}.{key}") for key, value in body.items()}
-        if not filled.get("api_key"):
-            filled["api_key"] = os.environ.get("OPENAI_API_KEY", "")
+        filled["api_key"] = _key(body.get("api_key"), filled.get("api_key"), where)
         endpoints[name] = validated(Endpoint, filled, where)
     return endpoints
+
+
+def _key(written: Any, expanded: Any, where: str) -> Any:
+    """The key of an entry that can be sent; anything but text is left for its section to refuse."""
+    if isinstance(expanded, str):
+        variable = ENVIRONMENT_NAME.fullmatch(written)
+        if variable and os.environ.get(variable[1]):
+            origin = f"{where}.api_key: {from_environment(variable[1])}"
+        else:
+            origin = f"{where}.api_key"
+        expanded = checked_key(expanded, origin)
+    return expanded or environment_key("OPENAI_API_KEY")
 
 
 ENVIRONMENT_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")

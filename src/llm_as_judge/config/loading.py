@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from llm_as_judge.config.catalogue import load_models
+from llm_as_judge.config.credentials import WHERE_KEYS_BELONG, names_a_secret, without_secrets
 from llm_as_judge.config.policy import PolicyConfig
 from llm_as_judge.config.presets import PRESETS
-from llm_as_judge.config.reading import config_dir, read_yaml, validated
+from llm_as_judge.config.reading import config_dir, parse_yaml, read_yaml, validated
 from llm_as_judge.config.tree import Config
 from llm_as_judge.errors import ConfigError
 
@@ -63,7 +62,7 @@ def load_config(
     tree = _tree(read_yaml(file), str(file))
     layers: list[tuple[str, dict[str, Any]]] = [(str(file), tree)]
     for text in overrides:
-        layers.append((f"--set {text}", _parse_override(text)))
+        layers.append((f"--set {without_secrets(text)}", _parse_override(text)))
     set_flags = {k: v for k, v in (flags or {}).items() if v is not None}
     if model is not None:
         set_flags["policy.name"] = model
@@ -127,14 +126,12 @@ def _tree(raw: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _parse_override(text: str) -> dict[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise ConfigError(f"--set {text!r}: wanted key=value, e.g. --set training.steps=10")
-    try:
-        read = yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise ConfigError(
-            f"--set {text}: cannot be read as YAML: {' '.join(str(error).split())}"
-        ) from None
-    return _nest({FLAT_KEYS.get(key, key): read}, f"--set {text}")
+        shown = repr(without_secrets(text))
+        raise ConfigError(f"--set {shown}: wanted key=value, e.g. --set training.steps=10")
+    if names_a_secret(key):
+        raise ConfigError(f"--set {key}: unknown key; {WHERE_KEYS_BELONG}")
+    where = f"--set {without_secrets(text)}"
+    return _nest({FLAT_KEYS.get(key, key): parse_yaml(value, where)}, where)
 
 
 def _nest(dotted: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -11,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from llm_as_judge.config.credentials import WHERE_KEYS_BELONG, names_a_secret, without_secrets
 from llm_as_judge.errors import ConfigError
 
 
@@ -45,20 +47,63 @@ Number = Annotated[float, BeforeValidator(_number)]
 
 def read_yaml(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; see config/ for the shipped ones") from None
-    except RecursionError:
-        raise ConfigError(f"{path}: cannot be read as YAML: nested too deeply") from None
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ConfigError(
-            f"{path}: cannot be read as YAML: {' '.join(str(error).split())}"
-        ) from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read as YAML: {error}") from None
+    data = parse_yaml(text, str(path))
     if data is None:
         return {}
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: found a {type(data).__name__}, wanted keys and values")
     return data
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """The value that ``text`` is.
+
+    Raises:
+        ConfigError: says the place and what is wrong there, never the text: it may be a key.
+    """
+    try:
+        return yaml.safe_load(text)
+    except RecursionError:
+        problem = "nested too deeply"
+    except yaml.YAMLError as error:
+        problem = yaml_problem(error)
+    except (ArithmeticError, AttributeError, LookupError, ValueError):  # these quote the value
+        problem = "a value is not of the kind that its tag (!!int and the like) or its form says"
+    raise ConfigError(f"{where}: cannot be read as YAML: {problem}")
+
+
+def yaml_problem(error: yaml.YAMLError) -> str:
+    """One line: where the parser stopped, and why; where the matter began, if that is elsewhere."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return " ".join(str(error).split())
+    places = [
+        (_position(mark), _without_names(said))
+        for mark, said in (
+            (error.problem_mark, error.problem),
+            (error.context_mark, error.context),
+        )
+        if mark and said
+    ]
+    return ", ".join(f"{position}: {said}" for position, said in places)
+
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+
+
+def _without_names(said: str) -> str:
+    """Names of anchors and tags are pieces of the text; signs and ``'<stream end>'`` are not."""
+    return _QUOTED.sub(
+        lambda found: found[0] if len(found[0]) <= 4 or found[0][1] == "<" else "***", said
+    )
+
+
+def _position(mark: yaml.Mark) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}"
 
 
 def validated(
@@ -85,12 +130,16 @@ def validated(
         said = first["msg"].removeprefix("Value error, ")
         if not key:  # about several keys together, which may hold a secret
             raise ConfigError(f"{where}: {said}") from None
-        found = "a value that is not shown" if key == "api_key" else repr(first.get("input"))
+        shown = without_secrets(repr(first.get("input")))
+        found = "a value that is not shown" if names_a_secret(key) else shown
         raise ConfigError(f"{where}: {key}: found {found}; {said}") from None
 
 
 def _did_you_mean(key: str, kind: type[Section], also_known: tuple[str, ...]) -> str:
     known = [*(name for name, _ in iterate_fields(kind)), *also_known]
+    if names_a_secret(key):
+        own = [name for name in known if names_a_secret(name)]
+        return f"; did you mean {own[0]!r}?" if own else f"; {WHERE_KEYS_BELONG}"
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     if not near:  # the right name in the wrong section
         leaf = key.rsplit(".", 1)[-1]

@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx
 
+from llm_as_judge.config import checked_key
 from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.ledger import Ledger, Price, worst_case_tokens
@@ -101,7 +102,7 @@ class OpenAIChat:
         """Request fields that this endpoint turned out not to take."""
         self._name = name
         self._role: Role = role
-        self._api_key = api_key
+        self._api_key = checked_key(api_key, f"{role} {name}: api_key")
         self._replicas = Replicas(urls)
         self._trust_env = not (no_proxy or all(is_loopback(url) for url in urls))
         self._transport = transport
@@ -336,20 +337,30 @@ class OpenAIChat:
 
     # ----------------------------------------------------------------------------------- lifetime
     def _bind_to_loop(self) -> None:
-        """Connections and semaphores belong to one event loop; a new loop gets new ones."""
+        """Connections and semaphores belong to one event loop; a new loop gets new ones.
+
+        Raises:
+            ModelError: the proxy of the environment cannot be used.
+        """
         loop = asyncio.get_running_loop()
         if self._loop is loop:
             return
-        self._loop = loop
-        self._turn = asyncio.Semaphore(self.limits.concurrency)
         headers = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
-        self._http = httpx.AsyncClient(
-            headers=headers,
-            timeout=httpx.Timeout(self.limits.timeout_s, connect=CONNECT_S, pool=None),
-            limits=POOL,
-            trust_env=self._trust_env,
-            transport=self._transport,
-        )
+        try:
+            self._http = httpx.AsyncClient(
+                headers=headers,
+                timeout=httpx.Timeout(self.limits.timeout_s, connect=CONNECT_S, pool=None),
+                limits=POOL,
+                trust_env=self._trust_env,
+                transport=self._transport,
+            )
+        except (ValueError, ImportError, httpx.InvalidURL) as error:  # the address of a proxy
+            raise ModelError(
+                f"{self._described()}: the proxy settings of the environment cannot be used "
+                f"({error}); correct HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or set no_proxy: true"
+            ) from None
+        self._turn = asyncio.Semaphore(self.limits.concurrency)
+        self._loop = loop  # last: a client that could not be opened has nothing to close
 
     async def aclose(self) -> None:
         if self._loop is asyncio.get_running_loop():

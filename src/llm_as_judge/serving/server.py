@@ -11,13 +11,16 @@ from dataclasses import dataclass, replace
 
 import uvicorn
 
-from llm_as_judge.config import Config
+from llm_as_judge.config import Config, checked_key
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.serving.answering import Answerer
 from llm_as_judge.serving.app import ServerOptions, make_app
 from llm_as_judge.serving.policies import open_writer
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+KEY_CHARS = 16
+"""A shorter key could be guessed by trying, and nothing here slows tries down."""
+_MAKE_ONE = 'make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +78,23 @@ def safe_options(options: ServerOptions, binding: Binding) -> ServerOptions:
     us through a name of its own (DNS rebinding).
 
     Raises:
-        ConfigError: open to the network without a key.
+        ConfigError: open to the network without a key, or with one that can be guessed; or a key
+            that is blank or that no client can send.
     """
     if options.api_key:
-        return options
+        key = checked_key(options.api_key, "LLM_AS_JUDGE_API_KEY")
+        if not key:
+            raise ConfigError(f"LLM_AS_JUDGE_API_KEY: the key is blank; unset it, or {_MAKE_ONE}")
+        if binding.host not in LOOPBACK and len(key) < KEY_CHARS:
+            raise ConfigError(
+                f"--host {binding.host}: LLM_AS_JUDGE_API_KEY is shorter than {KEY_CHARS} "
+                f"characters, and others could guess it; {_MAKE_ONE}"
+            )
+        return options if key == options.api_key else replace(options, api_key=key)
     if binding.host not in LOOPBACK:
         raise ConfigError(
             f"--host {binding.host}: a server that others can reach needs a key: set "
-            "LLM_AS_JUDGE_API_KEY, or serve on 127.0.0.1"
+            f"LLM_AS_JUDGE_API_KEY, or serve on 127.0.0.1; {_MAKE_ONE}"
         )
     return replace(options, hosts=("127.0.0.1", "localhost", "[::1]", "::1"))
 

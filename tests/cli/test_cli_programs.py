@@ -193,5 +193,15 @@ def test_serve_refuses_the_network_without_a_key_before_loading_a_model(verb: Ve
     assert "LLM_AS_JUDGE_API_KEY" in line
 
 
+@pytest.mark.parametrize(("key", "said"), [(" ", "the key is blank"), ("k", "shorter than 16")])
+def test_serve_refuses_the_network_with_a_key_that_is_none(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch, key: str, said: str
+) -> None:
+    monkeypatch.setenv("LLM_AS_JUDGE_API_KEY", key)
+    line = verb.refused("serve", "--host", "0.0.0.0", "--policy", "none")
+    assert said in line
+    assert "secrets.token_urlsafe(32)" in line
+
+
 def test_solve_with_a_policy_that_is_nothing_is_2(verb: Verbs) -> None:
     assert "wanted untrained, a checkpoint folder" in verb.refused(*SOLVE, "--policy", "none.py")

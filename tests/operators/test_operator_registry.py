@@ -68,8 +68,9 @@ def test_a_class_without_description_and_the_other_way_round(tmp_path: Path) -> 
 
 def test_a_description_that_is_no_yaml(tmp_path: Path) -> None:
     (tmp_path / "Custom.yaml").write_text("a: [")
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
         load_registry([Custom], tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def test_an_argument_of_another_type_is_refused(tmp_path: Path) -> None:

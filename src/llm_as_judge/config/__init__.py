@@ -15,7 +15,7 @@ from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
 from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.presets import PRESETS
-from llm_as_judge.config.reading import config_dir, iterate_fields
+from llm_as_judge.config.reading import config_dir, iterate_fields, parse_yaml
 from llm_as_judge.config.running import CallsConfig
 from llm_as_judge.config.tree import Config
 
@@ -40,4 +40,5 @@ __all__ = [
     "load_endpoints",
     "load_hub_records",
     "load_models",
+    "parse_yaml",
 ]

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from llm_as_judge.config import config_dir
+from llm_as_judge.config import config_dir, parse_yaml
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import Domain
 
@@ -69,9 +68,9 @@ def load_enhancements(path: Path | None = None) -> tuple[Enhancement, ...]:
     """
     path = path or config_dir() / "prompts" / "operators" / "enhancements.yaml"
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+        raw = parse_yaml(path.read_text(encoding="utf-8"), str(path)) or []
         return tuple(TypeAdapter(list[Enhancement]).validate_python(raw))
-    except (OSError, yaml.YAMLError) as error:
+    except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]

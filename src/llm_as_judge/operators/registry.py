@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from llm_as_judge import operators
-from llm_as_judge.config import config_dir
+from llm_as_judge.config import config_dir, parse_yaml
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.operators.base import Argument, Operator, snake_case
 from llm_as_judge.operators.prompts import GUIDANCE, OperatorPrompts, placeholders
@@ -127,13 +126,13 @@ def _entry(operator: type[Operator], path: Path) -> OperatorEntry:
     except TypeError as error:
         raise ConfigError(str(error)) from None
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = parse_yaml(path.read_text(encoding="utf-8"), str(path))
         description = Description.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"{path}: {where or 'file'}: {first['msg']}") from None
-    except (OSError, yaml.YAMLError) as error:
+    except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     _hold_against(operator, arguments, description, path)
     return OperatorEntry(operator, description, arguments)

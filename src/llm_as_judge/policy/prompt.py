@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from llm_as_judge.config import parse_yaml
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import Domain, Message, Problem, PromptFacts
 
@@ -206,10 +206,10 @@ def shorten(text: str, limit: int) -> str:
 
 def _load(path: Path) -> Template:
     try:
-        template = Template.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        template = Template.model_validate(parse_yaml(path.read_text(encoding="utf-8"), str(path)))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such prompt template") from None
-    except (yaml.YAMLError, ValidationError) as error:
+    except ValidationError as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
     if template.rules and "<<rules>>" not in template.system:
         raise ConfigError(f"{path}: there are rules by domain, but no <<rules>> in system")

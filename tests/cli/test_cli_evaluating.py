@@ -10,6 +10,7 @@ import pytest
 import typer
 from called_verbs import Verbs
 
+from llm_as_judge.cli.comparing import _p_value
 from llm_as_judge.cli.evaluating import _complain_of_failures
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
@@ -281,3 +282,10 @@ def test_an_evaluation_that_could_not_begin_leaves_no_accuracy_of_zero(verb: Ver
     assert "not reachable" in verb.refused("evaluate", *OPTIONS, *away, "--policy", "cot")
     assert not list(Path("results").rglob("*_results.json"))
     assert not list(Path("results").rglob("full.json"))
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"), [(None, "-"), (1e-9, "< 0.001"), (0.001, "0.001"), (0.5, "0.500")]
+)
+def test_a_p_value_is_never_shown_as_zero(p: float | None, shown: str) -> None:
+    assert _p_value(p) == shown

@@ -206,8 +206,8 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
             str(pair.problems),
             f"{100 * pair.difference:+.1f} [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}]",
             "-" if pair.p is None else f"{pair.only_contender} : {pair.only_reference}",
-            _number(pair.p, "{:.3f}"),
-            _number(pair.p_holm, "{:.3f}"),
+            _p_value(pair.p),
+            _p_value(pair.p_holm),
             "-" if pair.detectable is None else f"{100 * pair.detectable:.0f}",
             _number(pair.token_ratio, "x {:.2f}"),
         ]
@@ -241,6 +241,11 @@ def _cell(share: Share | None) -> str:
 def _seeds(contender: Contender) -> str:
     deviation = contender.seed_deviation
     return "1" if deviation is None else f"{len(contender.seeds)}, {100 * deviation:.1f}"
+
+
+def _p_value(p: float | None) -> str:
+    """Never 0: an exact p is not."""
+    return "< 0.001" if p is not None and p < 0.001 else _number(p, "{:.3f}")
 
 
 def _number(value: float | None, form: str = "{:.2f}") -> str:

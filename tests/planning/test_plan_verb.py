@@ -89,6 +89,13 @@ def test_speeds_that_a_run_does_not_tell_are_asked_for(run_dir: Path) -> None:
         measured_speeds(run_dir, Costs())
 
 
+def test_speeds_that_no_machine_has_are_not_planned_with(run_dir: Path) -> None:
+    timings = run_dir / "timings.jsonl"
+    timings.write_text(timings.read_text().replace("4.0", "4e-300"))
+    with pytest.raises(DataError, match=r"make update_tokens_s \S+, wanted a number of 0.01 to"):
+        measured_speeds(run_dir, Costs())
+
+
 def called(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as raised:
         main(["plan", *arguments])
@@ -118,8 +125,24 @@ def test_every_figure_says_where_it_comes_from(
     ("arguments", "said"),
     [
         (("--cost", "speed=3"), "no cost 'speed' (known: sampling_tokens_s"),
-        (("--cost", "gpu_usd_h=0"), "wanted a number above 0"),
-        (("--cost", "gpu_usd_h"), "wanted a number above 0"),
+        (
+            ("--cost", "gpu_usd_h=0"),
+            "--cost 'gpu_usd_h=0': wanted a number of 0.01 to 1,000 (dollars",
+        ),
+        (("--cost", "gpu_usd_h"), "wanted a number of 0.01 to 1,000"),
+        (("--cost", "gpu_usd_h=nan"), "wanted a number of 0.01 to 1,000"),
+        (("--cost", "executor_gpus=0.5"), "wanted a whole number of 1 to 1,024"),
+        (("--cost", "sampling_slots=0.5"), "wanted a whole number of 1 to 100,000"),
+        (("--cost", "hosted_slots=0.2"), "wanted a whole number of 1 to 100,000"),
+        (("--cost", "publish_s=1e308"), "wanted a number of 0 to 3,600"),
+        (("--cost", "driver_cpu_s=1e300"), "wanted a number of 0 to 60"),
+        (("--cost", "executor_tokens_s=1e-300"), "wanted a number of 0.01 to 10,000,000"),
+        (("--problems", "100000000"), "too many for a plan; wanted --problems of 1 to 5,"),
+        (
+            ("--set", "training.samples_per_problem=10000000"),
+            "wanted fewer training.samples_per_problem or a smaller training.max_staleness",
+        ),
+        (("--gpus", ",".join(["8"] * 17)), "--gpus: 17 numbers, wanted at most 16 at a time"),
         (("--gpus", "0"), "wanted whole numbers of 1 to 4096"),
         (("--gpus", "many"), "wanted whole numbers of 1 to 4096"),
         (("nowhere",), "nowhere/rollouts.jsonl: cannot be read"),

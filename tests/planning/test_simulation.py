@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_as_judge.planning.capacity import divided
+from llm_as_judge.planning.capacity import Row, as_markdown, divided
 from llm_as_judge.planning.clock import Clock, Process, Resource, Writer
 from llm_as_judge.planning.costs import Call, Costs, Shape, Workload, assumed_workload
 from llm_as_judge.planning.simulate import Machines, Outcome, Schedule, simulate
@@ -173,3 +175,55 @@ def test_the_part_that_has_most_to_do_gets_most() -> None:
     slow = replace(Costs(), executor_tokens_s=10.0)
     found = divided(slow, WORK, 64, 6)
     assert found.executors > found.learner + found.sampling
+
+
+# ------------------------------------------------------------------------------------ what is accepted
+class Counting(Clock):
+    """Counts what happens, and ends a simulation that goes on for longer than it may."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._left = most
+
+    def soon(self, process: Process, after_s: float = 0.0) -> None:
+        assert math.isfinite(self.now + after_s)
+        self._left -= 1
+        assert self._left >= 0, "more events than the waits of its programs and calls"
+        super().soon(process, after_s)
+
+
+CORNERS = {name: (bounds.least, bounds.most) for name, bounds in Costs.bounds().items()}
+SMALL = Workload(assumed_workload(12).shapes, 2000.0, 0.3, "given", "by hand")
+
+
+def require_bounded(changes: Mapping[str, float]) -> None:
+    """A program waits 14 times at most and a call 9 times; so does a step's sampling and update."""
+    costs = replace(Costs(), **changes)  # type: ignore[arg-type]
+    most_calls = max(len(shape.calls) for shape in SMALL.shapes)
+    for gpus in (1, 8, 4096):
+        schedule = Schedule(2, 3, 1, steps=8)
+        programs = schedule.problems * schedule.samples * schedule.steps
+        events = programs * (14 + 9 * most_calls) + schedule.steps * 14
+        machines = divided(costs, SMALL, gpus, schedule.samples)
+        found = simulate(costs, SMALL, machines, schedule, Counting(events))
+        assert 0 < found.rollouts_h < math.inf
+        usd_h = gpus * costs.gpu_usd_h
+        row = Row(gpus, machines, 2, found, usd_h, 1000 * usd_h / found.rollouts_h)
+        cells = as_markdown([row]).splitlines()[2].split("|")
+        assert max(map(len, cells)) < 40
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_each_cost_at_its_least_and_its_most_ends_in_bounded_work(name: str) -> None:
+    for value in CORNERS[name]:
+        require_bounded({name: value})
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.fixed_dictionaries({name: st.sampled_from(ends) for name, ends in CORNERS.items()}))
+def test_any_corner_of_what_is_accepted_ends_in_bounded_work(changes: dict[str, float]) -> None:
+    require_bounded(changes)
+
+
+def test_the_defaults_lie_within_their_bounds() -> None:
+    assert all(bounds.hold(getattr(Costs(), name)) for name, bounds in Costs.bounds().items())

@@ -90,6 +90,9 @@ def plan(
     )
 
 
+_MOST_SIZES = 16
+
+
 def _numbers(text: str) -> list[int]:
     try:
         found = [int(part) for part in text.split(",")]
@@ -97,4 +100,6 @@ def _numbers(text: str) -> list[int]:
         found = []
     if not found or not all(1 <= count <= 4096 for count in found):
         raise ConfigError(f"--gpus {text!r}: wanted whole numbers of 1 to 4096, as in 1,8,64")
+    if len(found) > _MOST_SIZES:
+        raise ConfigError(f"--gpus: {len(found):,} numbers, wanted at most {_MOST_SIZES} at a time")
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from llm_as_judge.errors import ConfigError
 from llm_as_judge.planning.costs import Costs, Workload
 from llm_as_judge.planning.simulate import Machines, Outcome, Schedule, simulate
 from llm_as_judge.types import to_json
@@ -15,6 +16,10 @@ __all__ = ["Row", "as_json", "as_markdown", "assumptions", "capacity", "divided"
 PROBLEMS_PER_GPU, MOST_PROBLEMS = 16, 1024
 """Groups of a step grow with the machines, since fewer could not keep them busy, up to a size that
 others have trained with. What larger steps do to learning has not been measured here."""
+COUNTED, WARM_UP = 5, 2
+"""Steps overlap, so that the time of one alone says nothing; the first ones find idle machines."""
+MOST_SIMULATED = 1_000_000
+"""Programs and calls of a row: about half a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +86,48 @@ def capacity(
     Args:
         problems: least groups of a step; more where the machines need them to be busy.
         fixed: so many groups a step, whatever the machines.
+    Raises:
+        ConfigError: a row has more than can be simulated in sensible time.
     """
-    rows = []
+    steps = WARM_UP + COUNTED + staleness
+    schedules = []
     for count in gpus:
-        machines = divided(costs, workload, count, samples)
         groups = fixed or max(problems, min(MOST_PROBLEMS, PROBLEMS_PER_GPU * count))
-        counted, warm_up = 5, 2  # steps overlap: the time of one alone says nothing
-        schedule = Schedule(groups, samples, staleness, warm_up + counted + staleness, warm_up)
+        schedules.append(Schedule(groups, samples, staleness, steps, WARM_UP))
+        _require_bounded(schedules[-1], workload)
+    rows = []
+    for count, schedule in zip(gpus, schedules, strict=True):
+        machines = divided(costs, workload, count, samples)
         outcome = simulate(costs, workload, machines, schedule)
         hosted = 0.0 if machines.executors else outcome.tokens * costs.hosted_usd_m / 1e6
         usd_h = count * costs.gpu_usd_h + outcome.rollouts_h * hosted
-        rows.append(Row(count, machines, groups, outcome, usd_h, 1000 * usd_h / outcome.rollouts_h))
+        rows.append(
+            Row(
+                count,
+                machines,
+                schedule.problems,
+                outcome,
+                usd_h,
+                1000 * usd_h / outcome.rollouts_h,
+            )
+        )
     return rows
+
+
+def _require_bounded(schedule: Schedule, workload: Workload) -> None:
+    _, calls, *_ = workload.mean()
+    most = int(MOST_SIMULATED / (1 + calls)) // (schedule.samples * schedule.steps)
+    if schedule.problems <= most:
+        return
+    wanted = (
+        f"--problems of 1 to {most:,}"
+        if most
+        else "fewer training.samples_per_problem or a smaller training.max_staleness"
+    )
+    raise ConfigError(
+        f"{schedule.problems:,} problems x {schedule.samples:,} programs in a step, of which "
+        f"{schedule.steps:,} are simulated: too many for a plan; wanted {wanted}"
+    )
 
 
 def as_markdown(rows: Sequence[Row]) -> str:

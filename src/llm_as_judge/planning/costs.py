@@ -17,6 +17,7 @@ from llm_as_judge.monitoring.runlog import read_rollouts, read_steps
 from llm_as_judge.types import Rollout
 
 __all__ = [
+    "Bounds",
     "Call",
     "Costs",
     "Shape",
@@ -46,8 +47,31 @@ class Shape:
     calls: tuple[Call, ...]
 
 
-def _cost(meaning: str) -> dict[str, str]:
-    return {"meaning": meaning}
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a cost may be: wide enough for any machine, narrow enough that a plan of it ends."""
+
+    least: float
+    most: float
+    whole: bool = False
+
+    def hold(self, value: float) -> bool:
+        return self.least <= value <= self.most and (not self.whole or value == int(value))
+
+    def __str__(self) -> str:
+        kind = "a whole number" if self.whole else "a number"
+        return f"{kind} of {self.least:g} to {self.most:,.12g}"
+
+
+def _cost(meaning: str, bounds: Bounds) -> dict[str, Any]:
+    return {"meaning": meaning, "bounds": bounds}
+
+
+_RATE = Bounds(0.01, 1e7)
+_AT_ONCE = Bounds(1, 100_000, whole=True)
+_BESIDE_A_GPU = Bounds(1, 1024, whole=True)
+_CPU_S = Bounds(0, 3600)
+_USD = Bounds(0.01, 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,52 +80,69 @@ class Costs:
     none was measured by this project, which had no GPU; those of processors are estimates."""
 
     sampling_tokens_s: float = field(
-        default=3000.0, metadata=_cost("program tokens a second that one sampling GPU writes")
+        default=3000.0,
+        metadata=_cost("program tokens a second that one sampling GPU writes", _RATE),
     )
-    sampling_slots: float = field(default=64, metadata=_cost("programs it writes at once"))
+    sampling_slots: float = field(
+        default=64, metadata=_cost("programs it writes at once", _AT_ONCE)
+    )
     sampling_stream_tokens_s: float = field(
-        default=120.0, metadata=_cost("of them for one program, however idle the GPU")
+        default=120.0, metadata=_cost("of them for one program, however idle the GPU", _RATE)
     )
     executor_tokens_s: float = field(
-        default=2500.0, metadata=_cost("reply tokens a second that one executor replica writes")
+        default=2500.0,
+        metadata=_cost("reply tokens a second that one executor replica writes", _RATE),
     )
-    executor_slots: float = field(default=64, metadata=_cost("requests it answers at once"))
+    executor_slots: float = field(
+        default=64, metadata=_cost("requests it answers at once", _AT_ONCE)
+    )
     executor_stream_tokens_s: float = field(
-        default=150.0, metadata=_cost("of them for one reply, however idle the replica")
+        default=150.0, metadata=_cost("of them for one reply, however idle the replica", _RATE)
     )
     executor_prefill_tokens_s: float = field(
-        default=20000.0, metadata=_cost("prompt tokens a second that it reads, for one request")
+        default=20000.0,
+        metadata=_cost("prompt tokens a second that it reads, for one request", Bounds(0.01, 1e9)),
     )
-    executor_gpus: float = field(default=1, metadata=_cost("GPUs of one executor replica"))
+    executor_gpus: float = field(
+        default=1, metadata=_cost("GPUs of one executor replica", _BESIDE_A_GPU)
+    )
     update_tokens_s: float = field(
         default=13000.0,
-        metadata=_cost("row tokens a second that one learner GPU learns from (40 % of its peak)"),
+        metadata=_cost(
+            "row tokens a second that one learner GPU learns from (40 % of its peak)", _RATE
+        ),
     )
     learner_efficiency: float = field(
-        default=0.9, metadata=_cost("of two or more learner GPUs against one each")
+        default=0.9, metadata=_cost("of two or more learner GPUs against one each", Bounds(0.01, 1))
     )
     publish_s: float = field(
-        default=2.0, metadata=_cost("seconds until an adapter is at all replicas")
+        default=2.0, metadata=_cost("seconds until an adapter is at all replicas", Bounds(0, 3600))
     )
-    cores_per_gpu: float = field(default=16, metadata=_cost("processors beside each GPU"))
+    cores_per_gpu: float = field(
+        default=16, metadata=_cost("processors beside each GPU", _BESIDE_A_GPU)
+    )
     in_flight_per_core: float = field(
-        default=16, metadata=_cost("programs that a worker's processor keeps waiting at once")
+        default=16,
+        metadata=_cost("programs that a worker's processor keeps waiting at once", _AT_ONCE),
     )
     run_cpu_s: float = field(
-        default=0.006, metadata=_cost("processor seconds of a program's run on its worker")
+        default=0.006, metadata=_cost("processor seconds of a program's run on its worker", _CPU_S)
     )
     grade_cpu_s: float = field(
-        default=0.004, metadata=_cost("processor seconds of grading by rules")
+        default=0.004, metadata=_cost("processor seconds of grading by rules", _CPU_S)
     )
     driver_cpu_s: float = field(
-        default=0.010, metadata=_cost("seconds of the one driver for a rollout of two calls")
+        default=0.010,
+        metadata=_cost("seconds of the one driver for a rollout of two calls", Bounds(0, 60)),
     )
-    gpu_usd_h: float = field(default=2.5, metadata=_cost("dollars an hour for a GPU and its cores"))
+    gpu_usd_h: float = field(
+        default=2.5, metadata=_cost("dollars an hour for a GPU and its cores", _USD)
+    )
     hosted_usd_m: float = field(
-        default=0.5, metadata=_cost("dollars a million tokens of a hosted executor")
+        default=0.5, metadata=_cost("dollars a million tokens of a hosted executor", _USD)
     )
     hosted_slots: float = field(
-        default=64, metadata=_cost("requests a hosted executor takes at once")
+        default=64, metadata=_cost("requests a hosted executor takes at once", _AT_ONCE)
     )
     sources: Mapping[str, Source] = field(default_factory=dict)
     """Of those that are not assumed."""
@@ -111,14 +152,19 @@ class Costs:
         """Name -> meaning."""
         return {f.name: f.metadata["meaning"] for f in fields(cls) if f.name != "sources"}
 
+    @classmethod
+    def bounds(cls) -> dict[str, Bounds]:
+        """Name -> what :func:`with_given` and a run's own speeds may make of it."""
+        return {f.name: f.metadata["bounds"] for f in fields(cls) if f.name != "sources"}
+
 
 def with_given(costs: Costs, given: Sequence[str]) -> Costs:
     """``costs`` with ``NAME=NUMBER`` pairs put in.
 
     Raises:
-        ConfigError: no such name, or no positive number.
+        ConfigError: no such name, or no number within its bounds.
     """
-    known = Costs.names()
+    known = Costs.bounds()
     values: dict[str, Any] = {}
     for pair in given:
         name, _, text = pair.partition("=")
@@ -128,8 +174,9 @@ def with_given(costs: Costs, given: Sequence[str]) -> Costs:
             values[name] = float(text)
         except ValueError:
             values[name] = math.nan
-        if not 0 < values[name] < math.inf:
-            raise ConfigError(f"--cost {pair!r}: wanted a number above 0, as in {name}=2.5")
+        if not known[name].hold(values[name]):
+            meaning = Costs.names()[name]
+            raise ConfigError(f"--cost {pair!r}: wanted {known[name]} ({meaning})")
     sources: dict[str, Source] = {**costs.sources, **dict.fromkeys(values, "given")}
     return replace(costs, **values, sources=sources)
 

@@ -60,19 +60,35 @@ class Outcome:
     """Executor tokens paid for a rollout."""
 
 
-def simulate(costs: Costs, workload: Workload, machines: Machines, schedule: Schedule) -> Outcome:
-    """Rollouts an hour of these machines. The same arguments give the same outcome."""
-    return _Simulation(costs, workload, machines, schedule).run()
+def simulate(
+    costs: Costs,
+    workload: Workload,
+    machines: Machines,
+    schedule: Schedule,
+    clock: Clock | None = None,
+) -> Outcome:
+    """Rollouts an hour of these machines. The same arguments give the same outcome.
+
+    Args:
+        clock: one of the caller's own, at 0.
+    """
+    return _Simulation(costs, workload, machines, schedule, clock or Clock()).run()
 
 
 class _Simulation:
     def __init__(
-        self, costs: Costs, workload: Workload, machines: Machines, schedule: Schedule
+        self,
+        costs: Costs,
+        workload: Workload,
+        machines: Machines,
+        schedule: Schedule,
+        clock: Clock,
     ) -> None:
         self._costs, self._workload = costs, workload
         self._machines, self._schedule = machines, schedule
         self._draw = random.Random("plan")
-        clock = self._clock = Clock()
+        self._clock = clock
+        self._program_tokens = workload.mean()[0]
         writers = machines.sampling or machines.learner
         self._sampling = Writer(
             clock,
@@ -140,9 +156,8 @@ class _Simulation:
 
     def _update_seconds(self) -> float:
         costs, gpus, schedule = self._costs, self._machines.learner, self._schedule
-        program_tokens, *_ = self._workload.mean()
         rows = schedule.problems * (
-            self._workload.prompt_tokens + schedule.samples * program_tokens
+            self._workload.prompt_tokens + schedule.samples * self._program_tokens
         )
         speed = costs.update_tokens_s * gpus * (costs.learner_efficiency if gpus > 1 else 1.0)
         return rows / speed

@@ -23,7 +23,7 @@ def measured_speeds(folder: Path, costs: Costs) -> Costs:
     counts as one GPU.
 
     Raises:
-        DataError: no run, or its clock times are missing.
+        DataError: no run, or its clock times are missing, or no machine's.
     """
     steps = read_steps(folder)
 
@@ -46,6 +46,12 @@ def measured_speeds(folder: Path, costs: Costs) -> Costs:
         costs.executor_tokens_s, measured["executor_stream_tokens_s"]
     )
     measured["executor_prefill_tokens_s"] = 1e9
+    for name, bounds in Costs.bounds().items():
+        if name in measured and not bounds.hold(measured[name]):
+            raise DataError(
+                f"{folder}: its files make {name} {measured[name]:g}, wanted {bounds}; "
+                "plan without --speeds"
+            )
     sources: dict[str, Source] = dict.fromkeys(measured, "measured")
     del sources["executor_tokens_s"]
     values: dict[str, Any] = measured

@@ -49,7 +49,7 @@ kills: $(READY)  ## kill training with -9 at 20 random moments; it must end as i
 	KILLS=20 $(BIN)/pytest -s tests/training/test_killed_runs.py
 
 .PHONY: chaos
-chaos: $(READY)  ## break runs in every way: killed servers, full disk, jumping clock, damaged checkpoints ...
+chaos: $(READY)  ## break runs in every way: killed servers, full disk, jumping clock, damaged checkpoints ... (Ray workers: make test-ray)
 	CHAOS=3 $(BIN)/pytest -s tests/training/test_chaos.py
 	KILLS=10 $(BIN)/pytest -s tests/training/test_killed_runs.py
 

@@ -5,7 +5,7 @@ in the jail, graded by rules. The executor answers after a time of its own (unif
 a half of ``--latency``), and books what it answered. The anchor is what a machine of no cost would
 take: mean latency of a rollout x rollouts / rollouts in flight.
 
-    python benchmarks/in_flight.py --in-flight 1000 --rollouts 20000 --latency 10
+    python benchmarks/in_flight.py --in-flight 1000 --rollouts 20000 --latency 90 --held    # half an hour
     python benchmarks/in_flight.py --scale 1,2,4 --in-flight 50 --rollouts 400 --latency 5
     python benchmarks/in_flight.py --backend ray --workers 4 ...      # a Ray of this machine
 

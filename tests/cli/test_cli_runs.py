@@ -9,9 +9,10 @@ import threading
 from pathlib import Path
 
 import pytest
+import typer
 from called_verbs import Verbs, written
 
-from llm_as_judge.cli import main
+from llm_as_judge.cli import KEPT, app, main, stopped_line
 from llm_as_judge.config import load_models
 from llm_as_judge.monitoring.runlog import RunLog
 
@@ -55,8 +56,11 @@ def test_monitor_without_a_run_is_2(verb: Verbs, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    "arguments", [("monitor", "--every", "20"), ("plan", "--gpus", ",".join(["512"] * 16))]
+)
 def test_a_signal_ends_a_verb_with_one_line_and_its_own_status(
-    verb: Verbs, number: int, status: int
+    verb: Verbs, arguments: tuple[str, ...], number: int, status: int
 ) -> None:
     run_folder()
     handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
@@ -64,15 +68,24 @@ def test_a_signal_ends_a_verb_with_one_line_and_its_own_status(
     timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
     timer.start()
     try:
-        code, _, err = verb("monitor", "--every", "20")
+        code, _, err = verb(*arguments)
         assert signal.getsignal(signal.SIGTERM) == handlers[signal.SIGTERM]
     finally:
         timer.join()
         for each, handler in handlers.items():
             signal.signal(each, handler)
     assert code == status
-    assert err.splitlines()[-1] == "stopped; finished rollouts, steps and checkpoints are kept"
+    assert err.splitlines()[-1] == "stopped"
     assert "Traceback" not in err
+
+
+def test_only_verbs_that_keep_something_say_so_when_stopped() -> None:
+    verbs = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    said = {name: stopped_line([name, "--json"]) for name in verbs}
+    assert {name for name in verbs if said[name] != "stopped"} == set(KEPT)
+    assert said["train"] == "stopped; finished rollouts, steps and checkpoints are kept"
+    assert said["evaluate"] == "stopped; finished rollouts are kept"
+    assert stopped_line([]) == "stopped"
 
 
 def test_train_without_data_or_in_a_used_folder_is_2_before_anything_is_drawn(

@@ -399,6 +399,17 @@ def test_replicas_and_the_backend_that_uses_them_are_given_together(half: str) -
     assert load_config(overrides=both).sampling.replicas == ("http://127.0.0.1:8010/v1",)
 
 
+@pytest.mark.parametrize("url", ["nonsense", "ftp://h/v1", "http://", "h:8010/v1", "http://h:x/v1"])
+def test_a_replica_that_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match=rf"sampling.replicas: .*'{url}', wanted http://HOST"):
+        load_config(overrides=["sampling.backend=vllm", f"sampling.replicas=['{url}']"])
+
+
+def test_replicas_are_named_without_a_slash_at_the_end() -> None:
+    given = ["sampling.backend=vllm", "sampling.replicas=[http://127.0.0.1:8010/v1/]"]
+    assert load_config(overrides=given).sampling.replicas == ("http://127.0.0.1:8010/v1",)
+
+
 def test_every_data_set_of_the_catalogue_can_be_chosen_and_no_other() -> None:
     assert set(CATALOG) == {*DATASETS, *EXTRA_DATASETS}
     chosen = load_config(overrides=["data.sets=[mbpp_full, reasoning_gym]"]).data.sets

@@ -166,18 +166,20 @@ async def test_all_may_be_gone_for_a_while(fleet: Fleet) -> None:
 
 
 async def test_all_gone_for_too_long_end_the_run_with_one_line_about_each(fleet: Fleet) -> None:
-    await fleet.start(3)
+    await fleet.start(4)
     replicas = await fleet.open(outage_s=0.05)
     published = await replicas.publish(at_once)
-    set_drained(fleet.folder, fleet.urls[:1])
+    set_drained(fleet.folder, [fleet.urls[0], fleet.urls[3]])
     fleet.servers[1].health = 503
     await fleet.kill(2)
+    await fleet.kill(3)
     await ready(replicas, 0)
     with pytest.raises(EndpointError) as caught:
         await sample(published)
     line = str(caught.value)
     assert "no replica may be asked for 0.05 s (sampling.outage_s)" in line
-    for url, why in zip(fleet.urls, ("drained", "/health says HTTP 503", "connect"), strict=True):
+    said = ("drained;", "/health says HTTP 503", "connect", "drained; connect")
+    for url, why in zip(fleet.urls, said, strict=True):
         assert f"{url}: {why}" in line
     assert "\n" not in line
 
@@ -221,18 +223,29 @@ async def test_who_comes_back_started_otherwise_is_not_let_in(
 
 
 async def test_a_look_from_outside_says_of_each_how_it_is_and_what_it_has(fleet: Fleet) -> None:
-    await fleet.start(4)
+    await fleet.start(5)
     replicas = await fleet.open()
     name = (await replicas.publish(at_once)).adapter.name
     fleet.servers[1].health = 503
     fleet.servers[2].adapters["[red]not ours"] = "/x"
     await fleet.kill(3)
-    found = await status_of(fleet.urls, {fleet.urls[2]})
+    await fleet.kill(4)
+    found = await status_of(fleet.urls, {fleet.urls[2], fleet.urls[4]})
     assert [row["replica"] for row in found] == fleet.urls
     assert [row["state"] for row in found] == [
         "ready",
         "/health says HTTP 503",
         "drained",
         "connect: ConnectError",
+        "drained; connect: ConnectError",
     ]
-    assert [row["adapters"] for row in found] == [[name], [], [name], []]
+    assert [row["answers"] for row in found] == [True, False, True, False, False]
+    assert [row["drained"] for row in found] == [False, False, True, False, True]
+    assert [row["adapters"] for row in found] == [[name], [], [name], [], []]
+
+
+async def test_an_address_in_the_list_may_end_in_a_slash(fleet: Fleet) -> None:
+    await fleet.start(2)
+    replicas = await fleet.open()
+    set_drained(fleet.folder, [f"{fleet.urls[0]}/"])
+    await ready(replicas, 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -63,6 +63,15 @@ for register in (
     register(app)
 
 
+KEPT = {
+    "train": "finished rollouts, steps and checkpoints are kept",
+    "evaluate": "finished rollouts are kept",
+    "audit": "verdicts given so far are kept",
+    "optimise": "programs of the domains searched to the end are kept",
+}
+"""Of a verb that is stopped, where something is. The others keep nothing, or write at their end."""
+
+
 class Stopped(SystemExit):
     """Ctrl-C or SIGTERM. No ``Exception``, so that nothing below takes it for a failure; and no
     ``KeyboardInterrupt``, which typer would turn into a silent exit."""
@@ -77,20 +86,26 @@ def main(arguments: list[str] | None = None) -> None:
     # reads this when it is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     load_dotenv(Path(".env"))
+    given = sys.argv[1:] if arguments is None else arguments
     try:
         with _signals():
             app(args=arguments)
     except UserError as error:
-        given = sys.argv[1:] if arguments is None else arguments
         _complain(f"{error}{_smaller(str(error), given)}", 2)
     except LlmAsJudgeError as error:
         _complain(str(error), 1)
     except Stopped as stop:
-        print("stopped; finished rollouts, steps and checkpoints are kept", file=sys.stderr)  # noqa: T201
+        print(stopped_line(given), file=sys.stderr)  # noqa: T201
         sys.exit(stop.code)
     except BrokenPipeError:  # the reader of our output went away: nobody to tell
         sys.stderr.close()
         sys.exit(1)
+
+
+def stopped_line(arguments: Sequence[str]) -> str:
+    """The last words of a command line that was stopped: what of it is on disk, if anything."""
+    kept = KEPT.get(arguments[0]) if arguments else None
+    return f"stopped; {kept}" if kept else "stopped"
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,7 +12,7 @@ from rich.table import Table
 
 from llm_as_judge.cli.options import ConfigOption, JsonOption, SetOption, console, settings_of
 from llm_as_judge.config import Config
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, EndpointError
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +31,10 @@ def replicas(
     as_json: JsonOption = False,
     set_: SetOption = None,
 ) -> None:
-    """How the replicas of sampling.replicas are; a running training hears of a drain in seconds."""
+    """How the replicas of sampling.replicas are; a running training hears of a drain in seconds.
+
+    Exit status 1 where none of them answers.
+    """
     settings = settings_of(config, set_)
     if not settings.sampling.replicas:
         raise ConfigError(
@@ -41,22 +45,28 @@ def replicas(
     from llm_as_judge.policy.replica_health import drained, set_drained, status_of
 
     folder = adapters_folder(settings)
+    out, back = _known(settings, drain or ()), _known(settings, rejoin or ())
+    if both := sorted(out & back):
+        raise ConfigError(f"{both[0]}: both --drain and --rejoin; give one of them")
     listed = set(drained(folder))
-    _require_known(settings, [*(drain or []), *(rejoin or [])])
-    if drain or rejoin:
-        listed = (listed | set(drain or [])) - set(rejoin or [])
+    if out or back:
+        listed = (listed | out) - back
         set_drained(folder, sorted(listed))
     found = asyncio.run(status_of(settings.sampling.replicas, listed))
     if as_json:
         print(json.dumps(found))  # noqa: T201
-        return
-    table = Table("replica", "state", "adapters")
-    for row in found:
-        table.add_row(row["replica"], row["state"], " ".join(row["adapters"]))
-    console.print(table)
+    else:
+        table = Table("replica", "state", "adapters")
+        for row in found:
+            table.add_row(row["replica"], row["state"], " ".join(row["adapters"]))
+        console.print(table)
+    if not any(row["answers"] for row in found):
+        raise EndpointError(f"sampling.replicas: none of {len(found)} answers")
 
 
-def _require_known(settings: Config, urls: list[str]) -> None:
+def _known(settings: Config, urls: Sequence[str]) -> set[str]:
     known = settings.sampling.replicas
-    if unknown := next((url for url in urls if url not in known), None):
+    wanted = {url.rstrip("/"): url for url in urls}
+    if unknown := next((url for name, url in wanted.items() if name not in known), None):
         raise ConfigError(f"{unknown}: none of sampling.replicas ({', '.join(known)})")
+    return set(wanted)

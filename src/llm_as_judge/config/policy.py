@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
@@ -29,6 +30,14 @@ class PolicyConfig(Section):
     gradient_checkpointing: bool = Field(
         False, description="Recompute activations in the backward pass: less memory, more time."
     )
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        return False
 
 
 class SamplingConfig(Section):
@@ -102,7 +111,10 @@ class SamplingConfig(Section):
                 "this holds a password, which would be written into every run; put such "
                 "servers behind one that needs none"
             )
-        return urls
+        for url in urls:
+            if not _is_address(url):
+                raise ValueError(f"found {url!r}, wanted http://HOST:PORT/v1")
+        return tuple(url.rstrip("/") for url in urls)
 
     @model_validator(mode="after")
     def _has_replicas(self) -> SamplingConfig:

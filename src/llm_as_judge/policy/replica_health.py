@@ -36,7 +36,8 @@ _ANSWERS_IN_S = 10.0
 def drained(folder: Path) -> list[str]:
     """Addresses that shall get no new work."""
     with suppress(FileNotFoundError):
-        return (folder / DRAINED).read_text(encoding="utf-8").split()
+        listed = (folder / DRAINED).read_text(encoding="utf-8").split()
+        return [url.rstrip("/") for url in listed]  # as the replicas are named
     return []
 
 
@@ -83,8 +84,18 @@ async def _status(http: httpx.AsyncClient, server: Replica, is_drained: bool) ->
             adapters = [name for name in names if _OURS.fullmatch(name)]
         except (httpx.HTTPError, ValueError, KeyError, TypeError, RecursionError) as error:
             why = f"/models cannot be read ({type(error).__name__})"
-    state = why or ("drained" if is_drained else "ready")
-    return {"replica": server.shown, "state": state, "adapters": adapters}
+    return {
+        "replica": server.shown,
+        "state": _said(why, is_drained) or "ready",
+        "answers": not why,
+        "drained": is_drained,
+        "adapters": adapters,
+    }
+
+
+def _said(why: str, is_drained: bool) -> str:
+    """Why it gets no new work: both, where it is drained and does not answer either."""
+    return "; ".join(filter(None, ("drained" if is_drained else "", why)))
 
 
 @dataclass(slots=True)
@@ -98,7 +109,7 @@ class _State:
         return not self.why and not self.drained
 
     def __str__(self) -> str:
-        return "drained" if self.drained and not self.why else self.why
+        return _said(self.why, self.drained)
 
 
 class Standing:

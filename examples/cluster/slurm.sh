@@ -37,13 +37,19 @@ for ((gpu = 0; gpu < GPUS; gpu++)); do writers+=("http://$WRITERS:$((8010 + gpu)
 for node in "${EXECUTORS[@]}"; do
   for ((gpu = 0; gpu < GPUS; gpu++)); do
     port=$((8100 + gpu))
-    on 1 2 "$node" env VLLM_HOST=0.0.0.0 VLLM_PORT="$port" bash launch_vllm.sh
+    on 1 2 "$node" env VLLM_HOST="$node" VLLM_PORT="$port" bash launch_vllm.sh
     executors+=("http://$node:$port/v1")
   done
 done
 join() { local IFS=,; echo "[$*]"; }
 
-cat > config/aflow_llm.yaml <<YAML
+# A configuration of the job's own: your config/aflow_llm.yaml, which may hold keys, stays as it is.
+export LLM_AS_JUDGE_CONFIG="$PWD/logs/job_$SLURM_JOB_ID.config"
+mkdir -p "$LLM_AS_JUDGE_CONFIG"
+for file in config/*; do
+  [[ "$file" == config/aflow_llm.yaml ]] || cp -r "$file" "$LLM_AS_JUDGE_CONFIG/"
+done
+cat > "$LLM_AS_JUDGE_CONFIG/aflow_llm.yaml" <<YAML
 models:
   gpt-oss-120b:
     base_urls: $(join "${executors[@]}")

@@ -321,6 +321,20 @@ def test_the_own_endpoints_file_of_the_folder_comes_first(
     assert list(load_endpoints()) == ["mine"]
 
 
+def test_the_endpoints_of_a_named_configuration_folder_go_before_the_persons_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder, name in (("config", "mine"), ("job", "of_the_job")):
+        Path(folder).mkdir()
+        text = f"models: {{{name}: {{base_url: http://a/v1}}}}"
+        Path(folder, "aflow_llm.yaml").write_text(text)
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", "job")
+    assert list(load_endpoints()) == ["of_the_job"]
+    Path("job/aflow_llm.yaml").unlink()
+    assert list(load_endpoints()) == ["mine"]
+
+
 def test_a_source_whose_variable_is_unset_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

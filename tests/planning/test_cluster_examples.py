@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import typer
 import yaml
 
 from llm_as_judge.cli import app
-from llm_as_judge.config import load_config
+from llm_as_judge.config import load_config, load_endpoints
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "cluster"
@@ -76,6 +78,53 @@ def test_the_slurm_script_parses_and_its_directives_are_sbatchs() -> None:
         if line.lstrip().startswith("srun"):
             own = line.split("accelerate")[0].split('"${@')[0]
             assert set(re.findall(r" --([a-z-]+)", own)) <= SRUN
+
+
+SAID = """#!/bin/bash
+echo "$(basename "$0") $*" >> "$SAID"
+case "$*" in
+*llm_as_judge*) python3 -c 'import os; print(os.environ["LLM_AS_JUDGE_CONFIG"])' > "$SAID.config" ;;
+*"show hostnames"*) printf 'node%s\\n' 0 1 2 3 ;;
+esac
+"""
+
+
+def test_a_job_leaves_the_persons_endpoints_alone_and_opens_no_server_to_all(
+    tmp_path: Path,
+) -> None:
+    """The script as it stands, on a cluster where every command only notes that it was called."""
+    programs, said = tmp_path / "bin", tmp_path / "said"
+    programs.mkdir()
+    for name in ("scontrol", "srun", "curl", "sleep"):
+        (programs / name).write_text(SAID)
+        (programs / name).chmod(0o755)
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    own = tmp_path / "config" / "aflow_llm.yaml"
+    own.write_text("models: {mine: {base_url: http://a/v1, api_key: secret}}\n")
+    subprocess.run(
+        ["bash", str(FOLDER / "slurm.sh")],
+        cwd=tmp_path,
+        env={
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "SAID": str(said),
+            "POLICY_WEIGHTS": "/models/p",
+            "SLURM_JOB_ID": "7",
+            "SLURM_JOB_NODELIST": "node[0-3]",
+        },
+        check=True,
+        capture_output=True,  # until all that it has started has ended
+        timeout=60,
+    )
+    assert "secret" in own.read_text()
+    jobs = Path(said.with_name("said.config").read_text().strip())
+    assert jobs == tmp_path / "logs" / "job_7.config"
+    (endpoint,) = load_endpoints(jobs / "aflow_llm.yaml").values()
+    addresses = [f"http://node{n}:{8100 + gpu}/v1" for n in (2, 3) for gpu in range(8)]
+    assert list(endpoint.urls()) == addresses
+    assert "secret" not in (jobs / "aflow_llm.yaml").read_text()
+    hosts = re.findall(r"nodelist=(\S+) env VLLM_HOST=(\S+)", said.read_text())
+    assert len(hosts) == 1 + len(addresses)
+    assert all(node == host for node, host in hosts)
 
 
 def test_vllm_is_started_by_the_projects_launchers_with_variables_that_they_read() -> None:

@@ -202,14 +202,18 @@ def _require_text(name: object, where: str) -> None:
 def load_endpoints(path: Path | None = None) -> dict[str, Endpoint]:
     """Endpoints of aflow_llm.yaml by name (the shipped example where no file was made).
 
+    The file of a folder that ``$LLM_AS_JUDGE_CONFIG`` names goes before ``config/`` of the working
+    folder: a job can have endpoints of its own beside a person's.
     ``${NAME}`` or ``${NAME:-default}`` in a value is read from the environment; an empty
     ``api_key`` is taken from OPENAI_API_KEY.
     """
     if path is None:
-        local = Path("config/aflow_llm.yaml")
-        path = local if local.is_file() else config_dir() / "aflow_llm.yaml"
-        if not path.is_file():
-            path = config_dir() / "aflow_llm.yaml.example"
+        folders = [Path("config"), config_dir()]
+        if os.environ.get("LLM_AS_JUDGE_CONFIG"):
+            folders.reverse()
+        made = (folder / "aflow_llm.yaml" for folder in folders)
+        example = config_dir() / "aflow_llm.yaml.example"
+        path = next((file for file in made if file.is_file()), example)
     endpoints = {}
     for name, body in _entries(path, "models", "keys like base_url").items():
         where = f"{path}: models.{name}"

@@ -40,13 +40,14 @@ def test_the_documented_baselines_are_there() -> None:
     assert baseline_names() == [
         "cot",
         "direct",
+        "free_cot",
         "hand_crafted",
         "program_of_thought",
         "self_consistency",
         "random",
     ]
     for name in baseline_names():
-        wanted = {"math"} if name == "program_of_thought" else set(DOMAINS)
+        wanted = {"math"} if name in ("program_of_thought", "free_cot") else set(DOMAINS)
         assert find_entrant(name, CONFIG).domains == wanted
 
 

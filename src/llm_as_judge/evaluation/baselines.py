@@ -1,6 +1,6 @@
 """The entrants by name: baselines of ``workflows/``, one's own programs, checkpoints.
 
-direct · cot · self_consistency · program_of_thought · hand_crafted    workflows/NAME/DOMAIN.py
+direct · cot · free_cot · self_consistency · program_of_thought · hand_crafted: workflows/NAME/DOMAIN.py
 random                  a random valid workflow for each problem
 untrained, CHECKPOINT   the policy without and with its adapter
 FILE.py, FOLDER         a program for all domains, or FOLDER/DOMAIN.py

@@ -59,9 +59,11 @@ def runs(sandbox: Sandbox) -> dict[str, Callable[[], Awaitable[object]]]:
     empty, seven = WORKFLOW.format(calls=0), WORKFLOW.format(calls=7)
     problem: dict[str, Json] = {"problem": "p"}
     solution, tests = "def f(x): return x", ("assert f(1) == 1",)
+    algebra = "import sympy\ndef f(): return sympy.Integer(1)"
     return {
         "spawn python (anchor)": spawn,
         "function": lambda: sandbox.run_function("def f(): return 1", "f", [], LIMITS),
+        "function with sympy": lambda: sandbox.run_function(algebra, "f", [], LIMITS),
         "empty workflow": lambda: sandbox.run_workflow(empty, problem, at_once, LIMITS),
         "workflow, 7 calls": lambda: sandbox.run_workflow(seven, problem, at_once, LIMITS),
         "split grader, 1 test": lambda: sandbox.run_tests(solution, "f", tests, LIMITS),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from config_files import config_folder, yaml_file
 
 from llm_as_judge.config import (
     DATASETS,
@@ -17,7 +18,6 @@ from llm_as_judge.config import (
     iterate_fields,
     load_config,
     load_endpoints,
-    load_hub_records,
     load_models,
 )
 from llm_as_judge.config.training import TrainingConfig
@@ -25,19 +25,6 @@ from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.errors import ConfigError
 
 PROFILES = ("training", "embedded", "smoke")
-
-
-def yaml_file(folder: Path, text: str) -> Path:
-    path = folder / "run.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def config_folder(folder: Path, models: str, endpoints: str = "models: {}\n") -> Path:
-    (folder / "models.yaml").write_text(models, encoding="utf-8")
-    (folder / "aflow_llm.yaml").write_text(endpoints, encoding="utf-8")
-    (folder / "training.yaml").write_text("{}\n", encoding="utf-8")
-    return folder
 
 
 # ---------------------------------------------------------------------------------------- errors
@@ -226,137 +213,6 @@ def test_a_configuration_survives_its_own_json() -> None:
     assert Config.model_validate(config.model_dump(mode="json")) == config
 
 
-# ----------------------------------------------------------------------------------- environment
-ENDPOINTS = """models:
-  near:
-    base_url: ${TEST_NEAR_URL:-http://localhost:1/v1}
-    api_key: ${TEST_NEAR_KEY:-}
-"""
-
-
-def test_an_unset_variable_gives_its_default_and_a_set_one_its_value(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "from-openai")
-    monkeypatch.delenv("TEST_NEAR_URL", raising=False)
-    path = yaml_file(tmp_path, ENDPOINTS)
-    endpoint = load_endpoints(path)["near"]
-    assert endpoint.base_url == "http://localhost:1/v1"
-    assert endpoint.api_key.get_secret_value() == "from-openai"
-    assert "from-openai" not in repr(endpoint)
-    monkeypatch.setenv("TEST_NEAR_URL", "http://other/v1")
-    monkeypatch.setenv("TEST_NEAR_KEY", "own")
-    endpoint = load_endpoints(path)["near"]
-    assert (endpoint.base_url, endpoint.api_key.get_secret_value()) == ("http://other/v1", "own")
-
-
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("{}", "give base_url, or base_urls"),
-        ("{base_url: 'http://a/v1', base_urls: ['http://b/v1']}", "give base_url, or base_urls"),
-        (
-            "{base_url: 'http://a/v1', usd_per_million_promt_tokens: 1}",
-            "did you mean 'usd_per_million_prompt_tokens'?",
-        ),
-        (
-            "{base_url: 'http://a/v1', usd_per_million_prompt_tokens: 1}",
-            "one price without the other",
-        ),
-        (
-            "{base_url: 'http://a/v1', usd_per_million_prompt_tokens: cheap}",
-            "usd_per_million_prompt_tokens: found 'cheap'",
-        ),
-        ("{base_url: 'http://a/v1', requests_per_minute: 0}", "requests_per_minute: found 0"),
-        ("{base_url: 'http://a/v1', top_p: 2}", "top_p: found 2"),
-    ],
-)
-def test_an_endpoint_that_is_wrong_is_one_line_that_shows_no_key(
-    tmp_path: Path, body: str, said: str
-) -> None:
-    secret = "{api_key: sk-secret, " + body[1:] if body != "{}" else "{api_key: sk-secret}"
-    path = yaml_file(tmp_path, f"models: {{near: {secret}}}\n")
-    with pytest.raises(ConfigError) as caught:
-        load_endpoints(path)
-    assert f"{path}: models.near" in str(caught.value)
-    assert said in str(caught.value)
-    assert "sk-secret" not in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_key_of_the_wrong_type_is_not_shown(tmp_path: Path) -> None:
-    path = yaml_file(tmp_path, "models: {near: {base_url: 'http://a/v1', api_key: 987654}}\n")
-    with pytest.raises(
-        ConfigError, match=r"models\.near: api_key: found a value that is not shown"
-    ):
-        load_endpoints(path)
-
-
-def test_several_servers_may_come_from_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TEST_SECOND", "http://b/v1")
-    path = yaml_file(
-        tmp_path, "models: {near: {base_urls: ['http://a/v1', '${TEST_SECOND}'], api_key: x}}\n"
-    )
-    assert load_endpoints(path)["near"].urls() == ("http://a/v1", "http://b/v1")
-
-
-def test_an_unset_variable_without_default_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("TEST_FAR_URL", raising=False)
-    path = yaml_file(tmp_path, "models: {far: {base_url: '${TEST_FAR_URL}'}}\n")
-    with pytest.raises(ConfigError, match=r"models\.far\.base_url: .*TEST_FAR_URL is not set"):
-        load_endpoints(path)
-
-
-def test_the_own_endpoints_file_of_the_folder_comes_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "config").mkdir()
-    own = tmp_path / "config" / "aflow_llm.yaml"
-    own.write_text("models: {mine: {base_url: http://localhost:2/v1}}\n", encoding="utf-8")
-    assert list(load_endpoints()) == ["mine"]
-
-
-def test_the_endpoints_of_a_named_configuration_folder_go_before_the_persons_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for folder, name in (("config", "mine"), ("job", "of_the_job")):
-        Path(folder).mkdir()
-        text = f"models: {{{name}: {{base_url: http://a/v1}}}}"
-        Path(folder, "aflow_llm.yaml").write_text(text)
-    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", "job")
-    assert list(load_endpoints()) == ["of_the_job"]
-    Path("job/aflow_llm.yaml").unlink()
-    assert list(load_endpoints()) == ["mine"]
-
-
-def test_a_source_whose_variable_is_unset_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = (
-        "models:\n  m:\n    format: safetensors\n"
-        "    sources: [{path: '${TEST_WEIGHTS}'}, {hub: a/b}]\n"
-    )
-    path = yaml_file(tmp_path, text)
-    monkeypatch.delenv("TEST_WEIGHTS", raising=False)
-    assert [source.hub for source in load_models(path)["m"].sources] == ["a/b"]
-    monkeypatch.setenv("TEST_WEIGHTS", str(tmp_path))
-    assert load_models(path)["m"].sources[0].path == tmp_path
-
-
-@pytest.mark.parametrize("load", [load_models, load_endpoints])
-def test_an_entry_that_is_no_mapping_is_named(tmp_path: Path, load: object) -> None:
-    path = yaml_file(tmp_path, "models: {m: 3}\n")
-    assert callable(load)
-    with pytest.raises(ConfigError, match=r"models\.m: found int, wanted keys like"):
-        load(path)
-
-
 def test_the_cache_is_the_chosen_folder_then_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -432,26 +288,3 @@ def test_every_data_set_of_the_catalogue_can_be_chosen_and_no_other() -> None:
         load_config(overrides=["data.sets=[gms8k]"])
     with pytest.raises(ConfigError, match=r"known: gsm8k, .*reasoning_gym"):
         load_config(overrides=["data.sets=[x]"])
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "datasets: {gsm8k: {hubs: []}}",
-            r"datasets\.gsm8k: unknown key 'hubs'; did you mean 'hub'",
-        ),
-        ("datasets: {gsm8k: [1]}", r"datasets\.gsm8k: found list, wanted the key hub"),
-        ("datasets: {gsm8k: {hub: []}}", r"datasets\.gsm8k: hub: found \(\)|at least 1"),
-    ],
-)
-def test_a_wrong_place_of_a_data_set_is_named(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "dataset.yaml").write_text(text)
-    with pytest.raises(ConfigError, match=message):
-        load_hub_records(tmp_path / "dataset.yaml")
-
-
-def test_a_name_of_an_endpoint_that_is_no_text_is_told(tmp_path: Path) -> None:
-    path = yaml_file(tmp_path, "models: {4.1: {base_url: http://localhost:1/v1}}")
-    with pytest.raises(ConfigError, match=r"models\.4\.1: the name is a float; put it in quotes"):
-        load_endpoints(path)

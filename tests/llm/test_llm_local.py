@@ -13,15 +13,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from llm_as_judge.config import load_models
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm import local
 from llm_as_judge.llm.client import Limits, OpenAIChat
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
-from llm_as_judge.llm.weights import fetch, installed
 from llm_as_judge.types import ChatRequest, Message
-
-CACHE = Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
+from small_weights import small_weights
 
 PROTOCOL = """
 import json, os, sys, time
@@ -245,24 +242,12 @@ def test_no_server_outlives_its_parent(
         assert gone_within(pid, 3.0)
 
 
-def real_weights() -> Path:
-    """SmolLM2-135M from the cache, or fetched (98 MB); skipped where nothing gives it."""
-    entry = load_models()["smollm2-135m"]
-    found = installed(entry, CACHE)
-    if found is not None:
-        return found
-    try:
-        return fetch(entry, CACHE)
-    except ModelError as error:
-        pytest.skip(str(error))
-
-
 @pytest.mark.slow
 async def test_the_real_server_chats_by_schema_lists_its_model_and_wants_its_key() -> None:
     schema = {"type": "object", "properties": {"sum": {"enum": [4]}}, "required": ["sum"]}
     request = ChatRequest((Message("user", "2+2?"),), max_tokens=24, json_schema=schema)
     settings = ServerSettings(slots=2, context_tokens=512)
-    with EmbeddedServer(real_weights(), "smollm2-135m", settings) as server:
+    with EmbeddedServer(small_weights(), "smollm2-135m", settings) as server:
         async with OpenAIChat(
             "smollm2-135m", server.base_url, api_key=server.api_key
         ).opened() as chat:
@@ -282,7 +267,7 @@ async def test_the_real_server_chats_by_schema_lists_its_model_and_wants_its_key
 async def test_a_request_outlives_the_real_server_that_was_to_answer_it() -> None:
     request = ChatRequest((Message("user", "Count to 99."),), max_tokens=200, seed=7)
     settings = ServerSettings(slots=2, context_tokens=512)
-    with EmbeddedServer(real_weights(), "smollm2-135m", settings) as server:
+    with EmbeddedServer(small_weights(), "smollm2-135m", settings) as server:
         async with OpenAIChat(
             "smollm2-135m",
             server.base_url,
@@ -303,7 +288,7 @@ async def test_a_request_outlives_the_real_server_that_was_to_answer_it() -> Non
 
 @pytest.mark.slow
 def test_the_real_server_dies_with_a_parent_killed_while_it_loads_and_after() -> None:
-    weights = real_weights()
+    weights = small_weights()
     for pause_s in (0.3, 4.0):
         source = (
             "import sys, time\nfrom pathlib import Path\n"

@@ -43,13 +43,11 @@ from killable_runs import (
     unbroken,
 )
 
-from llm_as_judge.config import load_models
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.weights import fetch
 from llm_as_judge.monitoring.runlog import METRICS, PENDING, ROLLOUTS, read_lines
 from llm_as_judge.sandbox.jail import find_bubblewrap
 from llm_as_judge.types import Problem
+from small_weights import small_weights
 
 pytestmark = [
     pytest.mark.slow,
@@ -132,7 +130,7 @@ def test_a_killed_executor_costs_no_rollout(place: Path, endpoint: Knowing) -> N
 
 def test_a_killed_embedded_server_costs_no_rollout(place: Path) -> None:
     """A real model behind llama.cpp, one request at a time: greedy, so that replies can be compared."""
-    weights = embedded_weights()
+    weights = small_weights()
     models = place / "config" / "models.yaml"
     entries = yaml.safe_load(models.read_text())
     entries["models"]["answers"] = {"format": "gguf", "sources": [{"path": str(weights)}]}
@@ -163,14 +161,6 @@ def test_a_killed_embedded_server_costs_no_rollout(place: Path) -> None:
     assert all(row["rollout"]["failure"] is None for row in rows)
     require_equal(place, "embedded", "sound")
     show(f"embedded server: {killed} kills, exits {statuses}, the run ends as the unbroken one")
-
-
-def embedded_weights() -> Path:
-    cache = Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
-    try:
-        return fetch(load_models()["smollm2-135m"], cache)
-    except ModelError as error:
-        pytest.skip(str(error))
 
 
 def embedded_servers(pid: int) -> list[int]:

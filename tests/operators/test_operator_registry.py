@@ -113,7 +113,7 @@ async def test_layer_two_changes_the_prompt_and_says_so_in_the_trace() -> None:
     await serve("AnswerGenerate", ["What?"], {})
     await serve("Custom", ["What?", "Say."], {})
     first, second = (r.messages[0].content for r in chat.requests)
-    assert "Bare numbers.\nBe brief.\nReply" in first
+    assert "Bare numbers.\nBe brief.\nLet's think" in first
     assert second == "What?\n\nBe brief.\nSay."
     assert [c.notes for c in serve.calls] == [
         ("enhanced: bare", "enhanced: brief"),

@@ -176,5 +176,5 @@ def test_broken_or_empty_results_are_one_clear_line(tmp_path: Path) -> None:
         (tmp_path / "full.json").write_text(content)
         with pytest.raises(DataError, match=r"full\.json: not a full results file"):
             read_contenders([tmp_path])
-    with pytest.raises(DataError, match="no problem in it"):
+    with pytest.raises(DataError, match="no rollout in it"):
         read_contenders([written(tmp_path, "p", [])])

@@ -72,6 +72,21 @@ def test_nothing_graded_has_the_widest_interval() -> None:
     assert "score" not in found
 
 
+def test_the_mean_of_nothing_is_not_known_and_no_0() -> None:
+    asked = set_metrics([group(problem(0), OPEN)])  # run, but not graded
+    assert (asked["accuracy"], asked["strictly_valid"]) == (None, 1.0)
+    found = set_metrics([group(problem(0)), group(problem(1))])  # nothing of it was run
+    known = {name: value for name, value in found.items() if value is not None}
+    assert known == {
+        **dict.fromkeys(("accuracy_high", "bootstrap_high"), 1),
+        **dict.fromkeys(("accuracy_low", "bootstrap_low", "correct", "graded"), 0),
+        **dict.fromkeys(("not_graded", "failed"), 0),
+    }
+    assert {"accuracy", "executed", "calls", "tokens", "cost_usd", "seconds"} <= set(found)
+    assert set_metrics([group(problem(0, "squad2", "qa"))])["em"] is None
+    assert set_metrics([group(problem(0, "mbpp", "code"))])["pass_at_1"] is None
+
+
 def test_several_samples_of_a_problem_are_averaged_before_the_problems_are() -> None:
     groups = [group(problem(0), RIGHT, WRONG, WRONG, OPEN), group(problem(1), RIGHT, RIGHT)]
     assert problem_accuracy(groups[0]) == pytest.approx(1 / 3)

@@ -15,9 +15,11 @@ from evaluation_values import DOWN, OK, RIGHT, problem, rollout
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.evaluation.baselines import matching_votes
+from llm_as_judge.evaluation.compare import read_contenders
 from llm_as_judge.evaluation.entrants import Keep, Opened
 from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
-from llm_as_judge.evaluation.layout import read_results, run_folder
+from llm_as_judge.evaluation.layout import SHOWN, read_results, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import full_json, results_json, write_results
 from llm_as_judge.llm.ledger import Ledger
@@ -202,6 +204,33 @@ async def test_results_have_the_documented_form(place: Path) -> None:
     assert full["problems"][0]["correct"] == [True, True]
     assert full["totals"]["tokens"] == 12 * 40
     assert full["config"]["executor"]["model"] == "scripted"
+
+
+async def test_a_set_that_was_not_reached_has_no_accuracy_and_its_results_can_be_read(
+    place: Path,
+) -> None:
+    entrant = Listed(most=6)
+    entrant.domains = frozenset({"math", "qa"})
+    with pytest.raises(KeyboardInterrupt):
+        await evaluated(settings(place), entrant)
+    path = write_results(
+        begin_evaluation(settings(place), entrant, "x"), place / "results" / "evaluation"
+    )
+    found = read_results(path)
+    assert [row["metrics"]["accuracy"] for row in found["datasets"]] == [1.0, None]
+    assert found["domains"]["qa"]["tokens"] is None
+    (one,) = read_contenders([path])
+    assert (one.share(dataset="squad2"), len(one.correct)) == (None, 6)
+    with pytest.raises(DataError, match="nothing run of qa; finish that evaluation first"):
+        matching_votes(path, cot_results(place, math=10.0), 12)
+
+
+def cot_results(place: Path, **tokens: float) -> Path:
+    overall = dict.fromkeys(SHOWN, 1.0)
+    domains = {domain: {**overall, "tokens": value} for domain, value in tokens.items()}
+    content = {"datasets": [], "overall": overall, "domains": domains}
+    (place / "cot_results.json").write_text(json.dumps(content))
+    return place
 
 
 async def test_a_stopped_evaluation_does_not_replace_finished_results(place: Path) -> None:

@@ -129,6 +129,8 @@ def matching_votes(target: Path, folder: Path, most_calls: int) -> dict[Domain, 
     for domain in DOMAINS:
         if domain not in wanted:
             continue
+        if wanted[domain]["tokens"] is None:
+            raise DataError(f"{target}: nothing run of {domain}; finish that evaluation first")
         price = _tokens(folder / f"{_VOTE_OF[domain]}_results.json", domain)
         most = most_calls - (1 if domain == "code" else 0)
         votes[domain] = max(1, min(most, round(float(wanted[domain]["tokens"]) / price)))

@@ -74,7 +74,7 @@ class Contender:
     @property
     def seed_deviation(self) -> float | None:
         """Of the accuracy over seeds; None with one seed."""
-        return pstdev(self.seed_accuracies) if len(self.seeds) > 1 else None
+        return pstdev(self.seed_accuracies) if len(self.seed_accuracies) > 1 else None
 
     @property
     def right_per_1000_tokens(self) -> float | None:
@@ -135,8 +135,8 @@ def _read_full(path: Path) -> Any:
         raise DataError(f"{file}: no such file; run: llm-as-judge evaluate") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{file}: not a full results file of evaluate: {error!r}") from None
-    if not data["problems"]:
-        raise DataError(f"{file}: no problem in it; run: llm-as-judge evaluate")
+    if not any(row["correct"] for row in data["problems"]):
+        raise DataError(f"{file}: no rollout in it; run: llm-as-judge evaluate")
     return data
 
 
@@ -158,7 +158,7 @@ def _contender(name: str, found: Sequence[tuple[str, Any]]) -> Contender:
         runs[0]["executor"],
         runs[0].get("checkpoint"),
         tuple(data["seed"] for data in runs),
-        tuple(data["overall"]["accuracy"] for data in runs),
+        tuple(a for data in runs if (a := data["overall"]["accuracy"]) is not None),
         {row["id"]: row["dataset"] for row in rows},
         {row["id"]: row["domain"] for row in rows},
         {id_: fmean(values) for id_, values in correct.items()},

@@ -30,7 +30,8 @@ SHOWN = (
     "calls",
     "tokens",
 )
-"""Figures that every results file has, of each set and overall."""
+"""Figures that every results file has, of each set and overall; null where there is nothing to
+take the mean of."""
 
 
 def run_folder(path: Path) -> Path:
@@ -80,7 +81,7 @@ def read_results(path: Path) -> Any:
         entries.append((f"datasets[{number}]", row.get("metrics") if named else None))
     for where, metrics in entries:
         found = metrics if isinstance(metrics, dict) else {}
-        missing = [n for n in SHOWN if not isinstance(found.get(n), (int, float))]
+        missing = [n for n in SHOWN if not isinstance(found.get(n, ""), (int, float, type(None)))]
         if missing:
             raise DataError(
                 f"{path}: {where} has no {missing[0]!r}; wanted a whole results file of evaluate"

@@ -16,7 +16,7 @@ from llm_as_judge.judge.spans import SPAN_SETS
 from llm_as_judge.types import Group, Rollout
 
 Metrics = dict[str, float | None]
-"""Shares in 0..1, means per rollout; None = not known."""
+"""Shares in 0..1, means per rollout; None = not known, or a mean of nothing."""
 
 _SHARES = {
     "executed": "ok",
@@ -54,7 +54,7 @@ def _accuracy(groups: Sequence[Group]) -> Metrics:
     correct = sum(map(is_correct, graded))
     low, high = bootstrap(values) if values else (0.0, 1.0)
     metrics: Metrics = {
-        "accuracy": fmean(values) if values else 0.0,
+        "accuracy": fmean(values) if values else None,
         "accuracy_low": low,
         "accuracy_high": high,
         "bootstrap_low": low,
@@ -73,16 +73,16 @@ def _accuracy(groups: Sequence[Group]) -> Metrics:
 
 def _shares(groups: Sequence[Group]) -> Metrics:
     rollouts = [r for group in groups for r in group.rollouts]
-    count = max(1, len(rollouts))
     executions = [r.execution for r in rollouts if r.execution]
     failed = sum(r.failure is not None for r in rollouts)
+    count = len(rollouts)
     return {
         "not_graded": float(sum(not is_graded(r) for r in rollouts)),
         "failed": float(failed),
-        "strictly_valid": sum(r.program.strictly_valid for r in rollouts) / count,
-        "repaired": sum(bool(r.program.repairs) for r in rollouts) / count,
+        "strictly_valid": _mean(sum(r.program.strictly_valid for r in rollouts), count),
+        "repaired": _mean(sum(bool(r.program.repairs) for r in rollouts), count),
         **{
-            name: sum(e.status == status for e in executions) / count
+            name: _mean(sum(e.status == status for e in executions), count)
             for name, status in _SHARES.items()
         },
     }
@@ -91,18 +91,23 @@ def _shares(groups: Sequence[Group]) -> Metrics:
 def _cost(groups: Sequence[Group]) -> Metrics:
     """Means per rollout; ``policy_tokens`` are prompt and program of the policy itself."""
     rollouts = [r for group in groups for r in group.rollouts]
-    count = max(1, len(rollouts))
+    count = len(rollouts)
     executions = [r.execution for r in rollouts if r.execution]
     costs = [e.cost_usd for e in executions]
     known = [cost for cost in costs if cost is not None]
     written = [len(r.completion.prompt_ids) + len(r.completion.token_ids) for r in rollouts]
     return {
-        "calls": sum(e.llm_calls for e in executions) / count,
-        "tokens": sum(e.tokens for e in executions) / count,
-        "policy_tokens": sum(written) / count,
-        "cost_usd": sum(known) / count if len(known) == len(costs) else None,
-        "seconds": sum(e.seconds for e in executions) / count,
+        "calls": _mean(sum(e.llm_calls for e in executions), count),
+        "tokens": _mean(sum(e.tokens for e in executions), count),
+        "policy_tokens": _mean(sum(written), count),
+        "cost_usd": _mean(sum(known), count) if len(known) == len(costs) else None,
+        "seconds": _mean(sum(e.seconds for e in executions), count),
     }
+
+
+def _mean(total: float, count: int) -> float | None:
+    """None of nothing: a set of which nothing was run is not one with a share of 0."""
+    return total / count if count else None
 
 
 def _official(groups: Sequence[Group]) -> Metrics:
@@ -120,10 +125,7 @@ def _spans(groups: Sequence[Group]) -> Metrics:
     scored = [(bool(g.problem.answers), s) for g in groups if (s := _mean_scores(g))]
     metrics: Metrics = {}
     for name in ("em", "f1"):
-        values = [scores[name] for _, scores in scored]
-        if values:
-            metrics[name] = fmean(values)
-            metrics[f"{name}_low"], metrics[f"{name}_high"] = bootstrap(values)
+        metrics |= _with_interval(name, [scores[name] for _, scores in scored])
     if groups[0].problem.dataset == "hotpotqa":
         return metrics
     for prefix, answerable in (("has_answer", True), ("no_answer", False)):
@@ -146,10 +148,14 @@ def _passes(groups: Sequence[Group]) -> Metrics:
         for group in groups
         if (graded := [r for r in group.rollouts if is_graded(r)])
     ]
-    most = min((samples for samples, _ in counts), default=0)
+    most = min((samples for samples, _ in counts), default=1)
     metrics: Metrics = {}
     for k in (k for k in _PASS_AT if k <= most):
-        values = [pass_at_k(samples, correct, k) for samples, correct in counts]
-        metrics[f"pass_at_{k}"] = fmean(values)
-        metrics[f"pass_at_{k}_low"], metrics[f"pass_at_{k}_high"] = bootstrap(values)
+        metrics |= _with_interval(f"pass_at_{k}", [pass_at_k(n, right, k) for n, right in counts])
     return metrics
+
+
+def _with_interval(name: str, values: Sequence[float]) -> Metrics:
+    low, high = bootstrap(values) if values else (0.0, 1.0)
+    mean = fmean(values) if values else None
+    return {name: mean, f"{name}_low": low, f"{name}_high": high}

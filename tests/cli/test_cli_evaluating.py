@@ -58,6 +58,7 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     code, out, err = verb("evaluate", *OPTIONS, "--policy", "direct")
     assert code == 0, err
     assert "3 of 4 rows: a seeded sample" in err
+    assert "at most 3 rows of each set (evaluation.limit_per_set); every row: --limit all" in err
     assert "overall" in out
     results = folder / "results" / "evaluation" / "direct_results.json"
     data = json.loads(results.read_text())
@@ -96,6 +97,15 @@ def test_self_consistency_meets_the_tokens_of_another(verb: Verbs, folder: Path)
     assert (
         verb("evaluate", *OPTIONS, "--policy", "self_consistency", "--match", str(target))[0] == 0
     )
+
+
+def test_every_row_is_taken_where_a_profile_has_a_limit(verb: Verbs) -> None:
+    code, out, err = verb("evaluate", *OPTIONS[:-1], "all", "--policy", "direct", "--json")
+    assert code == 0, err
+    assert {row["sample"] for row in json.loads(out)["datasets"]} == {"all rows"}
+    assert "--limit all" not in err
+    said = verb.refused("evaluate", *OPTIONS[:-1], "some", "--policy", "direct")
+    assert "found 'some'; wanted how many rows of each set, at least 1, or `all`" in said
 
 
 def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -> None:

@@ -35,6 +35,7 @@ PROFILES = ("training", "embedded", "smoke")
         ("lora_rnk: 8\n", "lora_rnk", "lora_rank"),
         ("policy: {max_new_tokens: 8}\n", "policy.max_new_tokens", "sampling.max_new_tokens"),
         ("trainig: {}\n", "trainig", "training"),
+        ("evaluation: {limt: 3}\n", "evaluation.limt", "evaluation.limit_per_set"),
     ],
 )
 def test_an_unknown_key_is_named_with_the_nearest_known_one(
@@ -286,5 +287,22 @@ def test_every_data_set_of_the_catalogue_can_be_chosen_and_no_other() -> None:
     assert chosen == ("mbpp_full", "reasoning_gym")
     with pytest.raises(ConfigError, match=r"no data set 'gms8k'; did you mean 'gsm8k'\?"):
         load_config(overrides=["data.sets=[gms8k]"])
+    for key in ("data.sets", "evaluation.sets"):
+        with pytest.raises(ConfigError, match=r"'math' is there 2 times; name each set once"):
+            load_config(overrides=[f"{key}=[math, gsm8k, math]"])
     with pytest.raises(ConfigError, match=r"known: gsm8k, .*reasoning_gym"):
         load_config(overrides=["data.sets=[x]"])
+
+
+@pytest.mark.parametrize(("given", "rows"), [("all", None), ("null", None), ("3", 3), ("'3'", 3)])
+def test_the_limit_of_a_profile_can_be_set_and_lifted(given: str, rows: int | None) -> None:
+    override = f"evaluation.limit_per_set={given}"
+    assert load_config("embedded").evaluation.limit_per_set == 2
+    assert load_config("embedded", overrides=[override]).evaluation.limit_per_set == rows
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "2.5", "true", "every", "[1]"])
+def test_a_limit_that_is_none_says_what_is_wanted(given: str) -> None:
+    said = "limit_per_set: found .*; wanted how many rows of each set, at least 1, or `all`"
+    with pytest.raises(ConfigError, match=said):
+        load_config(overrides=[f"evaluation.limit_per_set={given}"])

@@ -173,6 +173,24 @@ async def test_what_decides_the_figures_decides_the_folder(place: Path) -> None:
     assert begin_evaluation(same, Listed(), "x").folder == first
 
 
+async def test_the_rows_decide_the_folder_not_how_they_were_chosen(place: Path) -> None:
+    first = (await evaluated(settings(place), Listed())).folder
+    for chosen in ({"limit_per_set": 6}, {"limit_per_set": 99999}, {"sets": []}):
+        again = Listed()
+        record = await evaluated(settings(place, evaluation=chosen), again)
+        assert (record.folder, again.ran) == (first, [])
+    write_problems(place / "mixed" / "test_mixed.jsonl", ROWS)
+    mixed = begin_evaluation(settings(place, evaluation={"sets": ["mixed"]}), Listed(), "x")
+    assert mixed.folder != first  # its results have a row of another set
+
+
+async def test_rows_of_domains_without_a_program_are_not_called_a_sample(place: Path) -> None:
+    write_problems(place / "mixed" / "test_mixed.jsonl", [*ROWS, *QA])
+    mixed = settings(place, evaluation={"sets": ["mixed"]})
+    (planned,) = begin_evaluation(mixed, Listed(), "x").plan.sets
+    assert planned.sample == "6 of 8 rows: those of the policy's domains"
+
+
 async def test_a_fresh_run_puts_the_old_rollouts_aside(place: Path) -> None:
     record = await evaluated(settings(place), Listed())
     old = (record.folder / "rollouts.jsonl").read_bytes()

@@ -65,8 +65,13 @@ def evaluate(
         bool, typer.Option("--untrained", help="Same as --policy untrained.")
     ] = False,
     limit: Annotated[
-        int | None,
-        typer.Option("--limit", help="Problems of each set: a seeded, stratified sample."),
+        str | None,
+        typer.Option(
+            "--limit",
+            metavar="N|all",
+            help="Problems of each set: a seeded, stratified sample, or all. Default: "
+            "evaluation.limit_per_set of the configuration (embedded: 2), which may be none.",
+        ),
     ] = None,
     samples: Annotated[
         int | None, typer.Option("--samples", help="Rollouts of each problem, for pass@k.")
@@ -257,6 +262,12 @@ def _announce(record: EvaluationRecord) -> None:
         seen = planned.seen_in_training
         overlap = f", {seen} of them also in the training mix" if seen else ""
         line = f"{planned.name:14} {planned.sample}{overlap}"
+        status_console.print(line, markup=False, highlight=False)
+    limit = record.config.evaluation.limit_per_set
+    if limit is not None and any(len(planned.ids) < planned.rows for planned in plan.sets):
+        line = (
+            f"at most {limit} rows of each set (evaluation.limit_per_set); every row: --limit all"
+        )
         status_console.print(line, markup=False, highlight=False)
     total, missing = len(plan.ids) * plan.samples, len(record.missing())
     if missing < total:

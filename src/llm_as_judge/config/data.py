@@ -37,14 +37,21 @@ class DataConfig(Section):
             near = difflib.get_close_matches(unknown, known, n=1)
             advice = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
             raise ValueError(f"no data set {unknown!r}; {advice} (own rows: --custom FILE)")
-        return sets
+        return _each_once(sets)
+
+
+def _each_once(sets: tuple[str, ...]) -> tuple[str, ...]:
+    if twice := next((name for name in sets if sets.count(name) > 1), None):
+        raise ValueError(f"{twice!r} is there {sets.count(twice)} times; name each set once")
+    return sets
 
 
 class EvaluationConfig(Section):
     """Measuring a policy on held-out problems."""
 
     limit_per_set: int | None = Field(
-        None, ge=1, description="Problems of each test set: a seeded, stratified sample."
+        None,
+        description="Problems of each test set, a seeded, stratified sample; `all` = every row.",
     )
     sets: tuple[str, ...] | None = Field(
         None, description="Test sets; default: data.sets. `mixed` is the test mix."
@@ -53,3 +60,22 @@ class EvaluationConfig(Section):
     temperature: Number = Field(
         0.0, ge=0, description="Of the policy; 0 = greedy, which wants evaluation.samples = 1."
     )
+
+    @field_validator("limit_per_set", mode="before")
+    @classmethod
+    def _rows(cls, limit: object) -> object:
+        """Also from text: a profile's limit must be liftable on the command line."""
+        if limit is None or limit == "all":
+            return None
+        try:
+            rows = int(str(limit))
+        except ValueError:
+            rows = 0
+        if rows < 1:
+            raise ValueError("wanted how many rows of each set, at least 1, or `all`")
+        return rows
+
+    @field_validator("sets")
+    @classmethod
+    def _not_twice(cls, sets: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return sets if sets is None else _each_once(sets)

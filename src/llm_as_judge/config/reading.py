@@ -140,10 +140,13 @@ def _did_you_mean(key: str, kind: type[Section], also_known: tuple[str, ...]) ->
     if names_a_secret(key):
         own = [name for name in known if names_a_secret(name)]
         return f"; did you mean {own[0]!r}?" if own else f"; {WHERE_KEYS_BELONG}"
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    if not near:  # the right name in the wrong section
-        leaf = key.rsplit(".", 1)[-1]
-        near = [name for name in known if name.rsplit(".", 1)[-1] == leaf][:1]
+    section, _, last = key.rpartition(".")
+    # the right name in the wrong section
+    near = [name for name in known if name.rpartition(".")[2] == last][:1]
+    if not near:  # in that section by the last part alone: a long `evaluation.` must not decide
+        own_keys = {n.rpartition(".")[2]: n for n in known if n.rpartition(".")[0] == section}
+        near = [own_keys[n] for n in difflib.get_close_matches(last, own_keys, n=1, cutoff=0.4)]
+    near = near or difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else f" (known: {', '.join(known[:8])} ...)"
 
 

@@ -39,7 +39,7 @@ def begin_evaluation(
 
 def _of_domains(sets: list[TestSet], entrant: Entrant) -> list[TestSet]:
     kept = [
-        replace(part, problems=problems)
+        replace(part, problems=problems, other_domains=len(part.problems) - len(problems))
         for part in sets
         if (problems := tuple(p for p in part.problems if p.domain in entrant.domains))
     ]

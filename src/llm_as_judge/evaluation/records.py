@@ -73,6 +73,8 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[TestSe
     tree = config.model_dump(mode="json")
     decisive = {section: tree[section] for section in _DECIDES}
     decisive["policy"].pop("device")
+    for chooses_rows in ("limit_per_set", "sets"):  # the rows themselves are in the hash
+        decisive["evaluation"].pop(chooses_rows)
     facts = [
         decisive,
         config.training.seed,
@@ -83,6 +85,7 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[TestSe
     ]
     digest.update(json.dumps(facts, sort_keys=True).encode())
     for chosen in sets:
+        digest.update(f"\0{chosen.name}\0".encode())
         for problem in chosen.problems:
             digest.update(json.dumps(to_json(problem), sort_keys=True).encode())
     return Plan(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llm_as_judge.build import problem_file
@@ -36,6 +36,8 @@ class TestSet:
     problems: tuple[Problem, ...]
     rows: int
     """Of the file, of which the problems may be a sample."""
+    other_domains: int = 0
+    """Problems left out because the policy has no program for their domain."""
     seen_in_training: int | None = None
     """Problems whose question stands in the training mix word for word; None = no mix there."""
 
@@ -44,6 +46,8 @@ class TestSet:
         """How the problems were chosen, in words."""
         if len(self.problems) == self.rows:
             return "all rows"
+        if len(self.problems) + self.other_domains == self.rows:
+            return f"{len(self.problems)} of {self.rows} rows: those of the policy's domains"
         by = f" stratified by {STRATA[self.name][0]}" if self.name in STRATA else ""
         return f"{len(self.problems)} of {self.rows} rows: a seeded sample{by}"
 
@@ -110,8 +114,7 @@ def _with_overlap(chosen: Sequence[TestSet], train_file: Path) -> list[TestSet]:
         return list(chosen)
     trained = {_key(problem) for problem in read_problems(train_file)}
     return [
-        TestSet(s.name, s.problems, s.rows, sum(_key(p) in trained for p in s.problems))
-        for s in chosen
+        replace(s, seen_in_training=sum(_key(p) in trained for p in s.problems)) for s in chosen
     ]
 
 

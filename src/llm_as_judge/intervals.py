@@ -7,8 +7,13 @@ from statistics import NormalDist
 __all__ = ["wilson"]
 
 
-def wilson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson score interval of a share; (0, 1) without trials.
+
+    Args:
+        successes: a whole number, or the sum of ``trials`` values in 0..1: such a value varies at
+            most as much as a yes or no of the same mean, so the interval is then no narrower than
+            it should be.
 
     Source: Wilson 1927, https://doi.org/10.1080/01621459.1927.10502953.
     Raises:

@@ -133,6 +133,22 @@ def test_samples_of_a_problem_are_averaged(tmp_path: Path) -> None:
     assert found.correct == {"gsm8k/0": pytest.approx(1 / 3)}
 
 
+def test_equal_results_are_no_certainty(tmp_path: Path) -> None:
+    first, second = (
+        read_contenders(
+            [
+                written(tmp_path / name / str(seed), name, [row(0, [True, True], 1)], seed=seed)
+                for seed in (0, 1)
+            ]
+        )[0]
+        for name in "ab"
+    )
+    assert first.share() == Share(1.0, *wilson(1, 1), 1)
+    (pair,) = compare([first, second], second)
+    assert pair.difference == 0
+    assert (pair.low, pair.high) == pytest.approx((-wilson(0, 1)[1], wilson(0, 1)[1]))
+
+
 def test_shares_by_set_and_domain(tmp_path: Path) -> None:
     rows = [row(0, [True], 1), row(1, [False], 1), row(0, [True], 1, "squad2")]
     (found,) = read_contenders([written(tmp_path, "p", rows)])

@@ -93,7 +93,17 @@ def test_several_samples_of_a_problem_are_averaged_before_the_problems_are() -> 
     found = set_metrics(groups)
     assert found["accuracy"] == pytest.approx((1 / 3 + 1) / 2)
     # an interval over problems: six rollouts of two problems are not six observations
-    assert (found["accuracy_low"], found["accuracy_high"]) == pytest.approx((1 / 3, 1))
+    assert (found["accuracy_low"], found["accuracy_high"]) == pytest.approx(wilson(4 / 3, 2))
+    assert (found["bootstrap_low"], found["bootstrap_high"]) == pytest.approx((1 / 3, 1))
+
+
+def test_several_samples_that_are_all_right_or_all_wrong_are_no_certainty() -> None:
+    for verdict, share in ((RIGHT, 1.0), (WRONG, 0.0)):
+        groups = [group(problem(n, "mbpp", "code"), verdict, verdict) for n in range(3)]
+        found = set_metrics(groups)
+        for name in ("accuracy", "pass_at_1", "pass_at_2"):
+            assert found[name] == share
+            assert (found[f"{name}_low"], found[f"{name}_high"]) == wilson(3 * share, 3)
 
 
 def test_pass_at_k_is_reported_for_code_up_to_the_least_number_of_samples() -> None:

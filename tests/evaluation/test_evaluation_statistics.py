@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.evaluation.statistics import bootstrap, detectable, holm, mcnemar, pass_at_k
+from llm_as_judge.evaluation.statistics import (
+    bootstrap,
+    detectable,
+    difference_interval,
+    holm,
+    mcnemar,
+    pass_at_k,
+    share_interval,
+)
+from llm_as_judge.intervals import wilson
 
 
 # --------------------------------------------------------------------------------------- bootstrap
@@ -37,6 +46,67 @@ def test_equal_values_have_no_width_and_none_no_interval() -> None:
     assert bootstrap([0.25] * 5) == (0.25, 0.25)
     with pytest.raises(ValueError, match="no values"):
         bootstrap([])
+
+
+# ------------------------------------------------------------------------------ score intervals
+def test_equal_shares_have_a_width_and_a_single_yes_or_no_is_wilsons() -> None:
+    assert share_interval([1.0] * 9) == wilson(9, 9)
+    assert share_interval([1.0, 0.0, 1.0]) == wilson(2, 3)
+    assert share_interval([0.5, 0.5]) == wilson(1, 2)
+    assert share_interval([]) == (0.0, 1.0)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=20))
+def test_the_interval_of_shares_holds_their_mean(values: list[float]) -> None:
+    low, high = share_interval(values)
+    assert 0 <= low <= sum(values) / len(values) + 1e-12
+    assert sum(values) / len(values) - 1e-12 <= high <= 1
+
+
+def test_the_paired_interval_is_the_published_one() -> None:
+    # Fagerland, Lydersen, Laake 2014: 1 and 7 discordant of 21 pairs
+    published = difference_interval([1.0] * 1 + [-1.0] * 7 + [0.0] * 13)
+    assert published == pytest.approx((-0.517, -0.026), abs=5e-4)
+    # PropCIs::scoreci.mp(25, 28, 618, 0.9)
+    other = difference_interval([1.0] * 28 + [-1.0] * 25 + [0.0] * 565, 0.9)
+    assert other == pytest.approx((-0.0148, 0.0247), abs=5e-5)
+
+
+@pytest.mark.parametrize("pairs", [1, 4, 30])
+def test_pairs_that_are_all_alike_are_no_certainty(pairs: int) -> None:
+    _, most = wilson(0, pairs)
+    assert difference_interval([0.0] * pairs) == pytest.approx((-most, most), abs=1e-8)
+    # all one way: z^2 (1 + d) = n (1 - d)
+    low, high = difference_interval([1.0] * pairs)
+    assert (low, high) == pytest.approx(
+        ((pairs - 1.959964**2) / (pairs + 1.959964**2), 1), abs=1e-6
+    )
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
+def test_the_paired_interval_leaves_out_0_where_mcnemars_chi_square_does(
+    first: int, second: int, same: int
+) -> None:
+    if not first + second + same:
+        return
+    low, high = difference_interval([1.0] * first + [-1.0] * second + [0.0] * same)
+    square = (first - second) ** 2 / max(1, first + second)
+    assert (low > 0 or high < 0) == (square > 1.959964**2)
+    assert -1 <= low <= high <= 1
+
+
+def test_the_paired_interval_of_few_problems_covers_the_truth() -> None:
+    draw = np.random.default_rng(0)
+    inside = 0
+    for _ in range(1000):
+        low, high = difference_interval(list(draw.choice([1.0, -1.0, 0.0], 20, p=[0.2, 0.1, 0.7])))
+        inside += low <= 0.1 <= high
+    assert inside / 1000 == pytest.approx(0.95, abs=0.03)
+
+
+def test_an_interval_of_no_differences_is_refused() -> None:
+    with pytest.raises(ValueError, match="no differences"):
+        difference_interval([])
 
 
 # ----------------------------------------------------------------------------------- paired tests

@@ -223,7 +223,7 @@ def _remarks(contenders: Sequence[Contender]) -> list[str]:
     lines = [f"* nobody is more accurate for as few tokens (executor and policy).{apart}"]
     if len(contenders) > 1:
         lines.append(
-            "Differences: paired bootstrap over problems; p: McNemar, exact, which with fewer "
+            "Differences: Tango's score interval over pairs of problems; p: McNemar, exact, which with fewer "
             "than 6 problems that only one side got right cannot fall below 0.05. Shown in 80 %: "
             "how many points of true difference so many problems would show in 4 of 5 repetitions."
         )

@@ -16,8 +16,13 @@ from typing import Any
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.layout import FULL, run_folder
-from llm_as_judge.evaluation.statistics import bootstrap, detectable, holm, mcnemar
-from llm_as_judge.intervals import wilson
+from llm_as_judge.evaluation.statistics import (
+    detectable,
+    difference_interval,
+    holm,
+    mcnemar,
+    share_interval,
+)
 from llm_as_judge.monitoring.runlog import read_rollouts
 
 
@@ -63,9 +68,7 @@ class Contender:
         ]
         if not values:
             return None
-        whole = all(value in (0.0, 1.0) for value in values) and len(self.seeds) == 1
-        low, high = wilson(round(sum(values)), len(values)) if whole else bootstrap(values)
-        return Share(fmean(values), low, high, len(values))
+        return Share(fmean(values), *share_interval(values), len(values))
 
     @property
     def mean_tokens(self) -> float:
@@ -208,7 +211,7 @@ def _compare(other: Contender, reference: Contender, domain: str | None) -> Comp
     first = [other.correct[id_] for id_ in common]
     second = [reference.correct[id_] for id_ in common]
     differences = [a - b for a, b in zip(first, second, strict=True)]
-    low, high = bootstrap(differences)
+    low, high = difference_interval(differences)
     single = all(value in (0.0, 1.0) for value in (*first, *second))
     only_first = sum(a > b for a, b in zip(first, second, strict=True)) if single else None
     only_second = sum(a < b for a, b in zip(first, second, strict=True)) if single else None

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from llm_as_judge.evaluation.official import official_scores
-from llm_as_judge.evaluation.statistics import bootstrap, pass_at_k
-from llm_as_judge.intervals import wilson
+from llm_as_judge.evaluation.statistics import bootstrap, pass_at_k, share_interval
 from llm_as_judge.judge.spans import SPAN_SETS
 from llm_as_judge.types import Group, Rollout
 
@@ -52,19 +51,17 @@ def _accuracy(groups: Sequence[Group]) -> Metrics:
     values = [a for group in groups if (a := problem_accuracy(group)) is not None]
     graded = [r for group in groups for r in group.rollouts if is_graded(r)]
     correct = sum(map(is_correct, graded))
-    low, high = bootstrap(values) if values else (0.0, 1.0)
+    low, high = share_interval(values)
+    bootstrap_low, bootstrap_high = bootstrap(values) if values else (0.0, 1.0)
     metrics: Metrics = {
         "accuracy": fmean(values) if values else None,
         "accuracy_low": low,
         "accuracy_high": high,
-        "bootstrap_low": low,
-        "bootstrap_high": high,
+        "bootstrap_low": bootstrap_low,
+        "bootstrap_high": bootstrap_high,
         "correct": float(correct),
         "graded": float(len(graded)),
     }
-    if all(len(group.rollouts) <= 1 for group in groups):
-        # the better of the two for shares of few problems, but it needs single samples
-        metrics["accuracy_low"], metrics["accuracy_high"] = wilson(correct, len(graded))
     scores = [r.verdict.score for r in graded if r.verdict and r.verdict.score is not None]
     if scores:
         metrics["score"] = fmean(scores)
@@ -156,6 +153,6 @@ def _passes(groups: Sequence[Group]) -> Metrics:
 
 
 def _with_interval(name: str, values: Sequence[float]) -> Metrics:
-    low, high = bootstrap(values) if values else (0.0, 1.0)
+    low, high = share_interval(values)
     mean = fmean(values) if values else None
     return {name: mean, f"{name}_low": low, f"{name}_high": high}

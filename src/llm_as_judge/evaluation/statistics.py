@@ -1,4 +1,4 @@
-"""Intervals of means and tests of differences; the interval of a share is in ``intervals``.
+"""Intervals of means and tests of differences, one value a problem.
 
 One problem is the unit everywhere: several samples of one problem are averaged first, because
 they are not independent.
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
+
+from llm_as_judge.intervals import wilson
 
 RESAMPLES = 5_000
 """Of a bootstrap: the ends of a 95 % interval then stand on 125 resamples each."""
@@ -23,8 +26,8 @@ def bootstrap(
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of the mean of ``values``, one value a problem.
 
-    Paired comparisons give it the differences. Of values that are all equal it has no width: with
-    few problems read the Wilson interval beside it. Source: Efron 1979,
+    Of values that are all equal it has no width, and reads as certainty where there is none: what
+    is shown to a person is :func:`share_interval`, with this beside it. Source: Efron 1979,
     https://doi.org/10.1214/aos/1176344552.
     Raises:
         ValueError: no values.
@@ -41,6 +44,55 @@ def bootstrap(
     tail = (1 - confidence) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return float(low), float(high)
+
+
+def share_interval(values: Sequence[float]) -> tuple[float, float]:
+    """95 % Wilson interval of the mean of ``values``, each in 0..1; (0, 1) of none.
+
+    Of several samples or seeds a problem it is wider than it need be, never narrower, and it has
+    a width where all values are equal.
+    """
+    return wilson(math.fsum(values), len(values))
+
+
+def difference_interval(
+    differences: Sequence[float], confidence: float = 0.95
+) -> tuple[float, float]:
+    """Score interval of the mean of paired ``differences``, each in -1..1.
+
+    With -1, 0 and 1 alone it is Tango's: it leaves out 0 exactly where McNemar's chi-square is
+    beyond its quantile, and where nothing differs its ends are those of Wilson's interval of 0 in
+    n, both ways. Parts of a difference (several samples or seeds) count as parts of a pair: they
+    vary less than that, so the interval is then no narrower than it should be. Source: Tango 1998,
+    Statistics in Medicine 17:891.
+    Raises:
+        ValueError: no differences.
+    """
+    if not differences:
+        raise ValueError("an interval of no differences")
+    pairs = len(differences)
+    first = math.fsum(max(d, 0.0) for d in differences)
+    second = math.fsum(max(-d, 0.0) for d in differences)
+    square = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2
+    upper = _score_bound(first, second, pairs, square)
+    return -_score_bound(second, first, pairs, square), upper
+
+
+def _score_bound(first: float, second: float, pairs: int, square: float) -> float:
+    """The largest true difference that the score test does not reject, by bisection."""
+
+    def rejected(true: float) -> bool:
+        b = -first - second + (2 * pairs - first + second) * true
+        c = -second * true * (1 - true)
+        other = (math.sqrt(max(0.0, b * b - 8 * pairs * c)) - b) / (4 * pairs)
+        variance = pairs * (2 * other + true * (1 - true))
+        return (first - second - pairs * true) ** 2 > square * variance
+
+    low, high = (first - second) / pairs, 1.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (low, middle) if rejected(middle) else (middle, high)
+    return high
 
 
 def detectable(differences: Sequence[float]) -> float | None:

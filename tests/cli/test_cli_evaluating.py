@@ -120,6 +120,11 @@ def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -
     )
     assert verb("evaluate", *OPTIONS, "--policy", "mine.py")[0] == 0
     assert (folder / "results" / "evaluation" / "mine_results.json").is_file()
+    Path("body.py").write_text(
+        'r = await custom(input=problem, instruction="Go.")\nreturn r["response"]\n'
+    )
+    code, out, _ = verb("evaluate", *OPTIONS, "--policy", "body.py", "--json")
+    assert (code, json.loads(out)["overall"]["executed"]) == (0, 1.0)
     assert verb("evaluate", *OPTIONS, "--policy", "random", "--name", "chance")[0] == 0
     assert (folder / "results" / "evaluation" / "chance_results.json").is_file()
     varied = ("--set", "executor.temperature=0.5", "--samples", "2")

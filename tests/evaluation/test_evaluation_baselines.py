@@ -113,8 +113,25 @@ def test_who_is_nobody_is_one_line_that_lists_who_there_is(tmp_path: Path) -> No
         find_entrant("cott", CONFIG)
     with pytest.raises(ConfigError, match="wanted untrained"):
         find_entrant(str(tmp_path), CONFIG)
-    with pytest.raises(DataError, match=r"none\.py: no such file"):
+    with pytest.raises(DataError, match=r"--policy none\.py: no such file; wanted a program"):
         find_entrant("none.py", CONFIG)
+
+
+BODY = 'draft = await custom(input=problem, instruction="Answer.")\nreturn draft["response"]\n'
+
+
+def test_a_program_is_taken_in_the_form_it_is_written_in(tmp_path: Path) -> None:
+    """Alone, and in a folder where the domains differ in form."""
+    (tmp_path / "body.py").write_text(BODY)
+    assert find_entrant(str(tmp_path / "body.py"), CONFIG).domains == set(DOMAINS)
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    (mixed / "qa.py").write_text(BODY)
+    (mixed / "math.py").write_text((workflows_dir() / "cot" / "math.py").read_text())
+    assert find_entrant(str(mixed), CONFIG).domains == {"math", "qa"}
+    (tmp_path / "bad.py").write_text("return 4\n")
+    with pytest.raises(ConfigError, match=r"bad\.py:1: W40\d .* --domain math --form body"):
+        find_entrant(str(tmp_path / "bad.py"), CONFIG)
 
 
 def test_a_program_with_findings_is_refused_not_scored_0(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from llm_as_judge.operators import registry
 from llm_as_judge.types import Domain, Program
-from llm_as_judge.workflow import ProgramForm, extract, parse_program
+from llm_as_judge.workflow import ProgramForm, extract, form_of, parse_program
 from llm_as_judge.workflow.findings import RULES
 
 BODY = 'draft = await answer_generate(input=problem)\nreturn draft["answer"]\n'
@@ -331,3 +331,22 @@ def test_other_operators_can_be_given() -> None:
     only = {"Custom": registry()["Custom"]}
     program = parse_program(BODY, "math", "body", operators=only)
     assert {d.code for d in program.diagnostics} == {"W302"}
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("class Workflow:\n    pass", "class"),
+        ("import x\n\nclass Worflow(object):\n    pass", "class"),
+        ("```python\nclass Workflow:\n    pass\n```", "class"),
+        ("class Workflow:\n    def (", "class"),
+        ('return "a\\nclass Workflow:"', "body"),
+        ("r = await custom(input=problem)\nreturn r['response']", "body"),
+        ("    indented = 1", "body"),
+        ("I cannot do that.", "body"),
+        ("", "body"),
+    ],
+    ids=repr,
+)
+def test_the_form_of_a_program_is_seen_in_its_text(text: str, form: str) -> None:
+    assert form_of(text) == form

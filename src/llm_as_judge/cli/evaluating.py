@@ -53,8 +53,8 @@ def evaluate(
         typer.Option(
             "--policy",
             "--baseline",
-            help="untrained, a checkpoint folder, FILE.py, a folder of math.py, qa.py, code.py, "
-            "or a baseline: direct, cot, free_cot, self_consistency, program_of_thought, "
+            help="untrained, a checkpoint folder, FILE.py (class or body form), a folder of "
+            "math.py, qa.py, code.py, or a baseline: direct, cot, free_cot, self_consistency, program_of_thought, "
             "hand_crafted, random. Default: the model's latest checkpoint.",
         ),
     ] = None,

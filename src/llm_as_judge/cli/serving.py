@@ -27,7 +27,10 @@ from llm_as_judge.cli.programs import DomainOption, wanted_domain, wanted_proble
 from llm_as_judge.types import to_json
 
 PolicyOption = Annotated[
-    str, typer.Option("--policy", help="untrained, a checkpoint folder, or a program FILE.py.")
+    str,
+    typer.Option(
+        "--policy", help="untrained, a checkpoint folder, or a program FILE.py, in either form."
+    ),
 ]
 
 

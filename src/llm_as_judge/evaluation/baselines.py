@@ -23,7 +23,7 @@ from llm_as_judge.evaluation.entrants import Entrant, FixedProgram, ModelEntrant
 from llm_as_judge.evaluation.layout import read_results
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
 from llm_as_judge.types import Domain
-from llm_as_judge.workflow.program import parse_program
+from llm_as_judge.workflow.program import form_of, parse_program
 
 UNTRAINED, RANDOM, VOTING = "untrained", "random", "self_consistency"
 _VOTES = re.compile(r"^VOTES = \d+$", re.MULTILINE)
@@ -58,7 +58,7 @@ def find_entrant(spec: str, config: Config, votes: Mapping[Domain, int] | None =
     if spec == RANDOM:
         most = config.workflow.max_worst_case_calls
         samplers = {domain: RandomPrograms(domain, most) for domain in DOMAINS}
-        return ProgramEntrant(RANDOM, samplers, grammar(), form="body")
+        return ProgramEntrant(RANDOM, samplers, grammar())
     path = Path(spec)
     if spec in baseline_names():
         return _written(spec, _files(workflows_dir() / spec), config, votes or {})
@@ -84,7 +84,9 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
+        raise DataError(
+            f"--policy {path}: no such file; wanted a program, class form or body form"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from None
 
@@ -104,13 +106,15 @@ def _written(
 
 def _check(path: Path, domain: Domain, text: str, max_calls: int) -> None:
     """A program with findings would score 0 and look like a weak one: it is refused instead."""
-    program = parse_program(text, domain, "class", max_calls=max_calls)
+    form = form_of(text)
+    program = parse_program(text, domain, form, max_calls=max_calls)
     if program.runnable:
         return
     finding = program.diagnostics[0]
+    at = f"{path}:{finding.line}" if finding.line else str(path)
     raise ConfigError(
-        f"{path}:{finding.line}: {finding.code} {finding.message}; "
-        f"run: llm-as-judge check {path} --domain {domain}"
+        f"{at}: {finding.code} {finding.message}; "
+        f"run: llm-as-judge check {path} --domain {domain}{' --form body' * (form == 'body')}"
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from llm_as_judge.build import (
     DOMAINS,
@@ -44,7 +44,7 @@ from llm_as_judge.types import (
     Rollout,
     Sampling,
 )
-from llm_as_judge.workflow.program import parse_program
+from llm_as_judge.workflow.program import form_of, parse_program
 
 PROGRAMS_AT_ONCE = 16
 """Problems whose programs a model writes together; their runs then go on together."""
@@ -228,7 +228,6 @@ class ProgramEntrant:
     samplers: Mapping[Domain, PolicySampler]
     contents: str
     """What decides the programs: their texts, or the grammar they are drawn from."""
-    form: Literal["class", "body"] = "class"
     open_bench: Callable[[Config], AbstractAsyncContextManager[Workbench]] = open_workbench
 
     @property
@@ -259,9 +258,7 @@ class ProgramEntrant:
                     parts[number, problem.domain].append(problem)
                 for (number, domain), problems in parts.items():
                     # each number has executor draws of its own: samples must be independent
-                    runner = program_runner(
-                        _reseeded(bench, number), self.samplers[domain], self.form
-                    )
+                    runner = program_runner(_reseeded(bench, number), self.samplers[domain])
                     await runner.groups(
                         problems,
                         Sampling(
@@ -280,15 +277,14 @@ def _numbered(keep: Keep, number: int) -> Keep:
     return lambda rollout: keep(replace(rollout, index=number))
 
 
-def program_runner(
-    bench: Workbench, sampler: PolicySampler, form: Literal["class", "body"] = "class"
-) -> RolloutRunner:
-    """The runner of training and evaluation over programs that ``sampler`` writes."""
+def program_runner(bench: Workbench, sampler: PolicySampler) -> RolloutRunner:
+    """The runner of training and evaluation over programs that ``sampler`` writes, each in the
+    form that it is in."""
     config = bench.config
 
     def parse(text: str, problem: Problem) -> Program:
         return parse_program(
-            text, problem.domain, form, max_calls=config.workflow.max_worst_case_calls
+            text, problem.domain, form_of(text), max_calls=config.workflow.max_worst_case_calls
         )
 
     return rollout_runner(bench, policy_prompt(config), sampler, parse)

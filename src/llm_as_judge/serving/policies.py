@@ -21,7 +21,7 @@ async def open_writer(
     """Executor, judge and sandbox, and who writes the programs.
 
     Args:
-        policy: ``untrained``, a checkpoint folder, or a program file (``.py``, class form); only
+        policy: ``untrained``, a checkpoint folder, or a program file (``.py``, in either form); only
             the first two load a policy.
     Raises:
         ConfigError: ``policy`` is none of these.

@@ -19,7 +19,7 @@ async def solve(
     """Solve ``problem``.
 
     Args:
-        policy: ``untrained``, a checkpoint folder, or a program file (``.py``, class form).
+        policy: ``untrained``, a checkpoint folder, or a program file (``.py``, in either form).
         graded: the problem has a gold answer: also show a verdict.
     Raises:
         ConfigError: ``policy`` is none of these.

@@ -11,7 +11,7 @@ from llm_as_judge.build import Workbench
 from llm_as_judge.errors import DataError
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.types import Completion, Message, PolicySampler, Problem, Program, Sampling, Usage
-from llm_as_judge.workflow.program import parse_program
+from llm_as_judge.workflow.program import form_of, parse_program
 
 BATCH = 16
 
@@ -51,7 +51,9 @@ class FileWriter:
     async def write(
         self, problem: Problem, temperature: float | None = None, seed: int | None = None
     ) -> Written:
-        program = parse_program(self._text, problem.domain, "class", max_calls=self._max_calls)
+        program = parse_program(
+            self._text, problem.domain, form_of(self._text), max_calls=self._max_calls
+        )
         return Written(program, Usage())
 
     async def aclose(self) -> None:

@@ -4,7 +4,7 @@
 """
 
 from llm_as_judge.workflow.export import export_program
-from llm_as_judge.workflow.program import ProgramForm, extract, parse_program
+from llm_as_judge.workflow.program import ProgramForm, extract, form_of, parse_program
 from llm_as_judge.workflow.run import run_program
 
-__all__ = ["ProgramForm", "export_program", "extract", "parse_program", "run_program"]
+__all__ = ["ProgramForm", "export_program", "extract", "form_of", "parse_program", "run_program"]

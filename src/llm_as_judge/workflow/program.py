@@ -17,7 +17,7 @@ from llm_as_judge.workflow.findings import Finding
 from llm_as_judge.workflow.given import wrap_body
 from llm_as_judge.workflow.repairs import pair_up
 
-__all__ = ["ProgramForm", "extract", "parse_program"]
+__all__ = ["ProgramForm", "extract", "form_of", "parse_program"]
 
 ProgramForm = Literal["class", "body"]
 """``class``: the whole ``class Workflow``. ``body``: the statements of its ``__call__``, where
@@ -30,6 +30,7 @@ MAX_KEPT_CHARACTERS = 100_000
 """Of a reply that holds no program, this much is kept as ``source``."""
 
 _FENCE = re.compile(r"^[ \t]*```[ \t]*python[ \t]*\r?\n", re.MULTILINE | re.IGNORECASE)
+_CLASS = re.compile(r"^class[ \t]", re.MULTILINE)
 _FENCE_END = re.compile(r"^[ \t]*```", re.MULTILINE)
 
 
@@ -43,6 +44,16 @@ def extract(reply: str) -> str:
         return reply.strip("\n")
     closing = _FENCE_END.search(reply, opening.end())
     return reply[opening.end() : closing.start() if closing else len(reply)].strip("\n")
+
+
+def form_of(text: str) -> ProgramForm:
+    """The form that a program was written in: ``class`` where it defines one, else ``body``."""
+    source = extract(text)
+    try:
+        tree = parse_python(textwrap.dedent(source))
+    except UnparsableError:
+        return "class" if _CLASS.search(source) else "body"
+    return "class" if any(isinstance(s, ast.ClassDef) for s in tree.body) else "body"
 
 
 def parse_program(

@@ -73,6 +73,9 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     assert code == 0
     assert json.loads(out)["overall"] == data["overall"]
     assert "0 of 5 verdicts changed" in err
+    regraded = results.with_name("direct_regraded_results.json")
+    code, out, _ = verb("compare", str(results), str(regraded), "--json")
+    assert (code, json.loads(out)["remarks"]) == (0, [])  # graded by the same judge
 
     assert verb("evaluate", *OPTIONS, "--baseline", "cot")[0] == 0
     files = [str(results), str(results.with_name("cot_results.json"))]
@@ -184,7 +187,7 @@ def test_compare_is_against_the_untrained_and_names_who_graded_fewer(
     code, out, _ = verb("compare", *files)
     assert code == 0
     assert "Against model2" in out
-    assert "with fewer graded problems: model0." in out
+    assert "with fewer problems or graded ones: model0." in out
 
 
 def test_analyze_shows_a_run_by_domain(verb: Verbs, folder: Path) -> None:
@@ -227,8 +230,13 @@ def test_analyze_is_whole_on_80_columns(
 def test_break_even_is_for_a_checkpoint(verb: Verbs, folder: Path) -> None:
     assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
     results = folder / "results" / "evaluation" / "direct_results.json"
-    RunLog(folder / "run").groups(1, [Group(ROWS["gsm8k"][0], ())])
-    (folder / "run" / "rollouts.jsonl").touch()
+    of = ROWS["gsm8k"][0]
+    completion = Completion((1,), (2,), (-1.0,), "t", "stop")
+    rollout = Rollout(of.id, 0, completion, Program("a", "a", ("Custom",), hash="a"))
+    RunLog(folder / "run").groups(1, [Group(of, (rollout,))])
+    said = verb.refused("compare", str(results), "--training-run", "nope")
+    assert "nope: no run there" in said
+    assert "logs/train_MODEL_TIME" in said
     said = verb.refused("compare", str(results), "--training-run", "run")
     assert "none of the results is of a checkpoint" in said
     assert "not among the results (direct)" in verb.refused(
@@ -241,7 +249,43 @@ def test_break_even_is_for_a_checkpoint(verb: Verbs, folder: Path) -> None:
     both = [str(results), str(results.with_name("cot_results.json"))]
     code, out, _ = verb("compare", *both, "--training-run", "run")
     assert code == 0
-    assert "Break-even (0 training tokens)" in out
+    assert "Break-even (2 training tokens)" in out
+
+
+def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, folder: Path) -> None:
+    direct = ("evaluate", *OPTIONS, "--policy", "direct")
+    assert verb(*direct)[0] == 0
+    assert verb(*direct, "--seed", "1", "--name", "direct_s1")[0] == 0
+    other = ("--seed", "2", "--set", "executor.max_tokens=99", "--name", "short")
+    assert verb(*direct, *other)[0] == 0
+    place = folder / "results" / "evaluation"
+    files = [str(place / f"{name}_results.json") for name in ("direct", "direct_s1", "short")]
+    code, out, _ = verb("compare", *files, "--json", "--against", "direct_s1")
+    found = json.loads(out)
+    assert code == 0
+    assert [(c["files"], c["seeds"]) for c in found["contenders"]] == [
+        (["direct", "direct_s1"], [0, 1]),
+        (["short"], [2]),
+    ]
+    assert found["reference"] == found["contenders"][0]["name"]
+    code, out, _ = verb("compare", *files)
+    said = "not the same conditions: executor.max_tokens 160 (direct), 99 (short)"
+    assert said in out.splitlines()[0]
+    assert said in verb("compare", *files, "--markdown")[1].splitlines()[0]
+    assert "not among the results (direct, direct_s1, short)" in verb.refused(
+        "compare", *files, "--against", "none"
+    )
+
+
+def test_edited_rows_under_the_same_id_are_not_compared(verb: Verbs, folder: Path) -> None:
+    direct = ("evaluate", *OPTIONS, "--policy", "direct")
+    assert verb(*direct)[0] == 0
+    edited = [replace(row, question=f"{row.question}!") for row in ROWS["gsm8k"]]
+    write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", edited)
+    assert verb(*direct, "--name", "edited")[0] == 0
+    place = folder / "results" / "evaluation"
+    said = verb.refused("compare", *map(str, sorted(place.glob("*_results.json"))))
+    assert "is not the same problem in both" in said
 
 
 def test_optimise_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,11 @@ from evaluation_values import problem as made
 from evaluation_values import rollout
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.compare import (
-    Contender,
-    Share,
-    break_even,
-    compare,
-    pareto_front,
-    read_contenders,
-    training_tokens,
-)
+from llm_as_judge.evaluation.compare import break_even, compare, pareto_front, training_tokens
+from llm_as_judge.evaluation.contenders import Contender, Share, read_contenders, reservations
+from llm_as_judge.evaluation.results import content_digest
 from llm_as_judge.intervals import wilson
-from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.monitoring.runlog import ROLLOUTS, RunLog
 from llm_as_judge.types import Group
 
 
@@ -31,6 +26,7 @@ def row(number: int, correct: list[bool | None], tokens: int, dataset: str = "gs
         "id": f"{dataset}/{number}",
         "dataset": dataset,
         "domain": "math" if dataset == "gsm8k" else "qa",
+        "content": f"digest of {number}",
         "correct": correct,
         "tokens": [tokens] * len(correct),
     }
@@ -49,7 +45,19 @@ def written(folder: Path, name: str, rows: list[Any], **more: Any) -> Path:
         "cost_usd": None,
         **more.pop("overall", {}),
     }
-    data = {"policy": name, "executor": "e", "seed": 0, "problems": rows, "overall": overall}
+    data = {
+        "policy": name,
+        "executor": "e",
+        "judge": "j",
+        "seed": 0,
+        "problems": rows,
+        "overall": overall,
+        "facts": {"programs": "p", "executor": "w", "judge": "r", "code": "c"},
+        "config": {
+            "executor": {"model": "e", "max_tokens": 256, "timeout_s": 60.0},
+            "evaluation": {"samples": 1, "limit_per_set": 4},
+        },
+    }
     (run / "full.json").write_text(json.dumps({**data, **more}))
     return run
 
@@ -122,6 +130,148 @@ def test_seeds_of_a_policy_are_averaged_by_problem(tmp_path: Path) -> None:
     assert pair.difference == pytest.approx(0.75 - 0.5)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"rows": [row(0, [True], 1)]},
+        {"rows": [row(0, [True], 1), {**row(1, [True], 1), "dataset": "math", "id": "math/1"}]},
+        {"config": {"executor": {"max_tokens": 512}}},
+        {"config": {"workflow": {"timeout_s": 1}}},
+        {"config": {"sampling": {"prompt_style": "short"}}},
+        {"config": {"evaluation": {"samples": 2}}},
+        {"facts": {"programs": "five votes"}},
+        {"facts": {"adapter": "x"}},
+        {"judge": "other"},
+        {"policy": "q"},
+        {"facts": {}},  # an older file, that does not say it
+        {"config": {}},
+    ],
+)
+def test_results_are_averaged_only_where_all_but_the_seed_is_equal(
+    tmp_path: Path, other: dict[str, Any]
+) -> None:
+    rows = [row(0, [True], 1), row(1, [False], 1)]
+    paths = [
+        written(tmp_path, "p", rows),
+        written(tmp_path, "p2", **{"rows": rows, "policy": "p", "seed": 1, **other}),
+        written(tmp_path, "p3", rows, policy="p", seed=2),
+    ]
+    found = read_contenders(paths)
+    assert [(c.name, c.files, c.seeds) for c in found] == [
+        ("p", ("p", "p3"), (0, 2)),
+        ("p2", ("p2",), (1,)),
+    ]
+
+
+def test_where_and_how_fast_it_was_evaluated_keeps_no_seeds_apart(tmp_path: Path) -> None:
+    config = {
+        "executor": {"model": "e", "max_tokens": 256, "timeout_s": 5.0, "concurrency": 3},
+        "evaluation": {"samples": 1, "limit_per_set": 99},
+        "output": {"results": "elsewhere"},
+        "training": {"seed": 1},
+    }
+    paths = [
+        written(tmp_path, "a", [row(0, [True], 1)], policy="p"),
+        written(tmp_path, "b", [row(0, [True], 1)], policy="p", seed=1, config=config),
+    ]
+    (found,) = read_contenders(paths)
+    assert (found.name, found.seeds) == ("p", (0, 1))
+
+
+def test_every_contender_has_a_name_of_its_own(tmp_path: Path) -> None:
+    rows = [row(0, [True], 1)]
+    runs = [
+        written(tmp_path / "first", "p", rows),
+        written(tmp_path / "second", "p", rows, facts={"programs": "other"}),
+        written(tmp_path, "q", rows, policy="p", facts={"programs": "q"}),
+        written(tmp_path, "r", rows, policy="p", facts={"programs": "q"}, seed=1),
+    ]
+    assert [c.name for c in read_contenders(runs[1:])] == ["p", "q"]
+    (runs[0].parent / "again").mkdir()
+    (runs[0].parent / "again" / "full.json").write_text((runs[0] / "full.json").read_text())
+    more = [runs[0], runs[0].parent / "again" / "full.json", *runs[1:]]
+    names = [c.name for c in read_contenders(more)]
+    assert (len(set(names)), names[1], names[3]) == (4, "p/again", "p")
+
+
+def test_one_evaluation_is_given_once(tmp_path: Path) -> None:
+    run = written(tmp_path, "p", [row(0, [True], 1)])
+    with pytest.raises(DataError, match=r"given 2 times; name each evaluation once"):
+        read_contenders([run, run / "full.json"])
+
+
+# ------------------------------------------------------------------------------------- conditions
+def test_rows_of_one_id_and_other_content_are_refused(tmp_path: Path) -> None:
+    rows = [row(0, [True], 1), row(1, [True], 1)]
+    paths = [
+        written(tmp_path, "a", rows),
+        written(tmp_path, "b", [rows[0], {**rows[1], "content": "edited"}]),
+    ]
+    said = "a and b: gsm8k/1 is not the same problem in both .*; evaluate both on the same rows"
+    with pytest.raises(DataError, match=said):
+        read_contenders(paths)
+
+
+def test_the_digest_of_a_problem_is_of_what_is_asked_and_of_its_golds() -> None:
+    one = made(0)
+    same = replace(one, id="other", meta={"level": "5"})
+    assert content_digest(one) == content_digest(same)
+    others = [
+        replace(one, question="Edited?"),
+        replace(one, answers=("5",)),
+        replace(one, context="More."),
+        replace(one, options=("a", "b")),
+        replace(one, hidden_tests=("assert f(1)",)),
+        replace(one, visible_tests=("assert f(1)",)),
+    ]
+    assert len({content_digest(p) for p in (one, *others)}) == 7
+
+
+def test_conditions_that_differ_are_named_once_each(tmp_path: Path) -> None:
+    rows = [row(0, [True], 1)]
+    longer = {"executor": {"model": "e", "max_tokens": 512, "timeout_s": 9.0}}
+    facts = {"programs": "other", "executor": "w", "judge": "r2", "code": "c2"}
+    paths = [
+        written(tmp_path, "a", rows),
+        written(tmp_path, "b", rows, judge="strict", facts=facts),
+        written(tmp_path, "c", rows, config=longer),
+    ]
+    assert reservations(read_contenders(paths)) == [
+        "not the same conditions: judge.model j (a, c), strict (b)",
+        "not the same conditions: executor.max_tokens 256 (a, b), 512 (c)",
+        "not the same conditions: code of sandbox, operators and judge c (a, c), c2 (b)",
+    ]
+    assert reservations(read_contenders(paths[:1])) == []
+    mended = {**facts, "code": "c"}  # another grader under the same name
+    paths[1] = written(tmp_path / "mended", "b", rows, facts=mended)
+    assert reservations(read_contenders(paths[:2])) == [
+        "not the same conditions: rules and model of the judge r (a), r2 (b)"
+    ]
+
+
+def test_what_older_results_do_not_say_is_called_unchecked(tmp_path: Path) -> None:
+    rows = [row(0, [True], 1)]
+    older = [{key: value for key, value in rows[0].items() if key != "content"}]
+    paths = [
+        written(tmp_path, "a", rows),
+        written(tmp_path, "b", older, facts={}, config={}),
+    ]
+    assert [line.partition(";")[0] for line in reservations(read_contenders(paths))] == [
+        "cannot be checked: whether the settings are the same (not said in the older results of b",
+        "cannot be checked: whether the rows are the same (not said in the older results of b",
+    ]
+
+
+def test_results_that_rollouts_are_missing_in_are_named(tmp_path: Path) -> None:
+    paths = [
+        written(tmp_path, "a", [row(0, [True], 1)]),
+        written(tmp_path, "b", [row(0, [True], 1), row(1, [], 0)], complete=False),
+    ]
+    assert reservations(read_contenders(paths)) == [
+        "not complete, rollouts are missing: b",
+    ]
+
+
 def test_one_seed_twice_is_two_contenders(tmp_path: Path) -> None:
     paths = [written(tmp_path / name, name, [row(0, [True], 1)], policy="p") for name in "ab"]
     assert [c.name for c in read_contenders(paths)] == ["a", "b"]
@@ -164,11 +314,22 @@ def test_the_front_is_who_nobody_beats(tmp_path: Path) -> None:
     wasteful = contender(tmp_path, "wasteful", "yynn", 40)
     narrow = contender(tmp_path, "narrow", "y", 1)
     everyone = [cheap, good, wasteful, narrow]
-    assert pareto_front(everyone) == ["cheap", "good"]
+    front = pareto_front(everyone)
+    assert (front.names, front.problems, front.apart) == (("cheap", "good"), 4, ("narrow",))
     # what the policy itself reads and writes counts
     heavy = replace(cheap, policy_tokens=25.0)
-    assert pareto_front([heavy, good]) == ["good"]
+    assert pareto_front([heavy, good]).names == ("good",)
     assert cheap.right_per_1000_tokens == pytest.approx(25.0)
+
+
+def test_an_answer_that_could_not_be_graded_puts_nobody_out_of_the_front(tmp_path: Path) -> None:
+    good = contender(tmp_path, "good", "yyy-", 30)
+    poor = contender(tmp_path, "poor", "nnny", 20)
+    wasteful = contender(tmp_path, "wasteful", "nnyn", 40)
+    hardly = contender(tmp_path, "hardly", "y---", 1)
+    front = pareto_front([good, poor, wasteful, hardly])
+    assert (front.names, front.problems, front.apart) == (("good", "poor"), 3, ("hardly",))
+    assert pareto_front([]).names == ()
 
 
 def test_training_is_paid_back_by_what_a_query_saves(tmp_path: Path) -> None:
@@ -185,12 +346,49 @@ def test_training_tokens_are_all_of_them(tmp_path: Path) -> None:
     assert training_tokens(tmp_path) == 2 * 43
 
 
-def test_broken_or_empty_results_are_one_clear_line(tmp_path: Path) -> None:
+def test_a_run_without_rollouts_has_no_break_even(tmp_path: Path) -> None:
+    for said in (f"no run there (no {ROLLOUTS}); ", "no rollout in it; "):
+        wanted = "--training-run wants the folder of a training run, logs/train_MODEL_TIME"
+        with pytest.raises(DataError, match=re.escape(said + wanted)):
+            training_tokens(tmp_path)
+        (tmp_path / ROLLOUTS).touch()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "Invalid JSON"),
+        ("[]", "Input should be an object, found []"),
+        ('{"policy": 1}', "policy: Input should be a valid string, found 1"),
+        ({"problems": 5}, "problems: Input should be a valid array, found 5"),
+        ({"problems": [1]}, "problems.0: Input should be an object, found 1"),
+        ({"problems": [{"id": "a"}]}, "problems.0.dataset: Field required"),
+        ({"problems": [row(0, ["x"], 1)]}, "problems.0.correct.0: Input should be a valid boolean"),  # type: ignore[list-item]
+        ({"overall": {"cost_usd": "x"}}, "overall.cost_usd: Input should be a valid number"),
+        ({"overall": {"accuracy": float("nan")}}, "overall.accuracy: Input should be a finite"),
+    ],
+    ids=str,
+)
+def test_results_that_are_not_whole_are_one_clear_line(
+    tmp_path: Path, content: Any, said: str
+) -> None:
+    run = written(tmp_path, "p", [row(0, [True], 1)])
+    if isinstance(content, dict):
+        data = json.loads((run / "full.json").read_text())
+        overall = {**data["overall"], **content.get("overall", {})}
+        content = json.dumps({**data, **content, "overall": overall})
+    (run / "full.json").write_text(content)
+    with pytest.raises(DataError) as caught:
+        read_contenders([run])
+    message = str(caught.value)
+    assert message.startswith(f"{run / 'full.json'}: not a full results file of evaluate: ")
+    assert said in message
+    assert message.endswith("; evaluate again")
+    assert "\n" not in message
+
+
+def test_missing_or_empty_results_say_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"full\.json: no such file; run: llm-as-judge evaluate"):
         read_contenders([tmp_path])
-    for content in ("{", "[]", '{"policy": 1}'):
-        (tmp_path / "full.json").write_text(content)
-        with pytest.raises(DataError, match=r"full\.json: not a full results file"):
-            read_contenders([tmp_path])
-    with pytest.raises(DataError, match="no rollout in it"):
-        read_contenders([written(tmp_path, "p", [])])
+    with pytest.raises(DataError, match="no rollout in it; run: llm-as-judge evaluate"):
+        read_contenders([written(tmp_path, "p", [row(0, [], 0)])])

@@ -16,7 +16,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.baselines import matching_votes
-from llm_as_judge.evaluation.compare import read_contenders
+from llm_as_judge.evaluation.contenders import read_contenders
 from llm_as_judge.evaluation.entrants import Keep, Opened
 from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
 from llm_as_judge.evaluation.layout import SHOWN, read_results, run_folder

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from llm_as_judge.cli.options import JsonOption, console
+from llm_as_judge.cli.tables import show_table
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import to_json
 
 if TYPE_CHECKING:
     from llm_as_judge.evaluation.by_domain import DomainRow
-    from llm_as_judge.evaluation.compare import Comparison, Contender, Share
+    from llm_as_judge.evaluation.compare import Comparison, Front
+    from llm_as_judge.evaluation.contenders import Contender, Share
 
 
 def register(app: typer.Typer) -> None:
@@ -46,10 +47,15 @@ def compare(
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables for a document.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Accuracy, paired tests, accuracy for tokens; several seeds of a policy are averaged."""
-    from llm_as_judge.evaluation import compare as comparing
+    """Accuracy, paired tests, accuracy for tokens; seeds of one evaluation are averaged.
 
-    contenders = comparing.read_contenders(results)
+    Results that came about under other conditions (executor, judge, limits) are named above the
+    tables; rows of one id that are not the same problem are refused.
+    """
+    from llm_as_judge.evaluation import compare as comparing
+    from llm_as_judge.evaluation.contenders import read_contenders, reservations
+
+    contenders = read_contenders(results)
     reference = _reference(contenders, against)
     pairs = comparing.compare(contenders, reference)
     domains = sorted(set(reference.domains.values())) if by_domain else []
@@ -57,12 +63,15 @@ def compare(
     front = comparing.pareto_front(contenders)
     spent = comparing.training_tokens(training_run) if training_run else None
     paid_back = _break_even(contenders, spent)
+    doubts = reservations(contenders)
     if as_json:
         found = {
+            "remarks": doubts,
             "reference": reference.name,
             "contenders": [
-                {**to_json(c), **_summary(c), "pareto": c.name in front} for c in contenders
+                {**to_json(c), **_summary(c), "pareto": c.name in front.names} for c in contenders
             ],
+            "pareto_problems": front.problems,
             "comparisons": to_json(pairs),
             "comparisons_by_domain": {name: to_json(found) for name, found in of_domain.items()},
             "training_tokens": spent,
@@ -70,12 +79,16 @@ def compare(
         }
         print(json.dumps(found))  # noqa: T201
         return
-    _show("Accuracy, % [95 % interval]", *_accuracy_rows(contenders, front), markdown)
+    for line in doubts:
+        console.print(line, markup=False, highlight=False)
+    if doubts:
+        console.print()
+    show_table("Accuracy, % [95 % interval]", *_accuracy_rows(contenders, front), markdown)
     if pairs:
-        _show(f"Against {reference.name}", *_pair_rows(pairs), markdown)
+        show_table(f"Against {reference.name}", *_pair_rows(pairs), markdown)
     for name, found_pairs in of_domain.items():
         if found_pairs:
-            _show(f"Against {reference.name}, {name}", *_pair_rows(found_pairs), markdown)
+            show_table(f"Against {reference.name}, {name}", *_pair_rows(found_pairs), markdown)
     if spent is not None:
         head = ["trained", "against", "queries until the training tokens are saved"]
         rows = [
@@ -83,8 +96,8 @@ def compare(
             for trained, others in paid_back.items()
             for other, queries in others.items()
         ]
-        _show(f"Break-even ({spent:,} training tokens)", head, rows, markdown)
-    for line in _remarks(contenders):
+        show_table(f"Break-even ({spent:,} training tokens)", head, rows, markdown)
+    for line in _remarks(contenders, front):
         console.print(line, markup=False, highlight=False)
 
 
@@ -107,13 +120,13 @@ def analyze(
     head += ["calls", "tokens"]
     if markdown:
         rows = [[row.run, *_domain_cells(row), ", ".join(row.operators)] for row in found]
-        _show("By domain", ["run", *head, "operators"], rows, markdown)
+        show_table("By domain", ["run", *head, "operators"], rows, markdown)
         return
     for run in dict.fromkeys(row.run for row in found):  # two tables a run: 80 columns hold each
         of_run = [row for row in found if row.run == run]
-        _show(run, head, [_domain_cells(row) for row in of_run], markdown)
+        show_table(run, head, [_domain_cells(row) for row in of_run], markdown)
         used = [[row.steps, row.domain, ", ".join(row.operators)] for row in of_run]
-        _show("", ["steps", "domain", "operators, of programs that ran"], used, markdown)
+        show_table("", ["steps", "domain", "operators, of programs that ran"], used, markdown)
 
 
 def _domain_cells(row: DomainRow) -> list[str]:
@@ -139,9 +152,9 @@ def _reference(contenders: Sequence[Contender], name: str | None) -> Contender:
         untrained = [c for c in contenders if c.policy == "untrained"]
         return (untrained or contenders)[0]
     for contender in contenders:
-        if contender.name == name:
+        if name in (contender.name, *contender.files):
             return contender
-    known = ", ".join(c.name for c in contenders)
+    known = ", ".join(dict.fromkeys(n for c in contenders for n in (c.name, *c.files)))
     raise ConfigError(f"--against {name!r}: not among the results ({known})")
 
 
@@ -175,11 +188,11 @@ def _summary(contender: Contender) -> dict[str, Any]:
 
 # ----------------------------------------------------------------------------------------- tables
 def _accuracy_rows(
-    contenders: Sequence[Contender], front: Sequence[str]
+    contenders: Sequence[Contender], front: Front
 ) -> tuple[list[str], list[list[str]]]:
     names = list(dict.fromkeys(d for c in contenders for d in c.datasets.values()))
     domains = list(dict.fromkeys(d for c in contenders for d in c.domains.values()))
-    head = ["", *(c.name + (" *" if c.name in front else "") for c in contenders)]
+    head = ["", *(c.name + (" *" if c.name in front.names else "") for c in contenders)]
     rows = [[name, *(_cell(c.share(dataset=name)) for c in contenders)] for name in names]
     rows += [
         [f"all {name}", *(_cell(c.share(domain=name)) for c in contenders)] for name in domains
@@ -216,19 +229,21 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
     return head, rows
 
 
-def _remarks(contenders: Sequence[Contender]) -> list[str]:
-    widest = max(len(c.correct) for c in contenders)
-    fewer = ", ".join(c.name for c in contenders if len(c.correct) < widest)
-    apart = f" Not among them, with fewer graded problems: {fewer}." if fewer else ""
-    lines = [f"* nobody is more accurate for as few tokens (executor and policy).{apart}"]
+def _remarks(contenders: Sequence[Contender], front: Front) -> list[str]:
+    apart = ""
+    if front.apart:
+        apart = f" Not among them, with fewer problems or graded ones: {', '.join(front.apart)}."
+    best = (
+        f"* nobody is more accurate for as few tokens (executor and policy), on {front.problems} "
+        f"problems that all of these have graded.{apart}"
+    )
+    lines = [best]
     if len(contenders) > 1:
         lines.append(
             "Differences: Tango's score interval over pairs of problems; p: McNemar, exact, which with fewer "
             "than 6 problems that only one side got right cannot fall below 0.05. Shown in 80 %: "
             "how many points of true difference so many problems would show in 4 of 5 repetitions."
         )
-    if len(executors := {c.executor for c in contenders}) > 1:
-        lines.append(f"Not comparable: several executors ({', '.join(sorted(executors))}).")
     return lines
 
 
@@ -250,17 +265,3 @@ def _p_value(p: float | None) -> str:
 
 def _number(value: float | None, form: str = "{:.2f}") -> str:
     return "-" if value is None else form.format(value)
-
-
-def _show(title: str, head: list[str], rows: list[list[str]], markdown: bool) -> None:
-    if markdown:
-        print(f"**{title}**\n")  # noqa: T201
-        lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-        print("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")  # noqa: T201
-        return
-    table = Table(title=title or None, title_justify="left", box=None, padding=(0, 1, 0, 0))
-    for number, heading in enumerate(head):
-        table.add_column(heading, justify="right" if number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(cell.replace("[", r"\[") for cell in row))
-    console.print(table)

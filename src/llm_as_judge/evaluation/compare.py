@@ -1,88 +1,19 @@
 """Evaluations side by side: paired tests, accuracy for tokens, what a trained policy pays back.
 
-Results of one policy with several seeds are one contender: its problems are averaged over seeds.
 Comparisons are over the problems that both have graded, so that a difference is never one of rows.
 """
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean, pstdev
-from typing import Any
+from statistics import fmean
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.layout import FULL, run_folder
-from llm_as_judge.evaluation.statistics import (
-    detectable,
-    difference_interval,
-    holm,
-    mcnemar,
-    share_interval,
-)
-from llm_as_judge.monitoring.runlog import read_rollouts
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """An accuracy with its 95 % interval over problems."""
-
-    value: float
-    low: float
-    high: float
-    problems: int
-
-
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """One policy or baseline, averaged over its seeds."""
-
-    name: str
-    policy: str
-    executor: str
-    checkpoint: str | None
-    seeds: tuple[int, ...]
-    seed_accuracies: tuple[float, ...]
-    datasets: Mapping[str, str]
-    """Data set of each problem."""
-    domains: Mapping[str, str]
-    correct: Mapping[str, float]
-    """Share of right of each graded problem, over samples and seeds."""
-    tokens: Mapping[str, float]
-    """Executor tokens of each problem, per rollout."""
-    policy_tokens: float
-    """Of the policy's own prompt and program, per rollout."""
-    calls: float
-    seconds: float
-    cost_usd: float | None
-
-    def share(self, dataset: str | None = None, domain: str | None = None) -> Share | None:
-        """Accuracy in all, of a set, or of a domain; None where nothing of it is graded."""
-        values = [
-            value
-            for id_, value in self.correct.items()
-            if dataset in (None, self.datasets[id_]) and domain in (None, self.domains[id_])
-        ]
-        if not values:
-            return None
-        return Share(fmean(values), *share_interval(values), len(values))
-
-    @property
-    def mean_tokens(self) -> float:
-        return fmean(self.tokens.values()) if self.tokens else 0.0
-
-    @property
-    def seed_deviation(self) -> float | None:
-        """Of the accuracy over seeds; None with one seed."""
-        return pstdev(self.seed_accuracies) if len(self.seed_accuracies) > 1 else None
-
-    @property
-    def right_per_1000_tokens(self) -> float | None:
-        whole = self.share()
-        return 1000 * whole.value / self.mean_tokens if whole and self.mean_tokens else None
+from llm_as_judge.evaluation.contenders import Contender
+from llm_as_judge.evaluation.statistics import detectable, difference_interval, holm, mcnemar
+from llm_as_judge.monitoring.runlog import ROLLOUTS, read_rollouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,71 +37,6 @@ class Comparison:
     token_ratio: float | None
     detectable: float | None
     """True difference that so many problems would show in 80 of 100 repetitions."""
-
-
-def read_contenders(paths: Sequence[Path]) -> list[Contender]:
-    """In the order of the first file of each.
-
-    Raises:
-        DataError: a file is missing, or is no whole evaluation.
-    """
-    parts: dict[tuple[str, str], list[tuple[str, Any]]] = defaultdict(list)
-    for path in paths:
-        data = _read_full(path)
-        name = path.name.removesuffix("_results.json") if path.is_file() else path.parent.name
-        parts[data["policy"], data["executor"]].append((name, data))
-    contenders = []
-    for (policy, _), found in parts.items():
-        if len({data["seed"] for _, data in found}) == len(found):
-            contenders.append(_contender(found[0][0] if len(found) == 1 else policy, found))
-        else:  # not seeds of one evaluation, but evaluations that differ in something else
-            contenders += [_contender(name, [(name, data)]) for name, data in found]
-    return contenders
-
-
-def _read_full(path: Path) -> Any:
-    file = run_folder(path) / FULL
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-        for key in ("policy", "executor", "seed", "problems", "overall"):
-            data[key]
-    except FileNotFoundError:
-        raise DataError(f"{file}: no such file; run: llm-as-judge evaluate") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{file}: not a full results file of evaluate: {error!r}") from None
-    if not any(row["correct"] for row in data["problems"]):
-        raise DataError(f"{file}: no rollout in it; run: llm-as-judge evaluate")
-    return data
-
-
-def _contender(name: str, found: Sequence[tuple[str, Any]]) -> Contender:
-    runs = [data for _, data in found]
-    correct: dict[str, list[float]] = defaultdict(list)
-    tokens: dict[str, list[float]] = defaultdict(list)
-    rows = [row for data in runs for row in data["problems"]]
-    for row in rows:
-        graded = [float(value) for value in row["correct"] if value is not None]
-        if graded:
-            correct[row["id"]].append(fmean(graded))
-        if row["tokens"]:
-            tokens[row["id"]].append(fmean(row["tokens"]))
-    costs = [data["overall"]["cost_usd"] for data in runs]
-    return Contender(
-        name,
-        runs[0]["policy"],
-        runs[0]["executor"],
-        runs[0].get("checkpoint"),
-        tuple(data["seed"] for data in runs),
-        tuple(a for data in runs if (a := data["overall"]["accuracy"]) is not None),
-        {row["id"]: row["dataset"] for row in rows},
-        {row["id"]: row["domain"] for row in rows},
-        {id_: fmean(values) for id_, values in correct.items()},
-        {id_: fmean(values) for id_, values in tokens.items()},
-        fmean(data["overall"]["policy_tokens"] for data in runs),
-        fmean(data["overall"]["calls"] for data in runs),
-        fmean(data["overall"]["seconds"] for data in runs),
-        None if None in costs else fmean(costs),
-    )
 
 
 def compare(
@@ -233,16 +99,36 @@ def _compare(other: Contender, reference: Contender, domain: str | None) -> Comp
     )
 
 
-def pareto_front(contenders: Sequence[Contender]) -> list[str]:
-    """Names of those that nobody beats in accuracy at no more tokens, or in tokens at no less
-    accuracy. Only those that graded as many problems as the widest take part."""
-    widest = max((len(c.correct) for c in contenders), default=0)
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Those that nobody beats in accuracy at no more tokens, or in tokens at no less accuracy."""
+
+    names: tuple[str, ...]
+    problems: int
+    """That everybody who takes part has graded; the front is of these."""
+    apart: tuple[str, ...]
+    """Who does not take part: evaluated on fewer problems, or graded less than half of them."""
+
+
+def pareto_front(contenders: Sequence[Contender]) -> Front:
+    """Of those who were evaluated on as many problems as the widest; a few answers that could not
+    be graded put nobody out."""
+    widest = max((len(c.datasets) for c in contenders), default=0)
+    taking = [c for c in contenders if len(c.datasets) == widest and 2 * len(c.correct) >= widest]
+    common = [
+        id_
+        for id_ in (taking[0].correct if taking else ())
+        if all(id_ in contender.correct for contender in taking)
+    ]
     points = {
-        c.name: (share.value, c.mean_tokens + c.policy_tokens)
-        for c in contenders
-        if len(c.correct) == widest and (share := c.share())
+        c.name: (
+            fmean(c.correct[id_] for id_ in common),
+            fmean(c.tokens.get(id_, 0.0) for id_ in common) + c.policy_tokens,
+        )
+        for c in taking
+        if common
     }
-    return [
+    names = tuple(
         name
         for name, (right, spent) in points.items()
         if not any(
@@ -251,7 +137,9 @@ def pareto_front(contenders: Sequence[Contender]) -> list[str]:
             and (other_right, other_spent) != (right, spent)
             for other_right, other_spent in points.values()
         )
-    ]
+    )
+    apart = tuple(c.name for c in contenders if c not in taking)
+    return Front(names, len(common), apart)
 
 
 # ------------------------------------------------------------------------------------- break-even
@@ -261,13 +149,19 @@ def training_tokens(run_dir: Path) -> int:
     Raises:
         DataError: no rollouts of a run there.
     """
-    total = 0
+    wanted = "--training-run wants the folder of a training run, logs/train_MODEL_TIME"
+    if not (run_dir / ROLLOUTS).is_file():
+        raise DataError(f"{run_dir}: no run there (no {ROLLOUTS}); {wanted}")
+    rollouts, total = 0, 0
     for _, _, rollout in read_rollouts(run_dir):
+        rollouts += 1
         total += len(rollout.completion.prompt_ids) + len(rollout.completion.token_ids)
         if rollout.execution is not None:
             total += sum(
                 call.prompt_tokens + call.completion_tokens for call in rollout.execution.calls
             )
+    if not rollouts:
+        raise DataError(f"{run_dir / ROLLOUTS}: no rollout in it; {wanted}")
     return total
 
 

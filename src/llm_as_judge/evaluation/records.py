@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,9 @@ class Plan:
     hash: str
     sets: tuple[PlannedSet, ...]
     versions: Mapping[str, str]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of what settings do not say: ``adapter`` or ``programs``, ``executor`` (weights),
+    ``judge`` (model and rules), ``code``; none in plans of before they were kept."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -75,15 +78,13 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[TestSe
     decisive["policy"].pop("device")
     for chooses_rows in ("limit_per_set", "sets"):  # the rows themselves are in the hash
         decisive["evaluation"].pop(chooses_rows)
-    facts = [
-        decisive,
-        config.training.seed,
-        dict(entrant.identity()),
-        _executor(config),
-        judge_fingerprint(config),
-        _code_digest(),
-    ]
-    digest.update(json.dumps(facts, sort_keys=True).encode())
+    facts = {
+        **entrant.identity(),
+        "executor": _executor(config),
+        "judge": judge_fingerprint(config),
+        "code": _code_digest(),
+    }
+    digest.update(json.dumps([decisive, config.training.seed, facts], sort_keys=True).encode())
     for chosen in sets:
         digest.update(f"\0{chosen.name}\0".encode())
         for problem in chosen.problems:
@@ -103,6 +104,7 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[TestSe
             for s in sets
         ),
         versions(),
+        facts,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from llm_as_judge.build import open_judge
+from llm_as_judge.build import judge_fingerprint, open_judge
 from llm_as_judge.errors import DataError, EndpointError, SandboxError
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord
@@ -55,7 +55,8 @@ async def regrade(
     ]
     if not graded:
         raise DataError(f"{record.folder}: holds no execution to grade")
-    plan = replace(record.plan, name=free_name(name))
+    facts = {**record.plan.facts, "judge": judge_fingerprint(config)} if record.plan.facts else {}
+    plan = replace(record.plan, name=free_name(name), facts=facts)
     new = EvaluationRecord.begin(
         folder / plan.name / plan.hash, plan, config, (p for p, _ in graded), fresh=True
     )

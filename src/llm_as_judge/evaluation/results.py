@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,6 +79,7 @@ def full_json(record: EvaluationRecord) -> dict[str, Any]:
         **results_json(record),
         "hash": record.plan.hash,
         "versions": dict(record.plan.versions),
+        "facts": dict(record.plan.facts),
         "isolation": [to_json(report) for report in record.isolations()],
         "config": record.config.model_dump(mode="json"),
         "totals": {
@@ -96,6 +98,7 @@ def _problem_row(group: Group) -> dict[str, Any]:
         "id": problem.id,
         "dataset": problem.dataset,
         "domain": problem.domain,
+        "content": content_digest(problem),
         "correct": [r.verdict.correct if r.verdict else None for r in rollouts],
         "rule": [r.verdict.rule if r.verdict else "" for r in rollouts],
         "official": [_scores(problem, r) for r in rollouts],
@@ -110,6 +113,12 @@ def _problem_row(group: Group) -> dict[str, Any]:
         "strictly_valid": [r.program.strictly_valid for r in rollouts],
         "operators": [list(r.program.operators) for r in rollouts],
     }
+
+
+def content_digest(problem: Problem) -> str:
+    """Of what was asked and of its golds: equal ids of two files must be equal problems."""
+    said = {key: value for key, value in to_json(problem).items() if key not in ("id", "meta")}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _scores(problem: Problem, rollout: Rollout) -> dict[str, float]:

@@ -1,0 +1,72 @@
+"""Tables of figures for terminal and document: names and figures stay whole at 80 columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+
+from llm_as_judge.cli.options import console
+
+_NAME_WIDTH = 16
+_LONGEST = 40
+"""Columns with longer cells are left to wrap at their blanks."""
+
+
+def show_table(
+    title: str, head: Sequence[str], rows: Sequence[Sequence[str]], markdown: bool
+) -> None:
+    """Print a table whose first column names its rows.
+
+    What is too wide for the terminal goes on in a second table of the same rows; heads are wrapped
+    between words and parts of names, never inside.
+    """
+    if markdown:
+        print(f"**{title}**\n")  # noqa: T201
+        lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+        print("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")  # noqa: T201
+        return
+    names = [_wrapped(row[0], _NAME_WIDTH) if len(row[0]) > 24 else row[0] for row in rows]
+    cells = [[name, *row[1:]] for name, row in zip(names, rows, strict=True)]
+    widest = [max((_width(row[n]) for row in cells), default=0) for n in range(len(head))]
+    for roomy in (_NAME_WIDTH, 0):  # heads in fewer lines, if there is room for that
+        heads = [_wrapped(text, max(w, roomy)) for text, w in zip(head, widest, strict=True)]
+        widths = [min(_LONGEST, max(w, _width(h))) for w, h in zip(widest, heads, strict=True)]
+        if sum(widths) + len(widths) <= console.width:
+            break
+    if title:
+        console.print(title, style="italic", markup=False, highlight=False)
+    for columns in _parts(widths, console.width):
+        table = Table(box=None, padding=(0, 1, 0, 0))
+        for n in columns:
+            table.add_column(heads[n], justify="right" if n else "left", overflow="fold")
+        for row in cells:
+            table.add_row(*(row[n].replace("[", r"\[") for n in columns))
+        console.print(table)
+
+
+def _parts(widths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Numbers of the columns that stand side by side: the first one, and what fits beside it."""
+    columns, used = [0], widths[0] + 1
+    for number, width in enumerate(widths[1:], start=1):
+        if len(columns) > 1 and used + width + 1 > most:
+            yield columns
+            columns, used = [0], widths[0] + 1
+        columns.append(number)
+        used += width + 1
+    yield columns
+
+
+def _wrapped(text: str, width: int) -> str:
+    """``text`` in lines of at most ``width``, if its words and parts of names are no longer."""
+    lines = [""]
+    for piece in re.findall(r"[^\s_/-]*[\s_/-]?", text):
+        if lines[-1] and len((lines[-1] + piece).rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _width(text: str) -> int:
+    return max(map(len, text.split("\n")))

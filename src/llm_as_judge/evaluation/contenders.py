@@ -1,0 +1,220 @@
+"""Who is compared: evaluations read from disk, seeds of one evaluation as one contender."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, pstdev
+
+from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.conditions import (
+    Conditions,
+    all_but_seed,
+    conditions_of,
+    differing,
+)
+from llm_as_judge.evaluation.full_results import FullResults, read_full
+from llm_as_judge.evaluation.layout import run_folder
+from llm_as_judge.evaluation.statistics import share_interval
+
+_SUFFIX = "_results.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """An accuracy with its 95 % interval over problems."""
+
+    value: float
+    low: float
+    high: float
+    problems: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One policy or baseline, averaged over its seeds."""
+
+    name: str
+    """Unlike those of the others."""
+    files: tuple[str, ...]
+    """Names of its results, one a seed."""
+    policy: str
+    executor: str
+    checkpoint: str | None
+    seeds: tuple[int, ...]
+    seed_accuracies: tuple[float, ...]
+    datasets: Mapping[str, str]
+    """Data set of each problem, graded or not."""
+    domains: Mapping[str, str]
+    contents: Mapping[str, str]
+    """Digest of each problem that the files have one of."""
+    correct: Mapping[str, float]
+    """Share of right of each graded problem, over samples and seeds."""
+    tokens: Mapping[str, float]
+    """Executor tokens of each problem, per rollout."""
+    policy_tokens: float
+    """Of the policy's own prompt and program, per rollout."""
+    calls: float
+    seconds: float
+    cost_usd: float | None
+    conditions: Conditions
+    unchecked: tuple[str, ...]
+    """What its files do not say of themselves: ``settings``, ``rows``."""
+    incomplete: tuple[str, ...]
+    """Those of ``files`` that rollouts are missing in."""
+
+    def share(self, dataset: str | None = None, domain: str | None = None) -> Share | None:
+        """Accuracy in all, of a set, or of a domain; None where nothing of it is graded."""
+        values = [
+            value
+            for id_, value in self.correct.items()
+            if dataset in (None, self.datasets[id_]) and domain in (None, self.domains[id_])
+        ]
+        if not values:
+            return None
+        return Share(fmean(values), *share_interval(values), len(values))
+
+    @property
+    def mean_tokens(self) -> float:
+        return fmean(self.tokens.values()) if self.tokens else 0.0
+
+    @property
+    def seed_deviation(self) -> float | None:
+        """Of the accuracy over seeds; None with one seed."""
+        return pstdev(self.seed_accuracies) if len(self.seed_accuracies) > 1 else None
+
+    @property
+    def right_per_1000_tokens(self) -> float | None:
+        whole = self.share()
+        return 1000 * whole.value / self.mean_tokens if whole and self.mean_tokens else None
+
+
+# ---------------------------------------------------------------------------------------- reading
+def read_contenders(paths: Sequence[Path]) -> list[Contender]:
+    """In the order of the first file of each.
+
+    Results are seeds of one contender where everything but the seed is equal, problems included.
+
+    Raises:
+        DataError: a file is missing, no whole evaluation, or given twice; or two have rows of one
+            id that are not the same problem.
+    """
+    names = _names(paths)
+    found = [(name, read_full(path)) for name, path in zip(names, paths, strict=True)]
+    parts: dict[str, list[tuple[str, FullResults]]] = defaultdict(list)
+    for name, results in found:
+        parts[all_but_seed(results) or f"alone: {name}"].append((name, results))
+    contenders: list[Contender] = []
+    for part in parts.values():
+        if len({results.seed for _, results in part}) < len(part):  # not told apart by seeds
+            contenders += [_contender(name, [(name, results)]) for name, results in part]
+        else:
+            policy = part[0][1].policy
+            taken = {*names, *(c.name for c in contenders)}
+            one_name = len(part) == 1 or policy in taken
+            contenders.append(_contender(part[0][0] if one_name else policy, part))
+    _check_rows(contenders)
+    return contenders
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """``NAME`` of NAME_results.json or NAME/HASH; where that is not enough, with its folder."""
+    runs = [run_folder(path) for path in paths]
+    for place, times in Counter(run.resolve() for run in runs).items():
+        if times > 1:
+            raise DataError(f"{place}: given {times} times; name each evaluation once")
+    files = [path.name.endswith(_SUFFIX) for path in paths]
+    forms = (
+        [
+            path.name.removesuffix(_SUFFIX) if file else run.resolve().parent.name
+            for path, run, file in zip(paths, runs, files, strict=True)
+        ],
+        [
+            f"{path.resolve().parent.name}/{path.name.removesuffix(_SUFFIX)}"
+            if file
+            else "/".join(run.resolve().parts[-2:])
+            for path, run, file in zip(paths, runs, files, strict=True)
+        ],
+        [str(path) for path in paths],
+    )
+    names = list(forms[0])
+    for form in forms[1:]:
+        shared = Counter(names)
+        names = [
+            longer if shared[name] > 1 else name for name, longer in zip(names, form, strict=True)
+        ]
+    return names
+
+
+def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender:
+    runs = [results for _, results in found]
+    correct: dict[str, list[float]] = defaultdict(list)
+    tokens: dict[str, list[float]] = defaultdict(list)
+    rows = [row for results in runs for row in results.problems]
+    for row in rows:
+        graded = [float(value) for value in row.correct if value is not None]
+        if graded:
+            correct[row.id].append(fmean(graded))
+        if row.tokens:
+            tokens[row.id].append(fmean(row.tokens))
+    costs = [results.overall.cost_usd for results in runs]
+    known = [cost for cost in costs if cost is not None]
+    unchecked = {
+        "settings": not all(results.config and results.facts for results in runs),
+        "rows": any(row.content is None for row in rows),
+    }
+    return Contender(
+        name,
+        tuple(name for name, _ in found),
+        runs[0].policy,
+        runs[0].executor,
+        runs[0].checkpoint,
+        tuple(results.seed for results in runs),
+        tuple(a for results in runs if (a := results.overall.accuracy) is not None),
+        {row.id: row.dataset for row in rows},
+        {row.id: row.domain for row in rows},
+        {row.id: row.content for row in rows if row.content is not None},
+        {id_: fmean(values) for id_, values in correct.items()},
+        {id_: fmean(values) for id_, values in tokens.items()},
+        fmean(results.overall.policy_tokens for results in runs),
+        fmean(results.overall.calls for results in runs),
+        fmean(results.overall.seconds for results in runs),
+        fmean(known) if len(known) == len(costs) else None,
+        conditions_of(runs[0]),
+        tuple(what for what, missing in unchecked.items() if missing),
+        tuple(name for name, results in found if not results.complete),
+    )
+
+
+def _check_rows(contenders: Sequence[Contender]) -> None:
+    seen: dict[str, tuple[str, str]] = {}
+    for contender in contenders:
+        for id_, content in contender.contents.items():
+            other, first = seen.setdefault(id_, (content, contender.name))
+            if other != content:
+                raise DataError(
+                    f"{first} and {contender.name}: {id_} is not the same problem in both (question "
+                    "or gold answers differ); evaluate both on the same rows"
+                )
+
+
+# ---------------------------------------------------------------------------------------- remarks
+def reservations(contenders: Sequence[Contender]) -> list[str]:
+    """What to know before the figures are read: a line for each thing that is not as it should be."""
+    lines = [
+        f"not the same conditions: {phrase}"
+        for phrase in differing({c.name: c.conditions for c in contenders})
+    ]
+    open_ = [file for c in contenders for file in c.incomplete]
+    if open_:
+        lines.append(f"not complete, rollouts are missing: {', '.join(open_)}")
+    for what in ("settings", "rows"):
+        silent = [c.name for c in contenders if what in c.unchecked]
+        if silent and len(contenders) > 1:
+            lines.append(
+                f"cannot be checked: whether the {what} are the same (not said in the older "
+                f"results of {', '.join(silent)}; evaluate again)"
+            )
+    return lines

@@ -1,0 +1,41 @@
+"""Tables stay whole at 80 columns: no name and no figure is broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_as_judge.cli.tables import show_table
+
+NAMES = ("direct *", "program_of_thought", "qwen25-coder-0.5b_untrained", "self_consistency")
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_ten_columns_are_several_tables_with_names_and_figures_whole(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    head = ["", *NAMES, *NAMES, "cot", "random"]
+    rows = [[name, *["100 [100, 100]"] * 10] for name in ("gsm8k", "right per 1,000 tokens")]
+    show_table("Accuracy", head, rows, markdown=False)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("100 [100, 100]") == 20
+    words = out.split()
+    for piece in ("program_of_", "thought", "qwen25-coder-", "0.5b_untrained", "consistency"):
+        assert piece in words
+    assert words.count("Accuracy") == 1
+    assert words.count("gsm8k") == 4  # each table names its rows
+
+
+def test_a_table_that_fits_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table("T", ["", "a b", "c"], [["x", "1", "2"], ["[y]", "3", "4"]], markdown=False)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines == [["T"], ["a", "b", "c"], ["x", "1", "2"], ["[y]", "3", "4"]]
+
+
+def test_a_document_gets_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table("T", ["", "a"], [["x", "1"]], markdown=True)
+    assert capsys.readouterr().out == "**T**\n\n|  | a |\n| --- | ---: |\n| x | 1 |\n\n"

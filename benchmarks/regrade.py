@@ -24,7 +24,7 @@ from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.files import read_problems
 from llm_as_judge.evaluation.baselines import find_entrant
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
-from llm_as_judge.evaluation.regrade import regrade
+from llm_as_judge.evaluation.regrade import plan_regrade, regrade
 from llm_as_judge.evaluation.selection import TestSet
 from llm_as_judge.types import Completion, Execution, OperatorCall, Problem, Program, Rollout
 
@@ -104,7 +104,7 @@ def main() -> None:
         kept = record(Path(folder), options.rows, options.data_dir)
         counts = Counter(group.problem.dataset for group in kept.groups())
         started = time.perf_counter()
-        new, _ = asyncio.run(regrade(kept, Path(folder), "again"))
+        new, _ = asyncio.run(regrade(plan_regrade(kept, Path(folder), "again")))
         seconds = time.perf_counter() - started
         alone = asyncio.run(one_by_one(kept))
         verdicts = Counter(

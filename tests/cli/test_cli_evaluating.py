@@ -14,6 +14,7 @@ from llm_as_judge.cli.comparing import _p_value
 from llm_as_judge.cli.evaluating import _complain_of_failures
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
+from llm_as_judge.monitoring.lock import exclusive
 from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.types import (
     Completion,
@@ -93,6 +94,32 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     assert "Against direct" in verb("compare", *files)[1]
 
 
+def test_a_refused_regrade_leaves_everything_and_names_no_option_it_has_not(
+    verb: Verbs, folder: Path
+) -> None:
+    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
+    results = folder / "results" / "evaluation" / "direct_results.json"
+    assert verb("regrade", str(results))[0] == 0
+    tree = {p: p.read_bytes() for p in results.parent.rglob("*") if p.is_file()}
+    for name in ((), ("--name", "direct_regraded"), ("--name", "new")):
+        said = verb.refused("regrade", str(results), "--judge", "zzz", *name)
+        assert "judge.model: no 'zzz'" in said
+        assert "--config" not in said
+    assert "give another one" in verb.refused("regrade", str(results), "--name", "direct")
+    assert "wanted a plain name" in verb.refused("regrade", str(results), "--name", "")
+    assert tree == {p: p.read_bytes() for p in results.parent.rglob("*") if p.is_file()}
+    assert "0 of 5 verdicts changed" in verb("regrade", str(results), "--name", "new")[2]
+
+
+def test_a_second_evaluation_in_a_folder_is_one_line(verb: Verbs, folder: Path) -> None:
+    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
+    (run,) = (folder / "results" / "evaluation" / "direct").iterdir()
+    with exclusive(run, ""):
+        said = verb.refused("evaluate", *OPTIONS, "--policy", "direct", "--fresh")
+    assert "is evaluating here; wait for its end, or give another --name" in said
+    assert not list(run.glob("*.old1.*"))
+
+
 def test_self_consistency_meets_the_tokens_of_another(verb: Verbs, folder: Path) -> None:
     for policy in ("direct", "cot", "hand_crafted"):
         assert verb("evaluate", *OPTIONS, "--policy", policy)[0] == 0
@@ -146,6 +173,7 @@ def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -
         (("--untrained", "--samples", "3"), "set evaluation.temperature above 0"),
         (("--policy", "cot", "--set", "evaluation.sets=[mbpp]"), "no set 'mbpp'"),
         (("--policy", "cot", "--name", "a/b"), "wanted a plain name"),
+        (("--policy", "cot", "--name", ""), "wanted a plain name"),
         (("--policy", "cot", "--match", "x.json"), "x.json: no such file"),
         (("--policy", "cot", "--data-dir", "elsewhere"), "gsm8k_test.jsonl: no such file"),
     ],

@@ -16,7 +16,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.baselines import find_entrant
 from llm_as_judge.evaluation.entrants import FixedProgram, ProgramEntrant
-from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
+from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.regrade import regrade
 from llm_as_judge.evaluation.results import results_json
@@ -58,8 +58,8 @@ def settings(place: Path, sets: tuple[str, ...] = tuple(SETS)) -> Config:
 
 async def evaluated(config: Config, entrant: Any, chat: ScriptedChat) -> EvaluationRecord:
     own = replace(entrant, open_bench=bench_with(chat))
-    record = begin_evaluation(config, own, entrant.label, fresh=True)
-    await run_evaluation(record, own)
+    with open_evaluation(config, own, entrant.label, fresh=True) as record:
+        await run_evaluation(record, own)
     return record
 
 

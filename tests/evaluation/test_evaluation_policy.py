@@ -13,7 +13,7 @@ from llm_as_judge.config import Config, config_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ModelError
 from llm_as_judge.evaluation.entrants import ModelEntrant
-from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
+from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import results_json
 from llm_as_judge.llm.recording import Outcome, Recording
@@ -53,8 +53,8 @@ def settings(place: Path, **evaluation: Any) -> Config:
 
 
 async def evaluated(config: Config, entrant: ModelEntrant) -> EvaluationRecord:
-    record = begin_evaluation(config, entrant, "tiny")
-    await run_evaluation(record, entrant)
+    with open_evaluation(config, entrant, "tiny") as record:
+        await run_evaluation(record, entrant)
     return record
 
 
@@ -82,8 +82,8 @@ async def test_an_adapter_decides_the_folder_and_is_loaded(place: Path, tiny_wei
     assert record.missing() == []
     found = results_json(record)
     assert (found["checkpoint"], found["judges"]) == (str(step), [])
-    other = begin_evaluation(settings(place), ModelEntrant("untrained", None), "tiny")
-    assert other.folder != record.folder
+    with open_evaluation(settings(place), ModelEntrant("untrained", None), "tiny") as other:
+        assert other.folder != record.folder
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.baselines import matching_votes
 from llm_as_judge.evaluation.contenders import read_contenders
 from llm_as_judge.evaluation.entrants import Keep, Opened
-from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
+from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.layout import SHOWN, read_results, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import full_json, results_json, write_results
@@ -81,9 +81,16 @@ def settings(place: Path, **more: Any) -> Config:
     return Config.model_validate(tree)
 
 
+def begun(
+    config: Config, entrant: Listed, name: str = "x", *, fresh: bool = False
+) -> EvaluationRecord:
+    with open_evaluation(config, entrant, name, fresh=fresh) as record:
+        return record
+
+
 async def evaluated(config: Config, entrant: Listed, name: str = "x") -> EvaluationRecord:
-    record = begin_evaluation(config, entrant, name)
-    await run_evaluation(record, entrant)
+    with open_evaluation(config, entrant, name) as record:
+        await run_evaluation(record, entrant)
     return record
 
 
@@ -160,17 +167,17 @@ async def test_a_line_cut_off_by_a_kill_is_run_again_and_breaks_nothing(place: P
 
 
 async def test_what_decides_the_figures_decides_the_folder(place: Path) -> None:
-    first = begin_evaluation(settings(place), Listed(), "x").folder
-    assert begin_evaluation(settings(place), Listed(), "x").folder == first
+    first = begun(settings(place), Listed()).folder
+    assert begun(settings(place), Listed()).folder == first
     others = [
-        begin_evaluation(settings(place), Listed(version="2"), "x"),
-        begin_evaluation(settings(place, training={"seed": 1}), Listed(), "x"),
-        begin_evaluation(settings(place, executor={"model": "smollm2-135m"}), Listed(), "x"),
-        begin_evaluation(settings(place, evaluation={"limit_per_set": 2}), Listed(), "x"),
+        begun(settings(place), Listed(version="2")),
+        begun(settings(place, training={"seed": 1}), Listed()),
+        begun(settings(place, executor={"model": "smollm2-135m"}), Listed()),
+        begun(settings(place, evaluation={"limit_per_set": 2}), Listed()),
     ]
     assert len({first, *(other.folder for other in others)}) == 5
     same = settings(place, policy={"device": "cpu"})
-    assert begin_evaluation(same, Listed(), "x").folder == first
+    assert begun(same, Listed()).folder == first
 
 
 async def test_the_rows_decide_the_folder_not_how_they_were_chosen(place: Path) -> None:
@@ -180,21 +187,21 @@ async def test_the_rows_decide_the_folder_not_how_they_were_chosen(place: Path) 
         record = await evaluated(settings(place, evaluation=chosen), again)
         assert (record.folder, again.ran) == (first, [])
     write_problems(place / "mixed" / "test_mixed.jsonl", ROWS)
-    mixed = begin_evaluation(settings(place, evaluation={"sets": ["mixed"]}), Listed(), "x")
+    mixed = begun(settings(place, evaluation={"sets": ["mixed"]}), Listed())
     assert mixed.folder != first  # its results have a row of another set
 
 
 async def test_rows_of_domains_without_a_program_are_not_called_a_sample(place: Path) -> None:
     write_problems(place / "mixed" / "test_mixed.jsonl", [*ROWS, *QA])
     mixed = settings(place, evaluation={"sets": ["mixed"]})
-    (planned,) = begin_evaluation(mixed, Listed(), "x").plan.sets
+    (planned,) = begun(mixed, Listed()).plan.sets
     assert planned.sample == "6 of 8 rows: those of the policy's domains"
 
 
 async def test_a_fresh_run_puts_the_old_rollouts_aside(place: Path) -> None:
     record = await evaluated(settings(place), Listed())
     old = (record.folder / "rollouts.jsonl").read_bytes()
-    fresh = begin_evaluation(settings(place), Listed(), "x", fresh=True)
+    fresh = begun(settings(place), Listed(), fresh=True)
     assert len(fresh.missing()) == 6
     assert (record.folder / "rollouts.old1.jsonl").read_bytes() == old
 
@@ -231,9 +238,7 @@ async def test_a_set_that_was_not_reached_has_no_accuracy_and_its_results_can_be
     entrant.domains = frozenset({"math", "qa"})
     with pytest.raises(KeyboardInterrupt):
         await evaluated(settings(place), entrant)
-    path = write_results(
-        begin_evaluation(settings(place), entrant, "x"), place / "results" / "evaluation"
-    )
+    path = write_results(begun(settings(place), entrant), place / "results" / "evaluation")
     found = read_results(path)
     assert [row["metrics"]["accuracy"] for row in found["datasets"]] == [1.0, None]
     assert found["domains"]["qa"]["tokens"] is None
@@ -255,7 +260,7 @@ async def test_a_stopped_evaluation_does_not_replace_finished_results(place: Pat
     folder = place / "results" / "evaluation"
     whole = write_results(await evaluated(settings(place), Listed()), folder)
     before = whole.read_bytes()
-    stopped = begin_evaluation(settings(place), Listed(version="2"), "x")
+    stopped = begun(settings(place), Listed(version="2"))
     assert write_results(stopped, folder).read_bytes() == before
     assert not json.loads((stopped.folder / "full.json").read_text())["complete"]
     done = await evaluated(settings(place), Listed(version="2"))
@@ -287,13 +292,13 @@ async def test_a_record_is_read_back_from_any_of_its_files(place: Path) -> None:
 
 async def test_an_entrant_without_a_fitting_set_is_refused(place: Path) -> None:
     with pytest.raises(ConfigError, match="listed: only for math"):
-        begin_evaluation(settings(place, evaluation={"sets": ["squad2"]}), Listed(), "x")
+        begun(settings(place, evaluation={"sets": ["squad2"]}), Listed())
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/etc/x"])
 async def test_a_name_that_is_a_path_is_refused(place: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="wanted a plain name"):
-        begin_evaluation(settings(place), Listed(), name)
+        begun(settings(place), Listed(), name)
 
 
 # ------------------------------------------------------------------------------------- bad files

@@ -134,3 +134,13 @@ def test_progress_of_an_evaluation_has_no_steps() -> None:
         view.rollout(Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", "")))
         view.step(1, 1, {})
     assert "steps" not in shown(console)
+
+
+def test_progress_of_a_grading_counts_answers_and_says_that_no_program_is_run() -> None:
+    console = screen()
+    with ProgressView(console, 9, each="answer", counted="answers graded") as view:
+        view.expect(2)
+        view.rollout(Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", "")))
+    assert "program" not in shown(console)
+    assert "answers graded" in shown(console)
+    assert "1/2" in shown(console)

@@ -30,8 +30,13 @@ def test_the_second_in_a_folder_is_told_who_holds_it_and_what_to_do(tmp_path: Pa
         ):
             pass
         assert str(e.value).endswith("or name another folder")
-        with exclusive(tmp_path / "other", ""):
-            pass
+        with exclusive(tmp_path / "other", "", doing="evaluating"):
+            said = "other: process .* is evaluating here"
+            with (
+                pytest.raises(OutputError, match=said),
+                exclusive(tmp_path / "other", "", doing="evaluating"),
+            ):
+                pass
     with exclusive(tmp_path / "run", "name another folder"):
         pass
 

@@ -1,8 +1,7 @@
-"""evaluate, regrade: held-out figures of policies and baselines."""
+"""evaluate: held-out figures of policies and baselines."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +22,7 @@ from llm_as_judge.cli.options import (
     status_console,
     warn_of_judges,
 )
+from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.monitoring.live import ProgressView, results_table
@@ -36,9 +36,6 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: llm-as-judge evaluate --config embedded --policy cot --limit 5")(
         evaluate
     )
-    app.command(
-        epilog="Example: llm-as-judge regrade results/evaluation/cot_results.json --rules-only"
-    )(regrade)
 
 
 def evaluate(
@@ -122,30 +119,32 @@ def evaluate(
             **_recording(record_to, replay_from),
         },
     )
-    from llm_as_judge.evaluation.evaluate import begin_evaluation, run_evaluation
+    from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
     from llm_as_judge.evaluation.results import write_results
 
     spec = _policy(policy, checkpoint, untrained, settings)
     entrant = _entrant(spec, settings, match)
-    record = begin_evaluation(settings, entrant, name or _name(spec, settings), fresh=fresh)
-    _announce(record)
-    missing = len(record.missing())
-    if missing:
-        status_console.print(_estimate(record), highlight=False, soft_wrap=True)
+    wanted = _name(spec, settings) if name is None else name
+    with open_evaluation(settings, entrant, wanted, fresh=fresh) as record:
+        _announce(record)
+        missing = len(record.missing())
+        if missing:
+            status_console.print(_estimate(record), highlight=False, soft_wrap=True)
 
-    async def job(view: ProgressView) -> None:
-        await run_evaluation(record, entrant, view.rollout)
+        async def job(view: ProgressView) -> None:
+            await run_evaluation(record, entrant, view.rollout)
 
-    if missing:
-        try:
-            with ProgressView(status_console, missing) as view:
-                asyncio.run(job(view))
-        finally:
-            if any(group.rollouts for group in record.groups()):  # nothing run is no accuracy of 0
-                path = write_results(record, record.folder.parent.parent)
-    else:
-        path = write_results(record, record.folder.parent.parent)
-    _show(record, path, as_json)
+        again = "the same command without --fresh" if fresh else "the same command"
+        kept = f"finished rollouts are kept in {record.folder}: {again} goes on there"
+        with stoppable(kept) as work:
+            try:
+                if missing:
+                    with ProgressView(status_console, missing) as view:
+                        work.run(job(view))
+            finally:
+                if any(g.rollouts for g in record.groups()):  # nothing run is no accuracy of 0
+                    path = write_results(record, record.folder.parent.parent)
+    show(record, path, as_json)
     status_console.print(_bill(record), highlight=False, soft_wrap=True)
     _complain_of_failures(record)
 
@@ -167,52 +166,6 @@ def _bill(record: EvaluationRecord) -> str:
     failed = f", {total.failed_attempts} failed ({kinds})" if kinds else ""
     cost = "price unknown" if total.cost_usd is None else f"${total.cost_usd:.4f}"
     return f"requests {total.attempts}{failed}, {total.tokens} tokens, {cost}"
-
-
-def regrade(
-    results: Annotated[
-        Path, typer.Argument(help="Results file, or folder results/evaluation/NAME/HASH.")
-    ],
-    rules_only: Annotated[
-        bool, typer.Option("--rules-only", help="No LLM judge; needs no model.")
-    ] = False,
-    judge: Annotated[
-        str | None, typer.Option("--judge", help="Judge model; default: that of the evaluation.")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Of the new results; default NAME_regraded.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Grade saved executions again; runs no policy and no executor."""
-    from llm_as_judge.evaluation.records import EvaluationRecord
-    from llm_as_judge.evaluation.regrade import regrade as run_regrade
-    from llm_as_judge.evaluation.results import write_results
-
-    if rules_only and judge is not None:
-        raise ConfigError("give --rules-only or --judge, not both")
-    record = EvaluationRecord.read(results)
-    folder = record.folder.parent.parent
-    count = sum(len(group.rollouts) for group in record.groups())
-    with ProgressView(status_console, count) as view:
-        new, changes = asyncio.run(
-            run_regrade(
-                record,
-                folder,
-                name or f"{record.plan.name}_regraded",
-                "none" if rules_only else judge,
-                view.rollout,
-            )
-        )
-    path = write_results(new, folder)
-    _show(new, path, as_json)
-    status_console.print(f"{len(changes)} of {count} verdicts changed", highlight=False)
-    for change in changes[:20]:
-        before = change.before.correct if change.before else None
-        after = change.after.correct if change.after else None
-        rule = change.after.rule if change.after else ""
-        line = f"  {change.problem_id}  {before} -> {after}  {rule}"
-        status_console.print(line, markup=False, highlight=False)
 
 
 # ------------------------------------------------------------------------------------------ parts
@@ -288,7 +241,7 @@ def _estimate(record: EvaluationRecord) -> str:
     )
 
 
-def _show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
+def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
     from llm_as_judge.evaluation.layout import FULL, run_folder
     from llm_as_judge.evaluation.results import results_json
 

@@ -5,7 +5,8 @@ test_sets -> plan -> (what an interrupted run has finished) -> rollouts -> figur
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,25 +17,29 @@ from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.selection import TestSet, test_sets
 from llm_as_judge.llm.billing import metered
+from llm_as_judge.monitoring.lock import exclusive
 from llm_as_judge.types import Rollout
 
 
-def begin_evaluation(
+@contextmanager
+def open_evaluation(
     config: Config, entrant: Entrant, name: str, *, fresh: bool = False
-) -> EvaluationRecord:
-    """The record of this evaluation, with what is already on disk; starts no model.
+) -> Iterator[EvaluationRecord]:
+    """The record of this evaluation, with what is already on disk; starts no model. Its folder is
+    held until the block ends: of two processes each would run, and pay for, all that is missing.
 
     Args:
         fresh: put aside what is on disk.
     Raises:
-        UserError: rows, policy or folder are not as wanted.
+        UserError: rows, policy or folder are not as wanted, or another process holds the folder.
     """
     entrant.check(config)
     chosen = _of_domains(test_sets(config), entrant)
     plan = make_plan(config, free_name(name), entrant, chosen)
     folder = results_folder(config) / plan.name / plan.hash
     problems = {p.id: p for part in chosen for p in part.problems}
-    return EvaluationRecord.begin(folder, plan, config, problems.values(), fresh=fresh)
+    with exclusive(folder, "give another --name", doing="evaluating"):
+        yield EvaluationRecord.begin(folder, plan, config, problems.values(), fresh=fresh)
 
 
 def _of_domains(sets: list[TestSet], entrant: Entrant) -> list[TestSet]:

@@ -82,7 +82,7 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[TestSe
         **entrant.identity(),
         "executor": _executor(config),
         "judge": judge_fingerprint(config),
-        "code": _code_digest(),
+        "code": code_digest(),
     }
     digest.update(json.dumps([decisive, config.training.seed, facts], sort_keys=True).encode())
     for chosen in sets:
@@ -117,7 +117,7 @@ def _executor(config: Config) -> str:
     return (entries[name].sha256 or name) if name in entries else name
 
 
-def _code_digest() -> str:
+def code_digest() -> str:
     """Of the code and the prompts that decide what a rollout is: a changed grader or operator
     must not find the figures of the old one."""
     package = Path(llm_as_judge.__file__).parent
@@ -224,6 +224,10 @@ class EvaluationRecord:
         row = {"problem": to_json(problem), "rollout": to_json(rollout)}
         append_line(self.folder / ROLLOUTS, json.dumps(row))
         self._rollouts[rollout.problem_id, rollout.index] = rollout
+
+    def rollout(self, like: Rollout) -> Rollout | None:
+        """The one here of the same problem and number, if it has ended."""
+        return self._rollouts.get((like.problem_id, like.index))
 
     def saw(self, isolation: IsolationReport) -> None:
         """Keep what holds in the sandbox; one that went on elsewhere may have run in two kinds.

@@ -4,16 +4,21 @@ judge. Nothing is run but hidden tests."""
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from llm_as_judge.batch import cancelled
 from llm_as_judge.build import judge_fingerprint, open_judge
-from llm_as_judge.errors import DataError, EndpointError, SandboxError
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError, DataError, EndpointError, SandboxError
 from llm_as_judge.evaluation.layout import free_name
-from llm_as_judge.evaluation.records import EvaluationRecord
+from llm_as_judge.evaluation.records import EvaluationRecord, Plan, code_digest
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.types import Failure, Problem, Rollout, Verdict
+from llm_as_judge.monitoring.lock import exclusive
+from llm_as_judge.types import Failure, Problem, Rollout, Verdict, to_json
 
 AT_ONCE = 32
 
@@ -27,63 +32,120 @@ class Change:
     after: Verdict | None
 
 
-async def regrade(
-    record: EvaluationRecord,
-    folder: Path,
-    name: str,
-    judge_model: str | None = None,
-    on_rollout: Callable[[Rollout], None] | None = None,
-) -> tuple[EvaluationRecord, list[Change]]:
-    """A record of the same executions with new verdicts, under ``FOLDER/NAME/HASH``.
+@dataclass(frozen=True, slots=True)
+class Regrade:
+    """Kept executions, who grades them again, and where the verdicts go."""
+
+    executions: tuple[tuple[Problem, Rollout], ...]
+    """With the verdicts of before."""
+    plan: Plan
+    config: Config
+    folder: Path
+
+
+def plan_regrade(
+    record: EvaluationRecord, folder: Path, name: str, judge_model: str | None = None
+) -> Regrade:
+    """What is to be graded again, under ``FOLDER/NAME/HASH``; nothing is opened or written.
+
+    HASH stands for executions, judge and code, so that the same again finds the verdicts that an
+    interrupted one gave, and another judge never those.
 
     Args:
         record: with the executions.
         judge_model: instead of the record's own; ``none`` = rules only.
     Raises:
+        ConfigError: no such judge, or the name is that of ``record``.
         DataError: the record holds no execution.
-        UserError: the judge cannot be started.
     """
+    if free_name(name) == record.plan.name:
+        raise ConfigError(
+            f"--name {name!r}: is the name of the results that are graded again; give another one"
+        )
     config = record.config
-    if judge_model is not None:
+    if judge_model not in (None, config.judge.model):
         judge = config.judge.model_copy(update={"model": judge_model})
-        config = config.model_copy(update={"judge": judge})
-    graded = [
+        # a recording of the evaluation has nothing that this judge said
+        calls = config.calls.model_copy(update={"mode": "off"})
+        config = config.model_copy(update={"judge": judge, "calls": calls})
+    executions = tuple(
         (group.problem, rollout)
         for group in record.groups()
         for rollout in group.rollouts
         if rollout.execution is not None
-    ]
-    if not graded:
-        raise DataError(f"{record.folder}: holds no execution to grade")
-    facts = {**record.plan.facts, "judge": judge_fingerprint(config)} if record.plan.facts else {}
-    plan = replace(record.plan, name=free_name(name), facts=facts)
-    new = EvaluationRecord.begin(
-        folder / plan.name / plan.hash, plan, config, (p for p, _ in graded), fresh=True
     )
-    at_once = asyncio.Semaphore(AT_ONCE)
+    if not executions:
+        raise DataError(f"{record.folder}: holds no execution to grade; evaluate again")
+    graded = [[to_json(problem), to_json(_bare(rollout))] for problem, rollout in executions]
+    by = judge_fingerprint(config)
+    decisive = [record.plan.hash, by, code_digest(), graded]
+    digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())
+    facts = {**record.plan.facts, "judge": by} if record.plan.facts else {}
+    plan = replace(record.plan, name=name, hash=digest.hexdigest()[:12], facts=facts)
+    return Regrade(executions, plan, config, folder / plan.name / plan.hash)
 
-    async def one(problem: Problem, rollout: Rollout) -> Change | None:
-        async with at_once:
-            again = await _grade(judge_, problem, rollout)
-        new.add(again)
-        if on_rollout is not None:
-            on_rollout(again)
-        same = _decision(again.verdict) == _decision(rollout.verdict)
-        return None if same else Change(problem.id, rollout.verdict, again.verdict)
 
-    async with open_judge(config) as judge_:
-        changes = await asyncio.gather(*(one(p, r) for p, r in graded))
-    return new, [change for change in changes if change is not None]
+async def regrade(
+    planned: Regrade,
+    on_begin: Callable[[int], None] | None = None,
+    on_rollout: Callable[[Rollout], None] | None = None,
+) -> tuple[EvaluationRecord, list[Change]]:
+    """A record of the same executions with new verdicts. Each is kept as it is given.
+
+    Args:
+        on_begin: called with how many are to be graded now, once the judge is open.
+    Raises:
+        UserError: the judge cannot be started: nothing on disk has changed then. Another process
+            works in the folder, or it cannot be written.
+    """
+    async with open_judge(planned.config) as judge:
+        with exclusive(planned.folder, "give another --name", doing="grading"):
+            problems = (problem for problem, _ in planned.executions)
+            new = EvaluationRecord.begin(planned.folder, planned.plan, planned.config, problems)
+            wanted = [
+                (problem, rollout)
+                for problem, rollout in planned.executions
+                if (found := new.rollout(rollout)) is None or found.failure is not None
+            ]
+            if on_begin is not None:
+                on_begin(len(wanted))
+            at_once = asyncio.Semaphore(AT_ONCE)
+
+            async def one(problem: Problem, rollout: Rollout) -> None:
+                async with at_once:
+                    again = await _grade(judge, problem, rollout)
+                new.add(again)
+                if on_rollout is not None:
+                    on_rollout(again)
+
+            tasks = [asyncio.ensure_future(one(*pair)) for pair in wanted]
+            try:
+                await asyncio.gather(*tasks)
+            finally:  # none goes on asking a judge that is being closed
+                await cancelled(tasks)
+    return new, _changes(planned, new)
+
+
+def _changes(planned: Regrade, new: EvaluationRecord) -> list[Change]:
+    pairs = ((rollout, new.rollout(rollout)) for _, rollout in planned.executions)
+    return [
+        Change(before.problem_id, before.verdict, after.verdict)
+        for before, after in pairs
+        if after is not None and _decision(before.verdict) != _decision(after.verdict)
+    ]
 
 
 def _decision(verdict: Verdict | None) -> bool | None:
     return verdict.correct if verdict is not None else None
 
 
+def _bare(rollout: Rollout) -> Rollout:
+    return replace(rollout, verdict=None, failure=None, reward=None)
+
+
 async def _grade(judge: Judge, problem: Problem, rollout: Rollout) -> Rollout:
-    execution = rollout.execution
+    execution, bare = rollout.execution, _bare(rollout)
     assert execution is not None
-    bare = replace(rollout, verdict=None, failure=None, reward=None)
     if execution.status != "ok":
         return replace(bare, verdict=Verdict(False, "execution", execution.status, execution.error))
     try:

@@ -113,10 +113,20 @@ def _accuracy_cell(metrics: Mapping[str, Any] | None) -> str:
 class ProgressView:
     """Progress bars on the terminal (a line an event where it is no terminal)."""
 
-    def __init__(self, console: Console, rollouts: int, steps: int | None = None) -> None:
+    def __init__(
+        self,
+        console: Console,
+        rollouts: int,
+        steps: int | None = None,
+        *,
+        each: str = "program",
+        counted: str = "programs run",
+    ) -> None:
         """
         Args:
             rollouts: of one step, or of the whole evaluation where ``steps`` is None.
+            each: what one rollout is called.
+            counted: what the bar counts.
         """
         self._console = console
         self._rollouts = rollouts
@@ -129,7 +139,8 @@ class ProgressView:
             console=console,
         )
         self._steps = self._progress.add_task("steps", total=steps) if steps else None
-        self._task = self._progress.add_task("programs run", total=rollouts)
+        self._each = each
+        self._task = self._progress.add_task(counted, total=rollouts)
 
     def __enter__(self) -> ProgressView:
         self._progress.start()
@@ -143,6 +154,11 @@ class ProgressView:
     ) -> None:
         self._progress.stop()
 
+    def expect(self, rollouts: int) -> None:
+        """So many, and not those said at first."""
+        self._rollouts = rollouts
+        self._progress.update(self._task, total=rollouts)
+
     def stage(self, text: str) -> None:
         self._progress.console.print(f"[dim]{text}[/dim]", highlight=False)
 
@@ -155,7 +171,7 @@ class ProgressView:
         self._progress.advance(self._task)
         if not self._console.is_terminal:  # a log file shows no bar, and minutes of nothing
             self._done += 1
-            self._console.print(f"program {self._done} of {self._rollouts}", highlight=False)
+            self._console.print(f"{self._each} {self._done} of {self._rollouts}", highlight=False)
 
     def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None:
         if self._steps is not None:

@@ -15,11 +15,12 @@ LOCK = ".lock"
 
 
 @contextmanager
-def exclusive(folder: Path, remedy: str) -> Iterator[None]:
+def exclusive(folder: Path, remedy: str, *, doing: str = "training") -> Iterator[None]:
     """Hold ``folder``, made if it is missing, until the block or the process ends.
 
     Args:
         remedy: what a person can do who finds it held.
+        doing: what the holder does there, for them to read.
     Raises:
         OutputError: another process holds it, or it cannot be written.
     """
@@ -35,7 +36,7 @@ def exclusive(folder: Path, remedy: str) -> Iterator[None]:
                 file.seek(0)
                 holder = file.read().strip() or "another"
                 raise OutputError(
-                    f"{folder}: process {holder} is training here; wait for its end, or {remedy}"
+                    f"{folder}: process {holder} is {doing} here; wait for its end, or {remedy}"
                 ) from None
             file.truncate(0)
             file.write(f"{os.getpid()}\n")

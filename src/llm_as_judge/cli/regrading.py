@@ -1,0 +1,82 @@
+"""regrade: kept executions graded again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from llm_as_judge.cli.evaluating import show
+from llm_as_judge.cli.options import JsonOption, status_console
+from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.monitoring.live import ProgressView
+
+if TYPE_CHECKING:
+    from llm_as_judge.evaluation.regrade import Change
+
+
+def register(app: typer.Typer) -> None:
+    app.command(
+        epilog="Example: llm-as-judge regrade results/evaluation/cot_results.json --rules-only"
+    )(regrade)
+
+
+def regrade(
+    results: Annotated[
+        Path, typer.Argument(help="Results file, or folder results/evaluation/NAME/HASH.")
+    ],
+    rules_only: Annotated[
+        bool, typer.Option("--rules-only", help="No LLM judge; needs no model.")
+    ] = False,
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="Judge model; default: that of the evaluation.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Of the new results; default NAME_regraded.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Grade saved executions again; runs no policy and no executor.
+
+    Every verdict is kept as it is given: the same command again goes on where it was stopped.
+    """
+    from llm_as_judge.evaluation.records import EvaluationRecord
+    from llm_as_judge.evaluation.regrade import plan_regrade
+    from llm_as_judge.evaluation.regrade import regrade as run_regrade
+    from llm_as_judge.evaluation.results import write_results
+
+    if rules_only and judge is not None:
+        raise ConfigError("give --rules-only or --judge, not both")
+    record = EvaluationRecord.read(results)
+    folder = record.folder.parent.parent
+    wanted = f"{record.plan.name}_regraded" if name is None else name
+    planned = plan_regrade(record, folder, wanted, "none" if rules_only else judge)
+    count = len(planned.executions)
+    kept = f"verdicts given so far are kept in {planned.folder}: the same command goes on there"
+    with (
+        stoppable(kept) as work,
+        ProgressView(status_console, count, each="answer", counted="answers graded") as view,
+    ):
+
+        def begun(missing: int) -> None:
+            view.expect(missing)
+            if missing < count:
+                line = f"{count - missing} of {count} verdicts are on disk: {planned.folder}"
+                status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+        new, changes = work.run(run_regrade(planned, begun, view.rollout))
+    path = write_results(new, folder)
+    show(new, path, as_json)
+    _tell(changes, count)
+
+
+def _tell(changes: list[Change], count: int) -> None:
+    status_console.print(f"{len(changes)} of {count} verdicts changed", highlight=False)
+    for change in changes[:20]:
+        before = change.before.correct if change.before else None
+        after = change.after.correct if change.after else None
+        rule = change.after.rule if change.after else ""
+        line = f"  {change.problem_id}  {before} -> {after}  {rule}"
+        status_console.print(line, markup=False, highlight=False)

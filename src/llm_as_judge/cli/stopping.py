@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import signal
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -74,19 +75,18 @@ class StoppableWork:
     def __init__(self, kept: str) -> None:
         self._kept = kept
         self._asked = 0
-        self._said = False
+        self._turns = itertools.count()
         self._cancel: Callable[[], object] | None = None
 
     def hear(self, number: int, frame: FrameType | None) -> None:
         """A signal has come."""
-        if self._asked:
-            if not self._said:  # os.write: the signal may have come in the middle of a print
-                os.write(2, _PATIENCE)
-            self._said = True
-            return
-        self._asked = number
-        if self._cancel is not None:
-            self._cancel()
+        turn = next(self._turns)  # one step: another signal may come between any two
+        if turn == 0:
+            self._asked = number
+            if self._cancel is not None:
+                self._cancel()
+        elif turn == 1:
+            os.write(2, _PATIENCE)  # not print: the signal may have come in the middle of one
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of ``work``, in an event loop of its own.

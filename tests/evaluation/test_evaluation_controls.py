@@ -18,7 +18,7 @@ from llm_as_judge.evaluation.baselines import find_entrant
 from llm_as_judge.evaluation.entrants import FixedProgram, ProgramEntrant
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
-from llm_as_judge.evaluation.regrade import regrade
+from llm_as_judge.evaluation.regrade import plan_regrade, regrade
 from llm_as_judge.evaluation.results import results_json
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import Problem
@@ -114,7 +114,7 @@ async def test_regrading_gives_the_same_figures_without_an_executor(
     chat = oracle(problems, half)
     record = await evaluated(settings(place), find_entrant("direct", Config()), chat)
     asked = len(chat.requests)
-    new, changes = await regrade(record, place / "results" / "evaluation", "again", "none")
+    new, changes = await regrade(plan_regrade(record, place / "results", "again", "none"))
     assert changes == []
     assert len(chat.requests) == asked
     before, after = results_json(record), results_json(new)

@@ -23,6 +23,7 @@ from llm_as_judge.config import DATASETS, Config
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.files import read_problems
 from llm_as_judge.evaluation.baselines import find_entrant
+from llm_as_judge.evaluation.controls import gold_answer
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.regrade import plan_regrade, regrade
 from llm_as_judge.evaluation.selection import TestSet
@@ -41,19 +42,13 @@ def problems(data_dir: Path | None) -> list[Problem]:
     return found
 
 
-def gold(problem: Problem) -> str:
-    if problem.domain == "code":
-        return problem.meta["reference"]
-    return problem.answers[0] if problem.answers else "unanswerable"
-
-
 def answers(rows: list[Problem]) -> list[list[str]]:
     """Of each problem four answers."""
     made = []
     for problem, other in zip(rows, [*rows[1:], rows[0]], strict=True):
-        right = gold(problem)
+        right = gold_answer(problem)
         worded = f"```python\n{right}\n```" if problem.domain == "code" else f"Answer: {right}"
-        made.append([right, worded, gold(other), ""])
+        made.append([right, worded, gold_answer(other), ""])
     return made
 
 

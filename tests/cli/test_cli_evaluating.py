@@ -218,6 +218,27 @@ def test_compare_is_against_the_untrained_and_names_who_graded_fewer(
     assert "with fewer problems or graded ones: model0." in out
 
 
+def test_controls_are_marked_and_neither_starred_nor_tested(verb: Verbs, folder: Path) -> None:
+    for policy in ("gold", "empty", "direct", "cot"):
+        code, out, err = verb("evaluate", *OPTIONS, "--policy", policy)
+        assert code == 0, err
+        assert ("executor calls" in err) == (policy in ("direct", "cot"))
+        assert ("(control)" in out) == (policy in ("gold", "empty"))
+    names = ("control_gold", "control_empty", "direct", "cot")
+    files = [str(folder / "results" / "evaluation" / f"{name}_results.json") for name in names]
+    found = json.loads(verb("compare", *files, "--json")[1])
+    assert found["reference"] == "direct"
+    assert [pair["name"] for pair in found["comparisons"]] == ["cot"]
+    marks = {c["name"]: (c["control"], c["pareto"]) for c in found["contenders"]}
+    assert marks["control_gold"] == marks["control_empty"] == (True, False)
+    assert any(pareto for _, pareto in marks.values())
+    out = verb("compare", *files, "--markdown")[1]
+    assert "| control_gold (control) |" in out
+    assert "Controls are known answers, of no policy: neither starred nor tested." in out
+    assert verb("compare", *files[:2])[0] == 0
+    assert verb("regrade", files[0], "--rules-only")[0] == 0
+
+
 def test_analyze_shows_a_run_by_domain(verb: Verbs, folder: Path) -> None:
     assert "no run there" in verb.refused("analyze", "logs/train_*.log")
     of = ROWS["gsm8k"][0]

@@ -14,6 +14,7 @@ from oracle import Answer, bench_with, empty, gold, oracle, sample_problems, wro
 
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
+from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.baselines import find_entrant
 from llm_as_judge.evaluation.entrants import FixedProgram, ProgramEntrant
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
@@ -61,6 +62,60 @@ async def evaluated(config: Config, entrant: Any, chat: ScriptedChat) -> Evaluat
     with open_evaluation(config, own, entrant.label, fresh=True) as record:
         await run_evaluation(record, own)
     return record
+
+
+@pytest.mark.parametrize(("kind", "score"), [("gold", 1.0), ("wrong", 0.0), ("empty", 0.0)])
+async def test_a_control_scores_what_it_must_on_every_set_and_asks_nobody(
+    place: Path, kind: str, score: float
+) -> None:
+    config, control = settings(place), find_entrant(kind, Config())
+    with open_evaluation(config, control, kind, fresh=True) as record:
+        await run_evaluation(record, control)
+    found = results_json(record)
+    for row in found["datasets"]:
+        names = ("accuracy", "official") if row["official"] == ["accuracy"] else row["official"]
+        metrics = {**row["metrics"], "official": row["metrics"]["accuracy"]}
+        assert (metrics["accuracy"], metrics["not_graded"], metrics["calls"]) == (score, 0, 0)
+        if kind != "wrong":  # an answer of another row may share words with the right one
+            assert [metrics[name] for name in names] == [score] * len(names)
+    assert (found["control"], found["policy"]) == (True, f"control {kind}")
+    assert EvaluationRecord.read(record.folder).missing() == []
+
+
+async def test_the_wrong_answer_is_that_of_another_row_which_the_rules_do_not_accept(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        Problem(f"gsm8k/test/{n}", "gsm8k", "math", f"Question {n}?", (answer,))
+        for n, answer in enumerate(("4", "4.0", "5"))
+    ]
+    write_problems(tmp_path / "test" / "gsm8k_test.jsonl", rows)
+    control = find_entrant("wrong", Config())
+
+    async def answers(**evaluation: int) -> list[str]:
+        config = settings(tmp_path, ("gsm8k",)).model_dump() | {"evaluation": evaluation}
+        with open_evaluation(Config.model_validate(config), control, "x") as record:
+            await run_evaluation(record, control)
+        return [g.rollouts[0].execution.answer for g in record.groups() if g.rollouts[0].execution]
+
+    assert await answers() == ["5", "5", "4"]
+    assert len(await answers(limit_per_set=1)) == 1  # the others may answer though not evaluated
+
+
+@pytest.mark.parametrize("kind", ["gold", "wrong"])
+def test_a_control_that_cannot_answer_is_refused_at_the_start(tmp_path: Path, kind: str) -> None:
+    control = find_entrant(kind, Config())
+    (code,) = sample_problems("mbpp", 1)
+    write_problems(tmp_path / "test" / "mbpp_test.jsonl", [replace(code, meta={})])
+    with pytest.raises(DataError, match=r"mbpp/sanitized/1: no reference solution in meta"):
+        control.check(settings(tmp_path, ("mbpp",)))
+    write_problems(tmp_path / "test" / "mbpp_test.jsonl", [code])
+    if kind == "wrong":
+        with pytest.raises(DataError, match="mbpp: one row has no other whose answer is wrong"):
+            control.check(settings(tmp_path, ("mbpp",)))
+    several = Config.model_validate({"evaluation": {"samples": 2}})
+    with pytest.raises(ConfigError, match="2 answers of a control are all the same"):
+        control.check(several)
 
 
 @pytest.mark.parametrize("policy", ["direct", "hand_crafted"])

@@ -57,13 +57,14 @@ def compare(
 
     contenders = read_contenders(results)
     reference = _reference(contenders, against)
-    pairs = comparing.compare(contenders, reference)
+    entrants = [c for c in contenders if not c.control]
+    pairs = comparing.compare(entrants, reference)
     domains = sorted(set(reference.domains.values())) if by_domain else []
-    of_domain = {name: comparing.compare(contenders, reference, name) for name in domains}
-    front = comparing.pareto_front(contenders)
+    of_domain = {name: comparing.compare(entrants, reference, name) for name in domains}
+    front = comparing.pareto_front(entrants)
     spent = comparing.training_tokens(training_run) if training_run else None
-    paid_back = _break_even(contenders, spent)
-    doubts = reservations(contenders)
+    paid_back = _break_even(entrants, spent)
+    doubts = reservations(entrants)
     if as_json:
         found = {
             "remarks": doubts,
@@ -149,8 +150,9 @@ def _domain_cells(row: DomainRow) -> list[str]:
 
 def _reference(contenders: Sequence[Contender], name: str | None) -> Contender:
     if name is None:
+        policies = [c for c in contenders if not c.control]
         untrained = [c for c in contenders if c.policy == "untrained"]
-        return (untrained or contenders)[0]
+        return (untrained or policies or contenders)[0]
     for contender in contenders:
         if name in (contender.name, *contender.files):
             return contender
@@ -192,7 +194,7 @@ def _accuracy_rows(
 ) -> tuple[list[str], list[list[str]]]:
     names = list(dict.fromkeys(d for c in contenders for d in c.datasets.values()))
     domains = list(dict.fromkeys(d for c in contenders for d in c.domains.values()))
-    head = ["", *(c.name + (" *" if c.name in front.names else "") for c in contenders)]
+    head = ["", *(_heading(c, front) for c in contenders)]
     rows = [[name, *(_cell(c.share(dataset=name)) for c in contenders)] for name in names]
     rows += [
         [f"all {name}", *(_cell(c.share(domain=name)) for c in contenders)] for name in domains
@@ -208,6 +210,12 @@ def _accuracy_rows(
     rows.append(["seconds", *(f"{c.seconds:.1f}" for c in contenders)])
     rows.append(["US dollars", *(_number(c.cost_usd, "{:.5f}") for c in contenders)])
     return head, rows
+
+
+def _heading(contender: Contender, front: Front) -> str:
+    if contender.control:
+        return f"{contender.name} (control)"
+    return contender.name + (" *" if contender.name in front.names else "")
 
 
 def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
@@ -238,7 +246,10 @@ def _remarks(contenders: Sequence[Contender], front: Front) -> list[str]:
         f"problems that all of these have graded.{apart}"
     )
     lines = [best]
-    if len(contenders) > 1:
+    policies = [c for c in contenders if not c.control]
+    if len(policies) < len(contenders):
+        lines.append("Controls are known answers, of no policy: neither starred nor tested.")
+    if len(policies) > 1:
         lines.append(
             "Differences: Tango's score interval over pairs of problems; p: McNemar, exact, which with fewer "
             "than 6 problems that only one side got right cannot fall below 0.05. Shown in 80 %: "

@@ -52,7 +52,7 @@ def evaluate(
             "--baseline",
             help="untrained, a checkpoint folder, FILE.py (class or body form), a folder of "
             "math.py, qa.py, code.py, or a baseline: direct, cot, free_cot, self_consistency, program_of_thought, "
-            "hand_crafted, random. Default: the model's latest checkpoint.",
+            "hand_crafted, random; or a control, which asks nobody: gold, empty, wrong. Default: the model's latest checkpoint.",
         ),
     ] = None,
     checkpoint: Annotated[
@@ -119,6 +119,7 @@ def evaluate(
             **_recording(record_to, replay_from),
         },
     )
+    from llm_as_judge.evaluation.controls import is_control
     from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
     from llm_as_judge.evaluation.results import write_results
 
@@ -128,7 +129,7 @@ def evaluate(
     with open_evaluation(settings, entrant, wanted, fresh=fresh) as record:
         _announce(record)
         missing = len(record.missing())
-        if missing:
+        if missing and not is_control(record.plan.policy):
             status_console.print(_estimate(record), highlight=False, soft_wrap=True)
 
         async def job(view: ProgressView) -> None:
@@ -200,8 +201,12 @@ def _entrant(spec: str, settings: Config, match: Path | None) -> Entrant:
 
 
 def _name(spec: str, settings: Config) -> str:
-    """MODEL for a checkpoint, MODEL_untrained, else the name of baseline, file or folder."""
+    """MODEL for a checkpoint, MODEL_untrained, control_NAME, else the name of baseline, file or folder."""
+    from llm_as_judge.evaluation.controls import CONTROLS
+
     path = Path(spec)
+    if spec in CONTROLS:
+        return f"control_{spec}"
     if spec == "untrained":
         return f"{settings.policy.name}_untrained"
     if (path / "state.json").is_file():

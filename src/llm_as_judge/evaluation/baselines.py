@@ -1,6 +1,7 @@
 """The entrants by name: baselines of ``workflows/``, one's own programs, checkpoints.
 
 direct · cot · free_cot · self_consistency · program_of_thought · hand_crafted: workflows/NAME/DOMAIN.py
+gold · empty · wrong    no programs: known answers, by which the measuring is measured
 random                  a random valid workflow for each problem
 untrained, CHECKPOINT   the policy without and with its adapter
 FILE.py, FOLDER         a program for all domains, or FOLDER/DOMAIN.py
@@ -19,6 +20,7 @@ import llm_as_judge
 from llm_as_judge.build import DOMAINS
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.evaluation.controls import CONTROLS, ControlEntrant
 from llm_as_judge.evaluation.entrants import Entrant, FixedProgram, ModelEntrant, ProgramEntrant
 from llm_as_judge.evaluation.layout import read_results
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
@@ -59,6 +61,8 @@ def find_entrant(spec: str, config: Config, votes: Mapping[Domain, int] | None =
         most = config.workflow.max_worst_case_calls
         samplers = {domain: RandomPrograms(domain, most) for domain in DOMAINS}
         return ProgramEntrant(RANDOM, samplers, grammar())
+    if spec in CONTROLS:
+        return ControlEntrant(spec)
     path = Path(spec)
     if spec in baseline_names():
         return _written(spec, _files(workflows_dir() / spec), config, votes or {})
@@ -69,8 +73,8 @@ def find_entrant(spec: str, config: Config, votes: Mapping[Domain, int] | None =
     if path.is_dir() and (files := _files(path)):
         return _written(spec, files, config, {})
     raise ConfigError(
-        f"--policy {spec!r}: wanted {UNTRAINED}, {', '.join(baseline_names())}, a checkpoint "
-        "folder, a program FILE.py, or a folder of math.py, qa.py, code.py, any.py"
+        f"--policy {spec!r}: wanted {UNTRAINED}, {', '.join(baseline_names())}, a control "
+        f"({', '.join(CONTROLS)}), a checkpoint folder, a program FILE.py, or a folder of math.py, qa.py, code.py, any.py"
     )
 
 

@@ -43,6 +43,8 @@ class Contender:
     policy: str
     executor: str
     checkpoint: str | None
+    control: bool
+    """Known answers, no policy: in the table, in no test and on no front."""
     seeds: tuple[int, ...]
     seed_accuracies: tuple[float, ...]
     datasets: Mapping[str, str]
@@ -171,6 +173,7 @@ def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender
         runs[0].policy,
         runs[0].executor,
         runs[0].checkpoint,
+        runs[0].control,
         tuple(results.seed for results in runs),
         tuple(a for results in runs if (a := results.overall.accuracy) is not None),
         {row.id: row.dataset for row in rows},

@@ -47,6 +47,7 @@ class FullResults(_Part):
 
     policy: str
     checkpoint: str | None = None
+    control: bool = False
     executor: str
     judge: str | None = None
     seed: int

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.controls import is_control
 from llm_as_judge.evaluation.layout import FULL, read_results
 from llm_as_judge.evaluation.metrics import is_graded, set_metrics
 from llm_as_judge.evaluation.official import official_scores
@@ -23,7 +24,7 @@ def results_json(record: EvaluationRecord) -> dict[str, Any]:
     """The documented form: ``.datasets[] | {name: .dataset, accuracy: .metrics.accuracy}``.
 
     ``overall`` and ``domains`` are over the sets; the test mix, which is drawn from them, only
-    has a row of its own. ``judge`` graded here; ``judges`` rewarded the checkpoint in training.
+    has a row of its own. ``control``: known answers, no policy's. ``judge`` graded here; ``judges`` rewarded the checkpoint in training.
     """
     plan, config = record.plan, record.config
     by_set = record.groups_by_set()
@@ -32,6 +33,7 @@ def results_json(record: EvaluationRecord) -> dict[str, Any]:
     return {
         "model": config.policy.name,
         "policy": plan.policy,
+        "control": is_control(plan.policy),
         "checkpoint": plan.checkpoint,
         "executor": config.executor.model,
         "judge": config.judge.model,

@@ -11,7 +11,7 @@ from pathlib import Path
 from llm_as_judge.build import problem_file
 from llm_as_judge.config import Config
 from llm_as_judge.data.duplicates import question_text, words
-from llm_as_judge.data.files import read_problems
+from llm_as_judge.data.files import ProblemFile, read_problems
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import Problem
 
@@ -52,8 +52,8 @@ class TestSet:
         return f"{len(self.problems)} of {self.rows} rows: a seeded sample{by}"
 
 
-def test_sets(config: Config) -> list[TestSet]:
-    """The chosen problems of every set of the configuration.
+def test_files(config: Config) -> dict[str, ProblemFile]:
+    """By name the test file of every set of the configuration.
 
     Raises:
         ConfigError: a set of ``evaluation.sets`` is not known.
@@ -61,17 +61,30 @@ def test_sets(config: Config) -> list[TestSet]:
     """
     names = config.evaluation.sets or config.data.sets
     known = (*config.data.sets, MIXED)
-    chosen = []
+    files = {}
     for name in names:
         if name not in known:
             raise ConfigError(f"evaluation.sets: no set {name!r} (known: {', '.join(known)})")
-        file = problem_file(_file(config.data.data_dir, name))
-        problems = limited(name, list(file), config.evaluation.limit_per_set, config.data.seed)
-        chosen.append(TestSet(name, tuple(problems), len(file)))
+        files[name] = problem_file(_file(config.data.data_dir, name))
+    return files
+
+
+def test_sets(config: Config) -> list[TestSet]:
+    """The chosen problems of every set of the configuration.
+
+    Raises:
+        ConfigError, DataError: see :func:`test_files`.
+    """
+    limit, seed = config.evaluation.limit_per_set, config.data.seed
+    chosen = [
+        TestSet(name, tuple(limited(name, list(file), limit, seed)), len(file))
+        for name, file in test_files(config).items()
+    ]
     return _with_overlap(chosen, config.data.train_file)
 
 
-test_sets.__test__ = False  # type: ignore[attr-defined]
+# what pytest would take for tests
+test_sets.__test__ = test_files.__test__ = False  # type: ignore[attr-defined]
 
 
 def _file(data_dir: Path, name: str) -> Path:

@@ -64,8 +64,9 @@ def results_table(results: Mapping[str, Any]) -> Table:
     """Results files side by side: ``results`` maps a heading to a parsed results file."""
     table = Table(title="Held-out accuracy (95 % interval)")
     table.add_column("data set", no_wrap=True)
-    for heading in results:
-        table.add_column(heading, justify="right")
+    for heading, data in results.items():
+        told = " (control)" if data.get("control") is True else ""
+        table.add_column(heading + told, justify="right")
     names = [row["dataset"] for row in next(iter(results.values()))["datasets"]]
     for name in names:
         table.add_row(name, *(_accuracy_cell(_metrics_of(data, name)) for data in results.values()))

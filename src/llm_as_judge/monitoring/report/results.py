@@ -50,7 +50,8 @@ def results_view(results: Mapping[str, Any]) -> ResultsView:
     rows.append(("overall", *(accuracy_text(_overall(data)) for data in results.values())))
     for label, key, form in ROWS:
         rows.append((label, *(_cell(_overall(data), key, form) for data in results.values())))
-    return ResultsView(("data set", *results), tuple(rows), _front(results))
+    head = (name + " (control)" * _is_control(data) for name, data in results.items())
+    return ResultsView(("data set", *head), tuple(rows), _front(results))
 
 
 def _front(results: Mapping[str, Any]) -> charts.Chart | None:
@@ -58,7 +59,7 @@ def _front(results: Mapping[str, Any]) -> charts.Chart | None:
     for heading, data in results.items():
         overall = _overall(data)
         tokens, right = finite(overall.get("tokens")), finite(overall.get("accuracy"))
-        if tokens is not None and right is not None:
+        if tokens is not None and right is not None and not _is_control(data):
             low, high = finite(overall.get("accuracy_low")), finite(overall.get("accuracy_high"))
             named.append((heading, curves.Point(tokens, right, low, high)))
     if len(named) < 2:
@@ -108,6 +109,11 @@ def _metrics(data: Any, name: str) -> Mapping[str, Any]:
         if row.get("dataset") == name and isinstance(metrics, dict):
             return metrics
     return {}
+
+
+def _is_control(data: Any) -> bool:
+    """Known answers, which cost nothing: of no front."""
+    return isinstance(data, dict) and data.get("control") is True
 
 
 def _overall(data: Any) -> Mapping[str, Any]:

@@ -42,6 +42,24 @@ def test_it_was_trained_as_run_yaml_says() -> None:
         assert trained["training"][key] == now["training"][key], key
 
 
+def test_the_second_run_differs_from_the_first_in_the_keys_that_its_page_names() -> None:
+    first, second = (
+        load_config(FOLDER / name).model_dump(mode="json")
+        for name in ("run.yaml", "second_run.yaml")
+    )
+    changed = {
+        f"{section}.{key}": value
+        for section, values in second.items()
+        for key, value in values.items()
+        if value != first[section][key]
+    }
+    assert changed == {
+        "sampling.temperature": 1.0,
+        "training.learning_rate": 1e-4,
+        "executor.max_tokens": 384,
+    }
+
+
 def test_nothing_of_the_machine_that_made_it_is_told() -> None:
     for path in ADAPTER.iterdir():
         if path.suffix != ".safetensors":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,9 +125,17 @@ def test_self_consistency_meets_the_tokens_of_another(verb: Verbs, folder: Path)
     for policy in ("direct", "cot", "hand_crafted"):
         assert verb("evaluate", *OPTIONS, "--policy", policy)[0] == 0
     target = folder / "results" / "evaluation" / "hand_crafted_results.json"
-    assert (
-        verb("evaluate", *OPTIONS, "--policy", "self_consistency", "--match", str(target))[0] == 0
+    voting = ("evaluate", *OPTIONS, "--policy", "self_consistency", "--match", str(target))
+    code, _, err = verb(*voting)
+    assert code == 0
+    said = next(line for line in err.splitlines() if line.startswith("math "))
+    assert re.fullmatch(
+        r"math  \d+ votes of \d+ tokens \(cot\): about \d+ tokens a problem, for a budget of \d+",
+        said,
     )
+    assert f"code  not in {target}: as many votes as the program says" in err
+    said = verb.refused(*voting, "--set", "executor.max_tokens=99")
+    assert "executor.max_tokens 99 (this evaluation), 160 (" in said
 
 
 def test_every_row_is_taken_where_a_profile_has_a_limit(verb: Verbs) -> None:
@@ -174,7 +183,11 @@ def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -
         (("--policy", "cot", "--set", "evaluation.sets=[mbpp]"), "no set 'mbpp'"),
         (("--policy", "cot", "--name", "a/b"), "wanted a plain name"),
         (("--policy", "cot", "--name", ""), "wanted a plain name"),
-        (("--policy", "cot", "--match", "x.json"), "x.json: no such file"),
+        (
+            ("--policy", "cot", "--match", "x.json"),
+            "sets the votes of self_consistency, and the pol",
+        ),
+        (("--policy", "self_consistency", "--match", "x.json"), "x.json: no such file"),
         (("--policy", "cot", "--data-dir", "elsewhere"), "gsm8k_test.jsonl: no such file"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[-2:]),

@@ -15,11 +15,11 @@ from evaluation_values import DOWN, OK, RIGHT, problem, rollout
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.baselines import matching_votes
 from llm_as_judge.evaluation.contenders import read_contenders
 from llm_as_judge.evaluation.entrants import Keep, Opened
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.layout import SHOWN, read_results, run_folder
+from llm_as_judge.evaluation.matching import matching_votes
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import full_json, results_json, write_results
 from llm_as_judge.llm.ledger import Ledger
@@ -245,7 +245,7 @@ async def test_a_set_that_was_not_reached_has_no_accuracy_and_its_results_can_be
     (one,) = read_contenders([path])
     assert (one.share(dataset="squad2"), len(one.correct)) == (None, 6)
     with pytest.raises(DataError, match="nothing run of qa; finish that evaluation first"):
-        matching_votes(path, cot_results(place, math=10.0), 12)
+        matching_votes(path, cot_results(place, math=10.0), Config())
 
 
 def cot_results(place: Path, **tokens: float) -> Path:

@@ -30,6 +30,7 @@ from llm_as_judge.monitoring.live import ProgressView, results_table
 if TYPE_CHECKING:
     from llm_as_judge.evaluation.entrants import Entrant
     from llm_as_judge.evaluation.records import EvaluationRecord
+    from llm_as_judge.types import Domain
 
 
 def register(app: typer.Typer) -> None:
@@ -78,7 +79,7 @@ def evaluate(
         typer.Option(
             "--match",
             help="self_consistency: as many votes as meet the tokens of this results file; wants "
-            "the results of cot and direct beside it.",
+            "the results of cot and direct in the results folder, all with this executor and settings.",
         ),
     ] = None,
     name: Annotated[
@@ -192,12 +193,41 @@ def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settin
 
 
 def _entrant(spec: str, settings: Config, match: Path | None) -> Entrant:
-    from llm_as_judge.evaluation.baselines import find_entrant, matching_votes
-    from llm_as_judge.evaluation.evaluate import results_folder
+    from llm_as_judge.evaluation.baselines import VOTING, find_entrant
 
-    most = settings.workflow.max_worst_case_calls
-    votes = matching_votes(match, results_folder(settings), most) if match else None
+    if match is None:
+        return find_entrant(spec, settings)
+    votes = _votes(match, settings) if spec == VOTING else {}  # no other has votes: refused
     return find_entrant(spec, settings, votes)
+
+
+def _votes(match: Path, settings: Config) -> dict[Domain, int]:
+    """By domain; says what budget they are to meet, and what they should cost."""
+    from llm_as_judge.evaluation.evaluate import results_folder
+    from llm_as_judge.evaluation.matching import VOTE_OF, matching_votes
+
+    found = matching_votes(match, results_folder(settings), settings)
+    lines = []
+    for domain, price_of in VOTE_OF.items():
+        one = found.by_domain.get(domain)
+        if one is None:
+            lines.append(f"{domain:5} not in {match}: as many votes as the program says")
+            continue
+        line = (
+            f"{domain:5} {one.votes} votes of {one.price:,.0f} tokens ({price_of}): about "
+            f"{one.expected:,.0f} tokens a problem, for a budget of {one.budget:,.0f}"
+        )
+        limit = settings.workflow.max_worst_case_calls
+        lines.append(
+            line + f"; workflow.max_worst_case_calls {limit} has no room for more" * one.capped
+        )
+    lines += [
+        f"cannot be checked: the executor's settings (not said in the older {path})"
+        for path in found.unchecked
+    ]
+    for line in lines:
+        status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return {domain: one.votes for domain, one in found.by_domain.items()}
 
 
 def _name(spec: str, settings: Config) -> str:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import llm_as_judge
 from llm_as_judge.build import DOMAINS
@@ -22,15 +21,12 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.controls import CONTROLS, ControlEntrant
 from llm_as_judge.evaluation.entrants import Entrant, FixedProgram, ModelEntrant, ProgramEntrant
-from llm_as_judge.evaluation.layout import read_results
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
 from llm_as_judge.types import Domain
 from llm_as_judge.workflow.program import form_of, parse_program
 
 UNTRAINED, RANDOM, VOTING = "untrained", "random", "self_consistency"
 _VOTES = re.compile(r"^VOTES = \d+$", re.MULTILINE)
-_VOTE_OF: Mapping[Domain, str] = {"math": "cot", "qa": "cot", "code": "direct"}
-"""By domain the baseline that is one vote of self-consistency."""
 
 
 def workflows_dir() -> Path:
@@ -49,11 +45,11 @@ def find_entrant(spec: str, config: Config, votes: Mapping[Domain, int] | None =
     """The entrant that ``spec`` names.
 
     Args:
-        votes: of self-consistency, by domain; see :func:`matching_votes`.
+        votes: of self-consistency, by domain; see :mod:`.matching`.
     Raises:
         ConfigError: there is no such entrant, or one of its programs does not pass the check.
     """
-    if votes and spec != VOTING:
+    if votes is not None and spec != VOTING:
         raise ConfigError(f"--match sets the votes of {VOTING}, and the policy is {spec}")
     if spec == UNTRAINED:
         return ModelEntrant(UNTRAINED, None)
@@ -120,36 +116,3 @@ def _check(path: Path, domain: Domain, text: str, max_calls: int) -> None:
         f"{at}: {finding.code} {finding.message}; "
         f"run: llm-as-judge check {path} --domain {domain}{' --form body' * (form == 'body')}"
     )
-
-
-# ------------------------------------------------------------------------------ equal token budget
-def matching_votes(target: Path, folder: Path, most_calls: int) -> dict[Domain, int]:
-    """Votes by domain that cost self-consistency about the tokens a problem of ``target``.
-
-    The price of a vote is what the results of `cot` (math, qa) and `direct` (code) in ``folder``
-    say; a vote among code solutions costs one call more, which is left out.
-
-    Raises:
-        DataError: a results file is missing.
-    """
-    wanted = read_results(target)["domains"]
-    votes: dict[Domain, int] = {}
-    for domain in DOMAINS:
-        if domain not in wanted:
-            continue
-        if wanted[domain]["tokens"] is None:
-            raise DataError(f"{target}: nothing run of {domain}; finish that evaluation first")
-        price = _tokens(folder / f"{_VOTE_OF[domain]}_results.json", domain)
-        most = most_calls - (1 if domain == "code" else 0)
-        votes[domain] = max(1, min(most, round(float(wanted[domain]["tokens"]) / price)))
-    return votes
-
-
-def _tokens(path: Path, domain: Domain) -> float:
-    found: Any = read_results(path)["domains"].get(domain)
-    if not found or not found["tokens"]:
-        name = path.name.removesuffix("_results.json")
-        raise DataError(
-            f"{path}: no tokens of {domain}; run: llm-as-judge evaluate --policy {name}"
-        )
-    return float(found["tokens"])

@@ -48,6 +48,15 @@ def settings_of(config: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return _flat(config, _SHARED)
 
 
+def of_executor(conditions: Conditions) -> Conditions:
+    """Those that decide how many tokens an answer has."""
+    return {
+        key: value
+        for key, value in conditions.items()
+        if key.startswith("executor.") or key == _FACTS["executor"]
+    }
+
+
 def _flat(config: Mapping[str, Mapping[str, Any]], sections: Sequence[str]) -> dict[str, Any]:
     return {
         name: value

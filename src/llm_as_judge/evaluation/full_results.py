@@ -80,14 +80,14 @@ def read_full(path: Path) -> FullResults:
     return found
 
 
-def tokens_by_domain(path: Path) -> dict[str, float]:
-    """Executor tokens a rollout of each domain that a results file has rollouts of.
+def tokens_by_domain(path: Path) -> dict[str, float | None]:
+    """Executor tokens a rollout by domain of a results file; None where nothing was run.
 
     Raises:
         DataError: it is missing or not whole.
     """
     domains = _checked(_ByDomain, path, "results file").domains
-    return {name: part.tokens for name, part in domains.items() if part.tokens is not None}
+    return {name: part.tokens for name, part in domains.items()}
 
 
 def _checked(kind: type[P], path: Path, what: str) -> P:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -80,6 +82,27 @@ def figures(path: Path) -> Any:
     for part in parts:
         del part["seconds"]
     return {key: data[key] for key in ("datasets", "domains", "overall", "complete")}
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="the command of the page wants jq")
+def test_the_command_of_its_page_tells_the_same_figures_from_others(tmp_path: Path) -> None:
+    lines = (FOLDER / "README.md").read_text().splitlines()
+    (start,) = (n for n, line in enumerate(lines) if line.startswith("    F='["))
+    (tmp_path / "examples").symlink_to(FOLDER.parent)
+    mine = tmp_path / "results" / "evaluation" / "learned_results.json"
+    mine.parent.mkdir(parents=True)
+    data = json.loads((FOLDER / "learned_results.json").read_text())
+    data["overall"]["seconds"], data["run"] = 1.5, "learned/other"
+    mine.write_text(json.dumps(data))
+
+    def said() -> str:
+        run = ["bash", "-c", "\n".join(lines[start : start + 2])]
+        return subprocess.run(run, cwd=tmp_path, capture_output=True, text=True).stdout
+
+    assert said() == "same\n"
+    data["overall"]["accuracy"] = 0.5
+    mine.write_text(json.dumps(data))
+    assert "0.5" in said()
 
 
 @pytest.mark.slow

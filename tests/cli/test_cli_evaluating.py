@@ -61,6 +61,7 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     assert code == 0, err
     assert "3 of 4 rows: a seeded sample" in err
     assert "at most 3 rows of each set (evaluation.limit_per_set); every row: --limit all" in err
+    assert "seen in training: not known, no training mix (" in err
     assert "overall" in out
     results = folder / "results" / "evaluation" / "direct_results.json"
     data = json.loads(results.read_text())
@@ -136,6 +137,15 @@ def test_self_consistency_meets_the_tokens_of_another(verb: Verbs, folder: Path)
     assert f"code  not in {target}: as many votes as the program says" in err
     said = verb.refused(*voting, "--set", "executor.max_tokens=99")
     assert "executor.max_tokens 99 (this evaluation), 160 (" in said
+
+
+def test_free_chain_of_thought_under_other_settings_than_its_own_is_warned_of(verb: Verbs) -> None:
+    math = (*OPTIONS, "--set", "data.sets=[gsm8k]", "--policy", "free_cot")
+    assert "warning: free_cot with executor.enhance true and executor.max_tokens" in verb(
+        "evaluate", *math
+    )[2].replace("\n", "")
+    own = ("--set", "executor.enhance=false", "--set", "executor.max_tokens=512")
+    assert "warning" not in verb("evaluate", *math, *own)[2]
 
 
 def test_every_row_is_taken_where_a_profile_has_a_limit(verb: Verbs) -> None:
@@ -358,7 +368,11 @@ def test_optimise_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Pat
     code, out, err = verb("optimise", *OPTIONS[:4], *own)
     assert code == 0, err
     assert "of 2 right, " in out
+    assert "validation rows, not" not in out
     assert "tokens spent; programs and report.json in found" in out
+    more = verb("optimise", *OPTIONS[:4], *own[:3], "3", *own[4:])[1]
+    assert "math: 4 validation rows" not in more
+    assert "qa: 2 validation rows, not 3: data/mixed/val_mixed.jsonl has no more" in more
     report = json.loads((folder / "found" / "report.json").read_text())
     assert [search["domain"] for search in report] == ["math", "qa"]
     assert verb("evaluate", *OPTIONS, "--policy", "found")[0] == 0

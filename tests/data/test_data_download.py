@@ -2,11 +2,13 @@ import gzip
 import io
 import json
 import os
+import shutil
 import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
 from pathlib import Path
 from threading import Thread
 from typing import IO
@@ -169,6 +171,15 @@ def test_files_of_an_earlier_origin_are_removed(tmp_path: Path) -> None:
     (source / "train.jsonl").write_text(json.dumps(row) + "\n")
     acquire(raw, tmp_path / "up", False, tmp_path, sets=("squad2",))
     assert sorted(p.name for p in (raw / "squad_v2").iterdir()) == ["mine.txt", "train.jsonl"]
+
+
+def test_the_sample_is_under_its_own_licence_from_its_folder_too(tmp_path: Path) -> None:
+    sample = Path(str(resources.files("llm_as_judge.data") / "sample"))
+    (entry,) = acquire(tmp_path / "raw", sample, False, tmp_path, sets=("squad2",)).entries
+    assert (entry.origin, entry.licence) == ("sample", "MIT")
+    copied = shutil.copytree(sample, tmp_path / "other")
+    (entry,) = acquire(tmp_path / "raw", copied, False, tmp_path, sets=("squad2",)).entries
+    assert (entry.origin, entry.licence) == ("source", "CC BY-SA 4.0")
 
 
 def test_sets_outside_the_sample_need_hub_or_source(tmp_path: Path) -> None:

@@ -92,7 +92,8 @@ GOOD = to_json(QA)
         (json.dumps({**GOOD, "extra": 1}).encode(), "unknown field 'extra'"),
         (b'{"domain": "qa"}', "no 'dataset'"),
         (json.dumps({**GOOD, "domain": "code"}).encode(), "without hidden_tests"),
-        (b"", "Expecting value"),
+        (b"", "an empty line; remove it"),
+        (b'{"id": "a" "b"}', r":2: not JSON: Expecting ',' delimiter at character 12\."),
     ],
 )
 def test_broken_rows_are_named_with_file_and_line(tmp_path: Path, line: bytes, reason: str) -> None:
@@ -107,7 +108,7 @@ def test_broken_rows_are_named_with_file_and_line(tmp_path: Path, line: bytes, r
 def test_missing_empty_and_overlong_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         ProblemFile(tmp_path / "none.jsonl")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="a folder, wanted a file"):
         ProblemFile(tmp_path)
     (tmp_path / "empty.jsonl").write_bytes(b"")
     with pytest.raises(DataError, match="no problems in it"):

@@ -95,6 +95,19 @@ def test_a_set_that_is_not_known_or_not_there_is_one_clear_line(place: Path) -> 
         sets_of(settings(place, sets=["mixed"]))
 
 
+def test_a_problem_that_is_there_twice_is_refused_with_its_lines(place: Path) -> None:
+    write_problems(place / "test" / "squad2_test.jsonl", [squad(n, True) for n in (1, 2, 3, 2)])
+    with pytest.raises(DataError, match=r"squad2_test\.jsonl:4: 'squad2/test/2' is on line 2, too"):
+        sets_of(settings(place))
+
+
+def test_a_folder_is_not_called_a_missing_file(place: Path) -> None:
+    (place / "test" / "squad2_test.jsonl").unlink()
+    (place / "test" / "squad2_test.jsonl").mkdir()
+    with pytest.raises(DataError, match=r"squad2_test\.jsonl: a folder, wanted a file"):
+        sets_of(settings(place))
+
+
 def test_an_empty_test_file_is_one_clear_line(place: Path) -> None:
     (place / "test" / "squad2_test.jsonl").write_text("")
     with pytest.raises(DataError, match=r"squad2_test\.jsonl: no problems in it"):

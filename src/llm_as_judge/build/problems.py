@@ -16,7 +16,7 @@ def problem_file(path: Path) -> ProblemFile:
     Raises:
         DataError: missing, empty or broken (``file:line``).
     """
-    if not path.is_file():
+    if not path.exists():
         raise DataError(f"{path}: no such file; run: llm-as-judge download, then process")
     return ProblemFile(path)
 

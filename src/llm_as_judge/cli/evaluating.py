@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from llm_as_judge.types import Domain
 
 
+FREE_COT_TOKENS = 512
+"""Of a reply that may take as many steps as it wants."""
+
+
 def register(app: typer.Typer) -> None:
     app.command(epilog="Example: llm-as-judge evaluate --config embedded --policy cot --limit 5")(
         evaluate
@@ -126,6 +130,7 @@ def evaluate(
 
     spec = _policy(policy, checkpoint, untrained, settings)
     entrant = _entrant(spec, settings, match)
+    _warn_of_settings(spec, settings)
     wanted = _name(spec, settings) if name is None else name
     with open_evaluation(settings, entrant, wanted, fresh=fresh) as record:
         _announce(record)
@@ -244,6 +249,21 @@ def _name(spec: str, settings: Config) -> str:
     return path.stem
 
 
+def _warn_of_settings(spec: str, settings: Config) -> None:
+    executor = settings.executor
+    if spec == "free_cot" and (executor.enhance or executor.max_tokens < FREE_COT_TOKENS):
+        status_console.print(
+            f"warning: free_cot with executor.enhance {str(executor.enhance).lower()} and "
+            f"executor.max_tokens {executor.max_tokens} is not what it is meant to be: its steps are "
+            f"given a form, or cut off; --set executor.enhance=false --set executor.max_tokens="
+            f"{FREE_COT_TOKENS}",
+            style="yellow",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
 def _announce(record: EvaluationRecord) -> None:
     plan = record.plan
     for planned in plan.sets:
@@ -251,6 +271,9 @@ def _announce(record: EvaluationRecord) -> None:
         overlap = f", {seen} of them also in the training mix" if seen else ""
         line = f"{planned.name:14} {planned.sample}{overlap}"
         status_console.print(line, markup=False, highlight=False)
+    if any(planned.seen_in_training is None for planned in plan.sets):
+        line = f"seen in training: not known, no training mix ({record.config.data.train_file})"
+        status_console.print(line, markup=False, highlight=False, soft_wrap=True)
     limit = record.config.evaluation.limit_per_set
     if limit is not None and any(len(planned.ids) < planned.rows for planned in plan.sets):
         line = (

@@ -58,6 +58,16 @@ def optimise(
         if len(chosen) < rows and problem not in chosen:
             chosen.append(problem)
 
+    for domain, chosen in problems.items():
+        if len(chosen) < rows:
+            console.print(
+                f"{domain}: {len(chosen)} validation rows, not {rows}: {settings.data.val_file} has "
+                "no more",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+
     async def job() -> list[Search]:
         async with open_workbench(settings) as bench:
             return await run_search(bench, problems, rounds, out, _show)

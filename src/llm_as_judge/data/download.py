@@ -100,11 +100,16 @@ def _from_folder(
         wanted = "; ".join(f"{d.name}: {source / d.folder / d.files[0]}" for d in missing)
         raise DataError(f"{source}: files missing ({wanted}). Add them or leave these sets out")
 
+    with resources.as_file(resources.files("llm_as_judge.data") / "sample") as sample:
+        built_in = source.resolve() == sample.resolve()
+
     def fetch(dataset: Dataset, _: Manifest) -> ManifestEntry:
         found = dataset.find(source)
         for file in found:  # reads every record: a damaged file never reaches the raw folder
             sum(1 for _ in dataset.rows([file]))
         files = [_copy(file, raw_dir / file.relative_to(source)) for file in found]
+        if built_in:  # under the sample's licence, not that of the set whose form it has
+            return entry_of(raw_dir, dataset, files, "sample", "built-in sample (--source)")
         return entry_of(raw_dir, dataset, files, "source", str(source))
 
     return fetch

@@ -56,8 +56,14 @@ def decode_problem(line: bytes, where: str) -> Problem:
     Raises:
         DataError: not a problem; the message starts with ``where``.
     """
+    if not line.strip():
+        raise DataError(f"{where}: an empty line; remove it. Or run: llm-as-judge process")
     try:
         problem = _problem(json.loads(line))
+    except json.JSONDecodeError as error:  # it knows of lines, too, but of those of one line
+        raise DataError(
+            f"{where}: not JSON: {error.msg} at character {error.pos + 1}. Run: llm-as-judge process"
+        ) from None
     except (ValueError, TypeError, RecursionError) as error:
         raise DataError(f"{where}: {error}. Run: llm-as-judge process") from None
     if problem.domain == "code" and not problem.hidden_tests:
@@ -119,6 +125,8 @@ def _lines(path: Path) -> Iterator[bytes]:
                 yield line
     except FileNotFoundError:
         raise DataError(f"{path}: no such file. Run: llm-as-judge process") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: a folder, wanted a file. Run: llm-as-judge process") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error}") from None
 

@@ -12,7 +12,7 @@ from llm_as_judge.build import problem_file
 from llm_as_judge.config import Config
 from llm_as_judge.data.duplicates import question_text, words
 from llm_as_judge.data.files import ProblemFile, read_problems
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.types import Problem
 
 MIXED = "mixed"
@@ -57,7 +57,7 @@ def test_files(config: Config) -> dict[str, ProblemFile]:
 
     Raises:
         ConfigError: a set of ``evaluation.sets`` is not known.
-        DataError: a test file is missing, empty or broken.
+        DataError: a test file is missing, empty or broken, or has a problem twice.
     """
     names = config.evaluation.sets or config.data.sets
     known = (*config.data.sets, MIXED)
@@ -66,7 +66,19 @@ def test_files(config: Config) -> dict[str, ProblemFile]:
         if name not in known:
             raise ConfigError(f"evaluation.sets: no set {name!r} (known: {', '.join(known)})")
         files[name] = problem_file(_file(config.data.data_dir, name))
+        _require_each_once(files[name])
     return files
+
+
+def _require_each_once(file: ProblemFile) -> None:
+    """A problem that is there twice would count twice in every figure."""
+    first: dict[str, int] = {}
+    for number, id_ in enumerate(file.ids, start=1):
+        if first.setdefault(id_, number) != number:
+            raise DataError(
+                f"{file.path}:{number}: {id_!r} is on line {first[id_]}, too; remove one of them, "
+                "or run: llm-as-judge process"
+            )
 
 
 def test_sets(config: Config) -> list[TestSet]:

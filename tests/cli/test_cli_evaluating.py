@@ -113,6 +113,35 @@ def test_a_refused_regrade_leaves_everything_and_names_no_option_it_has_not(
     assert "0 of 5 verdicts changed" in verb("regrade", str(results), "--name", "new")[2]
 
 
+def test_the_bill_tells_what_was_asked_now_from_what_was_asked_before(verb: Verbs) -> None:
+    err = verb("evaluate", *OPTIONS, "--policy", "direct", "--record", "calls")[2]
+    bill = err.splitlines()[-1]
+    assert bill.startswith("requests 5, ")
+    err = verb("evaluate", *OPTIONS, "--policy", "direct")[2]
+    assert err.splitlines()[-1] == f"nothing was asked now; before: {bill}"
+    replay = ("--policy", "direct", "--replay", "calls", "--name", "again")
+    err = verb("evaluate", *OPTIONS, *replay)[2]
+    assert err.splitlines()[-1] == f"nothing was asked now; the recording: {bill}"
+    assert verb("evaluate", *OPTIONS, *replay)[2].splitlines()[-1] == "nothing was asked now"
+
+
+def test_results_that_give_up_their_name_are_said_to_and_can_be_compared(
+    verb: Verbs, folder: Path
+) -> None:
+    named = ("--policy", "direct", "--name", "a b[red]")
+    code, out, err = verb("evaluate", *OPTIONS, *named)
+    assert (code, "whose results are now only in" in err) == (0, False)
+    assert "results  results/evaluation/a b[red]_results.json" in out
+    assert " a b[red] ┃" in out
+    code, _, err = verb("evaluate", *OPTIONS, *named, "--limit", "1")
+    assert code == 0
+    (line,) = [line for line in err.splitlines() if "whose results are now only in" in line]
+    earlier = line.partition(" only in ")[2]
+    code, out, _ = verb("compare", earlier, "results/evaluation/a b[red]_results.json", "--json")
+    assert code == 0
+    assert len(json.loads(out)["contenders"]) == 2
+
+
 def test_a_second_evaluation_in_a_folder_is_one_line(verb: Verbs, folder: Path) -> None:
     assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
     (run,) = (folder / "results" / "evaluation" / "direct").iterdir()

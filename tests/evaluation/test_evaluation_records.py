@@ -145,6 +145,7 @@ async def test_the_bill_of_an_evaluation_counts_failed_requests_and_goes_on(plac
     for entrant in (Billed(2), Billed()):
         with contextlib.suppress(KeyboardInterrupt):
             record = await evaluated(settings(place), entrant)
+    assert (await run_evaluation(record, entrant)).total.attempts == 0  # nothing was left to ask
     total = record.ledger().total
     assert (total.attempts, total.tokens, total.cost_usd) == (4, 24, 1.0)
     assert record.ledger().failures == {"http_429": 2}
@@ -267,6 +268,41 @@ async def test_a_stopped_evaluation_does_not_replace_finished_results(place: Pat
     assert write_results(done, folder).read_bytes() != before
 
 
+async def test_results_of_another_evaluation_stay_where_comparisons_find_them(place: Path) -> None:
+    folder = place / "results" / "evaluation"
+    first = await evaluated(settings(place), Listed())
+    door = write_results(first, folder)
+    whole = door.read_bytes()
+    kept: list[Path] = []
+    assert write_results(first, folder, kept.append) == door
+    assert not kept  # the same evaluation again
+    other = await evaluated(settings(place, evaluation={"limit_per_set": 1}), Listed())
+    write_results(other, folder, kept.append)
+    assert kept == [first.folder / "x_results.json"]
+    assert kept[0].read_bytes() == whole != door.read_bytes()
+    assert run_folder(door) == run_folder(other.folder / "x_results.json") == other.folder
+    assert len(read_contenders([kept[0], door])) == 2
+
+
+async def test_results_without_a_copy_of_their_own_get_one_before_they_are_replaced(
+    place: Path,
+) -> None:
+    folder = place / "results" / "evaluation"
+    first = await evaluated(settings(place), Listed())
+    other = await evaluated(settings(place), Listed(version="2"))
+    door = write_results(first, folder)
+    whole = door.read_bytes()
+    (first.folder / door.name).unlink()
+    write_results(other, folder)
+    assert (first.folder / door.name).read_bytes() == whole
+    for foreign in (b"{}", whole.replace(first.plan.hash.encode(), b"gone")):
+        door.write_bytes(foreign)
+        kept: list[Path] = []
+        write_results(other, folder, kept.append)
+        assert kept[0].parent == folder
+        assert kept[0].read_bytes() == foreign
+
+
 async def test_the_mix_has_a_row_and_no_part_in_the_overall_figure(place: Path) -> None:
     write_problems(place / "mixed" / "test_mixed.jsonl", ROWS[:2])
     both = settings(place, evaluation={"sets": ["gsm8k", "mixed"]})
@@ -332,11 +368,39 @@ def test_a_broken_results_file_is_a_data_error_that_names_it(
         read_results(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"name": 3}', b"\xff"], ids=repr)
-async def test_a_broken_plan_is_a_data_error_that_names_it(place: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", "not JSON: "),
+        (b"[]", "Plan: found list, wanted an object"),
+        (b"3", "Plan: found int, wanted an object"),
+        (b"{}", "Plan: no field 'name'"),
+        (b'{"name": 3}', "Plan: no field 'policy'"),
+        (b"\xff", "codec can't decode"),
+    ],
+    ids=repr,
+)
+async def test_a_broken_plan_is_a_data_error_that_names_it_and_what_mends_it(
+    place: Path, content: bytes, found: str
+) -> None:
     record = await evaluated(settings(place), Listed())
+    whole = (record.folder / "plan.json").read_bytes()
     (record.folder / "plan.json").write_bytes(content)
-    with pytest.raises(DataError, match=r"plan\.json: not a plan of evaluate"):
+    with pytest.raises(DataError, match=r"plan\.json: not a plan of evaluate") as caught:
+        EvaluationRecord.read(record.folder)
+    assert found in str(caught.value)
+    assert "run its evaluate or regrade again" in str(caught.value)
+    again = Listed()
+    await evaluated(settings(place), again)  # as the message says
+    assert (again.ran, (record.folder / "plan.json").read_bytes()) == ([], whole)
+
+
+async def test_a_plan_with_a_setting_that_is_none_names_it(place: Path) -> None:
+    record = await evaluated(settings(place), Listed())
+    plan = json.loads((record.folder / "plan.json").read_text())
+    plan["config"]["judge"]["max_tokens"] = "many"
+    (record.folder / "plan.json").write_text(json.dumps(plan))
+    with pytest.raises(DataError, match=r"config\.judge\.max_tokens: .*integer"):
         EvaluationRecord.read(record.folder)
 
 
@@ -346,5 +410,12 @@ async def test_a_folder_without_a_plan_or_with_foreign_rows_is_refused(place: Pa
     record = await evaluated(settings(place), Listed())
     with (record.folder / "rollouts.jsonl").open("a") as file:
         file.write('{"problem": {"id": 3}}\n')
-    with pytest.raises(DataError, match=r"rollouts\.jsonl:7: not a rollout of evaluate"):
+    said = r"rollouts\.jsonl:7: not a rollout of evaluate: .*; remove that line: its evaluate"
+    with pytest.raises(DataError, match=said):
+        EvaluationRecord.read(record.folder)
+    (record.folder / "rollouts.jsonl").write_text("{\n")
+    with pytest.raises(DataError, match=r"rollouts\.jsonl:1: not JSON: .*; remove that line"):
+        EvaluationRecord.read(record.folder)
+    (record.folder / "rollouts.jsonl").unlink()
+    with pytest.raises(DataError, match=r"rollouts\.jsonl: no such file: .*run its evaluate"):
         EvaluationRecord.read(record.folder)

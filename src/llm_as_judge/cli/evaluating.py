@@ -30,6 +30,7 @@ from llm_as_judge.monitoring.live import ProgressView, results_table
 if TYPE_CHECKING:
     from llm_as_judge.evaluation.entrants import Entrant
     from llm_as_judge.evaluation.records import EvaluationRecord
+    from llm_as_judge.llm.ledger import Ledger
     from llm_as_judge.types import Domain
 
 
@@ -127,6 +128,7 @@ def evaluate(
     from llm_as_judge.evaluation.controls import is_control
     from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
     from llm_as_judge.evaluation.results import write_results
+    from llm_as_judge.llm.ledger import Ledger
 
     spec = _policy(policy, checkpoint, untrained, settings)
     entrant = _entrant(spec, settings, match)
@@ -138,8 +140,10 @@ def evaluate(
         if missing and not is_control(record.plan.policy):
             status_console.print(_estimate(record), highlight=False, soft_wrap=True)
 
+        before, now = record.ledger(), [Ledger()]
+
         async def job(view: ProgressView) -> None:
-            await run_evaluation(record, entrant, view.rollout)
+            now.append(await run_evaluation(record, entrant, view.rollout))
 
         again = "the same command without --fresh" if fresh else "the same command"
         kept = f"finished rollouts are kept in {record.folder}: {again} goes on there"
@@ -150,9 +154,10 @@ def evaluate(
                         work.run(job(view))
             finally:
                 if any(g.rollouts for g in record.groups()):  # nothing run is no accuracy of 0
-                    path = write_results(record, record.folder.parent.parent)
+                    path = write_results(record, record.folder.parent.parent, say_replaced)
     show(record, path, as_json)
-    status_console.print(_bill(record), highlight=False, soft_wrap=True)
+    said = _bill(now[-1], before, settings.calls.mode == "replay")
+    status_console.print(said, highlight=False, soft_wrap=True)
     _complain_of_failures(record)
 
 
@@ -166,8 +171,17 @@ def _recording(record_to: Path | None, replay_from: Path | None) -> dict[str, st
     return {}
 
 
-def _bill(record: EvaluationRecord) -> str:
-    ledger = record.ledger()
+def _bill(now: Ledger, before: Ledger, replayed: bool) -> str:
+    """What was asked now, apart from what was asked before or is from a recording."""
+    earlier = f"; before: {_sums(before)}" if before.total.attempts else ""
+    if not now.total.attempts:
+        return f"nothing was asked now{earlier}"
+    if replayed:
+        return f"nothing was asked now; the recording: {_sums(now)}{earlier}"
+    return f"{_sums(now)}{earlier}"
+
+
+def _sums(ledger: Ledger) -> str:
     total = ledger.total
     kinds = ", ".join(f"{kind} {n}" for kind, n in ledger.failures.most_common())
     failed = f", {total.failed_attempts} failed ({kinds})" if kinds else ""
@@ -299,6 +313,12 @@ def _estimate(record: EvaluationRecord) -> str:
     )
 
 
+def say_replaced(earlier: Path) -> None:
+    """Results of another evaluation had the name that these have now."""
+    line = f"the name was that of another evaluation, whose results are now only in {earlier}"
+    status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
 def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
     from llm_as_judge.evaluation.layout import FULL, run_folder
     from llm_as_judge.evaluation.results import results_json
@@ -309,12 +329,12 @@ def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
         return
     console.print(results_table({record.plan.name: data}))
     if run_folder(path) == record.folder:
-        console.print(f"results  {path}", highlight=False, soft_wrap=True)
+        console.print(f"results  {path}", markup=False, highlight=False, soft_wrap=True)
     else:
         line = (
             f"not complete: {path} keeps the results of before; figures in {record.folder / FULL}"
         )
-        status_console.print(line, highlight=False, soft_wrap=True)
+        status_console.print(line, markup=False, highlight=False, soft_wrap=True)
     warn_of_judges(data["judges"])
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from llm_as_judge.cli.evaluating import show
+from llm_as_judge.cli.evaluating import say_replaced, show
 from llm_as_judge.cli.options import JsonOption, status_console
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.errors import ConfigError
@@ -67,7 +67,7 @@ def regrade(
                 status_console.print(line, markup=False, highlight=False, soft_wrap=True)
 
         new, changes = work.run(run_regrade(planned, begun, view.rollout))
-    path = write_results(new, folder)
+    path = write_results(new, folder, say_replaced)
     show(new, path, as_json)
     _tell(changes, count)
 

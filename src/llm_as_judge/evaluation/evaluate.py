@@ -17,6 +17,7 @@ from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.selection import TestSet, test_sets
 from llm_as_judge.llm.billing import metered
+from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.monitoring.lock import exclusive
 from llm_as_judge.types import Rollout
 
@@ -63,16 +64,19 @@ async def run_evaluation(
     record: EvaluationRecord,
     entrant: Entrant,
     on_rollout: Callable[[Rollout], None] | None = None,
-) -> None:
+) -> Ledger:
     """Run what is missing; every rollout is on disk before the next is begun, and what it used of
-    executor and judge is added to the bill.
+    executor and judge is added to the bill, but in a replay, which asks nobody.
 
+    Returns:
+        What was used now; in a replay, what the recorded run had used.
     Raises:
         UserError: a model, endpoint or folder is not as wanted.
     """
     missing = record.missing()
+    now = Ledger()
     if not missing:
-        return
+        return now
 
     def keep(rollout: Rollout) -> None:
         record.add(rollout)
@@ -85,4 +89,8 @@ async def run_evaluation(
                 record.saw(opened.isolation)
                 await opened.attempt(missing, keep)
         finally:
-            record.bill(attempts)
+            if record.config.calls.mode != "replay":
+                record.bill(attempts)
+    for attempt in attempts:
+        now.book(attempt)
+    return now

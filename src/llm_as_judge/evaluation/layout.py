@@ -7,6 +7,7 @@
         NAME/HASH/ledger.json  what its requests used, failed and repeated ones too
         NAME/HASH/isolation.jsonl  what was seen to hold in the sandbox, a line for each kind
         NAME/HASH/full.json    every figure and one row a problem
+        NAME/HASH/NAME_results.json    as above, which another evaluation of this name replaces
 
 HASH stands for everything that decides the figures.
 """
@@ -42,7 +43,7 @@ def run_folder(path: Path) -> Path:
     """
     if path.is_dir():
         return path
-    if path.name in (PLAN, ROLLOUTS, FULL):
+    if path.name in (PLAN, ROLLOUTS, FULL) or (path.parent / PLAN).is_file():
         return path.parent
     data = read_results(path)
     if not isinstance(data.get("run"), str):

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 import llm_as_judge
 from llm_as_judge.build import judge_fingerprint, versions
 from llm_as_judge.config import Config, config_dir, load_endpoints, load_models
@@ -172,9 +174,9 @@ class EvaluationRecord:
         with output_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         if fresh:
-            _put_aside(folder / ROLLOUTS)
-            _put_aside(folder / LEDGER)
-            _put_aside(folder / ISOLATION)
+            put_aside(folder / ROLLOUTS)
+            put_aside(folder / LEDGER)
+            put_aside(folder / ISOLATION)
         if (folder / ROLLOUTS).is_file():
             record._read_rollouts()
         content = {**to_json(plan), "config": config.model_dump(mode="json")}
@@ -191,28 +193,39 @@ class EvaluationRecord:
         folder = run_folder(path)
         try:
             content = json.loads((folder / PLAN).read_text(encoding="utf-8"))
-            config = Config.model_validate(content.pop("config"))
-            record = cls(folder, from_json(Plan, content), config)
+            config = content.pop("config", None) if isinstance(content, dict) else None
+            record = cls(folder, from_json(Plan, content), Config.model_validate(config))
         except FileNotFoundError:
             raise DataError(
                 f"{folder}: no {PLAN}; wanted a folder results/evaluation/NAME/HASH"
             ) from None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            reason = str(error).splitlines()[0]
-            raise DataError(f"{folder / PLAN}: not a plan of evaluate: {reason}") from None
+        except (OSError, ValueError, TypeError) as error:
+            raise DataError(
+                f"{folder / PLAN}: not a plan of evaluate: {_reason(error)}; run its evaluate or "
+                "regrade again: it writes this file anew and keeps the rollouts"
+            ) from None
         record._read_rollouts()
         return record
 
     def _read_rollouts(self) -> None:
         path = self.folder / ROLLOUTS
-        for number, row in enumerate(read_lines(path), start=1):
-            try:
-                problem = from_json(Problem, row["problem"])
-                rollout = from_json(Rollout, row["rollout"])
-            except (KeyError, TypeError) as error:
-                raise DataError(f"{path}:{number}: not a rollout of evaluate: {error}") from None
-            self._problems.setdefault(problem.id, problem)
-            self._rollouts[problem.id, rollout.index] = rollout  # a later try counts
+        if not path.is_file():
+            raise DataError(f"{path}: no such file: no rollout has ended here; run its evaluate")
+        remedy = "remove that line: its evaluate or regrade runs what is missing"
+        try:
+            for number, row in enumerate(read_lines(path), start=1):
+                self._take(row, f"{path}:{number}")
+        except DataError as error:
+            raise DataError(f"{error}; {remedy}") from None
+
+    def _take(self, row: Mapping[str, Any], where: str) -> None:
+        try:
+            problem = from_json(Problem, row.get("problem"))
+            rollout = from_json(Rollout, row.get("rollout"))
+        except TypeError as error:
+            raise DataError(f"{where}: not a rollout of evaluate: {error}") from None
+        self._problems.setdefault(problem.id, problem)
+        self._rollouts[problem.id, rollout.index] = rollout  # a later try counts
 
     def add(self, rollout: Rollout) -> None:
         """Keep a finished rollout.
@@ -306,10 +319,25 @@ class EvaluationRecord:
         return Group(self._problems[id_], tuple(r for r in found if r is not None))
 
 
-def _put_aside(path: Path) -> None:
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(('config', *map(str, first['loc'])))}: {first['msg']}"
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error}"
+    return str(error)
+
+
+def put_aside(path: Path) -> Path:
+    """Give a file, if it is there, the first free name ``STEM.oldN.SUFFIX``, which is returned.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
     number = 1
     while (other := path.with_name(f"{path.stem}.old{number}{path.suffix}")).exists():
         number += 1
     if path.is_file():
         with output_errors(other):
             path.replace(other)
+    return other

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.controls import is_control
-from llm_as_judge.evaluation.layout import FULL, read_results
+from llm_as_judge.evaluation.layout import FULL, run_folder
 from llm_as_judge.evaluation.metrics import is_graded, set_metrics
 from llm_as_judge.evaluation.official import official_scores
-from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet
+from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet, put_aside
 from llm_as_judge.evaluation.selection import MIXED
-from llm_as_judge.files import write_text
+from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.judge.spans import SPAN_SETS
 from llm_as_judge.types import Group, Problem, Rollout, to_json
 
@@ -127,25 +127,51 @@ def _scores(problem: Problem, rollout: Rollout) -> dict[str, float]:
     return dict(official_scores(problem, rollout)) if is_graded(rollout) else {}
 
 
-def write_results(record: EvaluationRecord, folder: Path) -> Path:
-    """``FOLDER/NAME_results.json``, and full.json beside the rollouts.
+def write_results(
+    record: EvaluationRecord, folder: Path, on_replaced: Callable[[Path], None] | None = None
+) -> Path:
+    """``FOLDER/NAME_results.json``; the same, and full.json, beside the rollouts.
 
-    An evaluation that was stopped does not replace the results of another one.
+    An evaluation that was stopped does not replace the results of another one, and one that does
+    replaces no more than their copy in FOLDER.
 
+    Args:
+        on_replaced: called with where the results of the other one are.
     Raises:
         OutputError: a folder cannot be written.
     """
     path = folder / f"{record.plan.name}_results.json"
     full, results = full_json(record), results_json(record)
     write_text(record.folder / FULL, json.dumps(full, indent=1) + "\n")
-    if results["complete"] or _run_named_in(path) in (None, results["run"]):
-        write_text(path, json.dumps(results, indent=2) + "\n")
+    text = json.dumps(results, indent=2) + "\n"
+    write_text(record.folder / path.name, text)
+    other = path.is_file() and _folder_of(path) != record.folder
+    if results["complete"] or not other:
+        if other:
+            earlier = _kept(path)
+            if on_replaced is not None:
+                on_replaced(earlier)
+        write_text(path, text)
     return path
 
 
-def _run_named_in(path: Path) -> str | None:
+def _folder_of(path: Path) -> Path | None:
+    """Of the evaluation that a results file is of; None where it is not there, or not told."""
     try:
-        named = read_results(path).get("run")
-    except DataError:  # none there, or none that can be read
+        folder = run_folder(path)
+    except DataError:
         return None
-    return named if isinstance(named, str) else "one without a folder"
+    return folder if folder.is_dir() else None
+
+
+def _kept(path: Path) -> Path:
+    """Where these results lie when ``path`` is replaced: in the folder of their evaluation, or,
+    where that is not known, beside it under another name."""
+    folder = _folder_of(path)
+    if folder is None:
+        return put_aside(path)
+    own = folder / path.name
+    if not own.is_file():  # of before evaluations kept their own
+        with output_errors(path):
+            write_text(own, path.read_text(encoding="utf-8"))
+    return own

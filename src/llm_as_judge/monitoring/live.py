@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -66,10 +67,12 @@ def results_table(results: Mapping[str, Any]) -> Table:
     table.add_column("data set", no_wrap=True)
     for heading, data in results.items():
         told = " (control)" if data.get("control") is True else ""
-        table.add_column(heading + told, justify="right")
+        table.add_column(escape(heading) + told, justify="right")
     names = [row["dataset"] for row in next(iter(results.values()))["datasets"]]
     for name in names:
-        table.add_row(name, *(_accuracy_cell(_metrics_of(data, name)) for data in results.values()))
+        table.add_row(
+            escape(name), *(_accuracy_cell(_metrics_of(data, name)) for data in results.values())
+        )
     table.add_section()
     table.add_row("overall", *(_accuracy_cell(data.get("overall")) for data in results.values()))
     for label, key, form in (

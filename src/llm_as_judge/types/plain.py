@@ -34,6 +34,11 @@ def from_json(kind: Any, data: Any) -> Any:
     return _build(kind, data, where=getattr(kind, "__name__", str(kind)))
 
 
+def _is_needed(field: dataclasses.Field[Any]) -> bool:
+    none = dataclasses.MISSING
+    return field.init and field.default is none and field.default_factory is none
+
+
 def _build(kind: Any, data: Any, where: str) -> Any:
     origin = typing.get_origin(kind)
     if kind is Any:
@@ -45,6 +50,9 @@ def _build(kind: Any, data: Any, where: str) -> Any:
         unknown = set(data) - set(hints)
         if unknown:
             raise TypeError(f"{where}: unknown field {sorted(unknown)[0]!r}")
+        missing = [f.name for f in dataclasses.fields(kind) if f.name not in data and _is_needed(f)]
+        if missing:
+            raise TypeError(f"{where}: no field {missing[0]!r}")
         values = {k: _build(hints[k], v, f"{where}.{k}") for k, v in data.items()}
         try:
             return typing.cast(Any, kind)(**values)

@@ -160,7 +160,7 @@ def test_self_consistency_meets_the_tokens_of_another(verb: Verbs, folder: Path)
     assert code == 0
     said = next(line for line in err.splitlines() if line.startswith("math "))
     assert re.fullmatch(
-        r"math  \d+ votes of \d+ tokens \(cot\): about \d+ tokens a problem, for a budget of \d+",
+        r"math  votes \d+, each of \d+ tokens \(cot\): about \d+ tokens a problem, for a budget of \d+",
         said,
     )
     assert f"code  not in {target}: as many votes as the program says" in err

@@ -233,7 +233,7 @@ def _votes(match: Path, settings: Config) -> dict[Domain, int]:
             lines.append(f"{domain:5} not in {match}: as many votes as the program says")
             continue
         line = (
-            f"{domain:5} {one.votes} votes of {one.price:,.0f} tokens ({price_of}): about "
+            f"{domain:5} votes {one.votes}, each of {one.price:,.0f} tokens ({price_of}): about "
             f"{one.expected:,.0f} tokens a problem, for a budget of {one.budget:,.0f}"
         )
         limit = settings.workflow.max_worst_case_calls

@@ -1,0 +1,170 @@
+"""compare and analyze as a person calls them; the executor is scripted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from called_verbs import Verbs
+from held_out import OPTIONS, ROWS
+
+from llm_as_judge.cli.comparing import _p_value
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.types import (
+    Completion,
+    Execution,
+    Group,
+    Program,
+    Rollout,
+    Verdict,
+)
+
+pytestmark = pytest.mark.usefixtures("held_out_rows")
+
+
+def test_compare_is_against_the_untrained_and_names_who_graded_fewer(
+    verb: Verbs, folder: Path
+) -> None:
+    names = []
+    for policy, limit in (("cot", "1"), ("direct", "2"), ("direct", "2")):
+        name = f"model{len(names)}"
+        assert (
+            verb("evaluate", *OPTIONS, "--policy", policy, "--limit", limit, "--name", name)[0] == 0
+        )
+        names.append(name)
+    files = [str(folder / "results" / "evaluation" / f"{name}_results.json") for name in names]
+    (full,) = (folder / "results" / "evaluation" / "model2").glob("*/full.json")
+    full.write_text(json.dumps({**json.loads(full.read_text()), "policy": "untrained"}))
+    code, out, _ = verb("compare", *files)
+    assert code == 0
+    assert "Against model2" in out
+    assert "with fewer problems or graded ones: model0." in out
+
+
+def test_controls_are_marked_and_neither_starred_nor_tested(verb: Verbs, folder: Path) -> None:
+    for policy in ("gold", "empty", "direct", "cot"):
+        code, out, err = verb("evaluate", *OPTIONS, "--policy", policy)
+        assert code == 0, err
+        assert ("executor calls" in err) == (policy in ("direct", "cot"))
+        assert ("(control)" in out) == (policy in ("gold", "empty"))
+    names = ("control_gold", "control_empty", "direct", "cot")
+    files = [str(folder / "results" / "evaluation" / f"{name}_results.json") for name in names]
+    found = json.loads(verb("compare", *files, "--json")[1])
+    assert found["reference"] == "direct"
+    assert [pair["name"] for pair in found["comparisons"]] == ["cot"]
+    marks = {c["name"]: (c["control"], c["pareto"]) for c in found["contenders"]}
+    assert marks["control_gold"] == marks["control_empty"] == (True, False)
+    assert any(pareto for _, pareto in marks.values())
+    out = verb("compare", *files, "--markdown")[1]
+    assert "| control_gold (control) |" in out
+    assert "Controls are known answers, of no policy: neither starred nor tested." in out
+    assert verb("compare", *files[:2])[0] == 0
+    assert verb("regrade", files[0], "--rules-only")[0] == 0
+
+
+def test_analyze_shows_a_run_by_domain(verb: Verbs, folder: Path) -> None:
+    assert "no run there" in verb.refused("analyze", "logs/train_*.log")
+    of = ROWS["gsm8k"][0]
+    completion = Completion((1,), (2,), (-1.0,), "t", "stop")
+    rollout = Rollout(of.id, 0, completion, Program("a", "a", ("Custom",), hash="a"))
+    RunLog(folder / "logs" / "train_m").groups(1, [Group(of, (rollout,))])
+    code, out, _ = verb("analyze", "logs/train_*.log", "--markdown")
+    assert code == 0
+    assert "| train_m | 1-1 | math | 1 | 100% | 0% | - | - | 0.0 | 0 | Custom 100% |" in out
+    assert json.loads(verb("analyze", "logs/train_m", "--json")[1])[0]["domain"] == "math"
+
+
+def test_analyze_is_whole_on_80_columns(
+    verb: Verbs, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    of = ROWS["gsm8k"][0]
+    completion = Completion((1,), (2,), (-1.0,), "t", "stop")
+    names = ("AnswerGenerate", "SelfConsistencyEnsemble", "Programmer")
+    rollout = Rollout(
+        of.id,
+        0,
+        completion,
+        Program("a", "a", names, hash="a"),
+        Execution("ok", "4"),
+        Verdict(True, "exact", "x"),
+    )
+    log = RunLog(folder / "logs" / "train_qwen25-coder-0.5b_20261121-102910")
+    log.groups(110, [Group(of, (rollout,) * 1000)])
+    code, out, _ = verb("analyze", str(log.folder))
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    for part in ("100 [100, 100]", "SelfConsistencyEnsemble 100%", "110-110"):
+        assert part in out
+    assert "…" not in out
+
+
+def test_break_even_is_for_a_checkpoint(verb: Verbs, folder: Path) -> None:
+    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
+    results = folder / "results" / "evaluation" / "direct_results.json"
+    of = ROWS["gsm8k"][0]
+    completion = Completion((1,), (2,), (-1.0,), "t", "stop")
+    rollout = Rollout(of.id, 0, completion, Program("a", "a", ("Custom",), hash="a"))
+    RunLog(folder / "run").groups(1, [Group(of, (rollout,))])
+    said = verb.refused("compare", str(results), "--training-run", "nope")
+    assert "nope: no run there" in said
+    assert "logs/train_MODEL_TIME" in said
+    said = verb.refused("compare", str(results), "--training-run", "run")
+    assert "none of the results is of a checkpoint" in said
+    assert "not among the results (direct)" in verb.refused(
+        "compare", str(results), "--against", "cot"
+    )
+    (run,) = (folder / "results" / "evaluation" / "direct").iterdir()
+    full = json.loads((run / "full.json").read_text())
+    (run / "full.json").write_text(json.dumps({**full, "checkpoint": "step_1"}))
+    assert verb("evaluate", *OPTIONS, "--policy", "cot")[0] == 0
+    both = [str(results), str(results.with_name("cot_results.json"))]
+    code, out, _ = verb("compare", *both, "--training-run", "run")
+    assert code == 0
+    assert "Break-even (2 training tokens)" in out
+
+
+def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, folder: Path) -> None:
+    direct = ("evaluate", *OPTIONS, "--policy", "direct")
+    assert verb(*direct)[0] == 0
+    assert verb(*direct, "--seed", "1", "--name", "direct_s1")[0] == 0
+    other = ("--seed", "2", "--set", "executor.max_tokens=99", "--name", "short")
+    assert verb(*direct, *other)[0] == 0
+    place = folder / "results" / "evaluation"
+    files = [str(place / f"{name}_results.json") for name in ("direct", "direct_s1", "short")]
+    code, out, _ = verb("compare", *files, "--json", "--against", "direct_s1")
+    found = json.loads(out)
+    assert code == 0
+    assert [(c["files"], c["seeds"]) for c in found["contenders"]] == [
+        (["direct", "direct_s1"], [0, 1]),
+        (["short"], [2]),
+    ]
+    assert found["reference"] == found["contenders"][0]["name"]
+    code, out, _ = verb("compare", *files)
+    said = "not the same conditions: executor.max_tokens 160 (direct), 99 (short)"
+    assert said in out.splitlines()[0]
+    assert said in verb("compare", *files, "--markdown")[1].splitlines()[0]
+    assert "not among the results (direct, direct_s1, short)" in verb.refused(
+        "compare", *files, "--against", "none"
+    )
+
+
+def test_edited_rows_under_the_same_id_are_not_compared(verb: Verbs, folder: Path) -> None:
+    direct = ("evaluate", *OPTIONS, "--policy", "direct")
+    assert verb(*direct)[0] == 0
+    edited = [replace(row, question=f"{row.question}!") for row in ROWS["gsm8k"]]
+    write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", edited)
+    assert verb(*direct, "--name", "edited")[0] == 0
+    place = folder / "results" / "evaluation"
+    said = verb.refused("compare", *map(str, sorted(place.glob("*_results.json"))))
+    assert "is not the same problem in both" in said
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"), [(None, "-"), (1e-9, "< 0.001"), (0.001, "0.001"), (0.5, "0.500")]
+)
+def test_a_p_value_is_never_shown_as_zero(p: float | None, shown: str) -> None:
+    assert _p_value(p) == shown

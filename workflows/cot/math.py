@@ -1,4 +1,4 @@
-"""Chain of thought (arXiv:2201.11903): short steps, then the answer."""
+"""Chain of thought (arXiv:2201.11903): all steps with their results, then the answer."""
 
 
 class Workflow:

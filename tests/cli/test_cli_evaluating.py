@@ -13,7 +13,7 @@ from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
 from llm_as_judge.cli.evaluating import _complain_of_failures
-from llm_as_judge.data.files import write_problems
+from llm_as_judge.data.files import read_problems, write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.monitoring.lock import exclusive
 from llm_as_judge.types import (
@@ -275,3 +275,56 @@ def test_verdicts_that_change_are_listed(verb: Verbs, folder: Path) -> None:
     assert code == 0
     assert "1 of 5 verdicts changed" in err
     assert f"{row['problem']['id']}  False -> True" in err
+
+
+# -------------------------------------------------------------------------------- other splits
+def on_train(verb: Verbs, policy: str, right: int | None = None) -> str:
+    """The results of an evaluation of training rows; of its rollouts one may be told right."""
+    options = (*OPTIONS, "--split", "train", "--policy", policy)
+    code, out, err = verb("evaluate", *options)
+    assert code == 0, err
+    assert f"{policy} (train rows)" in out
+    assert "gsm8k (train)  3 of 4 rows: a seeded sample" in err
+    if right is not None:
+        (kept,) = Path("results/evaluation", policy).glob("*/rollouts.jsonl")
+        rows = [json.loads(line) for line in kept.read_text().splitlines()]
+        rows[right]["rollout"]["verdict"]["correct"] = True
+        kept.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        assert verb("evaluate", *options)[0] == 0
+    return f"results/evaluation/{policy}_results.json"
+
+
+@pytest.fixture
+def training_rows(folder: Path) -> None:
+    for name, rows in ROWS.items():
+        train = [replace(row, id=row.id.replace("/test/", "/train/")) for row in rows]
+        write_problems(folder / "data" / "processed" / f"{name}_train.jsonl", train)
+
+
+@pytest.mark.usefixtures("training_rows")
+def test_training_problems_that_programs_disagree_on_are_written_for_train(verb: Verbs) -> None:
+    files = [on_train(verb, "direct"), on_train(verb, "cot", right=0)]
+    code, out, err = verb("data", "disputed", *files, "--out", "mix/new.jsonl")
+    assert code == 0, err
+    (kept,) = read_problems(Path("mix/new.jsonl"))
+    assert re.search(rf"{kept.dataset} +│ +(3|2) │ +0 │ +(2|1) │ +1 │", out)
+    assert f"{kept.domain:5} right of the disputed: direct 0%, cot 100%" in out
+    assert "1 problems  mix/new.jsonl" in out
+    again = ("data", "disputed", *files, "--out", "mix/new.jsonl")
+    assert "mix/new.jsonl: is there already; remove it" in verb.refused(*again)
+    Path("mix/new.jsonl").unlink()
+    code, out, _ = verb(*again, "--json")
+    assert [row["id"] for row in json.loads(out)["problems"]] == [kept.id]
+
+
+@pytest.mark.usefixtures("training_rows")
+def test_where_all_agree_no_file_is_written(verb: Verbs) -> None:
+    said = verb.refused("data", "disputed", on_train(verb, "direct"), on_train(verb, "cot"))
+    assert "all 5 problems were solved by all or by none: no data/mixed/train_disputed" in said
+    assert not Path("data/mixed").exists()
+
+
+def test_a_split_that_is_none_is_refused(verb: Verbs) -> None:
+    said = verb.refused("evaluate", *OPTIONS, "--split", "dev", "--policy", "direct")
+    assert "evaluation.split" in said
+    assert "'train', 'val' or 'test'" in said

@@ -17,7 +17,7 @@ from llm_as_judge.evaluation import regrade as regrading
 from llm_as_judge.evaluation.baselines import find_entrant
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.regrade import plan_regrade, regrade
-from llm_as_judge.evaluation.selection import TestSet
+from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.monitoring.lock import exclusive
 from llm_as_judge.types import Problem, Rollout, Verdict
 
@@ -35,7 +35,7 @@ def record(tmp_path: Path) -> EvaluationRecord:
             "output": {"results": tmp_path, "cache": tmp_path / "cache"},
         }
     )
-    sets = [TestSet("gsm8k", tuple(ROWS), 4)]
+    sets = [EvaluatedSet("gsm8k", tuple(ROWS), 4)]
     plan = make_plan(config, "x", find_entrant("direct", config), sets)
     kept = EvaluationRecord.begin(tmp_path / "x" / plan.hash, plan, config, ROWS)
     for of in ROWS[:3]:

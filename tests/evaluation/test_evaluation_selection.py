@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.selection import limited
-from llm_as_judge.evaluation.selection import test_sets as sets_of
+from llm_as_judge.evaluation.selection import evaluated_sets, limited
 from llm_as_judge.types import Problem
 
 
@@ -44,17 +43,17 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_a_limit_keeps_the_shares_of_the_strata_and_says_so(place: Path) -> None:
-    (chosen,) = sets_of(settings(place, limit_per_set=9))
+    (chosen,) = evaluated_sets(settings(place, limit_per_set=9))
     assert Counter(bool(p.answers) for p in chosen.problems) == {True: 6, False: 3}
     assert chosen.sample == "9 of 30 rows: a seeded sample stratified by answerable"
     assert [p.id for p in chosen.problems] == [
-        p.id for p in sets_of(settings(place, limit_per_set=9))[0].problems
+        p.id for p in evaluated_sets(settings(place, limit_per_set=9))[0].problems
     ]
 
 
 def test_no_limit_is_all_rows_in_their_order(place: Path) -> None:
     for limit in (None, 30, 99):
-        (chosen,) = sets_of(settings(place, limit_per_set=limit))
+        (chosen,) = evaluated_sets(settings(place, limit_per_set=limit))
         assert [p.id for p in chosen.problems] == [f"squad2/test/{n}" for n in range(30)]
         assert chosen.sample == "all rows"
 
@@ -75,40 +74,49 @@ def test_a_sample_has_the_wanted_size_and_fair_shares(answerable: list[bool], li
 
 
 def test_problems_of_the_training_mix_are_counted(place: Path) -> None:
-    assert sets_of(settings(place))[0].seen_in_training is None  # there is no mix
+    assert evaluated_sets(settings(place))[0].seen_in_training is None  # there is no mix
     same = Problem("squad2/train/9", "squad2", "qa", "who is  4 ?", ("x",))
     other = Problem("squad2/train/8", "squad2", "qa", "Who is 5?", ("x",), context="Elsewhere.")
     write_problems(place / "mixed" / "train_mixed.jsonl", [same, other])
-    assert sets_of(settings(place))[0].seen_in_training == 1
+    assert evaluated_sets(settings(place))[0].seen_in_training == 1
 
 
 def test_the_test_mix_is_a_set_too(place: Path) -> None:
     write_problems(place / "mixed" / "test_mixed.jsonl", [squad(1, True)])
-    found = sets_of(settings(place, sets=["squad2", "mixed"]))
+    found = evaluated_sets(settings(place, sets=["squad2", "mixed"]))
     assert [(s.name, s.rows) for s in found] == [("squad2", 30), ("mixed", 1)]
+
+
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_other_splits_are_read_from_the_processed_files(place: Path, split: str) -> None:
+    rows = [squad(n, True) for n in (40, 41)]
+    write_problems(place / "processed" / f"squad2_{split}.jsonl", rows)
+    write_problems(place / "mixed" / f"{split}_mixed.jsonl", rows[:1])
+    found = evaluated_sets(settings(place, sets=["squad2", "mixed"], split=split))
+    assert [s.problems for s in found] == [tuple(rows), tuple(rows[:1])]
 
 
 def test_a_set_that_is_not_known_or_not_there_is_one_clear_line(place: Path) -> None:
     with pytest.raises(ConfigError, match=r"no set 'squad9' \(known: squad2, mixed\)"):
-        sets_of(settings(place, sets=["squad9"]))
+        evaluated_sets(settings(place, sets=["squad9"]))
     with pytest.raises(DataError, match=r"test_mixed\.jsonl: no such file"):
-        sets_of(settings(place, sets=["mixed"]))
+        evaluated_sets(settings(place, sets=["mixed"]))
 
 
 def test_a_problem_that_is_there_twice_is_refused_with_its_lines(place: Path) -> None:
     write_problems(place / "test" / "squad2_test.jsonl", [squad(n, True) for n in (1, 2, 3, 2)])
     with pytest.raises(DataError, match=r"squad2_test\.jsonl:4: 'squad2/test/2' is on line 2, too"):
-        sets_of(settings(place))
+        evaluated_sets(settings(place))
 
 
 def test_a_folder_is_not_called_a_missing_file(place: Path) -> None:
     (place / "test" / "squad2_test.jsonl").unlink()
     (place / "test" / "squad2_test.jsonl").mkdir()
     with pytest.raises(DataError, match=r"squad2_test\.jsonl: a folder, wanted a file"):
-        sets_of(settings(place))
+        evaluated_sets(settings(place))
 
 
 def test_an_empty_test_file_is_one_clear_line(place: Path) -> None:
     (place / "test" / "squad2_test.jsonl").write_text("")
     with pytest.raises(DataError, match=r"squad2_test\.jsonl: no problems in it"):
-        sets_of(settings(place))
+        evaluated_sets(settings(place))

@@ -76,6 +76,14 @@ def evaluate(
             "evaluation.limit_per_set of the configuration (embedded: 2), which may be none.",
         ),
     ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split",
+            metavar="test|val|train",
+            help="Rows to evaluate on; choose settings by val, never by test. Default: test.",
+        ),
+    ] = None,
     samples: Annotated[
         int | None, typer.Option("--samples", help="Rollouts of each problem, for pass@k.")
     ] = None,
@@ -122,6 +130,7 @@ def evaluate(
         flags={
             "evaluation.limit_per_set": limit,
             "evaluation.samples": samples,
+            "evaluation.split": split,
             **_recording(record_to, replay_from),
         },
     )
@@ -279,11 +288,12 @@ def _warn_of_settings(spec: str, settings: Config) -> None:
 
 
 def _announce(record: EvaluationRecord) -> None:
-    plan = record.plan
+    plan, split = record.plan, record.config.evaluation.split
     for planned in plan.sets:
         seen = planned.seen_in_training
         overlap = f", {seen} of them also in the training mix" if seen else ""
-        line = f"{planned.name:14} {planned.sample}{overlap}"
+        of_split = "" if split == "test" else f" ({split})"
+        line = f"{planned.name + of_split:14} {planned.sample}{overlap}"
         status_console.print(line, markup=False, highlight=False)
     if any(planned.seen_in_training is None for planned in plan.sets):
         line = f"seen in training: not known, no training mix ({record.config.data.train_file})"

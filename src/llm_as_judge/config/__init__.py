@@ -11,7 +11,7 @@ from llm_as_judge.config.catalogue import (
     load_models,
 )
 from llm_as_judge.config.credentials import checked_key, environment_key
-from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS
+from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS, Split
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
 from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.presets import PRESETS
@@ -32,6 +32,7 @@ __all__ = [
     "ModelSource",
     "OutputConfig",
     "PackageSource",
+    "Split",
     "checked_key",
     "config_dir",
     "environment_key",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -12,6 +13,9 @@ from llm_as_judge.config.reading import Number, Section
 DATASETS = ("gsm8k", "math", "squad2", "hotpotqa", "humaneval", "mbpp")
 EXTRA_DATASETS = ("commonsenseqa", "mmlu", "mbpp_full", "reasoning_gym")
 """Off by default; ``data.sets`` takes them in."""
+
+
+Split = Literal["train", "val", "test"]
 
 
 class DataConfig(Section):
@@ -54,7 +58,12 @@ class EvaluationConfig(Section):
         description="Problems of each test set, a seeded, stratified sample; `all` = every row.",
     )
     sets: tuple[str, ...] | None = Field(
-        None, description="Test sets; default: data.sets. `mixed` is the test mix."
+        None, description="Sets; default: data.sets. `mixed` is the mix of the split."
+    )
+    split: Split = Field(
+        "test",
+        description="Rows that are evaluated. val: to choose settings by; train: to see which "
+        "training problems tell programs apart.",
     )
     samples: int = Field(1, ge=1, description="Rollouts of each problem, for pass@k.")
     temperature: Number = Field(

@@ -144,7 +144,11 @@ def _did_you_mean(key: str, kind: type[Section], also_known: tuple[str, ...]) ->
     # the right name in the wrong section
     near = [name for name in known if name.rpartition(".")[2] == last][:1]
     if not near:  # in that section by the last part alone: a long `evaluation.` must not decide
-        own_keys = {n.rpartition(".")[2]: n for n in known if n.rpartition(".")[0] == section}
+        of_section = {n.rpartition(".")[2]: n for n in known if n.rpartition(".")[0] == section}
+        # `limt` is nearer to a word of `limit_per_set` than to all of it
+        own_keys = {
+            word: name for last_, name in of_section.items() for word in last_.split("_")
+        } | of_section
         near = [own_keys[n] for n in difflib.get_close_matches(last, own_keys, n=1, cutoff=0.4)]
     near = near or difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else f" (known: {', '.join(known[:8])} ...)"

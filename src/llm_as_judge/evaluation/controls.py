@@ -20,7 +20,7 @@ from llm_as_judge.build import DOMAINS, open_grading, policy_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.entrants import FixedProgram, Keep, Opened
-from llm_as_judge.evaluation.selection import test_files
+from llm_as_judge.evaluation.selection import evaluated_files
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
@@ -134,9 +134,9 @@ class _Nobody:
 
 
 def _answers(config: Config) -> dict[str, dict[str, str]]:
-    """By data set and id the gold answers of all rows of the test files, limited or not."""
+    """By data set and id the gold answers of all rows of the files, limited or not."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
-    for file in test_files(config).values():
+    for file in evaluated_files(config).values():
         for problem in file:
             found[problem.dataset][problem.id] = gold_answer(problem)
     return found

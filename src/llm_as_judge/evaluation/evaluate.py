@@ -1,6 +1,6 @@
 """An entrant on held-out problems: the same rollout code as training, kept as it goes.
 
-test_sets -> plan -> (what an interrupted run has finished) -> rollouts -> figures
+evaluated_sets -> plan -> (what an interrupted run has finished) -> rollouts -> figures
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.entrants import Entrant
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
-from llm_as_judge.evaluation.selection import TestSet, test_sets
+from llm_as_judge.evaluation.selection import EvaluatedSet, evaluated_sets
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.monitoring.lock import exclusive
@@ -35,7 +35,7 @@ def open_evaluation(
         UserError: rows, policy or folder are not as wanted, or another process holds the folder.
     """
     entrant.check(config)
-    chosen = _of_domains(test_sets(config), entrant)
+    chosen = _of_domains(evaluated_sets(config), entrant)
     plan = make_plan(config, free_name(name), entrant, chosen)
     folder = results_folder(config) / plan.name / plan.hash
     problems = {p.id: p for part in chosen for p in part.problems}
@@ -43,7 +43,7 @@ def open_evaluation(
         yield EvaluationRecord.begin(folder, plan, config, problems.values(), fresh=fresh)
 
 
-def _of_domains(sets: list[TestSet], entrant: Entrant) -> list[TestSet]:
+def _of_domains(sets: list[EvaluatedSet], entrant: Entrant) -> list[EvaluatedSet]:
     kept = [
         replace(part, problems=problems, other_domains=len(part.problems) - len(problems))
         for part in sets
@@ -51,7 +51,7 @@ def _of_domains(sets: list[TestSet], entrant: Entrant) -> list[TestSet]:
     ]
     if not kept:
         raise ConfigError(
-            f"{entrant.label}: only for {', '.join(sorted(entrant.domains))}, and no test set is"
+            f"{entrant.label}: only for {', '.join(sorted(entrant.domains))}, and no set is"
         )
     return kept
 

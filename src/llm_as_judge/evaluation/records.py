@@ -21,7 +21,7 @@ from llm_as_judge.config import Config, config_dir, load_endpoints, load_models
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.entrants import Entrant
 from llm_as_judge.evaluation.layout import ISOLATION, LEDGER, PLAN, ROLLOUTS, run_folder
-from llm_as_judge.evaluation.selection import TestSet
+from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.files import append_line, output_errors, write_text
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
@@ -35,7 +35,7 @@ _CODE = ("data", "judge", "llm", "operators", "policy", "sandbox", "workflow", "
 
 @dataclass(frozen=True, slots=True)
 class PlannedSet:
-    """One test set of a plan; its problems are in the rollouts."""
+    """One set of a plan; its problems are in the rollouts."""
 
     name: str
     ids: tuple[str, ...]
@@ -69,7 +69,7 @@ class Plan:
         return tuple(dict.fromkeys(id_ for planned in self.sets for id_ in planned.ids))
 
 
-def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[TestSet]) -> Plan:
+def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[EvaluatedSet]) -> Plan:
     """
     Raises:
         UserError: a file of the entrant is missing, or there is no such executor or judge.
@@ -78,7 +78,7 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[TestSe
     tree = config.model_dump(mode="json")
     decisive = {section: tree[section] for section in _DECIDES}
     decisive["policy"].pop("device")
-    for chooses_rows in ("limit_per_set", "sets"):  # the rows themselves are in the hash
+    for chooses_rows in ("limit_per_set", "sets", "split"):  # the rows themselves are in the hash
         decisive["evaluation"].pop(chooses_rows)
     facts = {
         **entrant.identity(),

@@ -23,7 +23,7 @@ from llm_as_judge.types import Group, Problem, Rollout, to_json
 def results_json(record: EvaluationRecord) -> dict[str, Any]:
     """The documented form: ``.datasets[] | {name: .dataset, accuracy: .metrics.accuracy}``.
 
-    ``overall`` and ``domains`` are over the sets; the test mix, which is drawn from them, only
+    ``overall`` and ``domains`` are over the sets; the mix, which is drawn from them, only
     has a row of its own. ``control``: known answers, no policy's. ``judge`` graded here; ``judges`` rewarded the checkpoint in training.
     """
     plan, config = record.plan, record.config
@@ -39,6 +39,7 @@ def results_json(record: EvaluationRecord) -> dict[str, Any]:
         "judge": config.judge.model,
         "judges": list(plan.judges),
         "seed": plan.seed,
+        "split": config.evaluation.split,
         "samples": plan.samples,
         "run": str(Path(plan.name) / record.folder.name),
         "complete": not record.missing(),

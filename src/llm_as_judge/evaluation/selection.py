@@ -1,4 +1,4 @@
-"""Which problems are evaluated: the rows of each test file, or a stratified sample of them."""
+"""Which problems are evaluated: the rows of each file of the split, or a stratified sample of them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llm_as_judge.build import problem_file
-from llm_as_judge.config import Config
+from llm_as_judge.config import Config, Split
 from llm_as_judge.data.duplicates import question_text, words
 from llm_as_judge.data.files import ProblemFile, read_problems
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.types import Problem
 
 MIXED = "mixed"
-"""Name of the test mix among the sets: ``data/mixed/test_mixed.jsonl``."""
+"""Name of the mix among the sets: ``data/mixed/test_mixed.jsonl``, or that of another split."""
 STRATA: Mapping[str, tuple[str, Callable[[Problem], str]]] = {
     "math": ("level", lambda p: p.meta.get("level", "")),
     "squad2": ("answerable", lambda p: "yes" if p.answers else "no"),
@@ -28,10 +28,9 @@ STRATA: Mapping[str, tuple[str, Callable[[Problem], str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class TestSet:
-    """What is evaluated of one test file."""
+class EvaluatedSet:
+    """What is evaluated of one file: by default a test file."""
 
-    __test__ = False  # a value, not a pytest class
     name: str
     problems: tuple[Problem, ...]
     rows: int
@@ -52,12 +51,12 @@ class TestSet:
         return f"{len(self.problems)} of {self.rows} rows: a seeded sample{by}"
 
 
-def test_files(config: Config) -> dict[str, ProblemFile]:
-    """By name the test file of every set of the configuration.
+def evaluated_files(config: Config) -> dict[str, ProblemFile]:
+    """By name the file of every set of the configuration, of the split that is evaluated.
 
     Raises:
         ConfigError: a set of ``evaluation.sets`` is not known.
-        DataError: a test file is missing, empty or broken, or has a problem twice.
+        DataError: a file is missing, empty or broken, or has a problem twice.
     """
     names = config.evaluation.sets or config.data.sets
     known = (*config.data.sets, MIXED)
@@ -65,7 +64,7 @@ def test_files(config: Config) -> dict[str, ProblemFile]:
     for name in names:
         if name not in known:
             raise ConfigError(f"evaluation.sets: no set {name!r} (known: {', '.join(known)})")
-        files[name] = problem_file(_file(config.data.data_dir, name))
+        files[name] = problem_file(_file(config.data.data_dir, name, config.evaluation.split))
         _require_each_once(files[name])
     return files
 
@@ -81,28 +80,24 @@ def _require_each_once(file: ProblemFile) -> None:
             )
 
 
-def test_sets(config: Config) -> list[TestSet]:
+def evaluated_sets(config: Config) -> list[EvaluatedSet]:
     """The chosen problems of every set of the configuration.
 
     Raises:
-        ConfigError, DataError: see :func:`test_files`.
+        ConfigError, DataError: see :func:`evaluated_files`.
     """
     limit, seed = config.evaluation.limit_per_set, config.data.seed
     chosen = [
-        TestSet(name, tuple(limited(name, list(file), limit, seed)), len(file))
-        for name, file in test_files(config).items()
+        EvaluatedSet(name, tuple(limited(name, list(file), limit, seed)), len(file))
+        for name, file in evaluated_files(config).items()
     ]
     return _with_overlap(chosen, config.data.train_file)
 
 
-# what pytest would take for tests
-test_sets.__test__ = test_files.__test__ = False  # type: ignore[attr-defined]
-
-
-def _file(data_dir: Path, name: str) -> Path:
+def _file(data_dir: Path, name: str, split: Split) -> Path:
     if name == MIXED:
-        return data_dir / "mixed" / "test_mixed.jsonl"
-    return data_dir / "test" / f"{name}_test.jsonl"
+        return data_dir / "mixed" / f"{split}_mixed.jsonl"
+    return data_dir / ("test" if split == "test" else "processed") / f"{name}_{split}.jsonl"
 
 
 def limited(name: str, rows: Sequence[Problem], limit: int | None, seed: int) -> list[Problem]:
@@ -134,7 +129,7 @@ def _shares(sizes: Mapping[str, int], limit: int, chance: random.Random) -> dict
     return {name: seats[name] for name in sorted(seats)}
 
 
-def _with_overlap(chosen: Sequence[TestSet], train_file: Path) -> list[TestSet]:
+def _with_overlap(chosen: Sequence[EvaluatedSet], train_file: Path) -> list[EvaluatedSet]:
     if not train_file.is_file():
         return list(chosen)
     trained = {_key(problem) for problem in read_problems(train_file)}

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from llm_as_judge.monitoring.report.results import accuracy_text
+from llm_as_judge.monitoring.report.results import accuracy_text, heading_of
 from llm_as_judge.types import Rollout
 
 STEP_COLUMNS: Sequence[tuple[str, str, str]] = (
@@ -63,11 +63,10 @@ def step_markdown(steps: Sequence[Mapping[str, Any]]) -> str:
 
 def results_table(results: Mapping[str, Any]) -> Table:
     """Results files side by side: ``results`` maps a heading to a parsed results file."""
-    table = Table(title="Held-out accuracy (95 % interval)")
+    table = Table(title="Accuracy (95 % interval)")
     table.add_column("data set", no_wrap=True)
     for heading, data in results.items():
-        told = " (control)" if data.get("control") is True else ""
-        table.add_column(escape(heading) + told, justify="right")
+        table.add_column(escape(heading_of(heading, data)), justify="right")
     names = [row["dataset"] for row in next(iter(results.values()))["datasets"]]
     for name in names:
         table.add_row(

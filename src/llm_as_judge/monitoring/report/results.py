@@ -50,7 +50,7 @@ def results_view(results: Mapping[str, Any]) -> ResultsView:
     rows.append(("overall", *(accuracy_text(_overall(data)) for data in results.values())))
     for label, key, form in ROWS:
         rows.append((label, *(_cell(_overall(data), key, form) for data in results.values())))
-    head = (name + " (control)" * _is_control(data) for name, data in results.items())
+    head = (heading_of(name, data) for name, data in results.items())
     return ResultsView(("data set", *head), tuple(rows), _front(results))
 
 
@@ -114,6 +114,15 @@ def _metrics(data: Any, name: str) -> Mapping[str, Any]:
 def _is_control(data: Any) -> bool:
     """Known answers, which cost nothing: of no front."""
     return isinstance(data, dict) and data.get("control") is True
+
+
+def heading_of(name: str, data: Any) -> str:
+    """``name``, with what keeps its figures from being a policy's on held-out rows:
+    ``name (control)``, ``name (train rows)``."""
+    if _is_control(data):
+        return f"{name} (control)"
+    split = data.get("split", "test") if isinstance(data, dict) else "test"
+    return name if split == "test" else f"{name} ({split} rows)"
 
 
 def _overall(data: Any) -> Mapping[str, Any]:

@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 AUDIT  ?= .venv-audit
+# tests in processes side by side; AT_ONCE= one after the other
+AT_ONCE ?= -n logical --maxprocesses 4 --dist worksteal
 
 .PHONY: run test check smoke bench kills setup format clean help
 
@@ -16,13 +18,13 @@ run: $(READY)    ## set up, then train and evaluate small real models on this ma
 test: $(READY)   ## everything CI checks: format, lint, types, layers, all tests, coverage
 	$(MAKE) lint
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage run -m pytest $(AT_ONCE)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered --sort=cover
 
 check: $(READY)  ## the fast part, under three minutes
 	$(MAKE) lint
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest $(AT_ONCE) -m "not slow"
 
 .PHONY: lint
 lint: $(READY)   ## format, lint, types, layers

@@ -250,7 +250,17 @@ class Wrapped:
 @pytest.mark.parametrize(
     "target",
     [Plain, Plain("n"), Anything, Anything(), Made, Static, Static(), Wrapped(), lambda x: x],
-    ids=repr,
+    ids=[
+        "class",
+        "instance",
+        "any",
+        "any instance",
+        "made",
+        "static",
+        "static instance",
+        "wrapped",
+        "lambda",
+    ],
 )
 def test_arguments_that_a_call_takes_are_those_of_its_signature(target: Any) -> None:
     parameters = inspect.signature(target).parameters.values()

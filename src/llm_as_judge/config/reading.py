@@ -138,18 +138,18 @@ def validated(
 def _did_you_mean(key: str, kind: type[Section], also_known: tuple[str, ...]) -> str:
     known = [*(name for name, _ in iterate_fields(kind)), *also_known]
     if names_a_secret(key):
-        own = [name for name in known if names_a_secret(name)]
-        return f"; did you mean {own[0]!r}?" if own else f"; {WHERE_KEYS_BELONG}"
+        secrets = [name for name in known if names_a_secret(name)]
+        return f"; did you mean {secrets[0]!r}?" if secrets else f"; {WHERE_KEYS_BELONG}"
     section, _, last = key.rpartition(".")
     # the right name in the wrong section
     near = [name for name in known if name.rpartition(".")[2] == last][:1]
     if not near:  # in that section by the last part alone: a long `evaluation.` must not decide
-        of_section = {n.rpartition(".")[2]: n for n in known if n.rpartition(".")[0] == section}
+        own = {n.rpartition(".")[2]: n for n in known if n.rpartition(".")[0] == section}
         # `limt` is nearer to a word of `limit_per_set` than to all of it
-        own_keys = {
-            word: name for last_, name in of_section.items() for word in last_.split("_")
-        } | of_section
-        near = [own_keys[n] for n in difflib.get_close_matches(last, own_keys, n=1, cutoff=0.4)]
+        of_word = {word: name for name in own for word in name.split("_")}
+        near_key = difflib.get_close_matches(last, own, n=1, cutoff=0.7)
+        near_word = difflib.get_close_matches(last, of_word, n=1, cutoff=0.4)
+        near = [own[n] for n in near_key or [of_word[word] for word in near_word]]
     near = near or difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else f" (known: {', '.join(known[:8])} ...)"
 

@@ -16,9 +16,7 @@ from llm_as_judge.cli.evaluating import _complain_of_failures
 from llm_as_judge.data.files import read_problems, write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.monitoring.lock import exclusive
-from llm_as_judge.types import (
-    Failure,
-)
+from llm_as_judge.types import Failure
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 

@@ -92,10 +92,11 @@ def test_what_nobody_graded_twice_decides_nothing(tmp_path: Path) -> None:
     assert (found.problems, found.sets) == ((SUMS[3],), (SetCount("gsm8k", 0, 1, 1),))
 
 
-def test_nothing_is_trained_on_test_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("split", ["test", "val"])
+def test_nothing_is_trained_on_rows_held_out(tmp_path: Path, split: str) -> None:
     a = evaluated(tmp_path, "a", single(SUMS, RIGHT, RIGHT, WRONG, WRONG))
-    b = evaluated(tmp_path, "b", single(SUMS, RIGHT, WRONG, WRONG, WRONG), split="test")
-    with pytest.raises(DataError, match=r"b_results\.json: found test rows"):
+    b = evaluated(tmp_path, "b", single(SUMS, RIGHT, WRONG, WRONG, WRONG), split=split)
+    with pytest.raises(DataError, match=rf"b_results\.json: found {split} rows"):
         find_disputed([a, b])
 
 

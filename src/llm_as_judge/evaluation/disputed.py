@@ -52,18 +52,18 @@ def find_disputed(paths: Sequence[Path]) -> Disputed:
     graded of is left out.
 
     Args:
-        paths: results files or run folders of training (or validation) rows; one is enough where it
+        paths: results files or run folders of training rows; one is enough where it
             has several samples a problem.
     Raises:
-        DataError: a file is not a whole evaluation, is of test rows or of known answers, or no
+        DataError: a file is not a whole evaluation, is of other than training rows or of known answers, or no
             problem was graded twice.
     """
     contenders = read_contenders(paths)
     records = [EvaluationRecord.read(path) for path in paths]
     for path, record in zip(paths, records, strict=True):
-        if record.config.evaluation.split == "test":
+        if (split := record.config.evaluation.split) != "train":
             raise DataError(
-                f"{path}: found test rows, which nothing is trained on; wanted those of "
+                f"{path}: found {split} rows, which nothing is trained on; wanted those of "
                 "evaluate --split train"
             )
     for contender in contenders:

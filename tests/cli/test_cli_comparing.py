@@ -58,8 +58,11 @@ def test_controls_are_marked_and_neither_starred_nor_tested(verb: Verbs, folder:
     marks = {c["name"]: (c["control"], c["pareto"]) for c in found["contenders"]}
     assert marks["control_gold"] == marks["control_empty"] == (True, False)
     assert any(pareto for _, pareto in marks.values())
+    assert found["headroom"]["best"] in ("direct", "cot")  # not gold, which would be 1
+    assert found["headroom"]["by_problem"] < 1
     out = verb("compare", *files, "--markdown")[1]
     assert "| control_gold (control) |" in out
+    assert f"Choosing among them, on {found['headroom']['problems']} problems: " in out
     assert "Controls are known answers, of no policy: neither starred nor tested." in out
     assert verb("compare", *files[:2])[0] == 0
     assert verb("regrade", files[0], "--rules-only")[0] == 0

@@ -13,7 +13,13 @@ from evaluation_values import problem as made
 from evaluation_values import rollout
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.compare import break_even, compare, pareto_front, training_tokens
+from llm_as_judge.evaluation.compare import (
+    break_even,
+    compare,
+    headroom,
+    pareto_front,
+    training_tokens,
+)
 from llm_as_judge.evaluation.contenders import Contender, Share, read_contenders, reservations
 from llm_as_judge.evaluation.results import content_digest
 from llm_as_judge.intervals import wilson
@@ -330,6 +336,52 @@ def test_an_answer_that_could_not_be_graded_puts_nobody_out_of_the_front(tmp_pat
     front = pareto_front([good, poor, wasteful, hardly])
     assert (front.names, front.problems, front.apart) == (("good", "poor"), 3, ("hardly",))
     assert pareto_front([]).names == ()
+
+
+def two_domains(folder: Path, name: str, right: str, tokens: int) -> Contender:
+    """Two letters of mathematics, then two of questions; a shorter word knows no questions."""
+    rows = [
+        row(i, [{"y": True, "n": False, "-": None}[letter]], tokens, "gsm8k" if i < 2 else "squad2")
+        for i, letter in enumerate(right)
+    ]
+    (found,) = read_contenders([written(folder, name, rows)])
+    return found
+
+
+def test_headroom_is_what_choosing_for_everything_a_domain_and_a_problem_would_reach(
+    tmp_path: Path,
+) -> None:
+    math = two_domains(tmp_path, "math", "ynnn", 10)
+    questions = two_domains(tmp_path, "questions", "nnyy", 10)
+    dear = two_domains(tmp_path, "dear", "nnyy", 90)
+    room = headroom([math, dear, questions])
+    assert room is not None
+    assert (room.problems, room.best, room.accuracy) == (4, "questions", 0.5)
+    assert room.chosen == {"math": "math", "qa": "questions"}
+    assert (room.by_domain, room.by_problem) == (0.75, 0.75)
+    # who was evaluated on one domain alone has its say there, and on the single problem
+    narrow = two_domains(tmp_path, "narrow", "yy", 500)
+    room = headroom([math, questions, narrow])
+    assert room is not None
+    assert (room.problems, room.chosen["math"]) == (4, "narrow")
+    assert (room.by_domain, room.by_problem) == (1.0, 1.0)
+
+
+def test_headroom_counts_what_all_have_graded_and_shares_over_seeds(tmp_path: Path) -> None:
+    first = two_domains(tmp_path, "first", "ynn-", 10)
+    often = two_domains(tmp_path, "often", "nnny", 10)
+    often = replace(often, correct={**often.correct, "gsm8k/1": 0.5})
+    room = headroom([first, often])
+    assert room is not None
+    assert (room.problems, room.by_problem) == (3, pytest.approx(0.5))
+    # graded of one of the two problems only: not a choice for the domain
+    half = two_domains(tmp_path, "half", "-y", 1)
+    room = headroom([first, often, half])
+    assert room is not None
+    assert (room.chosen["math"], room.by_problem) == ("first", pytest.approx(2 / 3))
+    assert headroom([first]) is None
+    assert headroom([]) is None
+    assert headroom([first, two_domains(tmp_path, "other", "nnnn", 1)]) is not None
 
 
 def test_training_is_paid_back_by_what_a_query_saves(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from llm_as_judge.types import to_json
 
 if TYPE_CHECKING:
     from llm_as_judge.evaluation.by_domain import DomainRow
-    from llm_as_judge.evaluation.compare import Comparison, Front
+    from llm_as_judge.evaluation.compare import Comparison, Front, Headroom
     from llm_as_judge.evaluation.contenders import Contender, Share
 
 
@@ -62,6 +62,7 @@ def compare(
     domains = sorted(set(reference.domains.values())) if by_domain else []
     of_domain = {name: comparing.compare(entrants, reference, name) for name in domains}
     front = comparing.pareto_front(entrants)
+    room = comparing.headroom(entrants)
     spent = comparing.training_tokens(training_run) if training_run else None
     paid_back = _break_even(entrants, spent)
     doubts = reservations(entrants)
@@ -73,6 +74,7 @@ def compare(
                 {**to_json(c), **_summary(c), "pareto": c.name in front.names} for c in contenders
             ],
             "pareto_problems": front.problems,
+            "headroom": to_json(room) if room else None,
             "comparisons": to_json(pairs),
             "comparisons_by_domain": {name: to_json(found) for name, found in of_domain.items()},
             "training_tokens": spent,
@@ -98,7 +100,7 @@ def compare(
             for other, queries in others.items()
         ]
         show_table(f"Break-even ({spent:,} training tokens)", head, rows, markdown)
-    for line in _remarks(contenders, front):
+    for line in _remarks(contenders, front, room):
         console.print(line, markup=False, highlight=False)
 
 
@@ -237,7 +239,7 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
     return head, rows
 
 
-def _remarks(contenders: Sequence[Contender], front: Front) -> list[str]:
+def _remarks(contenders: Sequence[Contender], front: Front, room: Headroom | None) -> list[str]:
     apart = ""
     if front.apart:
         apart = f" Not among them, with fewer problems or graded ones: {', '.join(front.apart)}."
@@ -246,6 +248,14 @@ def _remarks(contenders: Sequence[Contender], front: Front) -> list[str]:
         f"problems that all of these have graded.{apart}"
     )
     lines = [best]
+    if room:
+        chosen = ", ".join(f"{domain}: {name}" for domain, name in room.chosen.items())
+        lines.append(
+            f"Choosing among them, on {room.problems} problems: {room.best} for everything "
+            f"{room.accuracy:.0%}, the best for each domain ({chosen}) {room.by_domain:.0%}, for each "
+            f"problem {room.by_problem:.0%}. The last two are chosen on the rows they are counted on, "
+            "which flatters them; a policy that writes only these programs stays below the last."
+        )
     policies = [c for c in contenders if not c.control]
     if len(policies) < len(contenders):
         lines.append("Controls are known answers, of no policy: neither starred nor tested.")

@@ -5,7 +5,8 @@ Comparisons are over the problems that both have graded, so that a difference is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -113,13 +114,7 @@ class Front:
 def pareto_front(contenders: Sequence[Contender]) -> Front:
     """Of those who were evaluated on as many problems as the widest; a few answers that could not
     be graded put nobody out."""
-    widest = max((len(c.datasets) for c in contenders), default=0)
-    taking = [c for c in contenders if len(c.datasets) == widest and 2 * len(c.correct) >= widest]
-    common = [
-        id_
-        for id_ in (taking[0].correct if taking else ())
-        if all(id_ in contender.correct for contender in taking)
-    ]
+    taking, common = _widest(contenders)
     points = {
         c.name: (
             fmean(c.correct[id_] for id_ in common),
@@ -140,6 +135,73 @@ def pareto_front(contenders: Sequence[Contender]) -> Front:
     )
     apart = tuple(c.name for c in contenders if c not in taking)
     return Front(names, len(common), apart)
+
+
+def _widest(contenders: Sequence[Contender]) -> tuple[list[Contender], list[str]]:
+    """(Who was evaluated on as many problems as anybody, the problems that all of these have graded)."""
+    widest = max((len(c.datasets) for c in contenders), default=0)
+    taking = [c for c in contenders if len(c.datasets) == widest and 2 * len(c.correct) >= widest]
+    common = [
+        id_
+        for id_ in (taking[0].correct if taking else ())
+        if all(id_ in contender.correct for contender in taking)
+    ]
+    return taking, common
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """What choosing among the contenders could reach: whether there is anything to learn.
+
+    The last two are chosen on the rows that they are counted on, which flatters them.
+    """
+
+    problems: int
+    """Graded of everybody who was evaluated on as many as the widest; the figures are of these."""
+    best: str
+    accuracy: float
+    """Of ``best``, one contender for everything."""
+    chosen: Mapping[str, str]
+    """The best contender for each domain."""
+    by_domain: float
+    """Accuracy of these together."""
+    by_problem: float
+    """Accuracy if each problem went to the contender that does it best: a bound for any policy that
+    writes only these programs."""
+
+
+def headroom(contenders: Sequence[Contender]) -> Headroom | None:
+    """None for fewer than two contenders, or where no problem is graded of all that take part.
+
+    Who was evaluated on fewer problems is chosen from where it has graded all that count (of the
+    domain, or the one problem). Equals: the one of fewer executor tokens, then the first.
+    """
+    taking, common = _widest(contenders)
+    if len(contenders) < 2 or not common:
+        return None
+    best = _best(taking, common)
+    domains: dict[str, list[str]] = defaultdict(list)
+    for id_ in common:
+        domains[taking[0].domains[id_]].append(id_)
+    chosen = {name: _best(contenders, ids) for name, ids in domains.items()}
+    return Headroom(
+        len(common),
+        best.name,
+        fmean(best.correct[id_] for id_ in common),
+        {name: contender.name for name, contender in chosen.items()},
+        fmean(chosen[name].correct[id_] for name, ids in domains.items() for id_ in ids),
+        fmean(max(c.correct.get(id_, 0.0) for c in contenders) for id_ in common),
+    )
+
+
+def _best(contenders: Sequence[Contender], ids: Sequence[str]) -> Contender:
+    """Most accurate on these problems, among those that have graded all of them."""
+
+    def rank(contender: Contender) -> tuple[float, float]:
+        tokens = fmean(contender.tokens.get(id_, 0.0) for id_ in ids)
+        return fmean(contender.correct[id_] for id_ in ids), -tokens
+
+    return max((c for c in contenders if all(id_ in c.correct for id_ in ids)), key=rank)
 
 
 # ------------------------------------------------------------------------------------- break-even

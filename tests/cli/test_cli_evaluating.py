@@ -15,8 +15,9 @@ from held_out import OPTIONS, ROWS
 from llm_as_judge.cli.evaluating import _complain_of_failures
 from llm_as_judge.data.files import read_problems, write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
+from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.monitoring.lock import exclusive
-from llm_as_judge.types import Failure
+from llm_as_judge.types import Failure, Usage
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
@@ -41,6 +42,11 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     assert code == 0
     assert json.loads(out)["overall"] == data["overall"]
     assert "0 of 5 verdicts changed" in err
+    assert "asked of the judge" not in err  # rules ask nobody
+    (kept,) = (folder / "results" / "evaluation" / "direct_regraded").iterdir()
+    EvaluationRecord.read(kept).bill([Attempt(Usage(7, 1), None, 0.1)])  # as a judge model does
+    err = verb("regrade", str(results), "--rules-only")[2]
+    assert "asked of the judge for these verdicts: requests 1, 8 tokens, price unknown" in err
     regraded = results.with_name("direct_regraded_results.json")
     code, out, _ = verb("compare", str(results), str(regraded), "--json")
     assert (code, json.loads(out)["remarks"]) == (0, [])  # graded by the same judge
@@ -319,6 +325,14 @@ def test_training_problems_that_programs_disagree_on_are_written_for_train(verb:
 def test_where_all_agree_no_file_is_written(verb: Verbs) -> None:
     said = verb.refused("data", "disputed", on_train(verb, "direct"), on_train(verb, "cot"))
     assert "all 5 problems were solved by all or by none: no data/mixed/train_disputed" in said
+    assert not Path("data/mixed").exists()
+
+
+@pytest.mark.usefixtures("training_rows")
+def test_disputed_problems_go_to_the_mixes_of_the_data_folder(verb: Verbs) -> None:
+    files = [on_train(verb, "direct"), on_train(verb, "cot", right=0)]
+    assert verb("data", "disputed", *files, "--data-dir", "elsewhere")[0] == 0
+    assert len(list(read_problems(Path("elsewhere/mixed/train_disputed.jsonl")))) == 1
     assert not Path("data/mixed").exists()
 
 

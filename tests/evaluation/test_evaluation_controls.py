@@ -113,6 +113,15 @@ def test_a_control_that_cannot_answer_is_refused_at_the_start(tmp_path: Path, ki
     if kind == "wrong":
         with pytest.raises(DataError, match="mbpp: one row has no other whose answer is wrong"):
             control.check(settings(tmp_path, ("mbpp",)))
+    if kind == "gold":  # only what is evaluated must have an answer
+        (text,) = sample_problems("gsm8k", 1)
+        rows = [replace(text, id=f"gsm8k/test/{n}", answers=(str(n),) * (n != 3)) for n in range(9)]
+        write_problems(tmp_path / "test" / "gsm8k_test.jsonl", rows)
+        config = settings(tmp_path, ("gsm8k",))
+        with pytest.raises(DataError, match="gsm8k/test/3"):
+            control.check(config)
+        limited = config.evaluation.model_copy(update={"limit_per_set": 1})
+        control.check(config.model_copy(update={"evaluation": limited}))
     several = Config.model_validate({"evaluation": {"samples": 2}})
     with pytest.raises(ConfigError, match="2 answers of a control are all the same"):
         control.check(several)

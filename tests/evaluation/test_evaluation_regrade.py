@@ -18,8 +18,9 @@ from llm_as_judge.evaluation.baselines import find_entrant
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.regrade import plan_regrade, regrade
 from llm_as_judge.evaluation.selection import EvaluatedSet
+from llm_as_judge.llm.billing import Attempt, current_scope
 from llm_as_judge.monitoring.lock import exclusive
-from llm_as_judge.types import Problem, Rollout, Verdict
+from llm_as_judge.types import Problem, Rollout, Usage, Verdict
 
 ROWS = [problem(n) for n in range(4)]
 
@@ -101,6 +102,36 @@ async def test_an_interrupted_grading_goes_on_where_it_stopped(
     assert wanted == [1]
     assert judge.asked == [r.problem_id for r in graded] == [ROWS[2].id]
     assert len(changes) == 3  # those of the first part too
+
+
+@pytest.mark.parametrize(("mode", "requests"), [("off", 3), ("replay", 0)])
+async def test_what_a_judge_model_used_is_billed_even_if_it_is_stopped(
+    record: EvaluationRecord,
+    judge: SaysRight,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: str,
+    requests: int,
+) -> None:
+    judge.most = 2
+    calls = record.config.calls.model_copy(update={"mode": mode})
+    record.config = record.config.model_copy(update={"calls": calls})
+    accept = judge.grade
+
+    async def ask(of: Problem, answer: str) -> Verdict:
+        for meter in current_scope().meters:
+            meter.append(Attempt(Usage(7, 1), None, 0.1))
+        return await accept(of, answer)
+
+    monkeypatch.setattr(judge, "grade", ask)
+    with pytest.raises(KeyError):
+        await regrade(plan_regrade(record, tmp_path, "y"))
+    stopped = EvaluationRecord.read(next((tmp_path / "y").iterdir())).ledger()
+    assert stopped.total.attempts == requests  # the one that broke it was asked, too
+    judge.most = 99
+    new, _ = await regrade(plan_regrade(record, tmp_path, "y"))
+    assert new.ledger().total.attempts == (requests + 1 if requests else 0)
+    assert new.ledger().total.tokens == 8 * new.ledger().total.attempts
 
 
 def test_what_decides_the_verdicts_decides_the_folder(

@@ -65,8 +65,14 @@ def disputed(
         typer.Argument(help="Results of evaluate --split train on the same rows, or run folders."),
     ],
     out: Annotated[
-        Path, typer.Option("--out", help="New file; then: train --set data.train_file=FILE.")
-    ] = Path("data/mixed/train_disputed.jsonl"),
+        Path | None,
+        typer.Option(
+            "--out",
+            help="New file, by default DATA_DIR/mixed/train_disputed.jsonl; then: train --set "
+            "data.train_file=FILE.",
+        ),
+    ] = None,
+    data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write the training problems that tell programs apart: some of the rollouts given were right
@@ -74,6 +80,7 @@ def disputed(
     from llm_as_judge.data.files import write_problems
     from llm_as_judge.evaluation.disputed import find_disputed
 
+    out = out or (data_dir or Path("data")) / "mixed" / "train_disputed.jsonl"
     if out.exists():
         raise OutputError(f"{out}: is there already; remove it, or give another --out")
     found = find_disputed(results)

@@ -182,15 +182,16 @@ def _recording(record_to: Path | None, replay_from: Path | None) -> dict[str, st
 
 def _bill(now: Ledger, before: Ledger, replayed: bool) -> str:
     """What was asked now, apart from what was asked before or is from a recording."""
-    earlier = f"; before: {_sums(before)}" if before.total.attempts else ""
+    earlier = f"; before: {sums(before)}" if before.total.attempts else ""
     if not now.total.attempts:
         return f"nothing was asked now{earlier}"
     if replayed:
-        return f"nothing was asked now; the recording: {_sums(now)}{earlier}"
-    return f"{_sums(now)}{earlier}"
+        return f"nothing was asked now; the recording: {sums(now)}{earlier}"
+    return f"{sums(now)}{earlier}"
 
 
-def _sums(ledger: Ledger) -> str:
+def sums(ledger: Ledger) -> str:
+    """Requests, tokens and price on a line."""
     total = ledger.total
     kinds = ", ".join(f"{kind} {n}" for kind, n in ledger.failures.most_common())
     failed = f", {total.failed_attempts} failed ({kinds})" if kinds else ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from llm_as_judge.cli.evaluating import say_replaced, show
+from llm_as_judge.cli.evaluating import say_replaced, show, sums
 from llm_as_judge.cli.options import JsonOption, status_console
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.errors import ConfigError
@@ -69,6 +69,9 @@ def regrade(
         new, changes = work.run(run_regrade(planned, begun, view.rollout))
     path = write_results(new, folder, say_replaced)
     show(new, path, as_json)
+    if (asked := new.ledger()).total.attempts:
+        line = f"asked of the judge for these verdicts: {sums(asked)}"
+        status_console.print(line, highlight=False, soft_wrap=True)
     _tell(changes, count)
 
 

@@ -20,7 +20,7 @@ from llm_as_judge.build import DOMAINS, open_grading, policy_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.entrants import FixedProgram, Keep, Opened
-from llm_as_judge.evaluation.selection import evaluated_files
+from llm_as_judge.evaluation.selection import evaluated_files, evaluated_problems
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
@@ -91,9 +91,12 @@ class ControlEntrant:
                 f"evaluation.samples: {config.evaluation.samples} answers of a control are all "
                 "the same; leave it at 1"
             )
-        if self.kind != "empty":
+        if self.kind == "gold":
+            for problem in evaluated_problems(config):
+                gold_answer(problem)
+        elif self.kind == "wrong":
             for name, answers in _answers(config).items():
-                if self.kind == "wrong" and len(answers) < 2:
+                if len(answers) < 2:
                     raise DataError(f"{name}: one row has no other whose answer is wrong for it")
 
     @asynccontextmanager

@@ -17,6 +17,7 @@ from llm_as_judge.errors import ConfigError, DataError, EndpointError, SandboxEr
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, Plan, code_digest
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.llm.billing import metered
 from llm_as_judge.monitoring.lock import exclusive
 from llm_as_judge.types import Failure, Problem, Rollout, Verdict, to_json
 
@@ -90,7 +91,8 @@ async def regrade(
     on_begin: Callable[[int], None] | None = None,
     on_rollout: Callable[[Rollout], None] | None = None,
 ) -> tuple[EvaluationRecord, list[Change]]:
-    """A record of the same executions with new verdicts. Each is kept as it is given.
+    """A record of the same executions with new verdicts. Each is kept as it is given, and what a
+    judge model used is added to the bill of the record, but in a replay, which asks nobody.
 
     Args:
         on_begin: called with how many are to be graded now, once the judge is open.
@@ -118,11 +120,14 @@ async def regrade(
                 if on_rollout is not None:
                     on_rollout(again)
 
-            tasks = [asyncio.ensure_future(one(*pair)) for pair in wanted]
-            try:
-                await asyncio.gather(*tasks)
-            finally:  # none goes on asking a judge that is being closed
-                await cancelled(tasks)
+            with metered() as attempts:
+                tasks = [asyncio.ensure_future(one(*pair)) for pair in wanted]
+                try:
+                    await asyncio.gather(*tasks)
+                finally:  # none goes on asking a judge that is being closed
+                    await cancelled(tasks)
+                    if attempts and planned.config.calls.mode != "replay":
+                        new.bill(attempts)
     return new, _changes(planned, new)
 
 

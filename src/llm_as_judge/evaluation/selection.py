@@ -86,12 +86,24 @@ def evaluated_sets(config: Config) -> list[EvaluatedSet]:
     Raises:
         ConfigError, DataError: see :func:`evaluated_files`.
     """
+    return _with_overlap(_chosen(config), config.data.train_file)
+
+
+def evaluated_problems(config: Config) -> list[Problem]:
+    """The problems of :func:`evaluated_sets`, without a look at the training mix.
+
+    Raises:
+        ConfigError, DataError: see :func:`evaluated_files`.
+    """
+    return [problem for chosen in _chosen(config) for problem in chosen.problems]
+
+
+def _chosen(config: Config) -> list[EvaluatedSet]:
     limit, seed = config.evaluation.limit_per_set, config.data.seed
-    chosen = [
+    return [
         EvaluatedSet(name, tuple(limited(name, list(file), limit, seed)), len(file))
         for name, file in evaluated_files(config).items()
     ]
-    return _with_overlap(chosen, config.data.train_file)
 
 
 def _file(data_dir: Path, name: str, split: Split) -> Path:

@@ -28,6 +28,7 @@ from typing import Any
 import yaml
 from advantages import steps_of
 
+from llm_as_judge.errors import UserError
 from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.training.grpo import step_advantages
 from llm_as_judge.types import Rollout
@@ -138,4 +139,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -16,6 +16,7 @@ program likelier. Both say where the gradient points, not what it does to accura
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.config import load_config
+from llm_as_judge.errors import UserError
 from llm_as_judge.monitoring.runlog import read_rollouts
 from llm_as_judge.reward import RewardOptions, reward_group
 from llm_as_judge.training.grpo import has_variance, step_advantages
@@ -96,4 +98,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

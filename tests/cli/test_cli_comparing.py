@@ -68,6 +68,23 @@ def test_controls_are_marked_and_neither_starred_nor_tested(verb: Verbs, folder:
     assert verb("regrade", files[0], "--rules-only")[0] == 0
 
 
+def test_compare_and_evaluate_give_one_accuracy_where_the_mix_is_a_set(
+    verb: Verbs, folder: Path
+) -> None:
+    mixed = [ROWS["gsm8k"][0], *ROWS["hotpotqa"]]
+    write_problems(folder / "data" / "mixed" / "test_mixed.jsonl", mixed)
+    more = ("--set", "evaluation.sets=[mixed,gsm8k]", "--set", "evaluation.limit_per_set=null")
+    assert verb("evaluate", *OPTIONS[:-2], *more, "--policy", "direct")[0] == 0
+    file = folder / "results" / "evaluation" / "direct_results.json"
+    overall = json.loads(file.read_text())["overall"]
+    (found,) = json.loads(verb("compare", str(file), "--json")[1])["contenders"]
+    assert (overall["graded"], found["overall"]["problems"]) == (4.0, 4)
+    assert overall["tokens"] == pytest.approx(found["mean_tokens"])
+    out = verb("compare", str(file), "--markdown")[1]
+    assert "| mixed (not in overall) | 0 [0, 56] |" in out
+    assert "hotpotqa" not in out
+
+
 def test_analyze_shows_a_run_by_domain(verb: Verbs, folder: Path) -> None:
     assert "no run there" in verb.refused("analyze", "logs/train_*.log")
     of = ROWS["gsm8k"][0]

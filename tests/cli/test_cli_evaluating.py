@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import re
+import signal
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -14,6 +18,7 @@ from held_out import OPTIONS, ROWS
 
 from llm_as_judge.cli.evaluating import _complain_of_failures
 from llm_as_judge.data.files import read_problems, write_problems
+from llm_as_judge.evaluation import optimise as optimising
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.monitoring.lock import exclusive
@@ -238,6 +243,82 @@ def test_optimise_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Pat
     report = json.loads((folder / "found" / "report.json").read_text())
     assert [search["domain"] for search in report] == ["math", "qa"]
     assert verb("evaluate", *OPTIONS, "--policy", "found")[0] == 0
+
+
+def test_a_search_that_is_stopped_says_what_of_it_is_kept(
+    verb: Verbs, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [row for rows in ROWS.values() for row in rows]
+    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
+    own = (*OPTIONS[:4], "--data-dir", "data", "--rows", "1", "--rounds", "0", "--out", "found")
+    searched = optimising.search
+
+    async def stopped_at(*arguments: Any, **more: Any) -> Any:
+        if arguments[1] == last:
+            os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.sleep(60)
+        return await searched(*arguments, **more)
+
+    monkeypatch.setattr(optimising, "search", stopped_at)
+    last = "qa"
+    code, _, err = verb("optimise", *own)
+    assert code == 128 + signal.SIGTERM
+    assert (
+        "stopped; searched to the end and kept: found/math.py; with --set calls.mode=cache" in err
+    )
+    assert Path("found/math.py").is_file()
+    last = "math"
+    err = verb("optimise", *own, "--set", "calls.mode=cache")[2]
+    assert "stopped; no domain was searched to the end; the same command finds the" in err
+
+
+def test_a_search_whose_folder_cannot_be_made_asks_nobody(
+    verb: Verbs, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [row for rows in ROWS.values() for row in rows]
+    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
+    monkeypatch.setattr(optimising, "search", None)
+    Path("taken").write_text("x")
+    options = (*OPTIONS[:4], "--data-dir", "data", "--out", "taken")
+    assert "taken: cannot be written" in verb.refused("optimise", *options, status=2)
+    assert Path("taken").read_text() == "x"
+
+
+def test_an_interrupted_evaluation_is_regraded_as_far_as_it_went(verb: Verbs, folder: Path) -> None:
+    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
+    results = folder / "results" / "evaluation" / "direct_results.json"
+    path = results.parent / json.loads(results.read_text())["run"] / "rollouts.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
+    code, out, err = verb("regrade", str(results), "--rules-only", "--json")
+    assert code == 0, err
+    data = json.loads(out)
+    assert (data["complete"], data["overall"]["graded"]) == (False, 2.0)
+    assert "0 of 2 verdicts changed" in err
+    assert EvaluationRecord.read(results.with_name("direct_regraded_results.json")).missing() == []
+
+
+def test_a_recording_of_what_is_on_disk_is_not_promised(verb: Verbs) -> None:
+    direct = ("evaluate", *OPTIONS, "--policy", "direct")
+    assert "--replay nodir: no such folder" in verb.refused(*direct, "--replay", "nodir")
+    assert verb(*direct)[0] == 0
+    said = verb.refused(*direct, "--record", "calls")
+    assert "nothing would be recorded, all rollouts are on disk; add --fresh" in said
+    assert not Path("calls").exists()
+    assert verb(*direct, "--record", "calls", "--fresh")[0] == 0
+    assert verb(*direct, "--record", "calls")[0] == 0  # the same again: it is there
+    code, _, err = verb(*direct, "--replay", "calls")
+    assert code == 0
+    assert "nothing is replayed: it is on disk; --fresh puts it aside" in err
+
+
+def test_a_validation_set_without_rows_says_what_to_do(verb: Verbs, folder: Path) -> None:
+    for name, rows in ROWS.items():
+        path = folder / "data" / "processed" / f"{name}_val.jsonl"
+        write_problems(path, rows if name == "gsm8k" else [])
+    val = ("evaluate", *OPTIONS, "--policy", "direct", "--split", "val")
+    said = verb.refused(*val)
+    assert "hotpotqa_val.jsonl: no problems in it: data.val_fraction leaves none" in said
+    assert verb(*val, "--set", "evaluation.sets=[gsm8k]")[0] == 0
 
 
 def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(

@@ -384,6 +384,37 @@ def test_headroom_counts_what_all_have_graded_and_shares_over_seeds(tmp_path: Pa
     assert headroom([first, two_domains(tmp_path, "other", "nnnn", 1)]) is not None
 
 
+def test_the_mix_beside_its_sets_counts_in_nothing_but_its_own_row(tmp_path: Path) -> None:
+    own = {**row(0, [True], 10), "sets": ["gsm8k"]}
+    both = {**row(1, [False], 10), "sets": ["gsm8k", "mixed"]}
+    mix = {**row(2, [True], 500), "sets": ["mixed"]}
+    (found,) = read_contenders([written(tmp_path, "p", [own, both, mix])])
+    assert found.share() == Share(0.5, *wilson(1, 2), 2)
+    assert found.mix_share == Share(0.5, *wilson(1, 2), 2)
+    assert found.mean_tokens == 10
+    assert "gsm8k/2" not in found.datasets
+    # the mix alone is what was evaluated
+    (alone,) = read_contenders([written(tmp_path, "alone", [mix])])
+    assert alone.share() == Share(1.0, *wilson(1, 1), 1)
+    assert alone.mix_share is None
+
+
+def test_who_shares_no_problem_is_left_out_unless_nobody_does(tmp_path: Path) -> None:
+    reference = contender(tmp_path, "ref", "yn", 10)
+    other = contender(tmp_path, "other", "yy", 10)
+    (apart,) = read_contenders([written(tmp_path, "apart", [row(0, [True], 1, "squad2")])])
+    assert [pair.name for pair in compare([reference, other, apart], reference)] == ["other"]
+    with pytest.raises(DataError, match="apart and ref: no problem that both have graded"):
+        compare([reference, apart], reference)
+    assert compare([reference], reference) == []
+
+
+def test_the_folder_of_several_evaluations_is_told_from_one(tmp_path: Path) -> None:
+    one = written(tmp_path, "p", [row(0, [True], 1)])
+    with pytest.raises(DataError, match=rf"name its folder: {one}"):
+        read_contenders([tmp_path / "p"])
+
+
 def test_training_is_paid_back_by_what_a_query_saves(tmp_path: Path) -> None:
     trained = contender(tmp_path, "t", "yy", 30, overall={"policy_tokens": 20.0})
     other = contender(tmp_path, "o", "yy", 90)

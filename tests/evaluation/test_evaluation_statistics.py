@@ -125,6 +125,11 @@ def test_what_is_called_detectable_is_found_in_four_of_five_repetitions() -> Non
 
 def test_nothing_is_known_of_pairs_that_never_differ() -> None:
     assert detectable([0.0] * 9) is None
+
+
+def test_problems_too_few_to_show_any_difference_have_no_power() -> None:
+    assert detectable([1.0, -1.0, 0.0]) is None
+    assert detectable([1.0, *[0.0] * 8]) == pytest.approx(2.8016 / 9, abs=1e-3)
     with pytest.raises(ValueError, match="no problems"):
         detectable([])
 

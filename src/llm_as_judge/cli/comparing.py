@@ -66,6 +66,8 @@ def compare(
     spent = comparing.training_tokens(training_run) if training_run else None
     paid_back = _break_even(entrants, spent)
     doubts = reservations(entrants)
+    tested = {reference.name, *(pair.name for pair in pairs)}
+    apart = [c.name for c in entrants if c.name not in tested]
     if as_json:
         found = {
             "remarks": doubts,
@@ -76,6 +78,7 @@ def compare(
             "pareto_problems": front.problems,
             "headroom": to_json(room) if room else None,
             "comparisons": to_json(pairs),
+            "not_tested": apart,
             "comparisons_by_domain": {name: to_json(found) for name, found in of_domain.items()},
             "training_tokens": spent,
             "break_even_queries": paid_back,
@@ -83,10 +86,13 @@ def compare(
         print(json.dumps(found))  # noqa: T201
         return
     for line in doubts:
-        console.print(line, markup=False, highlight=False)
+        console.print(line, markup=False, highlight=False, soft_wrap=markdown)
     if doubts:
         console.print()
     show_table("Accuracy, % [95 % interval]", *_accuracy_rows(contenders, front), markdown)
+    if apart:
+        line = f"no problem that {reference.name} has graded, too: {', '.join(apart)}; not tested"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     if pairs:
         show_table(f"Against {reference.name}", *_pair_rows(pairs), markdown)
     for name, found_pairs in of_domain.items():
@@ -101,7 +107,7 @@ def compare(
         ]
         show_table(f"Break-even ({spent:,} training tokens)", head, rows, markdown)
     for line in _remarks(contenders, front, room):
-        console.print(line, markup=False, highlight=False)
+        console.print(line, markup=False, highlight=False, soft_wrap=markdown)
 
 
 def analyze(
@@ -201,13 +207,17 @@ def _accuracy_rows(
     rows += [
         [f"all {name}", *(_cell(c.share(domain=name)) for c in contenders)] for name in domains
     ]
+    if any(c.mix for c in contenders):
+        rows.append(["mixed (not in overall)", *(_cell(c.mix_share) for c in contenders)])
     rows.append(["overall", *(_cell(c.share()) for c in contenders)])
     rows.append(["problems", *(str(len(c.correct)) for c in contenders)])
     if any(len(c.seeds) > 1 for c in contenders):
         rows.append(["seeds, deviation", *(_seeds(c) for c in contenders)])
     rows.append(["executor tokens", *(f"{c.mean_tokens:.0f}" for c in contenders)])
+    rows.append(
+        ["right per 1,000 of these", *(_number(c.right_per_1000_tokens) for c in contenders)]
+    )
     rows.append(["policy tokens", *(f"{c.policy_tokens:.0f}" for c in contenders)])
-    rows.append(["right per 1,000 tokens", *(_number(c.right_per_1000_tokens) for c in contenders)])
     rows.append(["calls", *(f"{c.calls:.2f}" for c in contenders)])
     rows.append(["seconds", *(f"{c.seconds:.1f}" for c in contenders)])
     rows.append(["US dollars", *(_number(c.cost_usd, "{:.5f}") for c in contenders)])
@@ -222,7 +232,7 @@ def _heading(contender: Contender, front: Front) -> str:
 
 def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
     head = ["", "problems", "difference, points", "only it : only ref.", "p", "p (Holm)"]
-    head += ["shown in 80 %", "tokens"]
+    head += ["shown in 80 %", "executor tokens"]
     rows = [
         [
             pair.name,
@@ -244,10 +254,10 @@ def _remarks(contenders: Sequence[Contender], front: Front, room: Headroom | Non
     if front.apart:
         apart = f" Not among them, with fewer problems or graded ones: {', '.join(front.apart)}."
     best = (
-        f"* nobody is more accurate for as few tokens (executor and policy), on {front.problems} "
+        f"Starred: nobody is more accurate for as few tokens (executor and policy), on {front.problems} "
         f"problems that all of these have graded.{apart}"
     )
-    lines = [best]
+    lines = [best] if front.names else []
     if room:
         chosen = ", ".join(f"{domain}: {name}" for domain, name in room.chosen.items())
         lines.append(

@@ -146,6 +146,8 @@ def evaluate(
     with open_evaluation(settings, entrant, wanted, fresh=fresh) as record:
         _announce(record)
         missing = len(record.missing())
+        if not missing and (record_to or replay_from):
+            _say_not_asked(record_to)
         if missing and not is_control(record.plan.policy):
             status_console.print(_estimate(record), highlight=False, soft_wrap=True)
 
@@ -176,8 +178,26 @@ def _recording(record_to: Path | None, replay_from: Path | None) -> dict[str, st
     if record_to is not None:
         return {"calls.mode": "record", "calls.folder": str(record_to)}
     if replay_from is not None:
+        if not replay_from.exists():
+            raise ConfigError(f"--replay {replay_from}: no such folder; --record makes one")
         return {"calls.mode": "replay", "calls.folder": str(replay_from)}
     return {}
+
+
+def _say_not_asked(record_to: Path | None) -> None:
+    """Everything is on disk, so that nothing is recorded or replayed.
+
+    Raises:
+        ConfigError: a recording is wanted that is not there.
+    """
+    if record_to is None:
+        line = "nothing is replayed: it is on disk; --fresh puts it aside and replays it"
+        status_console.print(line, highlight=False, soft_wrap=True)
+    elif not record_to.exists():
+        raise ConfigError(
+            f"--record {record_to}: nothing would be recorded, all rollouts are on disk; add --fresh "
+            "(it puts them aside), or another --name"
+        )
 
 
 def _bill(now: Ledger, before: Ledger, replayed: bool) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,8 @@ from llm_as_judge.cli.options import (
     console,
     settings_of,
 )
-from llm_as_judge.files import write_text
+from llm_as_judge.cli.stopping import Stopped, stoppable
+from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.types import Domain, Problem, to_json
 
 if TYPE_CHECKING:
@@ -68,14 +69,32 @@ def optimise(
                 soft_wrap=True,
             )
 
+    with output_errors(out):  # before anything is spent
+        out.mkdir(parents=True, exist_ok=True)
+    done: list[Search] = []
+
     async def job() -> list[Search]:
         async with open_workbench(settings) as bench:
-            return await run_search(bench, problems, rounds, out, _show)
+            return await run_search(bench, problems, rounds, out, _show, done.append)
 
-    found = asyncio.run(job())
+    try:
+        with stoppable("") as work:
+            found = work.run(job())
+    except Stopped as stop:
+        stop.kept = _kept(done, out, settings.calls.mode)
+        raise
     write_text(out / "report.json", json.dumps(to_json(found), indent=1) + "\n")
     spent = sum(one.tokens_spent for one in found)
     console.print(f"{spent} tokens spent; programs and report.json in {out}", highlight=False)
+
+
+def _kept(done: Sequence[Search], out: Path, mode: str) -> str:
+    """What a search that was stopped leaves, and how it goes on."""
+    whole = ", ".join(str(out / f"{one.domain}.py") for one in done)
+    kept = f"searched to the end and kept: {whole}" if done else "no domain was searched to the end"
+    if mode == "cache":
+        return f"{kept}; the same command finds the executor's replies again"
+    return f"{kept}; with --set calls.mode=cache a search finds the replies of an earlier one again"
 
 
 def _show(candidate: Candidate) -> None:

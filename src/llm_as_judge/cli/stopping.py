@@ -18,7 +18,6 @@ KEPT = {
     "evaluate": "finished rollouts are kept",
     "regrade": "verdicts given so far are kept",
     "audit": "verdicts given so far are kept",
-    "optimise": "programs of the domains searched to the end are kept",
 }
 """Of a verb that is stopped, where something is. The others keep nothing, or write at their end."""
 

@@ -37,22 +37,27 @@ class Comparison:
     """Adjusted for the number of comparisons."""
     token_ratio: float | None
     detectable: float | None
-    """True difference that so many problems would show in 80 of 100 repetitions."""
+    """True difference that so many problems would show in 80 of 100 repetitions; None where they
+    are too few to show any, or it is not known."""
 
 
 def compare(
     contenders: Sequence[Contender], reference: Contender, domain: str | None = None
 ) -> list[Comparison]:
-    """Every other contender against ``reference``.
+    """Every other contender against ``reference``, but those that share no graded problem with it.
 
     Args:
-        domain: on its problems alone; who shares none of them is left out.
+        domain: on its problems alone.
     Raises:
-        DataError: one of them shares no graded problem with it.
+        DataError: none of several shares a graded problem with it, of whatever domain.
     """
-    others = [other for other in contenders if other is not reference]
-    if domain is not None:
-        others = [other for other in others if _common(other, reference, domain)]
+    everyone = [other for other in contenders if other is not reference]
+    others = [other for other in everyone if _common(other, reference, domain)]
+    if everyone and not others and domain is None:
+        raise DataError(
+            f"{', '.join(other.name for other in everyone)} and {reference.name}: no problem that both "
+            "have graded; evaluate both on the same rows (sets, --split, --limit, data.seed)"
+        )
     pairs = [_compare(other, reference, domain) for other in others]
     tested = [pair.p for pair in pairs if pair.p is not None]
     adjusted = iter(holm(tested))
@@ -70,11 +75,6 @@ def _common(other: Contender, reference: Contender, domain: str | None) -> list[
 
 def _compare(other: Contender, reference: Contender, domain: str | None) -> Comparison:
     common = _common(other, reference, domain)
-    if not common:
-        raise DataError(
-            f"{other.name} and {reference.name}: no problem that both have graded; evaluate both "
-            "with the same sets, --limit and seed"
-        )
     first = [other.correct[id_] for id_ in common]
     second = [reference.correct[id_] for id_ in common]
     differences = [a - b for a, b in zip(first, second, strict=True)]

@@ -17,6 +17,7 @@ from llm_as_judge.evaluation.conditions import (
 )
 from llm_as_judge.evaluation.full_results import FullResults, read_full
 from llm_as_judge.evaluation.layout import run_folder
+from llm_as_judge.evaluation.selection import MIXED
 from llm_as_judge.evaluation.statistics import share_interval
 
 _SUFFIX = "_results.json"
@@ -54,6 +55,8 @@ class Contender:
     """Digest of each problem that the files have one of."""
     correct: Mapping[str, float]
     """Share of right of each graded problem, over samples and seeds."""
+    mix: Mapping[str, float]
+    """The same of the mix, which is drawn from the sets and beside them counts in nothing else."""
     tokens: Mapping[str, float]
     """Executor tokens of each problem, per rollout."""
     policy_tokens: float
@@ -69,14 +72,18 @@ class Contender:
 
     def share(self, dataset: str | None = None, domain: str | None = None) -> Share | None:
         """Accuracy in all, of a set, or of a domain; None where nothing of it is graded."""
-        values = [
-            value
-            for id_, value in self.correct.items()
-            if dataset in (None, self.datasets[id_]) and domain in (None, self.domains[id_])
-        ]
-        if not values:
-            return None
-        return Share(fmean(values), *share_interval(values), len(values))
+        return _share(
+            [
+                value
+                for id_, value in self.correct.items()
+                if dataset in (None, self.datasets[id_]) and domain in (None, self.domains[id_])
+            ]
+        )
+
+    @property
+    def mix_share(self) -> Share | None:
+        """Accuracy of the mix; None where it was not evaluated."""
+        return _share(list(self.mix.values()))
 
     @property
     def mean_tokens(self) -> float:
@@ -91,6 +98,10 @@ class Contender:
     def right_per_1000_tokens(self) -> float | None:
         whole = self.share()
         return 1000 * whole.value / self.mean_tokens if whole and self.mean_tokens else None
+
+
+def _share(values: Sequence[float]) -> Share | None:
+    return Share(fmean(values), *share_interval(values), len(values)) if values else None
 
 
 # ---------------------------------------------------------------------------------------- reading
@@ -154,13 +165,20 @@ def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender
     runs = [results for _, results in found]
     correct: dict[str, list[float]] = defaultdict(list)
     tokens: dict[str, list[float]] = defaultdict(list)
-    rows = [row for results in runs for row in results.problems]
+    read = [row for results in runs for row in results.problems]
+    # the mix is drawn from the sets: beside them it counts in nothing but its own row
+    of_sets = [row for row in read if row.sets != (MIXED,)]
+    rows = of_sets or read
     for row in rows:
         graded = [float(value) for value in row.correct if value is not None]
         if graded:
             correct[row.id].append(fmean(graded))
         if row.tokens:
             tokens[row.id].append(fmean(row.tokens))
+    mix: dict[str, list[float]] = defaultdict(list)
+    for row in read:
+        if of_sets and MIXED in row.sets:
+            mix[row.id] += [float(value) for value in row.correct if value is not None]
     costs = [results.overall.cost_usd for results in runs]
     known = [cost for cost in costs if cost is not None]
     unchecked = {
@@ -180,6 +198,7 @@ def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender
         domains={row.id: row.domain for row in rows},
         contents={row.id: row.content for row in rows if row.content is not None},
         correct={id_: fmean(values) for id_, values in correct.items()},
+        mix={id_: fmean(values) for id_, values in mix.items() if values},
         tokens={id_: fmean(values) for id_, values in tokens.items()},
         policy_tokens=fmean(results.overall.policy_tokens for results in runs),
         calls=fmean(results.overall.calls for results in runs),

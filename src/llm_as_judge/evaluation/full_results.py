@@ -25,6 +25,8 @@ class ProblemRow(_Part):
 
     id: str
     dataset: str
+    sets: tuple[str, ...] = ()
+    """Evaluated sets that it is in, the mix among them; empty in files of before they were said."""
     domain: str
     content: str | None = None
     """Digest of what was asked and of its golds; None in files of before there was one."""
@@ -74,6 +76,9 @@ def read_full(path: Path) -> FullResults:
         DataError: a file is missing or not whole, or no rollout is in it.
     """
     file = run_folder(path) / FULL
+    if path.is_dir() and not file.is_file() and (found_in := sorted(path.glob(f"*/{FULL}"))):
+        folders = ", ".join(str(one.parent) for one in found_in)
+        raise DataError(f"{path}: holds several evaluations or one; name its folder: {folders}")
     found = _checked(FullResults, file, "full results file")
     if not any(row.correct for row in found.problems):
         raise DataError(f"{file}: no rollout in it; run: llm-as-judge evaluate")

@@ -187,9 +187,12 @@ async def optimise(
     rounds: int,
     folder: Path,
     on_candidate: Callable[[Candidate], None] | None = None,
+    on_search: Callable[[Search], None] | None = None,
 ) -> list[Search]:
     """Search every domain and write ``FOLDER/DOMAIN.py``, for ``evaluate --policy FOLDER``.
 
+    Args:
+        on_search: called when the program of a domain is written.
     Raises:
         DataError: a domain without validation problems.
         OutputError: the folder cannot be written.
@@ -199,4 +202,6 @@ async def optimise(
         result = await search(bench, domain, rows, rounds, on_candidate)
         write_text(folder / f"{domain}.py", program_text(domain, result.best.instruction))
         found.append(result)
+        if on_search is not None:
+            on_search(result)
     return found

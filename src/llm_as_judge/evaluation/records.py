@@ -298,6 +298,18 @@ class EvaluationRecord:
         """Problem and number of each rollout that is not there, or failed by our fault."""
         return [
             (self._problems[id_], index)
+            for id_, index in self._unfinished()
+            if id_ in self._problems  # a regrade of an interrupted evaluation lacks some
+        ]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every rollout of the plan is there."""
+        return not self._unfinished()
+
+    def _unfinished(self) -> list[tuple[str, int]]:
+        return [
+            (id_, index)
             for id_ in self.plan.ids
             for index in range(self.plan.samples)
             if (found := self._rollouts.get((id_, index))) is None or found.failure is not None

@@ -42,7 +42,7 @@ def results_json(record: EvaluationRecord) -> dict[str, Any]:
         "split": config.evaluation.split,
         "samples": plan.samples,
         "run": str(Path(plan.name) / record.folder.name),
-        "complete": not record.missing(),
+        "complete": record.complete,
         "datasets": [_set_row(planned, by_set[planned.name]) for planned in plan.sets],
         "domains": {
             domain: set_metrics([g for g in everything if g.problem.domain == domain])
@@ -77,7 +77,11 @@ def _official_names(groups: Sequence[Group]) -> list[str]:
 
 def full_json(record: EvaluationRecord) -> dict[str, Any]:
     """The documented form, and: configuration, versions, isolation, totals, one row a problem."""
-    rows = [_problem_row(group) for group in record.groups()]
+    sets = {name: {g.problem.id for g in groups} for name, groups in record.groups_by_set().items()}
+    rows = [
+        {"sets": [name for name, ids in sets.items() if row["id"] in ids], **row}
+        for row in map(_problem_row, record.groups())
+    ]
     return {
         **results_json(record),
         "hash": record.plan.hash,

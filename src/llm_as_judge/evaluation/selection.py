@@ -64,7 +64,13 @@ def evaluated_files(config: Config) -> dict[str, ProblemFile]:
     for name in names:
         if name not in known:
             raise ConfigError(f"evaluation.sets: no set {name!r} (known: {', '.join(known)})")
-        files[name] = problem_file(_file(config.data.data_dir, name, config.evaluation.split))
+        path = _file(config.data.data_dir, name, config.evaluation.split)
+        if config.evaluation.split == "val" and path.is_file() and not path.stat().st_size:
+            raise DataError(
+                f"{path}: no problems in it: data.val_fraction leaves none of so few rows; process "
+                f"with a greater one, or name the sets to evaluate: --set 'evaluation.sets=[...]'"
+            )
+        files[name] = problem_file(path)
         _require_each_once(files[name])
     return files
 

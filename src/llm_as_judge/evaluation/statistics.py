@@ -100,7 +100,8 @@ def detectable(differences: Sequence[float]) -> float | None:
     repetitions (two-sided, 5 %): 2.8 times the standard error, were the mean difference 0.
 
     An approximation by the normal distribution; the exact test of few problems needs more. None
-    where no problem differs: nothing is then known of how much they do. Source: Connor 1987,
+    where no problem differs: nothing is then known of how much they do; and where it would be above
+    1: so few problems cannot show any. Source: Connor 1987,
     Biometrics 43:207, without its second order term.
     Raises:
         ValueError: no differences.
@@ -108,7 +109,8 @@ def detectable(differences: Sequence[float]) -> float | None:
     if not differences:
         raise ValueError("the power of no problems")
     square = sum(value * value for value in differences) / len(differences)
-    return _Z_POWER_80 * math.sqrt(square / len(differences)) if square else None
+    found = _Z_POWER_80 * math.sqrt(square / len(differences))
+    return found if 0 < found <= 1 else None
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

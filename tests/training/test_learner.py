@@ -184,6 +184,26 @@ def test_logprobs_of_another_temperature_stop_the_run(tiny_weights: Path) -> Non
     assert all(torch.equal(start[n], p) for n, p in policy.adapter_state().items())
 
 
+@pytest.mark.parametrize(("gap", "stops"), [(0.02, False), (0.08, True)])
+def test_what_half_precision_rounds_is_no_fault_and_more_is(
+    tiny_weights: Path, gap: float, stops: bool
+) -> None:
+    policy = load_policy(
+        tiny_weights, adapter=AdapterSpec(8, 16), device="cpu", dtype="bfloat16", seed=0
+    )
+    apart = [
+        replace(c, logprobs=tuple(p - gap for p in c.logprobs)) for c in sampled(policy, count=3)
+    ]
+    group = group_of(apart, [10.0, -5.0, 0.0])
+    learner = Learner(policy, LossOptions(), DEFAULTS)
+    if stops:
+        with pytest.raises(TrainingError, match=r"mean log-prob gap .* wanted <= 5e-02"):
+            learner.update([group], temperature=1.0)
+    else:
+        metrics = learner.update([group], temperature=1.0)
+        assert metrics["update/logprob_gap_mean"] == pytest.approx(gap, abs=0.01)
+
+
 def test_stale_completions_are_corrected_not_refused(tiny_weights: Path) -> None:
     policy = fresh(tiny_weights)
     old = group_of(sampled(policy, 4), [10.0, -5.0, 0.0, 1.0])

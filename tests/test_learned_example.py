@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from importlib import resources
@@ -21,6 +22,11 @@ from llm_as_judge.policy.checkpoint import require_whole
 FOLDER = Path(__file__).parent.parent / "examples" / "learned"
 ADAPTER = FOLDER / "adapter"
 MOST_BYTES = 20_000_000
+HELD_OUT = FOLDER / "held_out"
+"""Of each contender the figures, without rows: NAME/HASH/full.json."""
+FIGURES = {"sets", "id", "dataset", "domain", "content", "correct", "rule", "official", "status"}
+FIGURES |= {"calls", "tokens", "policy_tokens", "cost_usd", "seconds", "strictly_valid"}
+FIGURES |= {"operators"}
 SETS = "data.sets=[gsm8k,math,squad2,hotpotqa,mbpp]"
 """Those that the built-in sample has rows of."""
 
@@ -103,6 +109,30 @@ def test_the_command_of_its_page_tells_the_same_figures_from_others(tmp_path: Pa
     data["overall"]["accuracy"] = 0.5
     mine.write_text(json.dumps(data))
     assert "0.5" in said()
+
+
+def test_the_held_out_tables_of_its_page_are_what_compare_makes_of_the_kept_figures(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (FOLDER.parent.parent / "docs" / "results" / "learning.md").read_text()
+    (given,) = re.findall(
+        r"compare examples/learned/held_out/\{([\w,]+)\}/\* --against trained", page
+    )
+    names = given.split(",")
+    assert sorted(names) == sorted(folder.name for folder in HELD_OUT.iterdir())
+    files = [folder for name in names for folder in (HELD_OUT / name).iterdir()]
+    command("compare", *files, "--against", "trained", "--by-domain", "--markdown")
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert len(rows) > 20
+    assert [row for row in rows if row not in page] == []
+
+
+def test_the_kept_figures_hold_no_row_of_the_data_sets() -> None:
+    for file in HELD_OUT.glob("*/*/full.json"):
+        for row in json.loads(file.read_text())["problems"]:
+            assert set(row) <= FIGURES
+            texts = [row["id"], row["content"], *row["rule"], *row["status"]]
+            assert max(map(len, texts)) < 40
 
 
 @pytest.mark.slow

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.cli import main
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ModelError
 from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.types import Completion, Execution, Group, Problem, Rollout, Verdict
 from llm_as_judge.workflow.program import parse_program
@@ -79,12 +81,32 @@ def test_what_cannot_be_exported_is_2_and_one_line(
     assert [line.split(":")[0] for line in errors] == ["error", "error"]
 
 
+@pytest.mark.parametrize(
+    ("options", "dtype"), [((), "float32"), (("--set", "policy.dtype=bfloat16"), "bfloat16")]
+)
+def test_a_model_is_merged_in_float32_whatever_the_hardware_multiplies_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], dtype: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("step_1").mkdir()
+    Path("step_1/state.json").write_text('{"step": 1, "base_model": "smollm2-135m"}')
+    Path("step_1/config.yaml").write_text(Config().model_dump_json())  # JSON is YAML
+    asked: list[str] = []
+
+    def loaded(weights: Path, **how: str) -> None:
+        asked.append(how["dtype"])
+        raise ModelError("enough")
+
+    monkeypatch.setattr("llm_as_judge.build.model_weights", lambda *names: Path("weights"))
+    monkeypatch.setattr("llm_as_judge.policy.model.load_policy", loaded)
+    assert export("model", "step_1", *options) == 2
+    assert asked == [dtype]
+
+
 def test_a_model_does_not_overwrite_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    from llm_as_judge.config import Config
-
     config = Config().model_dump_json()
     Path("step_1").mkdir()
     Path("step_1/state.json").write_text('{"step": 1, "base_model": "smollm2-135m"}')

@@ -131,7 +131,10 @@ def model(
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Adapter merged into its base model: safetensors, tokenizer, model card."""
+    """Adapter merged into its base model: safetensors, tokenizer, model card.
+
+    In float32, whatever the hardware: --set policy.dtype=bfloat16 halves the files and rounds small updates away.
+    """
     from llm_as_judge.errors import OutputError
     from llm_as_judge.serving.export import model_card
 
@@ -149,7 +152,8 @@ def model(
         model_weights(settings, base, "policy.name"),
         adapter=checkpoint,
         device=settings.policy.device,
-        dtype=settings.policy.dtype,
+        # in bfloat16 a weight that the adapter changes little stays as it was
+        dtype="float32" if settings.policy.dtype == "auto" else settings.policy.dtype,
     )
     save_merged(policy, out, files)
     if as_json:

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from llm_as_judge.evaluation.entrants import check_base_model
 from llm_as_judge.monitoring.judges import judges_of, unaudited_warning
 from llm_as_judge.policy.checkpoint import require_whole
 
-FOLDER = Path(__file__).parent.parent / "examples" / "learned"
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "examples" / "learned"
 ADAPTER = FOLDER / "adapter"
 MOST_BYTES = 20_000_000
 HELD_OUT = FOLDER / "held_out"
@@ -114,7 +116,7 @@ def test_the_command_of_its_page_tells_the_same_figures_from_others(tmp_path: Pa
 def test_the_held_out_tables_of_its_page_are_what_compare_makes_of_the_kept_figures(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    page = (FOLDER.parent.parent / "docs" / "results" / "learning.md").read_text()
+    page = (ROOT / "docs" / "results" / "learning.md").read_text()
     (given,) = re.findall(
         r"compare examples/learned/held_out/\{([\w,]+)\}/\* --against trained", page
     )
@@ -125,6 +127,39 @@ def test_the_held_out_tables_of_its_page_are_what_compare_makes_of_the_kept_figu
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     assert len(rows) > 20
     assert [row for row in rows if row not in page] == []
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ("benchmarks/ablations.py", "runs/second"),
+        ("benchmarks/ablations.py", "runs/second", "runs/gated", "--steps", "1-4"),
+    ],
+)
+def test_the_tables_of_the_second_run_are_made_of_the_kept_rollouts(table: tuple[str, ...]) -> None:
+    page = (ROOT / "docs" / "results" / "learning.md").read_text()
+    shown = [f"examples/learned/{part}" if part.startswith("runs/") else part for part in table]
+    assert " ".join(["python", *shown]) + "\n" in page
+    made = subprocess.run(
+        [sys.executable, *shown], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    rows = made.stdout.splitlines()
+    assert len(rows) > 2
+    assert [row for row in rows if row not in page] == []
+
+
+def test_what_the_second_run_learned_is_as_its_page_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (ROOT / "docs" / "results" / "learning.md").read_text()
+    _, _, page = page.partition("## A second run")
+    command("analyze", FOLDER / "runs" / "second", "--parts", "3", "--json")
+    for row in json.loads(capsys.readouterr().out):
+        start = f"| {row['steps']} | {row['domain']} | {row['rollouts']} |"
+        if row["domain"] == "all" or row["steps"] in ("1-6", "13-16"):
+            (line,) = (line for line in page.splitlines() if line.startswith(start))
+            assert f" {row['strictly_valid']:.0%} | {row['executed']:.0%} |" in line
+            assert all(used in line for used in row["operators"])
 
 
 def test_the_kept_figures_hold_no_row_of_the_data_sets() -> None:

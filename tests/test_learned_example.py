@@ -133,7 +133,7 @@ def test_the_held_out_tables_of_its_page_are_what_compare_makes_of_the_kept_figu
     "table",
     [
         ("benchmarks/ablations.py", "runs/second"),
-        ("benchmarks/ablations.py", "runs/second", "runs/gated", "--steps", "1-4"),
+        ("benchmarks/ablations.py", "runs/second", "runs/gated", "runs/group", "--steps", "1-4"),
     ],
 )
 def test_the_tables_of_the_second_run_are_made_of_the_kept_rollouts(table: tuple[str, ...]) -> None:

@@ -1,0 +1,58 @@
+"""Folders of evaluations as comparisons read them, written by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from llm_as_judge.evaluation.contenders import Contender, read_contenders
+
+
+def row(number: int, correct: list[bool | None], tokens: int, dataset: str = "gsm8k") -> Any:
+    return {
+        "id": f"{dataset}/{number}",
+        "dataset": dataset,
+        "domain": "math" if dataset == "gsm8k" else "qa",
+        "content": f"digest of {number}",
+        "correct": correct,
+        "tokens": [tokens] * len(correct),
+    }
+
+
+def written(folder: Path, name: str, rows: list[Any], **more: Any) -> Path:
+    """A run folder with the parts of full.json that comparisons read."""
+    run = folder / name / "hash"
+    run.mkdir(parents=True)
+    graded = [float(value) for r in rows for value in r["correct"] if value is not None]
+    overall = {
+        "accuracy": sum(graded) / max(1, len(graded)),
+        "policy_tokens": 0.0,
+        "calls": 1.0,
+        "seconds": 2.0,
+        "cost_usd": None,
+        **more.pop("overall", {}),
+    }
+    data = {
+        "policy": name,
+        "executor": "e",
+        "judge": "j",
+        "seed": 0,
+        "problems": rows,
+        "overall": overall,
+        "facts": {"programs": "p", "executor": "w", "judge": "r", "code": "c"},
+        "config": {
+            "executor": {"model": "e", "max_tokens": 256, "timeout_s": 60.0},
+            "evaluation": {"samples": 1, "limit_per_set": 4},
+        },
+    }
+    (run / "full.json").write_text(json.dumps({**data, **more}))
+    return run
+
+
+def contender(folder: Path, name: str, right: str, tokens: int, **more: Any) -> Contender:
+    """``right``: a letter a problem: y, n, or - for not graded."""
+    values = {"y": True, "n": False, "-": None}
+    rows = [row(i, [values[letter]], tokens) for i, letter in enumerate(right)]
+    (found,) = read_contenders([written(folder, name, rows, **more)])
+    return found

@@ -133,7 +133,7 @@ def model(
 ) -> None:
     """Adapter merged into its base model: safetensors, tokenizer, model card.
 
-    In float32, whatever the hardware: --set policy.dtype=bfloat16 halves the files and rounds small updates away.
+    In float32, whatever the hardware: --set policy.dtype=bfloat16 halves the files, and a small update may be lost in its rounding.
     """
     from llm_as_judge.errors import OutputError
     from llm_as_judge.serving.export import model_card

@@ -12,9 +12,12 @@ from llm_as_judge.errors import TrainingError
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
+from llm_as_judge.training.gradients import RowGradients
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
+from llm_as_judge.training.oracle import UpdatePath
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
+from llm_as_judge.training.rows import shares_of_rows
 from llm_as_judge.types import (
     Completion,
     Execution,
@@ -38,6 +41,10 @@ def fresh(weights: Path, **options: bool) -> Policy:
     return load_policy(
         weights, adapter=AdapterSpec(8, 16), device="cpu", dtype="float32", seed=0, **options
     )
+
+
+def half(weights: Path) -> Policy:
+    return load_policy(weights, adapter=AdapterSpec(8, 16), device="cpu", dtype="bfloat16", seed=0)
 
 
 def sampled(policy: Policy, count: int = 12, seed: int = 0) -> list[Completion]:
@@ -188,20 +195,80 @@ def test_logprobs_of_another_temperature_stop_the_run(tiny_weights: Path) -> Non
 def test_what_half_precision_rounds_is_no_fault_and_more_is(
     tiny_weights: Path, gap: float, stops: bool
 ) -> None:
-    policy = load_policy(
-        tiny_weights, adapter=AdapterSpec(8, 16), device="cpu", dtype="bfloat16", seed=0
-    )
+    policy = half(tiny_weights)
     apart = [
         replace(c, logprobs=tuple(p - gap for p in c.logprobs)) for c in sampled(policy, count=3)
     ]
     group = group_of(apart, [10.0, -5.0, 0.0])
     learner = Learner(policy, LossOptions(), DEFAULTS)
     if stops:
-        with pytest.raises(TrainingError, match=r"mean log-prob gap .* wanted <= 3e-02"):
+        with pytest.raises(
+            TrainingError, match=r"mean log-prob gap .* wanted <= 3.0e-02 .rounding"
+        ):
             learner.update([group], temperature=1.0)
     else:
         metrics = learner.update([group], temperature=1.0)
         assert metrics["update/logprob_gap_mean"] == pytest.approx(gap, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("rounding", "gap", "wanted"),
+    [(0.04, 0.05, None), (0.03, 0.05, "4.5e-02"), (0.5, 0.15, "1.0e-01"), (None, 0.05, "3.0e-02")],
+)
+def test_a_gap_is_held_against_what_rounding_alone_makes_of_these_programs(
+    tiny_weights: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rounding: float | None,
+    gap: float,
+    wanted: str | None,
+) -> None:
+    policy = half(tiny_weights)
+    apart = [
+        replace(c, logprobs=tuple(p - gap for p in c.logprobs)) for c in sampled(policy, count=3)
+    ]
+    group = group_of(apart, [10.0, -5.0, 0.0])
+    learner = Learner(policy, LossOptions(), DEFAULTS)
+    monkeypatch.setattr(RowGradients, "rounding_gap", lambda *_: rounding)
+    if wanted is None:
+        assert learner.update([group], temperature=1.0)["update/rounding_gap"] == rounding
+    else:
+        with pytest.raises(TrainingError, match=rf"wanted <= {wanted}\W"):
+            learner.update([group], temperature=1.0)
+
+
+def test_a_bar_that_the_user_sets_is_no_matter_of_rounding(
+    tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = half(tiny_weights)
+    apart = [
+        replace(c, logprobs=tuple(p - 0.05 for p in c.logprobs)) for c in sampled(policy, count=3)
+    ]
+    options = replace(DEFAULTS, max_logprob_gap=0.02)
+    monkeypatch.setattr(RowGradients, "rounding_gap", lambda *_: 0.04)
+    with pytest.raises(TrainingError, match=r"wanted <= 2.0e-02: "):
+        Learner(policy, LossOptions(), options).update(
+            [group_of(apart, [10.0, -5.0, 0.0])], temperature=1.0
+        )
+
+
+def test_rounding_is_what_two_right_ways_of_the_update_differ_by(tiny_weights: Path) -> None:
+    found = []
+    for policy in (fresh(tiny_weights), half(tiny_weights)):
+        completions = sampled(policy, count=6)
+        group = group_of(completions, [1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
+        gradients = RowGradients(policy, UpdatePath("packed", ""), LossOptions())
+        ((row,),) = shares_of_rows([group], LossOptions(), version=0, row_tokens=32768, packed=True)
+        rows = gradients.place([replace(row, filler=True), row])
+        with gradients.attention():
+            gap = gradients.rounding_gap(rows, 1.0)
+            assert gradients.rounding_gap(rows[:1], 1.0) is None  # only a filler
+        assert gap is not None
+        found.append(gap)
+        naive = RowGradients(policy, UpdatePath("naive", ""), LossOptions())
+        assert naive.rounding_gap(rows, 1.0) is None  # one way only
+    exact, rounded = found
+    assert exact < 1e-6
+    assert 10 * exact < rounded < 0.03
 
 
 def test_stale_completions_are_corrected_not_refused(tiny_weights: Path) -> None:

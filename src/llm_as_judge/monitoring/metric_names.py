@@ -63,6 +63,8 @@ METRIC_NAMES: Mapping[str, str] = {
     "update/kl": "mean KL to the adapter-free model, nats a token (only with `training.kl_weight`)",
     "update/logprob_gap_mean": "log-prob at sampling against the update's first pass, mean",
     "update/logprob_gap_max": "the same, greatest",
+    "update/rounding_gap": "mean between two ways of the update itself: rounding alone (half "
+    "precision, and only where the gap above is beyond its usual bar)",
     "time/step_s": "seconds of the step",
     "time/sample_s": "seconds in which the policy writes programs",
     "time/wait_s": "seconds in which it waits for programs to end",

@@ -36,6 +36,9 @@ __all__ = [
     "unpack_gguf",
 ]
 
+MODELS_OWN = "sdpa"
+"""The attention that a policy is loaded with, by its name in transformers."""
+
 transformers_logging.set_verbosity_error()
 transformers_logging.disable_progress_bar()
 # peft asks transformers by the attribute's old name; nothing a user could mend
@@ -208,7 +211,7 @@ def load_policy(
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder}: no config.json; run: llm-as-judge models pull NAME")
     base = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch_dtype, attn_implementation="sdpa", local_files_only=True
+        folder, dtype=torch_dtype, attn_implementation=MODELS_OWN, local_files_only=True
     )
     _refuse_other_layers(base.config, folder)
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)

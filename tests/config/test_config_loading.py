@@ -164,6 +164,7 @@ def test_each_layer_wins_over_the_one_below(
     models = (
         "models:\n  small:\n    format: gguf\n    sources: [{hub: a/b}]\n"
         "    overrides: {policy.lora_rank: 2, policy.lora_alpha: 3, training.steps: 4}\n"
+        "  other:\n    format: gguf\n    sources: [{hub: a/c}]\n"
     )
     monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(config_folder(tmp_path, models)))
     path = yaml_file(tmp_path, "policy: {name: small}\nlora_alpha: 30\n")
@@ -178,6 +179,8 @@ def test_each_layer_wins_over_the_one_below(
     )
     assert (flagged.training.steps, flagged.training.seed) == (6, 0)
     assert load_config(path, model="other").policy.lora_rank == 64  # other model, no overrides
+    with pytest.raises(ConfigError, match=r"--model: no model 'nope' .*known: small, other"):
+        load_config(path, model="nope")
 
 
 def test_the_later_of_two_overrides_wins() -> None:

@@ -56,7 +56,7 @@ def load_config(
         overrides: ``a.b=value`` texts, the value read as YAML.
         flags: dotted keys set by command-line flags; None values are skipped.
     Raises:
-        ConfigError: says which file and key, and the nearest known key.
+        ConfigError: says which file and key, and the nearest known key; ``model`` is no entry.
     """
     file = _find_profile(path)
     tree = _tree(read_yaml(file), str(file))
@@ -74,7 +74,12 @@ def load_config(
     _merge(merged, _with_preset(command))
     policy = merged.get("policy", {})
     name = policy.get("name", PolicyConfig().name) if isinstance(policy, dict) else None
-    entry = load_models().get(name) if isinstance(name, str) else None
+    entries = load_models()
+    if model is not None and model not in entries:  # a written program would never look for it
+        raise ConfigError(
+            f"--model: no model {model!r} in models.yaml (known: {', '.join(entries)})"
+        )
+    entry = entries.get(name) if isinstance(name, str) else None
     base = _nest(entry.overrides, f"models.yaml: models.{name}.overrides") if entry else {}
     base = _with_preset(base)
     _merge(base, merged)

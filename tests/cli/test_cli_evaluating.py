@@ -245,6 +245,26 @@ def test_optimise_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Pat
     assert verb("evaluate", *OPTIONS, "--policy", "found")[0] == 0
 
 
+def test_optimise_chooses_among_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
+    rows = [row for rows in ROWS.values() for row in rows]
+    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
+    Path("exported").mkdir()
+    Path("exported/qa.py").write_text(
+        "draft = await answer_generate(input=problem)\nreturn draft['thought']"
+    )
+    own = (*OPTIONS[:4], "--data-dir", "data", "--rows", "2", "--programs", "exported")
+    assert "give one of the two" in verb.refused("optimise", *own, "--rounds", "1")
+    assert "none: no such folder" in verb.refused("optimise", *own[:-1], "none")
+    code, out, err = verb("optimise", *own)
+    assert code == 0, err
+    assert "of 2 right, " in out
+    assert "exported/qa.py" in out
+    assert "tokens spent; programs and report.json in results/best_program" in out
+    report = json.loads((folder / "results" / "best_program" / "report.json").read_text())
+    assert [choice["domain"] for choice in report] == ["math", "qa"]
+    assert verb("evaluate", *OPTIONS, "--policy", "results/best_program")[0] == 0
+
+
 def test_a_search_that_is_stopped_says_what_of_it_is_kept(
     verb: Verbs, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

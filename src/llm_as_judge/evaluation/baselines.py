@@ -61,12 +61,12 @@ def find_entrant(spec: str, config: Config, votes: Mapping[Domain, int] | None =
         return ControlEntrant(spec)
     path = Path(spec)
     if spec in baseline_names():
-        return _written(spec, _files(workflows_dir() / spec), config, votes or {})
+        return _written(spec, program_files(workflows_dir() / spec), config, votes or {})
     if path.suffix == ".py":
         return _written(spec, dict.fromkeys(DOMAINS, path), config, {})
     if (path / "adapter_config.json").is_file() or (path / "state.json").is_file():
         return ModelEntrant(spec, path)
-    if path.is_dir() and (files := _files(path)):
+    if path.is_dir() and (files := program_files(path)):
         return _written(spec, files, config, {})
     raise ConfigError(
         f"--policy {spec!r}: wanted {UNTRAINED}, {', '.join(baseline_names())}, a control "
@@ -74,7 +74,8 @@ def find_entrant(spec: str, config: Config, votes: Mapping[Domain, int] | None =
     )
 
 
-def _files(folder: Path) -> dict[Domain, Path]:
+def program_files(folder: Path) -> dict[Domain, Path]:
+    """FOLDER/DOMAIN.py, or FOLDER/any.py where a domain has none of its own."""
     own = {domain: folder / f"{domain}.py" for domain in DOMAINS}
     files = {domain: path if path.is_file() else folder / "any.py" for domain, path in own.items()}
     return {domain: path for domain, path in files.items() if path.is_file()}
@@ -89,6 +90,18 @@ def _text(path: Path) -> str:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from None
+
+
+def program_of(path: Path, domain: Domain, config: Config) -> str:
+    """The text of a program that passes the check.
+
+    Raises:
+        DataError: it cannot be read.
+        ConfigError: its first finding, with the line.
+    """
+    text = _text(path)
+    _check(path, domain, text, config.workflow.max_worst_case_calls)
+    return text
 
 
 def _written(

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_as_judge.build import Workbench
-from llm_as_judge.errors import DataError
+from llm_as_judge.errors import DataError, EndpointError
 from llm_as_judge.evaluation.entrants import FixedProgram, program_runner
 from llm_as_judge.evaluation.metrics import is_correct
 from llm_as_judge.files import write_text
 from llm_as_judge.types import ChatRequest, Domain, Group, Message, Problem, Sampling
-from llm_as_judge.workflow.program import parse_program
+from llm_as_judge.workflow.program import form_of, parse_program
 
 SEEDS: Mapping[Domain, tuple[str, ...]] = {
     "math": (
@@ -73,6 +73,16 @@ class Search:
     """By runs and proposals together."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A program's runs on validation rows, one of each problem."""
+
+    groups: Sequence[Group]
+    correct: int
+    tokens: int
+    """Of the executor, in all."""
+
+
 def program_text(domain: Domain, instruction: str) -> str:
     """The workflow that asks once, by ``instruction``; it enters as a literal, whatever it says."""
     code = domain == "code"
@@ -100,22 +110,19 @@ async def search(
         rounds: proposals of the executor after the seeds.
     Raises:
         DataError: no problem.
-        EndpointError: the executor gave no proposal.
+        EndpointError: the executor gave no proposal, or a run failed by our fault.
     """
-    if not problems:
-        raise DataError(f"no validation problem of {domain}; run: llm-as-judge process")
-    tried: list[tuple[Candidate, list[Group]]] = []
+    tried: list[tuple[Candidate, Sequence[Group]]] = []
     spent = 0
 
     async def score(instruction: str, origin: str) -> None:
         nonlocal spent
-        groups = await _run(bench, domain, problems, instruction)
-        rollouts = [r for g in groups for r in g.rollouts]
-        used = sum(r.execution.tokens for r in rollouts if r.execution)
-        correct = sum(map(is_correct, rollouts))
-        found = Candidate(instruction, correct, len(problems), used / len(problems), origin)
-        spent += used
-        tried.append((found, groups))
+        scored = await run_on(bench, domain, problems, program_text(domain, instruction))
+        found = Candidate(
+            instruction, scored.correct, len(problems), scored.tokens / len(problems), origin
+        )
+        spent += scored.tokens
+        tried.append((found, scored.groups))
         if on_candidate is not None:
             on_candidate(found)
 
@@ -135,13 +142,29 @@ def _rank(candidate: Candidate) -> tuple[int, float]:
     return candidate.correct, -candidate.tokens
 
 
-async def _run(
-    bench: Workbench, domain: Domain, problems: Sequence[Problem], instruction: str
-) -> list[Group]:
-    text = program_text(domain, instruction)
-    assert parse_program(text, domain, "class").strictly_valid
+async def run_on(
+    bench: Workbench, domain: Domain, problems: Sequence[Problem], text: str
+) -> Scored:
+    """The program ``text`` on validation rows.
+
+    Raises:
+        DataError: no problem.
+        EndpointError: a run failed by our fault: what it would have scored is not known.
+    """
+    if not problems:
+        raise DataError(f"no validation problem of {domain}; run: llm-as-judge process")
+    assert parse_program(text, domain, form_of(text)).runnable
     runner = program_runner(bench, FixedProgram(text))
-    return await runner.groups(problems, Sampling(1, 0.0, 1, seed=bench.config.training.seed))
+    groups = await runner.groups(problems, Sampling(1, 0.0, 1, seed=bench.config.training.seed))
+    rollouts = [rollout for group in groups for rollout in group.rollouts]
+    failures = [rollout.failure for rollout in rollouts if rollout.failure]
+    if failures:
+        raise EndpointError(
+            f"{len(failures)} of {len(rollouts)} runs on validation rows of {domain} failed by our "
+            f"fault, not the program's; the first: {failures[0].message}; the same command tries again"
+        )
+    tokens = sum(rollout.execution.tokens for rollout in rollouts if rollout.execution)
+    return Scored(groups, sum(map(is_correct, rollouts)), tokens)
 
 
 async def _propose(

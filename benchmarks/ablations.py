@@ -9,7 +9,8 @@ groups; programs of a group resemble each other, so that it is the unit.
     valid           programs that run as written
     distinct        different programs in a group, of those it has
     mixed           groups with right and wrong programs among those that can run: only they teach
-                    which program solves a problem
+                    which program solves a problem (advantages.py counts those with a text that cannot
+                    run as `validity`, so that its `right` are fewer)
     right           programs whose answer is right, and the difference to the first run
     by verdict      share of the sum of |advantage|, as the run had it, of such programs
 
@@ -26,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from advantages import steps_of
+from advantages import step_range, steps_of
 
-from llm_as_judge.errors import UserError
+from llm_as_judge.errors import DataError, UserError
 from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.training.grpo import step_advantages
 from llm_as_judge.types import Rollout
@@ -125,12 +126,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN_DIR")
-    parser.add_argument("--steps", default="1-1000000", help="FIRST-LAST")
+    parser.add_argument("--steps", type=step_range, default="1-1000000", help="FIRST-LAST")
     arguments = parser.parse_args()
-    first, _, last = arguments.steps.partition("-")
-    found = [list(steps_of(run, int(first), int(last or first))) for run in arguments.runs]
+    found = [list(steps_of(run, *arguments.steps)) for run in arguments.runs]
     if short := [str(run) for run, steps in zip(arguments.runs, found, strict=True) if not steps]:
-        sys.exit(f"no such steps in {', '.join(short)}")
+        raise DataError(f"no such steps in {', '.join(short)}")
     keys = [settings(run) for run in arguments.runs]
     print("| | steps | valid | distinct | mixed | right | difference | by verdict |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")

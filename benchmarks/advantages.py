@@ -9,6 +9,9 @@ reward and the two ways to centre and scale that are in use. A group is
     right      all run; some are right and some wrong
     all right, all wrong   all run to the same verdict: they differ in cost and form alone
 
+An answer that nobody could grade counts as not right. Groups that teach are counted among those with two
+scored programs or more.
+
 "taught by" is the share of the sum of |advantage|; "wrong, up" the share of it that makes a wrong
 program likelier. Both say where the gradient points, not what it does to accuracy.
 """
@@ -24,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.config import load_config
-from llm_as_judge.errors import UserError
+from llm_as_judge.errors import DataError, UserError
 from llm_as_judge.monitoring.runlog import read_rollouts
 from llm_as_judge.reward import RewardOptions, reward_group
 from llm_as_judge.training.grpo import has_variance, step_advantages
@@ -42,6 +45,14 @@ def steps_of(run: Path, first: int, last: int) -> Iterator[list[list[Rollout]]]:
             yield [list(group) for _, group in members]
 
 
+def step_range(text: str) -> tuple[int, int]:
+    """FIRST-LAST, or one step."""
+    first, _, last = text.partition("-")
+    if not first.isdecimal() or not (last or first).isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}: wanted FIRST-LAST, as in 1-8")
+    return int(first), int(last or first)
+
+
 def kind_of(group: Sequence[Rollout]) -> str:
     if any(not r.program.runnable for r in group):
         return "validity"
@@ -53,6 +64,8 @@ def show(run: Path, first: int, last: int) -> None:
     reward = load_config(run / "config.yaml").reward
     weights = {name: getattr(reward, name) for name in RewardOptions.__dataclass_fields__}
     steps = list(steps_of(run, first, last))
+    if not steps:
+        raise DataError(f"{run}: no such steps")
     kinds = Counter(kind_of(group) for step in steps for group in step)
     print("groups: " + ", ".join(f"{kind} {kinds[kind]}" for kind in KINDS))
     print("| reward | centre, scale | groups that teach | " + " | ".join(KINDS) + " | wrong, up |")
@@ -91,10 +104,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("run", type=Path)
-    parser.add_argument("--steps", default="1-1000000", help="FIRST-LAST")
+    parser.add_argument("--steps", type=step_range, default="1-1000000", help="FIRST-LAST")
     arguments = parser.parse_args()
-    first, _, last = arguments.steps.partition("-")
-    show(arguments.run, int(first), int(last or first))
+    show(arguments.run, *arguments.steps)
 
 
 if __name__ == "__main__":

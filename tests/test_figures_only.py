@@ -79,6 +79,17 @@ def test_tables_are_those_of_the_whole_run_and_no_text_is_kept(tmp_path: Path) -
         assert whole.stdout.count("%") >= 4
 
 
+def test_steps_that_are_none_or_not_there_are_one_line() -> None:
+    run = "examples/learned/runs/gated"
+    for table in ("benchmarks/advantages.py", "benchmarks/ablations.py"):
+        done = script(table, run, "--steps", "abc")
+        assert done.returncode == 2
+        assert "'abc': wanted FIRST-LAST" in done.stderr.splitlines()[-1]
+        done = script(table, run, "--steps", "90-91")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "no such steps" in done.stderr
+
+
 def test_a_folder_that_is_no_run_is_one_line(tmp_path: Path) -> None:
     for table in ("scripts/figures_only.py", "benchmarks/advantages.py", "benchmarks/ablations.py"):
         done = script(table, tmp_path, *([tmp_path / "out"] if "figures" in table else []))

@@ -221,8 +221,10 @@ def test_votes_meet_the_tokens_of_the_target(tmp_path: Path) -> None:
 
 def test_votes_without_their_price_say_what_to_run(tmp_path: Path) -> None:
     target = results(tmp_path / "trained_results.json", math=1000)
-    with pytest.raises(DataError, match="no such file; run: llm-as-judge evaluate"):
+    with pytest.raises(DataError, match=r"no such file, and it says what a vote .* --policy cot"):
         matching_votes(target, tmp_path, FEW)
+    with pytest.raises(DataError, match="a folder; wanted a file NAME_results"):
+        matching_votes(tmp_path, tmp_path, FEW)
     results(tmp_path / "cot_results.json", qa=10)
     with pytest.raises(DataError, match=r"no tokens of math; run: .* --policy cot"):
         matching_votes(target, tmp_path, FEW)

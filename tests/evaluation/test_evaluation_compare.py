@@ -179,6 +179,14 @@ def test_training_tokens_are_all_of_them(tmp_path: Path) -> None:
     assert training_tokens(tmp_path) == 2 * 43
 
 
+def test_a_run_without_the_policys_tokens_has_no_break_even(tmp_path: Path) -> None:
+    of = made(0)
+    bare = replace(rollout(of).completion, prompt_ids=(), token_ids=(), logprobs=(), text="0f3a")
+    RunLog(tmp_path).groups(1, [Group(of, (replace(rollout(of), completion=bare),))])
+    with pytest.raises(DataError, match="tokens of the policy are not in it"):
+        training_tokens(tmp_path)
+
+
 def test_a_run_without_rollouts_has_no_break_even(tmp_path: Path) -> None:
     for said in (f"no run there (no {ROLLOUTS}); ", "no rollout in it; "):
         wanted = "--training-run wants the folder of a training run, logs/train_MODEL_TIME"

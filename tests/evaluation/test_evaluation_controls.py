@@ -114,11 +114,12 @@ def test_a_control_that_cannot_answer_is_refused_at_the_start(tmp_path: Path, ki
         with pytest.raises(DataError, match="mbpp: one row has no other whose answer is wrong"):
             control.check(settings(tmp_path, ("mbpp",)))
     if kind == "gold":  # only what is evaluated must have an answer
-        (text,) = sample_problems("gsm8k", 1)
-        rows = [replace(text, id=f"gsm8k/test/{n}", answers=(str(n),) * (n != 3)) for n in range(9)]
-        write_problems(tmp_path / "test" / "gsm8k_test.jsonl", rows)
-        config = settings(tmp_path, ("gsm8k",))
-        with pytest.raises(DataError, match="gsm8k/test/3"):
+        rows = [
+            replace(code, id=f"mbpp/test/{n}", meta=code.meta if n != 3 else {}) for n in range(9)
+        ]
+        write_problems(tmp_path / "test" / "mbpp_test.jsonl", rows)
+        config = settings(tmp_path, ("mbpp",))
+        with pytest.raises(DataError, match="mbpp/test/3"):
             control.check(config)
         limited = config.evaluation.model_copy(update={"limit_per_set": 1})
         control.check(config.model_copy(update={"evaluation": limited}))

@@ -126,6 +126,9 @@ async def test_what_held_in_the_sandbox_is_kept_of_each_kind_that_ran_a_part(pla
     (record.folder / "isolation.jsonl").write_text('{"mechanism": "jail"}\n')
     with pytest.raises(DataError, match=r"isolation\.jsonl: not a report of evaluate: .*remove it"):
         full_json(record)
+    (record.folder / "isolation.jsonl").write_text("xx\n")
+    with pytest.raises(DataError, match=r"isolation\.jsonl:1: not JSON.*; remove this file"):
+        begun(settings(place), Listed())  # before anything is started
 
 
 async def test_the_bill_of_an_evaluation_counts_failed_requests_and_goes_on(place: Path) -> None:
@@ -153,6 +156,29 @@ async def test_the_bill_of_an_evaluation_counts_failed_requests_and_goes_on(plac
     (record.folder / "ledger.json").write_text("[]")
     with pytest.raises(DataError, match=r"ledger\.json: not a bill of evaluate"):
         record.ledger()
+
+
+async def test_what_a_killed_evaluation_has_paid_is_on_its_bill(place: Path) -> None:
+    billed: list[int] = []
+
+    class Paying(Listed):
+        @asynccontextmanager
+        async def open(self, config: Config) -> AsyncIterator[Opened]:
+            ledger = Ledger()
+            async with super().open(config) as opened:
+
+                async def paid(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
+                    for one in wanted:
+                        ledger.record_attempt("executor", Usage(10, 2), None, 1.0)
+                        await opened.attempt([one], keep)
+                        billed.append(record.ledger().total.attempts)  # as a kill would leave it
+
+                yield Opened(paid, opened.isolation)
+
+    record = begun(settings(place), Paying())
+    await run_evaluation(record, Paying())
+    assert billed == [1, 2, 3, 4, 5, 6]
+    assert record.ledger().total.tokens == 72
 
 
 async def test_a_line_cut_off_by_a_kill_is_run_again_and_breaks_nothing(place: Path) -> None:
@@ -183,7 +209,7 @@ async def test_what_decides_the_figures_decides_the_folder(place: Path) -> None:
 
 async def test_the_rows_decide_the_folder_not_how_they_were_chosen(place: Path) -> None:
     first = (await evaluated(settings(place), Listed())).folder
-    for chosen in ({"limit_per_set": 6}, {"limit_per_set": 99999}, {"sets": []}):
+    for chosen in ({"limit_per_set": 6}, {"limit_per_set": 99999}, {"sets": None}):
         again = Listed()
         record = await evaluated(settings(place, evaluation=chosen), again)
         assert (record.folder, again.ran) == (first, [])

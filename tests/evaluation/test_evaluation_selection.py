@@ -109,6 +109,18 @@ def test_a_problem_that_is_there_twice_is_refused_with_its_lines(place: Path) ->
         evaluated_sets(settings(place))
 
 
+def test_rows_of_another_set_are_refused_with_their_line(place: Path) -> None:
+    rows = [squad(1, True), Problem("gsm8k/test/1", "gsm8k", "math", "1 + 1?", ("2",))]
+    write_problems(place / "test" / "squad2_test.jsonl", rows)
+    with pytest.raises(DataError, match=r"squad2_test\.jsonl:2: a row of 'gsm8k', wanted 'squad2'"):
+        evaluated_sets(settings(place))
+
+
+def test_no_set_is_not_all_of_them() -> None:
+    with pytest.raises(ValueError, match="no set; leave it out"):
+        Config.model_validate({"evaluation": {"sets": []}})
+
+
 def test_a_folder_is_not_called_a_missing_file(place: Path) -> None:
     (place / "test" / "squad2_test.jsonl").unlink()
     (place / "test" / "squad2_test.jsonl").mkdir()

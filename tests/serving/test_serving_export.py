@@ -99,7 +99,7 @@ def test_a_tampered_log_exports_no_program_that_the_check_refuses(tmp_path: Path
     row = json.loads(file.read_text())
     row["rollout"]["program"]["runnable"] = "import os\nos.system('id')\n"
     file.write_text(json.dumps(row) + "\n")
-    with pytest.raises(DataError, match="no valid program"):
+    with pytest.raises(DataError, match=r"right programs: 1, and none of them passes"):
         best_programs(log.folder, top=5, min_problems=1)
 
 

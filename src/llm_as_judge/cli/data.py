@@ -57,7 +57,7 @@ def stats(
 
 
 @data.command(
-    epilog="Example: llm-as-judge data disputed results/evaluation/{cot,direct}_results.json"
+    epilog="Example: llm-as-judge data disputed results/evaluation/{cot,direct}_train_results.json"
 )
 def disputed(
     results: Annotated[

@@ -87,4 +87,6 @@ class EvaluationConfig(Section):
     @field_validator("sets")
     @classmethod
     def _not_twice(cls, sets: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if sets is not None and not sets:
+            raise ValueError("no set; leave it out for those of data.sets")
         return sets if sets is None else _each_once(sets)

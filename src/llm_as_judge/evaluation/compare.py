@@ -209,7 +209,7 @@ def training_tokens(run_dir: Path) -> int:
     """Tokens that a training run spent: executor calls, prompts and programs of the policy.
 
     Raises:
-        DataError: no rollouts of a run there.
+        DataError: no rollouts of a run there, or without the policy's tokens.
     """
     wanted = "--training-run wants the folder of a training run, logs/train_MODEL_TIME"
     if not (run_dir / ROLLOUTS).is_file():
@@ -217,6 +217,11 @@ def training_tokens(run_dir: Path) -> int:
     rollouts, total = 0, 0
     for _, _, rollout in read_rollouts(run_dir):
         rollouts += 1
+        if rollout.completion.text and not rollout.completion.token_ids:
+            raise DataError(
+                f"{run_dir / ROLLOUTS}: tokens of the policy are not in it, so what the training "
+                "spent is not known: a run that was kept without texts?"
+            )
         total += len(rollout.completion.prompt_ids) + len(rollout.completion.token_ids)
         if rollout.execution is not None:
             total += sum(

@@ -78,19 +78,27 @@ async def run_evaluation(
     if not missing:
         return now
 
-    def keep(rollout: Rollout) -> None:
-        record.add(rollout)
-        if on_rollout is not None:
-            on_rollout(rollout)
-
     with metered() as attempts:
+        billed = 0
+
+        def bill() -> None:
+            nonlocal billed
+            if record.config.calls.mode != "replay":
+                new, billed = attempts[billed:], len(attempts)
+                record.bill(new)
+
+        def keep(rollout: Rollout) -> None:
+            record.add(rollout)
+            bill()  # now, not at the end alone: an evaluation that is killed has paid, too
+            if on_rollout is not None:
+                on_rollout(rollout)
+
         try:
             async with entrant.open(record.config) as opened:
                 record.saw(opened.isolation)
                 await opened.attempt(missing, keep)
         finally:
-            if record.config.calls.mode != "replay":
-                record.bill(attempts)
+            bill()
     for attempt in attempts:
         now.book(attempt)
     return now

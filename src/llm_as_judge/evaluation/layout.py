@@ -72,6 +72,8 @@ def read_results(path: Path) -> Any:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; run: llm-as-judge evaluate") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: a folder; wanted a file NAME_results.json") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as JSON: {error}") from None
     if not isinstance(data, dict) or not isinstance(data.get("datasets"), list):

@@ -80,6 +80,11 @@ def _priced(folder: Path, domain: Domain) -> Path:
 
 
 def _price(path: Path, domain: Domain) -> float:
+    if not path.exists():
+        raise DataError(
+            f"{path}: no such file, and it says what a vote costs; "
+            f"run: llm-as-judge evaluate --policy {VOTE_OF[domain]}"
+        )
     found = tokens_by_domain(path).get(domain)
     if not found:
         raise DataError(

@@ -20,7 +20,7 @@ from llm_as_judge.build import judge_fingerprint, versions
 from llm_as_judge.config import Config, config_dir, load_endpoints, load_models
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.entrants import Entrant
-from llm_as_judge.evaluation.layout import ISOLATION, LEDGER, PLAN, ROLLOUTS, run_folder
+from llm_as_judge.evaluation.layout import FULL, ISOLATION, LEDGER, PLAN, ROLLOUTS, run_folder
 from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.files import append_line, output_errors, write_text
 from llm_as_judge.llm.billing import Attempt
@@ -179,6 +179,7 @@ class EvaluationRecord:
             put_aside(folder / ISOLATION)
         if (folder / ROLLOUTS).is_file():
             record._read_rollouts()
+        record.isolations(), record.ledger()  # torn files are told of before anything is started
         content = {**to_json(plan), "config": config.model_dump(mode="json")}
         write_text(folder / PLAN, json.dumps(content, indent=1) + "\n")
         return record
@@ -198,6 +199,7 @@ class EvaluationRecord:
         except FileNotFoundError:
             raise DataError(
                 f"{folder}: no {PLAN}; wanted a folder results/evaluation/NAME/HASH"
+                f"{' (this one holds figures alone, which are for compare)' * (folder / FULL).is_file()}"
             ) from None
         except (OSError, ValueError, TypeError) as error:
             raise DataError(
@@ -263,8 +265,12 @@ class EvaluationRecord:
             return []
         try:
             return [from_json(IsolationReport, row) for row in read_lines(path)]
+        except DataError as error:  # says the line
+            raise DataError(f"{error}; remove this file, it is written anew") from None
         except (KeyError, TypeError) as error:
-            raise DataError(f"{path}: not a report of evaluate: {error}; remove it") from None
+            raise DataError(
+                f"{path}: not a report of evaluate: {error}; remove it, it is written anew"
+            ) from None
 
     def bill(self, attempts: Iterable[Attempt]) -> None:
         """Add requests to the bill of this evaluation.

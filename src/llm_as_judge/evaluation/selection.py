@@ -56,7 +56,8 @@ def evaluated_files(config: Config) -> dict[str, ProblemFile]:
 
     Raises:
         ConfigError: a set of ``evaluation.sets`` is not known.
-        DataError: a file is missing, empty or broken, or has a problem twice.
+        DataError: a file is missing, empty or broken, has a problem twice or
+            rows of another set.
     """
     names = config.evaluation.sets or config.data.sets
     known = (*config.data.sets, MIXED)
@@ -72,7 +73,19 @@ def evaluated_files(config: Config) -> dict[str, ProblemFile]:
             )
         files[name] = problem_file(path)
         _require_each_once(files[name])
+        if name != MIXED:
+            _require_own_rows(files[name], name)
     return files
+
+
+def _require_own_rows(file: ProblemFile, name: str) -> None:
+    """Rows of another set would be counted and graded as those of this one."""
+    for number, dataset in enumerate(file.datasets, start=1):
+        if dataset != name:
+            raise DataError(
+                f"{file.path}:{number}: a row of {dataset!r}, wanted {name!r}; "
+                "run: llm-as-judge process"
+            )
 
 
 def _require_each_once(file: ProblemFile) -> None:

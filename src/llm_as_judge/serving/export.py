@@ -89,6 +89,7 @@ def best_programs(run_dir: Path, *, top: int, min_problems: int) -> Best:
     records = _records(run_dir)
     best: dict[Domain, list[tuple[Program, ProgramRecord]]] = {}
     never_right: dict[Domain, int] = {}
+    refused = 0
     for domain in DOMAINS:
         tried = [r for r in records if r.domain == domain and len(r.problems) >= min_problems]
         able = [r for r in tried if r.correct]
@@ -97,8 +98,14 @@ def best_programs(run_dir: Path, *, top: int, min_problems: int) -> Best:
         able.sort(key=lambda r: (-r.accuracy[1], -r.reward, r.runnable))
         for record in able:
             program = parse_program(record.runnable, domain)
+            refused += not program.strictly_valid
             if program.strictly_valid and len(best.setdefault(domain, [])) < top:
                 best[domain].append((program, record))
+    if refused and not any(best.values()):
+        raise DataError(
+            f"{run_dir}: right programs: {refused}, and none of them passes the check as it is kept there; "
+            "a run that was kept without texts has none to export"
+        )
     if not any(best.values()):
         raise DataError(
             f"{run_dir}: no valid program with a right answer was graded on {min_problems} problems "

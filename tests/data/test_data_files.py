@@ -95,6 +95,7 @@ GOOD = to_json(QA)
         (json.dumps({**GOOD, "question": " \n"}).encode(), "an empty question"),
         (json.dumps({**GOOD, "domain": "math"}).encode(), "a math problem without answers"),
         (b"", "an empty line; remove it"),
+        (b'{"id": "a', r":2: not JSON: Invalid control character at character 10\."),
         (b'{"id": "a" "b"}', r":2: not JSON: Expecting ',' delimiter at character 12\."),
     ],
 )

@@ -62,7 +62,7 @@ def decode_problem(line: bytes, where: str) -> Problem:
         problem = _problem(json.loads(line))
     except json.JSONDecodeError as error:  # it knows of lines, too, but of those of one line
         raise DataError(
-            f"{where}: not JSON: {error.msg} at character {error.pos + 1}. Run: llm-as-judge process"
+            f"{where}: not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}. Run: llm-as-judge process"
         ) from None
     except (ValueError, TypeError, RecursionError) as error:
         raise DataError(f"{where}: {error}. Run: llm-as-judge process") from None

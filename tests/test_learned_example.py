@@ -153,13 +153,31 @@ def test_what_the_second_run_learned_is_as_its_page_says(
 ) -> None:
     page = (ROOT / "docs" / "results" / "learning.md").read_text()
     _, _, page = page.partition("## A second run")
-    command("analyze", FOLDER / "runs" / "second", "--parts", "3", "--json")
+    command("analyze", FOLDER / "runs" / "second", "--parts", "5", "--json")
     for row in json.loads(capsys.readouterr().out):
         start = f"| {row['steps']} | {row['domain']} | {row['rollouts']} |"
-        if row["domain"] == "all" or row["steps"] in ("1-6", "13-16"):
+        if row["domain"] == "all" or row["steps"] in ("1-6", "25-30"):
             (line,) = (line for line in page.splitlines() if line.startswith(start))
             assert f" {row['strictly_valid']:.0%} | {row['executed']:.0%} |" in line
             assert all(used in line for used in row["operators"])
+
+
+@pytest.mark.parametrize("steps", ["1-8", "9-30"])
+def test_what_the_second_run_was_taught_by_is_as_its_page_says(steps: str) -> None:
+    page = (ROOT / "docs" / "results" / "learning.md").read_text()
+    _, _, page = page.partition(f"| {steps} | first |")
+    (line,) = page.splitlines()[1:2]
+    made = subprocess.run(
+        [sys.executable, "benchmarks/advantages.py", FOLDER / "runs" / "second", "--steps", steps],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    start = "| weighted | leave_one_out, batch | "
+    (row,) = (row for row in made.stdout.splitlines() if row.startswith(start))
+    cells = row.removeprefix(start).split(" | ")[:-1]  # not "wrong, up"
+    assert line == f"| | second | {' | '.join(cells)} |"
 
 
 def test_the_kept_figures_hold_no_row_of_the_data_sets() -> None:

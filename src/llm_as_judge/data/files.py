@@ -68,8 +68,6 @@ def decode_problem(line: bytes, where: str) -> Problem:
         raise DataError(f"{where}: {error}. Run: llm-as-judge process") from None
     if not problem.question.strip():
         raise DataError(f"{where}: an empty question. Run: llm-as-judge process")
-    if problem.domain == "math" and not problem.answers:
-        raise DataError(f"{where}: a math problem without answers. Run: llm-as-judge process")
     if problem.domain == "code" and not problem.hidden_tests:
         raise DataError(f"{where}: a code problem without hidden_tests. Run: llm-as-judge process")
     return problem

@@ -179,7 +179,8 @@ class EvaluationRecord:
             put_aside(folder / ISOLATION)
         if (folder / ROLLOUTS).is_file():
             record._read_rollouts()
-        record.isolations(), record.ledger()  # torn files are told of before anything is started
+        record.isolations()  # torn files are told of before anything is started
+        record.ledger()
         content = {**to_json(plan), "config": config.model_dump(mode="json")}
         write_text(folder / PLAN, json.dumps(content, indent=1) + "\n")
         return record

@@ -68,6 +68,14 @@ def group_of(completions: list[Completion], rewards: list[float | None]) -> Grou
     return Group(PROBLEM, tuple(rollouts))
 
 
+def sampled_elsewhere(policy: Policy, gap: float) -> Group:
+    """Log-probs at sampling that are ``gap`` nats from those of the update."""
+    apart = [
+        replace(c, logprobs=tuple(p - gap for p in c.logprobs)) for c in sampled(policy, count=3)
+    ]
+    return group_of(apart, [10.0, -5.0, 0.0])
+
+
 def uses_answer_generate(completion: Completion) -> float:
     return 10.0 if "answer_generate" in completion.text else -5.0
 
@@ -196,10 +204,7 @@ def test_what_half_precision_rounds_is_no_fault_and_more_is(
     tiny_weights: Path, gap: float, stops: bool
 ) -> None:
     policy = half(tiny_weights)
-    apart = [
-        replace(c, logprobs=tuple(p - gap for p in c.logprobs)) for c in sampled(policy, count=3)
-    ]
-    group = group_of(apart, [10.0, -5.0, 0.0])
+    group = sampled_elsewhere(policy, gap)
     learner = Learner(policy, LossOptions(), DEFAULTS)
     if stops:
         with pytest.raises(
@@ -223,10 +228,7 @@ def test_a_gap_is_held_against_what_rounding_alone_makes_of_these_programs(
     wanted: str | None,
 ) -> None:
     policy = half(tiny_weights)
-    apart = [
-        replace(c, logprobs=tuple(p - gap for p in c.logprobs)) for c in sampled(policy, count=3)
-    ]
-    group = group_of(apart, [10.0, -5.0, 0.0])
+    group = sampled_elsewhere(policy, gap)
     learner = Learner(policy, LossOptions(), DEFAULTS)
     monkeypatch.setattr(RowGradients, "rounding_gap", lambda *_: rounding)
     if wanted is None:
@@ -240,15 +242,11 @@ def test_a_bar_that_the_user_sets_is_no_matter_of_rounding(
     tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = half(tiny_weights)
-    apart = [
-        replace(c, logprobs=tuple(p - 0.05 for p in c.logprobs)) for c in sampled(policy, count=3)
-    ]
+    group = sampled_elsewhere(policy, 0.05)
     options = replace(DEFAULTS, max_logprob_gap=0.02)
     monkeypatch.setattr(RowGradients, "rounding_gap", lambda *_: 0.04)
     with pytest.raises(TrainingError, match=r"wanted <= 2.0e-02: "):
-        Learner(policy, LossOptions(), options).update(
-            [group_of(apart, [10.0, -5.0, 0.0])], temperature=1.0
-        )
+        Learner(policy, LossOptions(), options).update([group], temperature=1.0)
 
 
 def test_rounding_is_what_two_right_ways_of_the_update_differ_by(tiny_weights: Path) -> None:

@@ -223,7 +223,7 @@ def test_votes_without_their_price_say_what_to_run(tmp_path: Path) -> None:
     target = results(tmp_path / "trained_results.json", math=1000)
     with pytest.raises(DataError, match=r"no such file, and it says what a vote .* --policy cot"):
         matching_votes(target, tmp_path, FEW)
-    with pytest.raises(DataError, match="a folder; wanted a file NAME_results"):
+    with pytest.raises(DataError, match="a folder; wanted a results file of evaluate"):
         matching_votes(tmp_path, tmp_path, FEW)
     results(tmp_path / "cot_results.json", qa=10)
     with pytest.raises(DataError, match=r"no tokens of math; run: .* --policy cot"):

@@ -23,7 +23,8 @@ from llm_as_judge.types import Domain, Problem
 from llm_as_judge.workflow.program import form_of, parse_program
 
 ALWAYS_TRIED = ("direct", "cot", "program_of_thought", "hand_crafted")
-"""Shipped workflows that every search begins with."""
+"""Shipped workflows that every search begins with. Not self_consistency, whose votes are a choice of
+their own, nor free_cot, which wants an executor of other settings."""
 
 Candidates = Mapping[Domain, Mapping[str, str]]
 """By domain the texts of its programs by where they are from."""
@@ -68,15 +69,12 @@ def candidates(folder: Path, config: Config) -> Candidates:
         own = [folder / f"{domain}.py", *sorted((folder / domain).glob("*.py"))]
         own = [path for path in own if path.is_file()]
         given += len(own)
-        texts = {
-            source: program_of(path, domain, config)
-            for source, path in [*files.items(), *((str(path), path) for path in own)]
-            if path is not None
-        }
         different: dict[str, tuple[str, str]] = {}
-        for source, text in texts.items():
-            key = parse_program(text, domain, form_of(text)).hash
-            different.setdefault(key, (source, text))
+        for source, path in [*files.items(), *((str(path), path) for path in own)]:
+            if path is not None:
+                text = program_of(path, domain, config)
+                key = parse_program(text, domain, form_of(text)).hash
+                different.setdefault(key, (source, text))
         found[domain] = dict(different.values())
     if not given:
         raise DataError(
@@ -107,13 +105,14 @@ async def choose(
     found = []
     for domain, rows in problems.items():
         tried: list[Tried] = []
+        spent = 0
         for source, text in programs[domain].items():
             score = await run_on(bench, domain, rows, text)
             tried.append(Tried(source, score.correct, len(rows), score.tokens / len(rows)))
+            spent += score.tokens
             if on_tried is not None:
                 on_tried(tried[-1])
         best = max(tried, key=lambda one: (one.correct, -one.tokens))
-        spent = round(sum(one.tokens * one.problems for one in tried))
         write_text(folder / f"{domain}.py", programs[domain][best.source])
         found.append(Choice(domain, best, tuple(tried), spent))
         if on_choice is not None:

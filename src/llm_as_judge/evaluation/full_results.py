@@ -101,7 +101,7 @@ def _checked(kind: type[P], path: Path, what: str) -> P:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; run: llm-as-judge evaluate") from None
     except IsADirectoryError:
-        raise DataError(f"{path}: a folder; wanted a file NAME_results.json") from None
+        raise DataError(f"{path}: a folder; wanted a {what} of evaluate") from None
     except ValidationError as error:
         first = error.errors()[0]
         where = "".join(f"{part}: " for part in (".".join(map(str, first["loc"])),) if part)

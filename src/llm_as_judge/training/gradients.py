@@ -22,7 +22,7 @@ from llm_as_judge.training.packing import PackedTree, pack_tree, packed_logprobs
 from llm_as_judge.training.rows import Row
 
 ROUNDING_TOKENS = 256
-"""Labels at least in :meth:`RowGradients.rounding_gap`: its mean is then right within a tenth."""
+"""Labels at least in :meth:`RowGradients.rounding_gap`, whole completions; few tokens make much of its mean."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -69,12 +68,11 @@ async def test_a_cancelled_caller_ends_the_work_at_the_next_layer(
 
     task = asyncio.ensure_future(on_policy(endless))
     await asyncio.to_thread(begun.wait, 10)
-    started = time.monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     done = len(passes)
-    assert time.monotonic() - started < 30  # not the hour that all passes take
+    assert done < 100_000  # not after all passes, which take an hour
     assert await on_policy(lambda: len(passes)) == done  # ended, and usable again
     on_policy.close()
 

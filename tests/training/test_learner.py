@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,10 +14,11 @@ from llm_as_judge.errors import TrainingError
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
+from llm_as_judge.training import gradients as gradients_module
 from llm_as_judge.training.gradients import RowGradients
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
-from llm_as_judge.training.oracle import UpdatePath
+from llm_as_judge.training.oracle import UpdatePath, naive_logprobs
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.training.rows import shares_of_rows
 from llm_as_judge.types import (
@@ -249,24 +252,39 @@ def test_a_bar_that_the_user_sets_is_no_matter_of_rounding(
         Learner(policy, LossOptions(), options).update([group], temperature=1.0)
 
 
-def test_rounding_is_what_two_right_ways_of_the_update_differ_by(tiny_weights: Path) -> None:
-    found = []
-    for policy in (fresh(tiny_weights), half(tiny_weights)):
-        completions = sampled(policy, count=6)
-        group = group_of(completions, [1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
-        gradients = RowGradients(policy, UpdatePath("packed", ""), LossOptions())
-        ((row,),) = shares_of_rows([group], LossOptions(), version=0, row_tokens=32768, packed=True)
-        rows = gradients.place([replace(row, filler=True), row])
-        with gradients.attention():
-            gap = gradients.rounding_gap(rows, 1.0)
-            assert gradients.rounding_gap(rows[:1], 1.0) is None  # only a filler
+@pytest.mark.parametrize(
+    ("precision", "most"), [(fresh, 1e-6), (half, 0.03)], ids=["float32", "bfloat16"]
+)
+def test_rounding_is_what_two_right_ways_of_the_update_differ_by(
+    tiny_weights: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    precision: Callable[[Path], Policy],
+    most: float,
+) -> None:
+    policy = precision(tiny_weights)
+    completions = sampled(policy, count=6)
+    group = group_of(completions, [1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
+    gradients = RowGradients(policy, UpdatePath("packed", ""), LossOptions())
+    ((row,),) = shares_of_rows([group], LossOptions(), version=0, row_tokens=32768, packed=True)
+    rows = gradients.place([replace(row, filler=True), row])
+    with gradients.attention():
+        gap = gradients.rounding_gap(rows, 1.0)
+        assert gradients.rounding_gap(rows[:1], 1.0) is None  # only a filler
+        # How large half precision's gap is depends on the processor's kernels: with some it is 0.
         assert gap is not None
-        found.append(gap)
-        naive = RowGradients(policy, UpdatePath("naive", ""), LossOptions())
-        assert naive.rounding_gap(rows, 1.0) is None  # one way only
-    exact, rounded = found
-    assert exact < 1e-6
-    assert 10 * exact < rounded < 0.03
+        assert 0 <= gap < most
+        monkeypatch.setattr(gradients_module, "naive_logprobs", naive_log_probs_apart_by(0.5))
+        assert gradients.rounding_gap(rows, 1.0) == pytest.approx(0.5, abs=most)
+    naive = RowGradients(policy, UpdatePath("naive", ""), LossOptions())
+    assert naive.rounding_gap(rows, 1.0) is None  # one way only
+
+
+def naive_log_probs_apart_by(nats: float) -> Callable[..., tuple[torch.Tensor, torch.Tensor]]:
+    def apart(*args: Any, **options: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        logprobs_T, entropy_T = naive_logprobs(*args, **options)
+        return logprobs_T + nats, entropy_T
+
+    return apart
 
 
 def test_stale_completions_are_corrected_not_refused(tiny_weights: Path) -> None:

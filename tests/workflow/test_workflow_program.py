@@ -86,9 +86,9 @@ HOSTILE = {
 @pytest.mark.parametrize("form", ["body", "class"])
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_text_gets_a_verdict_quickly(text: str, form: ProgramForm) -> None:
-    started = time.perf_counter()
+    started = time.process_time()  # of this process: others on the machine do not count
     program = parse_program(text, "math", form)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
     assert program.strictly_valid or program.diagnostics
     assert len(program.diagnostics) <= 20
     assert len(program.source) <= 100_000

@@ -1,5 +1,7 @@
 """The algebra that runs in the pool, here in this process (without its processor limit)."""
 
+from fractions import Fraction
+
 import pytest
 
 from llm_as_judge.judge.formula import read_formula
@@ -7,8 +9,8 @@ from llm_as_judge.judge.latex import normalise, parse_shape
 from llm_as_judge.judge.symbolic import _compare, _identity
 
 
-def relation(gold: str, candidate: str, decimals: int | None = None) -> str:
-    return _compare(parse_shape(normalise(gold)), parse_shape(normalise(candidate)), decimals)
+def relation(gold: str, candidate: str, step: Fraction | None = None) -> str:
+    return _compare(parse_shape(normalise(gold)), parse_shape(normalise(candidate)), step)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +73,8 @@ def test_what_cannot_be_told_is_unknown(gold: str, candidate: str) -> None:
 
 def test_a_rounded_gold_accepts_a_closed_form_within_its_last_digit() -> None:
     # 17 + 10 sqrt 6 = 41.49489...
-    assert relation("41.494", r"17+10\sqrt{6}", decimals=3) == "equal"
-    assert relation("41.48", r"17+10\sqrt{6}", decimals=2) == "different"
+    assert relation("41.494", r"17+10\sqrt{6}", step=Fraction(1, 1000)) == "equal"
+    assert relation("41.48", r"17+10\sqrt{6}", step=Fraction(1, 100)) == "different"
 
 
 @pytest.mark.parametrize(

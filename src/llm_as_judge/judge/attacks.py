@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from llm_as_judge.judge.magnitudes import magnitude_seeds
 from llm_as_judge.judge.seeds import Seed, seeds
 from llm_as_judge.types import Problem
 
@@ -135,6 +136,7 @@ def _unevaluated(seed: Seed, rng: random.Random) -> list[str]:
     return forms
 
 
+_MAGNITUDES = frozenset({"near_zero", "last_digits"})
 _OTHER_UNIT = {"dollars": "cents", "km": "miles", "hours": "minutes", "kg": "grams", "litres": "ml"}
 
 
@@ -154,7 +156,11 @@ def _other_unit(seed: Seed, rng: random.Random) -> list[str]:
 
 
 def _wrong(seed: Seed, rng: random.Random) -> list[str]:
-    return list(seed.wrong)
+    return [] if seed.kind in _MAGNITUDES else list(seed.wrong)
+
+
+def _of_kind(kind: str) -> Callable[[Seed, random.Random], list[str]]:
+    return lambda seed, rng: list(seed.wrong) if seed.kind == kind else []
 
 
 def _wrong_dressed(seed: Seed, rng: random.Random) -> list[str]:
@@ -235,12 +241,18 @@ CATEGORIES: dict[str, Callable[[Seed, random.Random], list[str]]] = {
     "superset": _superset,
     "abstained": _abstained,
     "hidden_characters": _hidden,
+    "near_zero": _of_kind("near_zero"),
+    "last_digits": _of_kind("last_digits"),
 }
+
+
+def _all_seeds(seed: int, numbers: int) -> list[Seed]:
+    return [*seeds(seed, numbers), *magnitude_seeds(random.Random(seed), max(8, numbers // 4))]
 
 
 def _written(seed: int, numbers: int) -> Iterator[Case]:
     rng = random.Random(seed)
-    for one in seeds(seed, numbers):
+    for one in _all_seeds(seed, numbers):
         for category, write in CATEGORIES.items():
             for candidate in write(one, rng):
                 if candidate not in one.right and candidate != one.gold:
@@ -255,14 +267,14 @@ def make_attacks(seed: int = 0, numbers: int = 40) -> list[Case]:
 def make_controls(seed: int = 0, numbers: int = 40) -> list[Case]:
     """Right answers in the usual dresses: bare, boxed, declared, after a calculation."""
     found = []
-    for one in seeds(seed, numbers):
+    for one in _all_seeds(seed, numbers):
         gold = one.gold
         if one.kind == "unanswerable":
             texts = ["unanswerable", "No answer.", "The passage does not say.", "N/A"]
             texts.append("There is not enough information in the text to answer.")
         else:
             texts = [gold, f"The answer is {gold}.", f"Answer: {gold}", f"**{gold}**", *one.right]
-        if one.kind in {"number", "math"}:
+        if one.kind in {"number", "math", *_MAGNITUDES}:
             texts += [f"\\boxed{{{gold}}}", f"We work it out.\n#### {gold}"]
         if one.kind == "number":
             texts += [f"{one.expression} = {gold}", f"So there are {gold} {one.unit}."]

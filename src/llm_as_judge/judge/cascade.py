@@ -32,6 +32,7 @@ RULE_MODULES = [
     "extract",
     "final",
     "formula",
+    "identity",
     "latex",
     "math",
     "number",

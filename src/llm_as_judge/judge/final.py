@@ -85,9 +85,10 @@ def _several_lines(lines: list[str], gold: str, listed: bool) -> tuple[str, Verd
 
 
 def _answer_like(line: str) -> bool:
-    """A line that could be a whole answer: short, no sentence, no step of a calculation."""
+    """A line that could be a whole answer: short or one word, no step of a calculation."""
     words_in = _PROSE_WORD.findall(re.sub(r"\\[a-zA-Z]+", " ", line))
-    return len(line) <= 80 and "=" not in line and len(words_in) <= 1 and not line.endswith(":")
+    brief = len(line) <= 80 or " " not in line
+    return brief and "=" not in line and len(words_in) <= 1 and not line.endswith(":")
 
 
 def _right_side(text: str) -> str:
@@ -143,6 +144,10 @@ def _with_unit(sentence: str) -> str:
 # ------------------------------------------------------------------------------------- quantities
 _REPEATING = re.compile(r"^(-?)(\d*)\.(\d*)\\overline\{?(\d+)\}?$")
 
+_ONE_OVER_POWER = re.compile(
+    r"^(?:\\frac\{\s*(-?\d*[1-9])\s*\}\{\s*10\^\{(\d+)\}\s*\}|(-?\d*[1-9])\s*/\s*10\^\{(\d+)\})$"
+)
+
 
 def quantity(latex: str) -> Quantity | None:
     """The plain number that a normalised answer is (fractions, per cent, units), else None."""
@@ -157,6 +162,7 @@ def quantity(latex: str) -> Quantity | None:
     text = re.sub(r"(\d)\s*\\frac\{(\d+)\}\{(\d+)\}", r"\1 \2/\3", text)
     text = re.sub(r"\\frac\{\s*(-?\d+)\s*\}\{\s*(\d+)\s*\}", r"\1/\2", text)
     text = re.sub(r"\\cdot\s*10", r"x 10", text)
+    text = _ONE_OVER_POWER.sub(lambda m: f"{m[1] or m[3]} x 10^{{-{m[2] or m[4]}}}", text)
     text = re.sub(r"\\text\s*\{\s*([^{}]*?)\s*\}", r" \1", text)
     text = re.sub(r"(?<=[a-z])\s*\^\s*\{?([23])\}?$", lambda m: "²" if m[1] == "2" else "³", text)
     text = re.sub(r"^\((-?[\d./,]+)\)$", r"\1", text.strip())

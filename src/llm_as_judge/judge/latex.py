@@ -46,18 +46,13 @@ _UNICODE = {
     "，": ",",
     "（": "(",
     "）": ")",
-    "²": "^{2}",
-    "³": "^{3}",
     "½": r"\frac{1}{2}",
     "¼": r"\frac{1}{4}",
     "¾": r"\frac{3}{4}",
-    "⁰": "^{0}",
-    "¹": "^{1}",
-    "⁴": "^{4}",
-    "⁵": "^{5}",
     "…": r"\ldots ",
     "’": "'",
 }
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _COMMANDS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\\[dtc]frac(?![a-zA-Z])", r"\\frac"),
     (r"\\[dt]binom(?![a-zA-Z])", r"\\binom"),
@@ -95,6 +90,7 @@ _FUNCTIONS = "arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln
 def normalise(text: str) -> str:
     """``text`` in one spelling: LaTeX without layout, plain notation turned into LaTeX."""
     text = " ".join(text.split())
+    text = re.sub("[⁰¹²³⁴-⁹⁺⁻]+", lambda m: f"^{{{m.group().translate(_RAISED)}}}", text)
     for sign, latex in _UNICODE.items():
         text = text.replace(sign, latex)
     text = re.sub(r"(?<=\d)\s*(?:,\s*\\!|\{,\})\s*(?=\d{3}(?!\d))", "", text)
@@ -105,6 +101,7 @@ def normalise(text: str) -> str:
     text = _plain_to_latex(text)
     text = re.sub(r"\\sqrt\s*([0-9a-zA-Z])", r"\\sqrt{\1}", text)
     text = _brace_fractions(text)
+    text = re.sub(r"\^\s*(-?\d{2,}|-\d)", r"^{\1}", text)
     text = re.sub(r"\^\s*([0-9a-zA-Z])(?![0-9a-zA-Z]*\})", r"^{\1}", text)
     text = re.sub(r"_\s*([0-9a-zA-Z])", r"_{\1}", text)
     text = " ".join(text.split()).strip()

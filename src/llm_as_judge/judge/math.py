@@ -15,7 +15,7 @@ from llm_as_judge.judge.comparison import compare_numbers
 from llm_as_judge.judge.extract import Declared, declared_answer
 from llm_as_judge.judge.final import final_expression, fold, quantity, verdict_of, words
 from llm_as_judge.judge.latex import Scalar, Shape, normalise, parse_shape
-from llm_as_judge.judge.number import Quantity, parse_number
+from llm_as_judge.judge.number import Quantity, is_written_as, parse_number
 from llm_as_judge.judge.pool import KillablePool
 from llm_as_judge.judge.symbolic import Relation, compare
 from llm_as_judge.types import Problem, Verdict
@@ -76,7 +76,7 @@ async def _against(gold: str, declared: Declared, question: str, pool: KillableP
     if _echoes(latex, question):
         return verdict_of(False, "math.echo", "the candidate repeats the question's expression")
     if gold_number is not None and candidate_number is not None:
-        rounded = _rounded(gold_latex, gold_number, candidate_number)
+        rounded = _rounded(gold_number, candidate_number)
         return rounded or verdict_of(*compare_numbers(gold_number, candidate_number, question))
     if re.search(r"\d", gold_latex) and is_abstention(candidate, question):
         return verdict_of(False, "math.abstained", "says that there is no answer")
@@ -107,6 +107,7 @@ _LITERALS = re.compile(
     r"(?<![\w}\\^.])\d+\s*(?:[-+]|\\cdot)\s*\d+(?![\s{}]*[\d.\\a-zA-Z(^])"
     r"|(?<![\w.])\d+\s*\^\s*\{\d+\}"
 )
+_POWER_OF_LITERALS = re.compile(r"\d\s*\^\s*\{-?\d+\}")
 
 
 def _echoes(latex: str, question: str) -> bool:
@@ -138,15 +139,16 @@ class _Pair:
         """The rule that forbids this candidate to be accepted for its value alone."""
         if _UNFINISHED.search(self.candidate) and not _UNFINISHED.search(self.gold):
             return verdict_of(False, "math.unevaluated", "an integral, sum or limit is left")
-        if _LITERALS.search(self.candidate) and not _LITERALS.search(self.gold):
+        shown = _LITERALS.search(self.gold) or _POWER_OF_LITERALS.search(self.gold)
+        if _LITERALS.search(self.candidate) and not shown:
             return verdict_of(False, "math.unevaluated", "the arithmetic is not carried out")
-        if self.decimals is None and isinstance(self.gold_shape, Scalar) and self._unworked():
+        if self.step is None and isinstance(self.gold_shape, Scalar) and self._unworked():
             return verdict_of(False, "math.unevaluated", "the arithmetic is not carried out")
         return None
 
     def _unworked(self) -> bool:
         """Is the gold a plain number and the candidate an expression still to be worked out?"""
-        if self.gold_number is None or self.candidate_number is not None:
+        if self.gold_number is None or self.candidate_number is not None or "^" in self.gold:
             return False
         if not isinstance(self.shape, Scalar) or not re.search(r"\d", self.candidate):
             return False
@@ -155,27 +157,18 @@ class _Pair:
         return not degrees and not symbols and bool(re.search(r"[-+*/^!]|\\", self.candidate[1:]))
 
     @property
-    def decimals(self) -> int | None:
-        return _decimals(self.gold, self.gold_number)
+    def step(self) -> Fraction | None:
+        """Of a rounded gold; see :class:`Quantity`."""
+        number = self.gold_number
+        return number.step if number and not number.percent else None
 
 
-def _decimals(gold: str, number: Quantity | None) -> int | None:
-    """Digits behind the point of a rounded gold (three digits in all, or it says too little)."""
-    if number is None or number.form != "decimal":
-        return None
-    digits = re.search(r"(\d*)\.(\d+)", gold)
-    if digits is None or len(digits.group(1).lstrip("0")) + len(digits.group(2)) < 3:
-        return None
-    return len(digits.group(2))
-
-
-def _rounded(gold: str, number: Quantity, candidate: Quantity) -> Verdict | None:
-    """A fraction whose value the gold gives rounded or cut: within one unit of the last digit."""
-    decimals = _decimals(gold, number)
-    if decimals is None or candidate.form != "fraction" or candidate.percent:
+def _rounded(number: Quantity, candidate: Quantity) -> Verdict | None:
+    """A fraction whose value the gold gives rounded or cut."""
+    if number.step is None or candidate.form != "fraction" or candidate.percent:
         return None
     scale = 100 if number.percent else 1
-    if abs(number.value - candidate.value * scale) < Fraction(1, 10**decimals):
+    if is_written_as(candidate.value * scale, number.value, number.step):
         return verdict_of(True, "number.rounded", "the gold is this fraction, rounded")
     return None
 
@@ -192,7 +185,7 @@ async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
     if units is not None:
         return units
     extra_calls = _CALLS.search(pair.candidate) and not _CALLS.search(pair.gold)
-    relation = await pool.run(compare, gold, candidate, pair.decimals, pool.cpu_s)
+    relation = await pool.run(compare, gold, candidate, pair.step, pool.cpu_s)
     if relation is None:
         return verdict_of(None, "math.timeout", "the comparison was stopped at its deadline")
     return _of_relation(relation, pair, bool(extra_calls))
@@ -203,7 +196,7 @@ def _of_relation(relation: Relation, pair: _Pair, extra_calls: bool) -> Verdict:
         return verdict_of(False, "math.different", "values differ")
     if relation == "unknown":
         return verdict_of(None, "math.unknown", "the rules cannot compare these two")
-    if extra_calls and pair.decimals is None:
+    if extra_calls and pair.step is None:
         return verdict_of(None, "math.form", "equal, but with functions that the gold has not")
     if _SHAPED_ASK.search(pair.question) and len(pair.candidate) > 2 * len(pair.gold) + 8:
         return verdict_of(None, "math.form", "equal, but not in the form asked for")

@@ -15,7 +15,7 @@ from typing import Literal
 
 from llm_as_judge.judge.units import CURRENCY, FAMILY_OF, singular
 
-__all__ = ["NUMERALS", "Quantity", "count_numbers", "parse_number"]
+__all__ = ["NUMERALS", "Quantity", "count_numbers", "is_written_as", "parse_number"]
 
 NUMERALS = dict(
     zip(
@@ -64,7 +64,7 @@ _FACTORS = {**_SCALES, "dozen": 12, "k": 1000}
 _SIGN = r"[-+]"
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
 _PLAIN = re.compile(
-    rf"(?P<sign>{_SIGN})?\s*(?:(?P<whole>\d+)\s+(?P<n>\d+)\s*/\s*(?P<d>\d+)"
+    rf"(?P<sign>{_SIGN})?\s*(?:10\s*\^\s*\{{?(?P<ten>[-+]?\d{{1,4}})\}}?|(?P<whole>\d+)\s+(?P<n>\d+)\s*/\s*(?P<d>\d+)"
     rf"|(?P<num>{_DIGITS})\s*/\s*(?P<den>{_DIGITS})"
     rf"|(?P<int>{_DIGITS})?(?P<frac>\.\d+)|(?P<int2>{_DIGITS})\.?(?![\d,]))"
     r"(?:\s*(?:x|\*|×|e)\s*10\s*\^\s*\{?(?P<pow>[-+]?\d{1,4})\}?|[eE](?P<exp>[-+]?\d{1,4}))?"
@@ -73,6 +73,8 @@ _PREFIX = re.compile(r"^(?P<sign>[-+])?\s*(?P<cur>US\$|[$€£¥₹])\s*")
 _UNIT_TAIL = re.compile(
     r"^[\s-]*(?:[^\W\d_][^\W\d_]*[²³.'%-]*(?:[ /'-]+[^\W\d_]+[²³.'%-]*){0,5}|[°¢])?$"
 )
+_TELLING_DIGITS = 3
+"""A decimal with fewer digits says too little to be told from other values by them."""
 _NOT_A_UNIT = frozenset(
     [
         "or",
@@ -124,6 +126,16 @@ class Quantity:
     percent: bool = False
     reduced: bool = True
     """False for a fraction that can be reduced."""
+    step: Fraction | None = None
+    """What one unit of the last digit is worth, for a decimal of at least three digits behind the
+    leading zeros: it may be a rounded value. None: the value is meant exactly."""
+
+
+def is_written_as(exact: Fraction, written: Fraction, step: Fraction) -> bool:
+    """Is ``written`` what ``exact`` becomes when rounded, or cut, to a multiple of ``step``?"""
+    if 2 * abs(exact - written) <= step:
+        return True
+    return exact * written > 0 and 0 <= abs(exact) - abs(written) < step
 
 
 def _words_value(words: list[str]) -> tuple[int, int] | None:
@@ -187,7 +199,7 @@ def parse_number(text: str) -> Quantity | None:
     match = _PLAIN.match(text)
     if match is None:
         return _spelled(text, unit)
-    value, form = _value(match)
+    value, form, step = _value(match)
     if value is None:
         return None
     tail = text[match.end() :].strip()
@@ -200,7 +212,9 @@ def parse_number(text: str) -> Quantity | None:
         return None
     value = -value if negative else value
     reduced = form != "fraction" or _is_reduced(match)
-    return Quantity(value * factor, form, unit or tail_unit, percent or tail_percent, reduced)
+    percent = percent or tail_percent
+    step = None if step is None else step * factor
+    return Quantity(value * factor, form, unit or tail_unit, percent, reduced, step)
 
 
 def _is_reduced(match: re.Match[str]) -> bool:
@@ -240,34 +254,44 @@ def _spelled(text: str, unit: str) -> Quantity | None:
     return Quantity(Fraction(sign * value * factor), "words", unit or tail_unit, percent)
 
 
-def _value(
-    match: re.Match[str],
-) -> tuple[Fraction | None, Literal["integer", "decimal", "fraction"]]:
+_Form = Literal["integer", "decimal", "fraction"]
+
+
+def _value(match: re.Match[str]) -> tuple[Fraction | None, _Form, Fraction | None]:
+    """(value, form, step) of a number in digits; no value where it divides by zero."""
     group = match.groupdict()
-    form: Literal["integer", "decimal", "fraction"] = "integer"
+    form: _Form = "integer"
+    step = None
 
     def integer(digits: str | None) -> int:
         return int(digits.replace(",", "")) if digits else 0
 
-    if group["whole"] is not None:
+    power = Fraction(10) ** int(group["pow"] or group["exp"] or 0)
+    if group["ten"] is not None:
+        value = Fraction(10) ** int(group["ten"])
+    elif group["whole"] is not None:
         form = "fraction"
         if integer(group["d"]) == 0:
-            return None, form
+            return None, form, None
         value = integer(group["whole"]) + Fraction(integer(group["n"]), integer(group["d"]))
     elif group["num"] is not None:
         form = "fraction"
         if integer(group["den"]) == 0:
-            return None, form
+            return None, form, None
         value = Fraction(integer(group["num"]), integer(group["den"]))
     elif group["frac"] is not None:
         form = "decimal"
         value = integer(group["int"]) + Fraction("0" + group["frac"])
+        step = _step(group["int"] or "", group["frac"][1:], power)
     else:
         value = Fraction(integer(group["int2"]))
-    power = group["pow"] or group["exp"]
-    if power is not None:
-        value *= Fraction(10) ** int(power)
-    return (-value if group["sign"] == "-" else value), form
+    value *= power
+    return (-value if group["sign"] == "-" else value), form, step
+
+
+def _step(whole: str, decimals: str, power: Fraction) -> Fraction | None:
+    telling = (whole.replace(",", "") + decimals).lstrip("0")
+    return power / 10 ** len(decimals) if len(telling) >= _TELLING_DIGITS else None
 
 
 def count_numbers(text: str) -> list[Fraction]:

@@ -19,7 +19,7 @@ class Seed:
 
     problem: Problem
     kind: str
-    """number, math, span, yes_no, unanswerable or choice."""
+    """number, math, span, yes_no, unanswerable, choice, near_zero or last_digits."""
     wrong: tuple[str, ...]
     right: tuple[str, ...] = ()
     """Other notations of the gold that must be accepted."""

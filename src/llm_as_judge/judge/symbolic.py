@@ -1,8 +1,8 @@
 """The part of mathematical grading that can hang: it runs only in the killable pool.
 
-Everything here takes and returns plain values. Two expressions are *equal* if they agree to 25
-digits at every test point (identity testing: what differs anywhere differs at a random rational
-point); only where they cannot be evaluated does math-verify's symbolic comparison decide, and
+Everything here takes and returns plain values. Two expressions are *equal* if their difference is
+zero (:mod:`identity`) at every test point: what differs anywhere differs at a random rational
+point. Only where they cannot be evaluated does math-verify's symbolic comparison decide, and
 then the gold must survive its own round trip. *Different* needs evaluated values, too.
 """
 
@@ -14,17 +14,20 @@ import logging
 import re
 import resource
 import signal
+from fractions import Fraction
 from typing import Any, Literal
 
 from llm_as_judge.judge.formula import read_formula
+from llm_as_judge.judge.identity import is_zero, real_value
 from llm_as_judge.judge.latex import Scalar, Shape
+from llm_as_judge.judge.number import is_written_as
 
 __all__ = ["Relation", "compare", "limit_worker"]
 
 Relation = Literal["equal", "different", "unknown"]
 
-_DIGITS = 40
-_TOLERANCE_DIGITS = 25
+_DIGITS = 300
+"""To which math-verify, which knows no exact comparison, compares what it evaluates."""
 _POINTS = ("13/11", "29/17", "7/19")
 _MEMORY_BYTES = 3 * 2**30
 
@@ -43,27 +46,27 @@ def limit_worker() -> None:
 
 
 def compare(
-    gold: Shape | Scalar, candidate: Shape | Scalar, decimals: int | None, cpu_s: float
+    gold: Shape | Scalar, candidate: Shape | Scalar, step: Fraction | None, cpu_s: float
 ) -> Relation:
     """Relation of two shapes that are not spelled the same.
 
     Args:
-        decimals: digits behind the point of a rounded gold; a closed form within one unit of the
-            last digit then equals it. None: exact.
+        step: what one unit of the last digit of a rounded gold is worth; a closed form that is
+            written like this when rounded or cut then equals it. None: exact.
         cpu_s: processor seconds after which the kernel ends this process. Python code could
             not be trusted to stop: a power of big integers never returns to the interpreter.
     """
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, cpu_s)
     try:
-        return _compare(gold, candidate, decimals)
+        return _compare(gold, candidate, step)
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
-def _compare(gold: Shape | Scalar, candidate: Shape | Scalar, decimals: int | None) -> Relation:
+def _compare(gold: Shape | Scalar, candidate: Shape | Scalar, step: Fraction | None) -> Relation:
     if isinstance(gold, Scalar) and isinstance(candidate, Scalar):
-        return _compare_scalars(gold.latex, candidate.latex, decimals)
+        return _compare_scalars(gold.latex, candidate.latex, step)
     if isinstance(gold, Scalar) or isinstance(candidate, Scalar):
         return _expanded(gold, candidate)
     kinds = {gold.kind, candidate.kind}
@@ -126,12 +129,12 @@ def _expanded(gold: Shape | Scalar, candidate: Shape | Scalar) -> Relation:
     return "unknown" if "text" in kinds or "union" in kinds else "different"
 
 
-def _compare_scalars(gold: str, candidate: str, decimals: int | None) -> Relation:
+def _compare_scalars(gold: str, candidate: str, step: Fraction | None) -> Relation:
     one, other = _parse(gold), _parse(candidate)
     if one is None or other is None:
         return "unknown"
-    relation = _identity(one, other, decimals)
-    if relation == "unknown" and decimals is None:
+    relation = _identity(one, other, step)
+    if relation == "unknown" and step is None:
         relation = _verified(one, other)
     return relation
 
@@ -157,7 +160,7 @@ def _parse(latex: str) -> Any:
     return parsed if isinstance(parsed, _algebra().Basic) else None
 
 
-def _identity(one: Any, other: Any, decimals: int | None) -> Relation:
+def _identity(one: Any, other: Any, step: Fraction | None) -> Relation:
     sympy = _algebra()
 
     if isinstance(one, sympy.Equality) and isinstance(other, sympy.Equality):
@@ -171,12 +174,13 @@ def _identity(one: Any, other: Any, decimals: int | None) -> Relation:
         return "equal" if one == other else "different"
     symbols = sorted(one.free_symbols | other.free_symbols, key=str)
     if not symbols:
-        return _agree(one, other, {}, decimals) or "unknown"
+        relation = _agree(one, other, {}) if step is None else _written_as(one, other, step)
+        return relation or "unknown"
     if bool(one.free_symbols) != bool(other.free_symbols):
         return "different"
     if one.free_symbols != other.free_symbols and not (one.free_symbols & other.free_symbols):
         return "unknown"
-    found = [_agree(one, other, point, None) for point in _test_points(symbols)]
+    found = [_agree(one, other, point) for point in _test_points(symbols)]
     seen = [relation for relation in found if relation is not None]
     if len(seen) >= 2 and set(seen) == {"equal"}:
         return "equal"
@@ -232,39 +236,20 @@ def _test_points(symbols: list[Any]) -> list[dict[Any, Any]]:
     return points
 
 
-def _agree(
-    one: Any, other: Any, point: dict[Any, Any], decimals: int | None
-) -> Literal["equal", "different"] | None:
-    sympy = _algebra()
-
-    left, right = _value(one, point), _value(other, point)
-    if left is None or right is None:
+def _agree(one: Any, other: Any, point: dict[Any, Any]) -> Literal["equal", "different"] | None:
+    zero = is_zero(one - other, point)
+    if zero is None:
         return None
-    gap = sympy.Abs(left - right)
-    if decimals is not None:
-        bound = sympy.Rational(1, 10**decimals)
-    else:
-        scale = max(sympy.Integer(1), sympy.Abs(left), sympy.Abs(right))
-        bound = scale * sympy.Rational(1, 10**_TOLERANCE_DIGITS)
-    return "equal" if bool(gap < bound) else "different"
+    return "equal" if zero else "different"
 
 
-def _value(expression: Any, point: dict[Any, Any]) -> Any:
-    """Number of ``expression`` at ``point``; None if it has none."""
-    sympy = _algebra()
-
-    try:
-        value = expression.evalf(_DIGITS, subs=point, maxn=400)
-    except (ValueError, TypeError, ZeroDivisionError, OverflowError, NotImplementedError):
+def _written_as(one: Any, other: Any, step: Fraction) -> Literal["equal", "different"] | None:
+    """Is ``other`` written like the rounded gold ``one``, to the digits which that has?"""
+    digits = len(str(one)) + 30
+    gold, value = real_value(one, digits), real_value(other, digits)
+    if gold is None or value is None:
         return None
-    except (AttributeError, ArithmeticError, RecursionError, KeyError):
-        return None
-    if not value.is_number or value.has(sympy.nan, sympy.zoo, sympy.oo):
-        return None
-    real, imaginary = value.as_real_imag()
-    if not (real.is_Float or real.is_Rational) or not (imaginary.is_Float or imaginary.is_Rational):
-        return None
-    return value
+    return "equal" if is_written_as(value, gold, step) else "different"
 
 
 def _same_equation(one: Any, other: Any) -> Relation:
@@ -273,14 +258,14 @@ def _same_equation(one: Any, other: Any) -> Relation:
     symbols = sorted(left.free_symbols | right.free_symbols, key=str)
     if left.free_symbols != right.free_symbols or not symbols:
         return "unknown"
-    ratios = []
-    for point in _test_points(symbols):
-        top, bottom = _value(left, point), _value(right, point)
-        if top is None or bottom is None or bottom == 0:
-            return "unknown"
-        ratios.append(top / bottom)
-    spread = max(abs(complex(ratio - ratios[0])) for ratio in ratios)
-    return "equal" if spread < 1e-12 * max(1.0, abs(complex(ratios[0]))) else "unknown"
+    twins = {symbol: _algebra().Dummy() for symbol in symbols}
+    cross = left.xreplace(twins) * right - left * right.xreplace(twins)
+    first, *others = _test_points(symbols)
+    if is_zero(left, first) is not False or is_zero(right, first) is not False:
+        return "unknown"
+    fixed = {twin: first[symbol] for symbol, twin in twins.items()}
+    same = all(is_zero(cross, {**point, **fixed}) for point in others)
+    return "equal" if same else "unknown"
 
 
 def _verified(one: Any, other: Any) -> Relation:
@@ -290,7 +275,8 @@ def _verified(one: Any, other: Any) -> Relation:
     sympy = _algebra()
 
     def same(left: Any, right: Any) -> bool:
-        return bool(verify([left], [right], timeout_seconds=None, raise_on_error=False))
+        rounding = {"float_rounding": _DIGITS, "numeric_precision": _DIGITS}
+        return bool(verify([left], [right], timeout_seconds=None, raise_on_error=False, **rounding))
 
     marker = sympy.Symbol("zz_other")
     if not same(one, one) or same(one, marker) or same(marker, other):

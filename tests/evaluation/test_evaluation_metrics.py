@@ -23,7 +23,7 @@ from llm_as_judge.evaluation.official import official_scores
 from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.intervals import wilson
 from llm_as_judge.judge.spans import prediction, span_scores
-from llm_as_judge.types import Execution, Group, Problem
+from llm_as_judge.types import Execution, Group, Problem, Verdict
 
 
 def test_metrics_worked_by_hand() -> None:
@@ -141,6 +141,13 @@ def test_squad2_em_and_f1_with_the_no_answer_split() -> None:
     assert (found["has_answer_em"], found["has_answer_f1"]) == pytest.approx((1 / 2, 5 / 6))
     assert (found["no_answer_em"], found["no_answer_f1"]) == (1 / 2, 1 / 2)
     assert (found["has_answer_problems"], found["no_answer_problems"]) == (2, 2)
+
+
+def test_official_scores_count_what_the_judge_left_open() -> None:
+    half = answered(SPAN, "Edna Moss of Oslo", Verdict(None, "qa", "qa.partial", score=2 / 3))
+    found = set_metrics([answered(SPAN, "Edna Moss", RIGHT), half])
+    assert (found["em"], found["f1"]) == pytest.approx((1 / 2, 5 / 6))
+    assert (found["graded"], found["not_graded"]) == (1, 1)
 
 
 def test_a_split_without_problems_is_unknown() -> None:

@@ -43,12 +43,8 @@ async def test_the_same_answer_in_other_words_is_correct(
         (qa("Paris"), "London"),
         (qa("Paris"), "Paris or London"),
         (qa("Paris"), "not Paris"),
-        (qa("Paris"), "Paris, London, Rome"),
         (qa("Paris"), "unanswerable"),
         (qa("Paris"), "The text does not say."),
-        (qa("World War II"), "World War I"),
-        (qa("January 18, 1974"), "January 18, 1975"),
-        (qa("North Korea"), "South Korea"),
         (qa("no", dataset="hotpotqa"), "yes"),
         (qa("yes", dataset="hotpotqa"), "no"),
         (qa("yes", dataset="hotpotqa"), "yes and no"),
@@ -63,6 +59,22 @@ async def test_what_is_not_the_answer_is_never_accepted(
 ) -> None:
     verdict = await rules.grade(problem, answer)
     assert verdict.correct is False, verdict
+
+
+@pytest.mark.parametrize(
+    ("problem", "answer"),
+    [
+        (qa("Paris"), "Paris, London, Rome"),
+        (qa("World War II"), "World War I"),
+        (qa("January 18, 1974"), "January 18, 1975"),
+        (qa("North Korea"), "South Korea"),
+    ],
+)
+async def test_another_answer_that_shares_words_is_left_open(
+    rules: Judge, problem: Problem, answer: str
+) -> None:
+    verdict = await rules.grade(problem, answer)
+    assert (verdict.correct, verdict.rule) == (None, "qa.partial")
 
 
 async def test_an_open_question_half_answered_is_left_ungraded(rules: Judge) -> None:

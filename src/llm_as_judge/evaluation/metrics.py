@@ -134,7 +134,7 @@ def _spans(groups: Sequence[Group]) -> Metrics:
 
 
 def _mean_scores(group: Group) -> Mapping[str, float]:
-    scores = [official_scores(group.problem, r) for r in group.rollouts if is_graded(r)]
+    scores = [s for r in group.rollouts if (s := official_scores(group.problem, r))]
     return {name: fmean(s[name] for s in scores) for name in ("em", "f1")} if scores else {}
 
 

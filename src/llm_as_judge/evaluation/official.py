@@ -9,7 +9,8 @@
 | CommonsenseQA, MMLU | accuracy of the chosen letter | |
 
 A program that gave no answer at all scores 0: it is not the empty prediction, else a crash would
-count as right on every unanswerable question of SQuAD 2.0.
+count as right on every unanswerable question of SQuAD 2.0. An answer that the judge leaves open has
+its scores like any other: they compare texts.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from llm_as_judge.types import Problem, Rollout
 
 
 def official_scores(problem: Problem, rollout: Rollout) -> Mapping[str, float]:
-    """The scores of one graded rollout that its set's metric averages; empty for other sets."""
-    if problem.dataset not in SPAN_SETS:
+    """The scores of one rollout that its set's metric averages; empty for other sets, and for a
+    rollout that failed before it was judged."""
+    if problem.dataset not in SPAN_SETS or rollout.verdict is None:
         return {}
     if rollout.execution is None or rollout.execution.status != "ok":
         return {"em": 0.0, "f1": 0.0}

@@ -11,13 +11,13 @@ from typing import Any
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.controls import is_control
 from llm_as_judge.evaluation.layout import FULL, run_folder
-from llm_as_judge.evaluation.metrics import is_graded, set_metrics
+from llm_as_judge.evaluation.metrics import set_metrics
 from llm_as_judge.evaluation.official import official_scores
 from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet, put_aside
 from llm_as_judge.evaluation.selection import MIXED
 from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.judge.spans import SPAN_SETS
-from llm_as_judge.types import Group, Problem, Rollout, to_json
+from llm_as_judge.types import Group, Problem, to_json
 
 
 def results_json(record: EvaluationRecord) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _problem_row(group: Group) -> dict[str, Any]:
         "content": content_digest(problem),
         "correct": [r.verdict.correct if r.verdict else None for r in rollouts],
         "rule": [r.verdict.rule if r.verdict else "" for r in rollouts],
-        "official": [_scores(problem, r) for r in rollouts],
+        "official": [dict(official_scores(problem, r)) for r in rollouts],
         "status": [e.status if e else "failed" for e in executions],
         "calls": [e.llm_calls if e else 0 for e in executions],
         "tokens": [e.tokens if e else 0 for e in executions],
@@ -126,10 +126,6 @@ def content_digest(problem: Problem) -> str:
     """Of what was asked and of its golds: equal ids of two files must be equal problems."""
     said = {key: value for key, value in to_json(problem).items() if key not in ("id", "meta")}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _scores(problem: Problem, rollout: Rollout) -> dict[str, float]:
-    return dict(official_scores(problem, rollout)) if is_graded(rollout) else {}
 
 
 def write_results(

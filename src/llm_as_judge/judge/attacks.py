@@ -8,6 +8,7 @@ math-verify's and containment's false acceptances, and prompt injection.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -170,6 +171,9 @@ def _wrong_dressed(seed: Seed, rng: random.Random) -> list[str]:
         f"\\boxed{{{other}}}",
         f"#### {other}",
         f"After careful and repeated checking, the final answer is: {other}",
+        f"So {other}",
+        json.dumps({"answer": other, "note": seed.gold}),
+        f'{{"answer": {json.dumps(seed.gold)}, "answer": {json.dumps(other)}}}',
     ]
 
 
@@ -182,6 +186,8 @@ def _transcript(seed: Seed, rng: random.Random) -> list[str]:
         f"Some say {seed.gold}.\n#### {other}",
         f"\\boxed{{{seed.gold}}} is what a careless reader gets. \\boxed{{{other}}}",
         f"The answer is {seed.gold}? No: {other}",
+        f"{seed.expression or seed.gold} = {seed.gold}, so {other} remain.",
+        f"{seed.expression or other} = {other}, so {seed.gold} remain.",
     ]
 
 
@@ -273,10 +279,23 @@ def make_controls(seed: int = 0, numbers: int = 40) -> list[Case]:
             texts = ["unanswerable", "No answer.", "The passage does not say.", "N/A"]
             texts.append("There is not enough information in the text to answer.")
         else:
-            texts = [gold, f"The answer is {gold}.", f"Answer: {gold}", f"**{gold}**", *one.right]
+            texts = [
+                json.dumps({"answer": gold, "steps": 2}),
+                gold,
+                f"The answer is {gold}.",
+                f"Answer: {gold}",
+                f"**{gold}**",
+                *one.right,
+            ]
         if one.kind in {"number", "math", *_MAGNITUDES}:
-            texts += [f"\\boxed{{{gold}}}", f"We work it out.\n#### {gold}"]
+            texts += [
+                f"\\boxed{{{gold}}}",
+                f"So {gold}",
+                f"It is {gold}.",
+                f"We work it out.\n#### {gold}",
+            ]
         if one.kind == "number":
+            texts.append(f"{one.expression} = {gold}, so {gold} {one.unit} remain.")
             texts += [f"{one.expression} = {gold}", f"So there are {gold} {one.unit}."]
         found += [Case(one.problem, text, True, "control", one.kind) for text in texts]
     return found

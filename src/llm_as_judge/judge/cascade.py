@@ -36,6 +36,7 @@ RULE_MODULES = [
     "latex",
     "math",
     "number",
+    "objects",
     "pool",
     "qa",
     "rules",
@@ -46,7 +47,6 @@ RULE_MODULES = [
 ]
 _CODE_GRADER = ("grading", "inside/grading", "inside/literals")
 _ALGEBRA = ("math-verify", "latex2sympy2-extended", "sympy")
-_CLOSED_SETS = frozenset({"squad2", "squad_v2", "hotpotqa"})
 
 
 def rules_fingerprint() -> str:
@@ -86,8 +86,7 @@ class Judge:
         sandbox: runs hidden tests; None where no code is graded.
         llm: judge model for what the rules leave open; None = rules only.
         f1_threshold: rules only, QA: official F1 from which a partial answer counts as correct.
-            None (default): on SQuAD2, HotpotQA and problems with a context a partial answer is
-            incorrect, on open questions it is not graded. docs/grading.md says why.
+            None (default): a partial answer is not graded. docs/grading.md says why.
         prompts, max_tokens, use_schema, records, backoff_s, identity: of the :class:`LlmJudge`.
         workers, math_cpu_s, test_limits: of the :class:`Rules`.
         rules: instead of rules on this machine, with ``sandbox``.
@@ -157,19 +156,17 @@ class Judge:
         if verdict.correct is not None or problem.domain == "code":
             return verdict
         if self._llm is None:
-            return self._without_model(problem, verdict)
+            return self._without_model(verdict)
         declared = declared_answer(text, one_sentence=problem.domain == "math")
         return await self._llm.judge(problem, declared.text, verdict.score, fresh=fresh)
 
-    def _without_model(self, problem: Problem, verdict: Verdict) -> Verdict:
-        if verdict.stage != "qa" or verdict.score is None:
-            return verdict
-        if self._f1_threshold is not None:
+    def _without_model(self, verdict: Verdict) -> Verdict:
+        """What the rules left open: by the threshold, if there is one, else it stays open."""
+        if self._f1_threshold is not None and verdict.stage == "qa" and verdict.score is not None:
             correct = verdict.score >= self._f1_threshold
             return replace(verdict, correct=correct, rule="qa.f1_threshold")
-        if problem.context or problem.dataset in _CLOSED_SETS:
-            return replace(verdict, correct=False, rule="qa.partial_rejected")
-        return verdict
+        undecided = "undecided by the rules, and there is no judge model to ask"
+        return replace(verdict, explanation=f"{verdict.explanation}; {undecided}")
 
     async def aclose(self) -> None:
         """Ends the rules' processes."""

@@ -12,6 +12,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
+from llm_as_judge.judge.objects import answer_in_object
+
 __all__ = ["Declared", "clean", "declared_answer", "guard", "is_hedged", "is_negated", "plain"]
 
 Fault = Literal["several", "hedged", "negated"]
@@ -212,13 +214,16 @@ def _phrases(text: str) -> list[str]:
 def declared_answer(text: str, *, one_sentence: bool) -> Declared:
     """Stage 1: the one answer that ``text`` declares; the whole text if it declares none.
 
-    Boxes, ``####`` lines and answer tags win over phrases ("the answer is ..."). Several
+    An object of JSON declares the answer under its answer key. Boxes, ``####`` lines and answer tags win over phrases ("the answer is ..."). Several
     different declarations are the fault ``several``, with all of them in ``shown``.
 
     Args:
         one_sentence: cut a phrase's answer at the end of its sentence (numbers, mathematics);
             names contain periods, so text answers run to the end of their line.
     """
+    named = answer_in_object(text)
+    if named is not None:
+        return Declared(named, True)
     strong = _boxes(text) + _HASHES.findall(text) + _TAGS.findall(text)
     if strong:
         found = _same(strong)

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from llm_as_judge.judge.extract import Declared, is_hedged, is_negated
 from llm_as_judge.judge.latex import normalise
-from llm_as_judge.judge.number import Quantity, count_numbers, parse_number
+from llm_as_judge.judge.number import NOT_A_UNIT, NUMERALS, Quantity, count_numbers, parse_number
+from llm_as_judge.judge.objects import is_object
 from llm_as_judge.types import Verdict
 
 __all__ = ["final_expression", "fold", "quantity", "verdict_of", "words"]
@@ -45,7 +46,7 @@ def final_expression(
 ) -> tuple[str, Verdict | None]:
     """The expression to compare, or the verdict on a text that has none."""
     text = declared.text.replace("**", "") if "**" in declared.text[:2] else declared.text
-    if not declared.marked:
+    if not declared.marked and not is_object(text):
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         several = _several_lines(lines, gold, listed)
         if several is not None:
@@ -57,6 +58,7 @@ def final_expression(
         return "", verdict_of(False, "extract.negated", "the answer is negated")
     if is_hedged(text, (gold,)):
         return "", verdict_of(False, "extract.hedged", "the answer is hedged")
+    text = _LEAD_IN.sub("", text)
     if quantity(normalise(text)) is not None:
         return text, None
     if gold_number is not None and _unequal_sides(text):
@@ -67,6 +69,16 @@ def final_expression(
     if gold_number is not None:
         return _number_of_prose(text, gold_number)
     return text, None
+
+
+_LEAD_IN = re.compile(
+    r"^(?:(?:so|thus|hence|therefore|then)\b,?\s+)?(?:(?:(?:it|that|this|which)(?:\s+is|['’]s)"
+    r"|(?:it|that|this|which)\s+(?:equals|gives|makes)|we\s+(?:get|have|find|obtain)|equals"
+    r"|(?:the\s+)?(?:total|sum|result|value|solution)\s*(?:is|:|=)|[a-z]\s*:)\s+"
+    r"|in(?:\s+the\s+year)?\s+(?=\d))?",
+    re.IGNORECASE,
+)
+"""What announces an answer and says nothing of it: "so", "it is", "we get", "in" before a number."""
 
 
 def _several_lines(lines: list[str], gold: str, listed: bool) -> tuple[str, Verdict | None] | None:
@@ -112,10 +124,21 @@ def _number_of_prose(text: str, gold: Quantity) -> tuple[str, Verdict | None]:
     shown = result.group(1) if result else text
     if parse_number(shown) is not None:
         return shown, None
+    concluded = _conclusion(text)
+    if concluded is not None:
+        return concluded
     found = count_numbers(text)
     prose = len(_PROSE_WORD.findall(re.sub(r"\\[a-zA-Z]+", " ", text)))
+    if 0 < len(_NEGATIVE.findall(text)) < len(found):
+        return "", verdict_of(
+            None, "extract.undeclared", "a number and its negative, none declared"
+        )
     if len(set(found)) == 1 and prose >= 2 and "\\" not in text:
         return _with_unit(text), None
+    if len(set(found)) > 1 and _CALCULATION.search(text) and "\\" not in text:
+        return "", verdict_of(None, "extract.undeclared", "a calculation, no result declared")
+    if found == [abs(gold.value)] and _only_words_beside(text):
+        return "", verdict_of(None, "number.partial", "the number wanted, with words of its own")
     if len(set(found)) > 1 and prose < 2 and not re.search(r"[\\^+*/()]", text):
         return "", verdict_of(False, "extract.several", "several numbers, one was wanted")
     if found and prose >= 2 and abs(gold.value) not in found and "\\" not in text:
@@ -125,6 +148,39 @@ def _number_of_prose(text: str, gold: Quantity) -> tuple[str, Verdict | None]:
     if len(set(found)) > 1 and prose >= 2:
         return "", verdict_of(None, "extract.undeclared", "several numbers, none declared")
     return text, None
+
+
+_NEGATIVE = re.compile(r"(?:^|(?<=[\s(\"'=:,]))[-\u2212]\$?\.?\d")
+_CHANGING = NOT_A_UNIT | set(NUMERALS)
+_CALCULATION = re.compile(r"\d\s*[-+*/×x]\s*\$?\d[^=]*=")
+_SO = re.compile(r"[,;.]?\s+(?:and\s+)?(?:so|thus|hence|therefore)\b,?\s+", re.IGNORECASE)
+
+
+def _conclusion(text: str) -> tuple[str, Verdict | None] | None:
+    """The number of ``72 - 54 = 18, so 18 remain.``, which must be the calculation's result.
+
+    None: ``text`` is no calculation with one number concluded from it.
+    """
+    *steps, end = _SO.split(text.rstrip(" ."))
+    if len(steps) != 1 or not _CALCULATION.search(steps[0]) or _unequal_sides(steps[0]):
+        return None
+    if re.search(r"\bor\b|=", end, re.IGNORECASE) or len(count_numbers(end)) != 1:
+        return None
+    result = quantity(normalise(steps[0].rsplit("=", 1)[1]))
+    shown = end if parse_number(end) is not None else _with_unit(end)
+    said = parse_number(shown)
+    if result is None or said is None:
+        return None
+    if result.value != said.value:
+        return "", verdict_of(False, "extract.several", "concludes another number than the result")
+    return shown, None
+
+
+def _only_words_beside(text: str) -> bool:
+    """Does nothing but words that leave a number as it is stand beside the number of ``text``?"""
+    found = [word.casefold() for word in re.findall(r"[^\W\d_]+", text)]
+    plain = not re.search(r"[\\^*/=_{}()<>%+]", text)
+    return plain and any(len(word) > 1 for word in found) and not set(found) & _CHANGING
 
 
 _NUMBER_IN_PROSE = re.compile(r"(?:[$€£]\s*)?-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:/\d+)?")

@@ -29,7 +29,7 @@ __all__ = ["ATTEMPTS", "JudgePrompts", "LlmJudge", "llm_fingerprint"]
 
 Order = Literal["reference_first", "candidate_first"]
 
-_MODULES = ("llm_judge", "opinion", "extract", "squad")
+_MODULES = ("llm_judge", "opinion", "extract", "objects", "squad")
 _LONGEST_CANDIDATE = 2000
 _LONGEST_QUESTION = 4000
 _MOST_REFERENCES = 8

@@ -15,7 +15,7 @@ from typing import Literal
 
 from llm_as_judge.judge.units import CURRENCY, FAMILY_OF, singular
 
-__all__ = ["NUMERALS", "Quantity", "count_numbers", "is_written_as", "parse_number"]
+__all__ = ["NOT_A_UNIT", "NUMERALS", "Quantity", "count_numbers", "is_written_as", "parse_number"]
 
 NUMERALS = dict(
     zip(
@@ -75,7 +75,7 @@ _UNIT_TAIL = re.compile(
 )
 _TELLING_DIGITS = 3
 """A decimal with fewer digits says too little to be told from other values by them."""
-_NOT_A_UNIT = frozenset(
+NOT_A_UNIT = frozenset(
     [
         "or",
         "and",
@@ -107,6 +107,7 @@ _NOT_A_UNIT = frozenset(
         "halved",
     ]
 )
+"""Words that make another number, or no number, of one before them."""
 _ANY_NUMBER = re.compile(
     rf"(?<![\w.])(?:(?<!/){_DIGITS}/[1-9]\d*(?![\d/]|\.\d)|{_DIGITS}(?:\.\d+)?|\.\d+)"
 )
@@ -233,7 +234,7 @@ def _is_unit(tail: str) -> bool:
         return False
     first = words[0]
     known = singular(first) in FAMILY_OF or first in _FACTORS
-    return first not in _NOT_A_UNIT and "or" not in words and (known or len(first) > 1)
+    return first not in NOT_A_UNIT and "or" not in words and (known or len(first) > 1)
 
 
 def _spelled(text: str, unit: str) -> Quantity | None:

@@ -13,7 +13,9 @@ import re
 from llm_as_judge.judge.abstention import is_abstention
 from llm_as_judge.judge.extract import declared_answer
 from llm_as_judge.judge.number import parse_number
+from llm_as_judge.judge.objects import is_object
 from llm_as_judge.judge.squad import hotpot_f1, normalise_answer, squad_f1
+from llm_as_judge.judge.units import FAMILIES
 from llm_as_judge.judge.wording import MONTHS, informative, stem, tokens
 from llm_as_judge.types import Problem, Verdict
 
@@ -48,6 +50,8 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
         tokens(text) == tokens(gold) and tokens(gold) for gold in problem.answers
     ):
         return _verdict(True, "qa.same_words", "equal up to numerals, accents and dashes", score)
+    if any(_same_time(gold, text) for gold in problem.answers):
+        return _verdict(True, "qa.same_time", "equal times in other units", score)
     broken = _no_single_answer(text, problem.answers)
     if broken:
         return _verdict(False, broken, "not one answer", 0.0)
@@ -99,7 +103,7 @@ def _no_single_answer(text: str, golds: tuple[str, ...]) -> str | None:
     if _listed(text, golds):
         return "extract.several"
     lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) > 1 and all(len(line.split()) <= 5 for line in lines):
+    if len(lines) > 1 and not is_object(text) and all(len(line.split()) <= 5 for line in lines):
         return "extract.several"
     return None
 
@@ -199,6 +203,8 @@ def _same_information(gold: str, text: str, problem: Problem) -> str | None:
         return None
     if _adds(_COORDINATION, gold, text):
         return None
+    if _YEAR.search(gold):
+        gold_words, words = _without_era(gold_words), _without_era(words)
     asked = {stem(word) for word in informative(problem.question)}
     new_gold = [word for word in gold_words if stem(word) not in asked]
     new = [word for word in words if stem(word) not in asked]
@@ -215,6 +221,24 @@ def _same_information(gold: str, text: str, problem: Problem) -> str | None:
     if problem.context and _span_of_context(gold, text, problem.context):
         return "qa.context_span"
     return None
+
+
+_YEAR = re.compile(r"\b\d{3,4}\b")
+_ERA = frozenset({"year", "during", "ad", "ce"})
+
+
+def _without_era(words: list[str]) -> list[str]:
+    """Words beside a year that say no more than "in": "in the year 1932", "1932 AD"."""
+    return [word for word in words if word not in _ERA] if len(_numbers(words)) == 1 else words
+
+
+def _same_time(gold: str, text: str) -> bool:
+    """Two lengths of time, each one number with a unit: "120 minutes" for "2 hours"."""
+    one, other = parse_number(gold), parse_number(text)
+    seconds = FAMILIES["time"]
+    if one is None or other is None or not {one.unit, other.unit} <= set(seconds):
+        return False
+    return one.value * seconds[one.unit] == other.value * seconds[other.unit]
 
 
 _NO_BARE_COUNT = frozenset(

@@ -203,6 +203,7 @@ def test_data_stats_without_processed_data_says_what_to_run(
 
 
 # ----------------------------------------------------------------------------------------- audit
+@pytest.mark.slow
 def test_audit_of_the_rules_passes_once_and_is_not_repeated(verb: Verbs, folder: Path) -> None:
     audit = ("audit", "--rules-only", "--attack-numbers", "1")
     code, out, _ = verb(*audit, "--if-needed")
@@ -216,6 +217,29 @@ def test_audit_of_the_rules_passes_once_and_is_not_repeated(verb: Verbs, folder:
     assert report.stat().st_mtime_ns == written_at
 
 
+@pytest.mark.slow
+def test_rows_of_ones_own_are_audited_beside_the_shipped_ones(verb: Verbs, folder: Path) -> None:
+    row = {"domain": "math", "question": "6*7?", "reference": "42", "source": "mine"}
+    right = json.dumps({**row, "id": "1", "candidate": "42", "correct": True})
+    wrong = json.dumps({**row, "id": "2", "candidate": "24", "correct": False})
+    own = written("mine.jsonl", f"{right}\n{wrong}\n")
+    audit = ("audit", "--rules-only", "--attack-numbers", "1", "--if-needed")
+    sources = []
+    for options in ((), ("--labelled", own)):  # the first report does not rest on these rows
+        code, out, _ = verb(*audit, *options)
+        assert code == 0, out
+        assert "passed before" not in out
+        (report,) = (folder / "results" / "audit").iterdir()
+        sources.append(set(json.loads(report.read_text())["sources"]))
+    assert sources[1] - sources[0] == {"mine"}
+    assert "shipped open questions" in sources[0]
+    assert "passed before" in verb(*audit, "--labelled", own)[1]
+    assert ":2: 'correct'" in verb.refused(
+        "audit", "--labelled", written("bad.jsonl", f"{right}\n{wrong.replace('false', '0')}\n")
+    )
+
+
+@pytest.mark.slow
 def test_audit_below_the_bar_is_3(verb: Verbs) -> None:
     lax = ("--set", "judge.qa_f1_threshold=0.3")
     code, out, _ = verb("audit", "--rules-only", "--attack-numbers", "1", *lax)
@@ -229,7 +253,7 @@ def test_train_with_an_unaudited_judge_is_2_with_the_command_to_run(verb: Verbs)
     files = ("--set", "data.train_file=train.jsonl", "--set", "judge.model=scripted")
     line = verb.refused("train", "--config", "smoke", *files)
     assert "the judge has no audit report" in line
-    assert "run: llm-as-judge audit --labelled FILE --set judge.model=scripted" in line
+    assert "run: llm-as-judge audit --set judge.model=scripted" in line
 
 
 def test_a_run_with_a_forced_judge_is_shown_with_a_warning(verb: Verbs) -> None:

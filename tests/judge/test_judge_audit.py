@@ -13,10 +13,11 @@ from rich.console import Console
 from llm_as_judge.errors import AuditError, DataError, OutputError
 from llm_as_judge.judge.agreement import Interval, cohen_kappa, kappa_interval, proportion
 from llm_as_judge.judge.attacks import CATEGORIES, Case, make_attacks, make_controls
-from llm_as_judge.judge.audit import AuditReport, read_labelled, run_audit
+from llm_as_judge.judge.audit import AuditReport, run_audit
 from llm_as_judge.judge.canaries import canaries
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.journal import Journal
+from llm_as_judge.judge.labelled import read_labelled
 from llm_as_judge.judge.permit import require_passing_audit, standing_of
 from llm_as_judge.judge.report import render_report, write_report
 from llm_as_judge.types import Problem, Verdict

@@ -59,10 +59,7 @@ async def test_a_model_without_an_audit_may_not_train(tmp_path: Path) -> None:
         await admit_judge(settings)
     said = str(refusal.value)
     assert f"audit/{judge_fingerprint(settings)}.json: the judge has no audit report" in said
-    assert (
-        "run: llm-as-judge audit --labelled FILE --set judge.model=big --set output.results="
-        in said
-    )
+    assert "run: llm-as-judge audit --set judge.model=big --set output.results=" in said
     assert "--force-unaudited-judge" in said
     assert "\n" not in said
 
@@ -153,8 +150,8 @@ async def test_the_fingerprint_is_that_of_the_judge_when_it_runs(tmp_path: Path)
 def test_the_command_audits_the_same_judge(tmp_path: Path) -> None:
     settings = config(tmp_path, model="big", max_tokens=99)
     words = shlex.split(audit_command(settings))
-    assert words[:4] == ["llm-as-judge", "audit", "--labelled", "FILE"]
-    overrides = [word for word in words[4:] if word != "--set"]
+    assert words[:2] == ["llm-as-judge", "audit"]
+    overrides = [word for word in words[2:] if word != "--set"]
     again = load_config(overrides=overrides)
     assert again.judge == settings.judge
     assert judge_fingerprint(again) == judge_fingerprint(settings)

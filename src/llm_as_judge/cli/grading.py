@@ -20,7 +20,11 @@ def register(app: typer.Typer) -> None:
 def audit(
     labelled: Annotated[
         Path | None,
-        typer.Option("--labelled", help="JSONL of `grade` rows with `correct` and `source`."),
+        typer.Option(
+            "--labelled",
+            metavar="FILE",
+            help="JSONL of `grade` rows with `correct` and `source`, added to the shipped ones.",
+        ),
     ] = None,
     rules_only: Annotated[bool, typer.Option("--rules-only", help="No LLM judge.")] = False,
     attack_numbers: Annotated[
@@ -40,19 +44,24 @@ def audit(
     ] = None,
     if_needed: Annotated[
         bool,
-        typer.Option("--if-needed", help="Do nothing if a passing report is at hand; say little."),
+        typer.Option(
+            "--if-needed",
+            help="Do nothing if a passing report on these rows is at hand; say little.",
+        ),
     ] = False,
     config: ConfigOption = None,
     set_: SetOption = None,
 ) -> None:
     """Measure the judge on attacks, controls and labelled rows: exit 3 below the bar.
 
+    The package has labelled rows of every domain; rows of your own are measured beside them.
     A broken off audit goes on where it stopped when it is started again.
     """
     from llm_as_judge.build import judge_fingerprint, open_judge
-    from llm_as_judge.judge.audit import AuditReport, read_labelled, run_audit
+    from llm_as_judge.judge.audit import AuditReport, run_audit
     from llm_as_judge.judge.journal import Journal
-    from llm_as_judge.judge.permit import report_path, standing_of
+    from llm_as_judge.judge.labelled import cases_sha256, read_labelled, shipped_labelled
+    from llm_as_judge.judge.permit import measured_on, report_path, standing_of
     from llm_as_judge.judge.report import render_report, verdict_line, write_report
 
     settings = load_config(
@@ -63,13 +72,13 @@ def audit(
             "calls.mode": "off",  # an answer of yesterday says nothing of the judge of today
         },
     )
+    cases = [*shipped_labelled(), *(read_labelled(labelled) if labelled else [])]
     if if_needed:
         fingerprint = judge_fingerprint(settings)
         standing = standing_of(report_path(settings.output.results, fingerprint), fingerprint)
-        if standing.status == "passed":
+        if measured_on(standing, cases_sha256(cases)):
             console.print(f"report  {standing.report}: passed before", highlight=False)
             return
-    cases = read_labelled(labelled) if labelled else []
 
     async def job(journal: Journal) -> AuditReport:
         async with open_judge(settings) as judge:

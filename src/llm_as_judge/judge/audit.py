@@ -7,52 +7,29 @@ what it let through and whether it is steady. A judge that is fooled teaches the
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any, Literal
 
-from llm_as_judge.errors import DataError
 from llm_as_judge.judge.agreement import Interval, kappa_interval, proportion
 from llm_as_judge.judge.attacks import Case, make_attacks, make_controls
 from llm_as_judge.judge.bars import Bar, check_bars
 from llm_as_judge.judge.canaries import canaries, case_key
 from llm_as_judge.judge.journal import Journal
+from llm_as_judge.judge.labelled import cases_sha256
 from llm_as_judge.judge.number import parse_number
-from llm_as_judge.judge.rows import Grader, Row, read_answer, read_rows
+from llm_as_judge.judge.rows import Grader
 from llm_as_judge.types import Verdict
 
-__all__ = ["AuditReport", "Mode", "read_labelled", "run_audit"]
+__all__ = ["AuditReport", "Mode", "run_audit"]
 
 Mode = Literal["rules", "model"]
 Progress = Callable[[int, int], None]
 _CONCURRENCY = 8
-
-
-def read_labelled(path: Path) -> list[Case]:
-    """Rows of the ``grade`` form with ``correct`` (true or false) and ``source``.
-
-    Raises:
-        DataError: rows are broken or have no label.
-    """
-    cases = read_rows(path, _labelled)
-    if not cases:
-        raise DataError(f"{path}: no row; wanted rows of `grade` with 'correct' and 'source'")
-    return cases
-
-
-def _labelled(row: Row) -> Case:
-    answer = read_answer(row)
-    if not isinstance(row.get("correct"), bool):
-        raise DataError("'correct' must be true or false")
-    source = str(row.get("source") or "labelled")
-    return Case(answer.problem, answer.candidate, row["correct"], source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,12 +319,11 @@ def _categories(attacks: Sequence[Graded]) -> dict[str, dict[str, int]]:
 
 
 def _hashes(graded: Sequence[Graded]) -> dict[str, str]:
-    digests: dict[str, Any] = defaultdict(hashlib.sha256)
+    kinds: dict[str, list[Case]] = defaultdict(list)
     for one in graded:
-        kind = one.case.source if one.case.source in {"attack", "control"} else "labelled"
-        line = [one.case.problem.id, one.case.problem.answers, one.case.candidate, one.case.correct]
-        digests[kind].update(json.dumps(line).encode())
-    return {kind: digest.hexdigest() for kind, digest in digests.items()}
+        source = one.case.source
+        kinds[source if source in {"attack", "control"} else "labelled"].append(one.case)
+    return {kind: cases_sha256(cases) for kind, cases in kinds.items()}
 
 
 def _examples(graded: Sequence[Graded]) -> tuple[dict[str, str], ...]:

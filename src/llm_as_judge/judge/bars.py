@@ -62,7 +62,7 @@ def check_bars(
         _at_most("abstain rate", measured["abstain rate"].value, 0.01),
     ]
     if not labelled:
-        bars.append(Bar("labelled rows", 0, ">= 1 (--labelled FILE)", False))
+        bars.append(Bar("labelled rows", 0, ">= 1", False))
     for source, row in sources.items():
         least = KAPPA_BARS.get(row["kind"])
         if least is not None:

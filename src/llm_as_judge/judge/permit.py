@@ -15,7 +15,14 @@ from typing import Any, Literal
 
 from llm_as_judge.errors import AuditError
 
-__all__ = ["MAX_AGE_DAYS", "Standing", "report_path", "require_passing_audit", "standing_of"]
+__all__ = [
+    "MAX_AGE_DAYS",
+    "Standing",
+    "measured_on",
+    "report_path",
+    "require_passing_audit",
+    "standing_of",
+]
 
 MAX_AGE_DAYS = 30.0
 """Of a report about a language model, which may change behind its name. Rules cannot."""
@@ -70,6 +77,15 @@ def _read(document: Any, fingerprint: str, max_age_days: float) -> tuple[Status,
         missed = ", ".join(map(str, document.get("failures") or ["unknown"]))
         return "failed", f"the judge failed its audit ({missed})"
     return "passed", ""
+
+
+def measured_on(standing: Standing, labelled_sha256: str) -> bool:
+    """Does a report that passed rest on exactly these labelled rows?"""
+    if standing.status != "passed":
+        return False
+    document = json.loads(Path(standing.report).read_bytes())
+    hashes = document.get("data_sha256")
+    return isinstance(hashes, Mapping) and hashes.get("labelled") == labelled_sha256
 
 
 def require_passing_audit(standing: Standing, command: str) -> None:

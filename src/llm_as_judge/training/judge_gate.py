@@ -70,8 +70,7 @@ def audit_command(config: Config) -> str:
     ]
     if config.output.results != default.output.results:
         changed.append(f"output.results={config.output.results}")
-    labelled = "" if config.judge.model == "none" else " --labelled FILE"
-    return " --set ".join([f"llm-as-judge audit{labelled}", *map(shlex.quote, changed)])
+    return " --set ".join(["llm-as-judge audit", *map(shlex.quote, changed)])
 
 
 def _yaml(value: Any) -> str:

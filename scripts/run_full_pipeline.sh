@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Download, process, evaluate the untrained policy, train, evaluate again, report.
+# Audit the judge, download, process, evaluate the untrained policy, train, evaluate again, report.
+# A judge that misses a bar of the audit ends it (status 3) before anything else is paid for.
 #
 #   ./scripts/run_full_pipeline.sh --config embedded
 #   ./scripts/run_full_pipeline.sh --model qwen25-7b --device cuda:0
@@ -9,26 +10,34 @@
 #   --config NAME     YAML file or shipped profile; default: config/training.yaml
 #   --source DIR      upstream data files instead of the hub (default ../shared/data if it is there)
 #   --seed N          of everything random
+#   --labelled FILE   labelled rows of your own for the audit, beside the shipped ones
+#   --limit N|all     test rows evaluated of each set, before and after training; default:
+#                     evaluation.limit_per_set of the configuration, or 100 if it names none
 #   --skip-download   data/raw is as wanted
 #   --skip-process    data/mixed and data/test are as wanted
-#   --eval-only       no training; evaluates the latest checkpoint
+#   --eval-only       no audit, no training; evaluates the latest checkpoint
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,15s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,19s/^# \{0,1\}//p' "$0"; }
 fail() { echo "error: $1" >&2; exit 2; }
 
-config=() model=() device=() seed=() source=""
+rows_per_set=100
+config=() model=() device=() seed=() labelled=() limit=() source=""
 download=1 process=1 train=1
 while [ $# -gt 0 ]; do
   case "$1" in
-    --config|--model|--device|--seed|--source)
+    --config|--model|--device|--seed|--labelled|--limit|--source)
       [ $# -ge 2 ] || fail "$1 wants a value; see $0 --help"
       case "$1" in
         --config) config=(--config "$2") ;;
         --model)  model=(--model "$2") ;;
         --device) device=(--device "$2") ;;
         --seed)   seed=(--seed "$2") ;;
+        --labelled) labelled=(--labelled "$2") ;;
+        --limit)
+          [[ "$2" =~ ^([1-9][0-9]*|all)$ ]] || fail "--limit $2: wanted a number of rows, at least 1, or all"
+          limit=(--limit "$2") ;;
         --source) source="$2" ;;
       esac
       shift 2 ;;
@@ -39,6 +48,10 @@ while [ $# -gt 0 ]; do
     *) fail "unknown option $1; see $0 --help" ;;
   esac
 done
+
+if [ $train = 0 ] && [ ${#labelled[@]} != 0 ]; then
+  fail "--labelled is for the audit, which --eval-only leaves out; give one of the two"
+fi
 
 python=python3
 if [ -x .venv/bin/python ]; then python=.venv/bin/python; fi
@@ -69,15 +82,22 @@ if [ -z "$source" ] && [ -d ../shared/data ]; then source=../shared/data; fi
 from=()
 if [ -n "$source" ]; then from=(--source "$source"); fi
 
+if [ $train = 1 ]; then run audit "${config[@]}" "${labelled[@]}" --if-needed; fi
 run models pull "${config[@]}" "${model[@]}"
 if [ $download = 1 ]; then run download "${config[@]}" "${from[@]}"; fi
 if [ $process = 1 ]; then run process "${config[@]}"; fi
+if [ ${#limit[@]} = 0 ]; then
+  named=$("$python" -c 'import sys
+from llm_as_judge.config import load_config
+print("limit_per_set" in load_config(*sys.argv[2:]).evaluation.model_fields_set)' "${config[@]}")
+  if [ "$named" = False ]; then limit=(--limit $rows_per_set); fi
+fi
+evaluated=("${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" "${limit[@]}")
 if [ $train = 1 ]; then
-  run evaluate "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" --untrained
-  run audit "${config[@]}" --if-needed
+  run evaluate "${evaluated[@]}" --untrained
   run train "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}"
 fi
-run evaluate "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}"
+run evaluate "${evaluated[@]}"
 if [ $train = 1 ]; then
   run report "${config[@]}" "${model[@]}"
   verb=llm-as-judge

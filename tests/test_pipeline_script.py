@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,9 +16,9 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "run_full_pipeline.sh"
-VERBS = ["models", "download", "process", "evaluate", "audit", "train", "evaluate", "report"]
+VERBS = ["audit", "models", "download", "process", "evaluate", "train", "evaluate", "report"]
 
-Start = Callable[[str], "subprocess.Popen[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
 
 
 def hear_interrupts() -> None:
@@ -25,18 +28,24 @@ def hear_interrupts() -> None:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start a copy of the script whose python is a shell script that ends with ``body``."""
+    """Start a copy of the script whose python is a shell script that ends with ``body``.
+
+    What it asks of the configuration is answered by the real python.
+    """
     (tmp_path / "scripts").mkdir()
     shutil.copy(SCRIPT, tmp_path / "scripts")
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     scripts: list[subprocess.Popen[str]] = []
 
-    def started(body: str) -> subprocess.Popen[str]:
-        python.write_text(f'#!/bin/bash\necho "$3" >> {tmp_path}/verbs\n{body}\n')
+    def started(body: str, *options: str) -> subprocess.Popen[str]:
+        python.write_text(
+            f'#!/bin/bash\nif [ "$1" = -c ]; then exec {shlex.quote(sys.executable)} "$@"; fi\n'
+            f'echo "$3" >> {tmp_path}/verbs\necho "${{@:3}}" >> {tmp_path}/lines\n{body}\n'
+        )
         python.chmod(0o755)
         script = subprocess.Popen(
-            [tmp_path / "scripts" / SCRIPT.name, "--config", "embedded"],
+            [tmp_path / "scripts" / SCRIPT.name, *(options or ("--config", "embedded"))],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -63,7 +72,79 @@ def test_a_verb_that_fails_ends_the_script_with_its_status(start: Start, tmp_pat
     script = start('if [ "$3" = process ]; then exit 2; fi')
     output, _ = script.communicate(timeout=60)
     assert script.returncode == 2, output
-    assert (tmp_path / "verbs").read_text().split() == VERBS[:3]
+    assert (tmp_path / "verbs").read_text().split() == VERBS[:4]
+
+
+def given_to(verb: str, folder: Path) -> list[str]:
+    """The options of each call of ``verb``."""
+    lines = (folder / "lines").read_text().splitlines()
+    return [rest for word, _, rest in (line.partition(" ") for line in lines) if word == verb]
+
+
+def test_a_judge_that_fails_its_audit_ends_the_script_before_anything_else(
+    start: Start, tmp_path: Path
+) -> None:
+    script = start('if [ "$3" = audit ]; then exit 3; fi', "--model", "qwen25-7b")
+    output, _ = script.communicate(timeout=60)
+    assert script.returncode == 3, output
+    assert (tmp_path / "verbs").read_text().split() == ["audit"]
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        (("--model", "qwen25-7b"), ["--limit 100"]),
+        (("--limit", "7"), ["--limit 7"]),
+        (("--limit", "all", "--config", "embedded"), ["--limit all"]),
+        (("--config", "embedded"), []),  # it names two rows
+    ],
+    ids=["default", "given", "all", "of the configuration"],
+)
+def test_a_sample_of_each_set_is_evaluated_unless_told_otherwise(
+    start: Start, tmp_path: Path, options: tuple[str, ...], limit: list[str]
+) -> None:
+    script = start("exit 0", *options)
+    output, _ = script.communicate(timeout=60)
+    assert script.returncode == 0, output
+    before, after = given_to("evaluate", tmp_path)
+    assert before == f"{after} --untrained"
+    assert re.findall(r"--limit \S+", after) == limit
+
+
+def test_labelled_rows_reach_the_audit_alone(start: Start, tmp_path: Path) -> None:
+    script = start("exit 0", "--config", "embedded", "--labelled", "mine.jsonl")
+    output, _ = script.communicate(timeout=60)
+    assert script.returncode == 0, output
+    assert given_to("audit", tmp_path) == ["--config embedded --labelled mine.jsonl --if-needed"]
+    assert (tmp_path / "lines").read_text().count("mine.jsonl") == 1
+
+
+def test_nothing_is_audited_where_nothing_is_trained(start: Start, tmp_path: Path) -> None:
+    script = start("exit 0", "--config", "embedded", "--eval-only", "--skip-download")
+    output, _ = script.communicate(timeout=60)
+    assert script.returncode == 0, output
+    assert (tmp_path / "verbs").read_text().split() == ["models", "process", "evaluate"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--limit", "ten"), "--limit ten: wanted a number of rows"),
+        (("--limit", "0"), "--limit 0: wanted a number of rows"),
+        (("--eval-only", "--labelled", "mine.jsonl"), "--eval-only leaves out"),
+        (("--labelled",), "--labelled wants a value"),
+    ],
+)
+def test_wrong_options_are_one_line_before_any_verb(
+    start: Start, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    script = start("exit 0", *options)
+    output, _ = script.communicate(timeout=60)
+    assert script.returncode == 2
+    (line,) = output.splitlines()
+    assert line.startswith("error: ")
+    assert said in line
+    assert not (tmp_path / "verbs").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -82,4 +163,4 @@ for _ in $(seq 1200); do sleep 0.05; done"""
     output, _ = script.communicate(timeout=60)
     assert script.returncode == 77, output
     assert (tmp_path / "got").read_text().strip() == name
-    assert (tmp_path / "verbs").read_text().split() == ["models"]
+    assert (tmp_path / "verbs").read_text().split() == VERBS[:1]

@@ -30,8 +30,15 @@ from llm_as_judge.config import config_dir
 pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "run_full_pipeline.sh"
-SETS = ["gsm8k", "math", "squad2", "hotpotqa", "mbpp"]
-"""Those that the built-in sample has rows of."""
+SETS = ["gsm8k", "squad2", "mbpp"]
+"""One of each domain, of which the built-in sample has rows."""
+SMALL = {
+    "strategy_model": "tiny",
+    "max_steps": 1,
+    "sampling": {"form": "body", "prompt_style": "short", "max_new_tokens": 60},
+    "data": {"sets": SETS},
+}
+"""What is changed in config/training.yaml: the tiny policy knows one short program."""
 
 
 @dataclass
@@ -94,8 +101,7 @@ def prepared(folder: Path, weights: Path, encoder: Path, oracle: Oracle) -> Iter
     }
     (folder / "config" / "models.yaml").write_text(yaml.safe_dump({"models": models}))
     shipped = yaml.safe_load((folder / "config" / "training.yaml").read_text())
-    fitted = {**shipped, "strategy_model": "tiny", "max_steps": 1, "data": {"sets": SETS}}
-    (folder / "config" / "training.yaml").write_text(yaml.safe_dump(fitted))
+    (folder / "config" / "training.yaml").write_text(yaml.safe_dump(shipped | SMALL))
     with serving(JudgeAndExecutor(oracle=oracle)) as served:
         example = yaml.safe_load((folder / "config" / "aflow_llm.yaml.example").read_text())
         example["models"]["gpt-oss-120b"]["base_url"] = served.url
@@ -105,10 +111,12 @@ def prepared(folder: Path, weights: Path, encoder: Path, oracle: Oracle) -> Iter
 
 
 @pytest.fixture
-def place(tmp_path: Path, tiny_weights: Path, tiny_encoder: Path) -> Iterator[Callable[..., Place]]:
+def place(
+    tmp_path: Path, fluent_weights: Path, tiny_encoder: Path
+) -> Iterator[Callable[..., Place]]:
     with ExitStack() as stack:
         yield lambda oracle: stack.enter_context(
-            prepared(tmp_path, tiny_weights, tiny_encoder, oracle)
+            prepared(tmp_path, fluent_weights, tiny_encoder, oracle)
         )
 
 
@@ -126,25 +134,21 @@ def test_a_good_judge_and_the_shipped_keys_come_to_the_end(place: Callable[..., 
         results = there.folder / "results" / "evaluation" / f"{name}_results.json"
         assert {one["dataset"] for one in json.loads(results.read_text())["datasets"]} >= set(SETS)
     assert "at most 2 rows of each set" in done.stdout
+    assert there.served.requests["executor"] > 0
     run = next((there.folder / "logs").glob("train_*"))
     (judge,) = json.loads((run / "run.json").read_text())["judges"]
     assert (judge["audit"], judge["forced"]) == ("passed", False)
     assert (there.folder / "checkpoints" / "tiny" / "grpo_mixed" / "step_1").is_dir()
 
 
-@pytest.mark.parametrize(
-    ("says", "missed"),
-    [(lambda label: True, "precision"), (lambda label: False, "recall")],
-    ids=["accepts everything", "rejects everything"],
-)
 def test_a_poor_judge_ends_it_before_anything_else_is_asked_for(
-    place: Callable[..., Place], says: Callable[[bool], bool], missed: str
+    place: Callable[..., Place],
 ) -> None:
-    there = place(Oracle(audited_cases(), says))
+    there = place(Oracle(audited_cases(), says=lambda label: True))
     done = there.run("--device", "cpu")
     assert done.returncode == 3, done.stdout
     (report,) = (there.folder / "results" / "audit").iterdir()
-    assert missed in json.loads(report.read_text())["failures"]
+    assert "precision" in json.loads(report.read_text())["failures"]
     assert there.served.requests["judge"] > 0
     assert there.served.requests["executor"] == 0
     assert not (there.folder / "data").exists()

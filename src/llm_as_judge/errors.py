@@ -13,6 +13,7 @@
     ├── DeadlineError        a rollout had no verdict in time
     ├── SandboxError         the sandbox itself is broken (never: the program misbehaved)
     │   └── IsolationError   no sandbox as asked for holds on this machine; also a UserError
+    ├── ProcessError         a worker process of ours could not be started, or died
     └── TrainingError        the run must stop: log-probs drifted, loss not finite
 
 A message says where, what was found, what was wanted and what to do.
@@ -94,6 +95,10 @@ class SandboxError(LlmAsJudgeError):
 
 class IsolationError(SandboxError, UserError):
     """No sandbox of the mechanism asked for holds here; says what to install."""
+
+
+class ProcessError(LlmAsJudgeError):
+    """A worker process of this package could not be started, or died."""
 
 
 class TrainingError(LlmAsJudgeError):

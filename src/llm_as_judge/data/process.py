@@ -19,10 +19,8 @@ import tempfile
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import groupby
-from multiprocessing import get_context
 from pathlib import Path
 
 from llm_as_judge.data.catalog import DEFAULT_SETS, Dataset, custom_datasets, dataset_named
@@ -38,6 +36,7 @@ from llm_as_judge.data.unify import (
 )
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import file_sha256
+from llm_as_judge.processes import ProcessPool
 from llm_as_judge.types import Domain, Json, to_json
 
 __all__ = ["MixReport", "ProcessReport", "Progress", "Refusal", "SetReport", "process"]
@@ -168,16 +167,16 @@ def _process_sets(
         for plan in plans:
             yield process_set(plan, progress)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        largest_first = sorted(plans, key=lambda plan: -sum(f.stat().st_size for f in plan.files))
+    pool = ProcessPool(workers)
+    largest_first = sorted(plans, key=lambda plan: -sum(f.stat().st_size for f in plan.files))
+    try:
         work = {p.dataset.name: pool.submit(process_set, p, silent) for p in largest_first}
-        try:
-            for done, plan in enumerate(plans, start=1):
-                report = work[plan.dataset.name].result()
-                progress("sets", done, len(plans))
-                yield report
-        finally:  # a bad row stops the other sets that have not begun
-            pool.shutdown(wait=True, cancel_futures=True)
+        for done, plan in enumerate(plans, start=1):
+            report = work[plan.dataset.name].result()
+            progress("sets", done, len(plans))
+            yield report
+    finally:  # a bad row stops the other sets
+        pool.close()
 
 
 # ------------------------------------------------------------------------------------------- mixes

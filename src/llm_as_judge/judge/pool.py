@@ -1,18 +1,11 @@
-"""Worker processes that may be killed: hostile expressions hang sympy, threads cannot be stopped.
-
-The pool starts with its first task, so importing and building a Judge cost nothing. A worker that
-overruns is killed alone; its neighbours go on and the pool starts another.
-"""
+"""Worker processes for hostile expressions: they hang sympy, and threads cannot be stopped."""
 
 from __future__ import annotations
 
-import asyncio
-import multiprocessing
 from collections.abc import Callable
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
-from pebble import ProcessExpired, ProcessPool
+from llm_as_judge.processes import ProcessPool, WorkerEnded
 
 __all__ = ["KillablePool"]
 
@@ -26,52 +19,26 @@ class KillablePool:
         workers: processes at once.
         cpu_s: processor seconds a task may use; tasks enforce it by themselves. On a busy
             machine they take longer by the clock, and five times as long is the end of it.
-        initializer: run once in every worker, e.g. to bound its memory and load libraries.
-        preload: module imported by the fork server, so that a killed worker's heir starts fast.
+        prepare: run once before workers are made, e.g. to bound their memory and load libraries.
     """
 
     def __init__(
-        self,
-        workers: int,
-        cpu_s: float,
-        initializer: Callable[[], None] | None = None,
-        preload: str = "",
+        self, workers: int, cpu_s: float, prepare: Callable[[], None] | None = None
     ) -> None:
-        self._workers = workers
         self.cpu_s = cpu_s
-        self._initializer = initializer
-        self._preload = preload
-        self._pool: ProcessPool | None = None
-
-    def _started(self) -> ProcessPool:
-        if self._pool is None:
-            # Not fork: a thread of torch or of an HTTP client may hold a lock at that moment.
-            context: Any = multiprocessing.get_context("spawn")
-            if "forkserver" in multiprocessing.get_all_start_methods():
-                context = multiprocessing.get_context("forkserver")
-                if self._preload:
-                    context.set_forkserver_preload([self._preload])
-            self._pool = ProcessPool(
-                max_workers=self._workers,
-                context=context,
-                initializer=self._initializer,
-            )
-        return self._pool
+        self._pool = ProcessPool(workers, prepare)
 
     async def run(self, function: Callable[..., Result], *args: Any) -> Result | None:
-        """``function(*args)`` from a worker; None if it overran, ran out of memory or died."""
-        future = self._started().schedule(function, args=args, timeout=5 * self.cpu_s)
+        """``function(*args)`` from a worker; None if it overran, ran out of memory or died.
+
+        Raises:
+            ProcessError: no worker could be started.
+        """
         try:
-            result: Result = await asyncio.wrap_future(future)
-        except (FutureTimeoutError, asyncio.TimeoutError, ProcessExpired, MemoryError):
+            return await self._pool.run(function, *args, wall_s=5 * self.cpu_s)
+        except (WorkerEnded, MemoryError, RecursionError):
             return None
-        except RecursionError:
-            return None
-        return result
 
     async def aclose(self) -> None:
         """Ends all workers; a later :meth:`run` starts new ones."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.stop()
-            await asyncio.to_thread(pool.join)
+        await self._pool.aclose()

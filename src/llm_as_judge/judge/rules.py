@@ -54,7 +54,7 @@ class Rules:
     ) -> None:
         self._sandbox = sandbox
         self._limits = test_limits
-        self._pool = KillablePool(workers, math_cpu_s, limit_worker, "llm_as_judge.judge.symbolic")
+        self._pool = KillablePool(workers, math_cpu_s, limit_worker)
 
     async def verdict(self, problem: Problem, answer: str) -> Verdict:
         """See :class:`RuleGrader`."""

@@ -37,7 +37,7 @@ def _algebra() -> Any:
 
 
 def limit_worker() -> None:
-    """Bounds this worker's memory and loads the algebra, so that no pair pays for it."""
+    """Bounds the workers' memory and loads the algebra, so that no pair pays for it."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = _MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(hard, _MEMORY_BYTES)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))

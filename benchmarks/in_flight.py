@@ -30,6 +30,7 @@ from typing import Any
 
 from llm_as_judge.build import Workbench, open_workbench, policy_prompt, rollout_runner
 from llm_as_judge.config import load_config
+from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.operators.rehearsal import rehearsed_reply
 from llm_as_judge.types import (
@@ -71,7 +72,7 @@ class SlowExecutor:
         await asyncio.sleep(seconds)
         usage = Usage(100, 20)
         self._ledger.record_call("executor")
-        self._ledger.record_attempt("executor", usage, None, seconds)
+        self._ledger.record_attempt("executor", Attempt(usage, None, seconds))
         return ChatReply(rehearsed_reply(request), "stop", usage, seconds=seconds)
 
 

@@ -16,11 +16,12 @@ import typer
 from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
-from llm_as_judge.cli.evaluating import _complain_of_failures
+from llm_as_judge.cli.evaluating import _complain_of_failures, sums
 from llm_as_judge.data.files import read_problems, write_problems
 from llm_as_judge.evaluation import optimise as optimising
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.llm.billing import Attempt
+from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.monitoring.lock import exclusive
 from llm_as_judge.types import Failure, Usage
 
@@ -441,3 +442,14 @@ def test_a_split_that_is_none_is_refused(verb: Verbs) -> None:
     said = verb.refused("evaluate", *OPTIONS, "--split", "dev", "--policy", "direct")
     assert "evaluation.split" in said
     assert "'train', 'val' or 'test'" in said
+
+
+def test_a_bill_says_how_much_of_it_is_estimated() -> None:
+    ledger = Ledger()
+    ledger.book(Attempt(Usage(7, 1), 0.5, 0.1))
+    assert sums(ledger) == "requests 1, 8 tokens, $0.5000"
+    ledger.book(Attempt(None, 0.25, 0.1, "timeout", bound=Usage(40, 10)))
+    assert sums(ledger) == (
+        "requests 2, 1 failed (timeout 1), 58 tokens, $0.7500 "
+        "(at most: 50 tokens and $0.2500 of these are estimated)"
+    )

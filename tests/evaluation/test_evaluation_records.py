@@ -22,6 +22,7 @@ from llm_as_judge.evaluation.layout import SHOWN, read_results, run_folder
 from llm_as_judge.evaluation.matching import matching_votes
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import full_json, results_json, write_results
+from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.types import Domain, IsolationReport, Problem, Usage, to_json
 
@@ -139,8 +140,8 @@ async def test_the_bill_of_an_evaluation_counts_failed_requests_and_goes_on(plac
             async with super().open(config) as opened:
 
                 async def paid(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
-                    ledger.record_attempt("executor", None, None, 1.0, failure="http_429")
-                    ledger.record_attempt("judge", Usage(10, 2), 0.5, 1.0, number=2)
+                    ledger.record_attempt("executor", Attempt(None, None, 1.0, failure="http_429"))
+                    ledger.record_attempt("judge", Attempt(Usage(10, 2), 0.5, 1.0, number=2))
                     await opened.attempt(wanted, keep)
 
                 yield Opened(paid, opened.isolation)
@@ -169,7 +170,7 @@ async def test_what_a_killed_evaluation_has_paid_is_on_its_bill(place: Path) -> 
 
                 async def paid(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
                     for one in wanted:
-                        ledger.record_attempt("executor", Usage(10, 2), None, 1.0)
+                        ledger.record_attempt("executor", Attempt(Usage(10, 2), None, 1.0))
                         await opened.attempt([one], keep)
                         billed.append(record.ledger().total.attempts)  # as a kill would leave it
 

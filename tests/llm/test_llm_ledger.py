@@ -22,10 +22,12 @@ def test_attempts_are_summed_by_role_operator_problem_and_rollout() -> None:
     with billed_to(problem="p1", rollout="p1#0"):
         with billed_to(operator="Custom"):
             ledger.record_call("executor")
-            ledger.record_attempt("executor", None, None, 1.0, "timeout")
-            ledger.record_attempt("executor", Usage(10, 5), 0.5, 2.0)
+            ledger.record_attempt(
+                "executor", Attempt(None, 0.125, 1.0, "timeout", bound=Usage(40, 10))
+            )
+            ledger.record_attempt("executor", Attempt(Usage(10, 5), 0.5, 2.0))
         ledger.record_call("judge")
-        ledger.record_attempt("judge", Usage(3, 1), 0.25, 0.5)
+        ledger.record_attempt("judge", Attempt(Usage(3, 1), 0.25, 0.5))
     ledger.record_cached("executor")
 
     assert ledger.total == Totals(
@@ -34,40 +36,42 @@ def test_attempts_are_summed_by_role_operator_problem_and_rollout() -> None:
         failed_attempts=1,
         unmetered_attempts=1,
         cached_calls=1,
+        estimated_tokens=50,
+        estimated_usd=0.125,
         prompt_tokens=13,
         completion_tokens=6,
         priced_usd=0.75,
         seconds=3.5,
     )
     assert ledger.by_role["judge"].tokens == 4
-    assert ledger.by_operator["Custom"].cost_usd == 0.5
+    assert ledger.by_operator["Custom"].cost_usd == 0.5 + 0.125
     assert ledger.by_problem["p1"] == ledger.by_rollout["p1#0"]
     assert ledger.failures == {"timeout": 1}
-    assert ledger.take_rollouts()["p1#0"].tokens == 19
+    assert ledger.take_rollouts()["p1#0"].tokens == 19 + 50
     assert ledger.take_rollouts() == {}
 
 
 def test_what_retrying_cost_is_told_apart() -> None:
     ledger = Ledger()
-    ledger.record_attempt("executor", Usage(10, 0), 0.5, 1.0, "empty", number=1)
-    ledger.record_attempt("executor", Usage(10, 5), 0.75, 1.0, number=2)
-    ledger.record_attempt("executor", Usage(1, 1), 0.25, 1.0)
+    ledger.record_attempt("executor", Attempt(Usage(10, 0), 0.5, 1.0, "empty", number=1))
+    ledger.record_attempt("executor", Attempt(Usage(10, 5), 0.75, 1.0, number=2))
+    ledger.record_attempt("executor", Attempt(Usage(1, 1), 0.25, 1.0))
     assert {number: sums.tokens for number, sums in ledger.by_attempt.items()} == {"1": 12, "2": 15}
     assert ledger.by_attempt["1"].failed_attempts == 1
 
 
 async def test_a_meter_sees_the_attempts_of_its_block_and_of_tasks_started_inside() -> None:
     ledger = Ledger()
-    ledger.record_attempt("executor", Usage(1, 1), None, 0.0)
+    ledger.record_attempt("executor", Attempt(Usage(1, 1), None, 0.0))
     with metered() as outer:
 
         async def work() -> None:
-            ledger.record_attempt("executor", Usage(2, 2), 0.5, 1.0, "timeout", 3)
+            ledger.record_attempt("executor", Attempt(Usage(2, 2), 0.5, 1.0, "timeout", 3))
 
         with metered() as inner:
             await asyncio.create_task(work())
-        ledger.record_attempt("judge", None, None, 0.0)
-    ledger.record_attempt("executor", Usage(1, 1), None, 0.0)
+        ledger.record_attempt("judge", Attempt(None, None, 0.0))
+    ledger.record_attempt("executor", Attempt(Usage(1, 1), None, 0.0))
     assert inner == [Attempt(Usage(2, 2), 0.5, 1.0, "timeout", 3)]
     assert outer == [*inner, Attempt(None, None, 0.0)]
 
@@ -86,10 +90,10 @@ async def test_one_model_in_two_roles_is_billed_under_both() -> None:
 def test_metrics_are_the_difference_of_two_moments_and_no_cost_where_it_is_unknown() -> None:
     ledger = Ledger()
     ledger.record_call("executor")
-    ledger.record_attempt("executor", Usage(10, 5), 0.5, 1.0)
+    ledger.record_attempt("executor", Attempt(Usage(10, 5), 0.5, 1.0))
     before = dataclasses.replace(ledger.total)
     ledger.record_call("executor")
-    ledger.record_attempt("executor", Usage(3, 2), 0.25, 1.0, "empty")
+    ledger.record_attempt("executor", Attempt(Usage(3, 2), 0.25, 1.0, "empty"))
     step = ledger.total.since(before).metrics()
     assert step == {
         "ledger/calls": 1,
@@ -99,18 +103,37 @@ def test_metrics_are_the_difference_of_two_moments_and_no_cost_where_it_is_unkno
         "ledger/cached_calls": 0,
         "ledger/prompt_tokens": 3,
         "ledger/completion_tokens": 2,
+        "ledger/estimated_tokens": 0,
         "ledger/cost_usd": 0.25,
+        "ledger/estimated_usd": 0.0,
     }
-    ledger.record_attempt("executor", Usage(1, 0), None, 1.0)
+    ledger.record_attempt("executor", Attempt(Usage(1, 0), None, 1.0))
     assert "ledger/cost_usd" not in ledger.total.since(before).metrics()
 
 
 def test_one_unpriced_token_makes_the_cost_unknown() -> None:
     ledger = Ledger()
-    ledger.record_attempt("executor", Usage(10, 5), 0.5, 1.0)
-    ledger.record_attempt("executor", Usage(1, 0), None, 1.0)
+    ledger.record_attempt("executor", Attempt(Usage(10, 5), 0.5, 1.0))
+    ledger.record_attempt("executor", Attempt(Usage(1, 0), None, 1.0))
     assert ledger.total.cost_usd is None
     assert ledger.total.priced_usd == 0.5
+
+
+def test_a_price_that_is_not_known_stays_unknown_for_what_is_estimated() -> None:
+    ledger = Ledger()
+    ledger.record_attempt("executor", Attempt(None, None, 1.0, "timeout", bound=Usage(40, 10)))
+    assert (ledger.total.tokens, ledger.total.estimated_tokens) == (50, 50)
+    assert ledger.total.cost_usd is None
+
+
+async def test_what_is_estimated_counts_for_the_budget_and_is_named_in_its_line() -> None:
+    ledger = Ledger(budget=Budget(tokens=100))
+    ledger.record_attempt("executor", Attempt(Usage(10, 10), None, 1.0))
+    ledger.record_attempt("executor", Attempt(None, None, 1.0, "timeout", bound=Usage(40, 10)))
+    said = r"70 of 100 tokens used \(50 of these estimated: 1 requests said no usage\)"
+    with pytest.raises(BudgetError, match=said):
+        async with ledger.within_budget(Usage(20, 11), None):
+            pass
 
 
 async def test_scopes_of_concurrent_tasks_do_not_mix() -> None:
@@ -120,7 +143,7 @@ async def test_scopes_of_concurrent_tasks_do_not_mix() -> None:
         with billed_to(rollout=name):
             for _ in range(3):
                 await asyncio.sleep(0)
-                ledger.record_attempt("executor", Usage(1, 0), None, 0.0)
+                ledger.record_attempt("executor", Attempt(Usage(1, 0), None, 0.0))
 
     await asyncio.gather(*(work(f"r{n}") for n in range(200)))
     assert {sums.tokens for sums in ledger.by_rollout.values()} == {3}
@@ -130,12 +153,14 @@ async def test_scopes_of_concurrent_tasks_do_not_mix() -> None:
 def test_worst_case_counts_bytes_and_the_whole_reply() -> None:
     request = ChatRequest((Message("user", "é" * 10),), max_tokens=100)
     assert worst_case_tokens(request) == Usage(20 + 16, 100)
+    formed = dataclasses.replace(request, json_schema={"type": "object"})
+    assert worst_case_tokens(formed) == Usage(20 + 16 + len('{"type": "object"}'), 100)
 
 
 async def test_a_call_that_could_pass_the_budget_is_not_made() -> None:
     ledger = Ledger(budget=Budget(usd=1.0))
     async with ledger.within_budget(Usage(0, 900_000), Price(0.0, 1.0)):
-        ledger.record_attempt("executor", Usage(0, 900_000), 0.9, 1.0)
+        ledger.record_attempt("executor", Attempt(Usage(0, 900_000), 0.9, 1.0))
     with pytest.raises(BudgetError, match=r"0\.9 of 1 dollars used, next call may need 0\.2"):
         async with ledger.within_budget(Usage(0, 200_000), Price(0.0, 1.0)):
             pass
@@ -149,7 +174,7 @@ async def test_a_call_that_fits_but_for_those_in_flight_waits_for_them() -> None
         async with ledger.within_budget(Usage(0, 60), None):
             order.append(f"{name} starts")
             await asyncio.sleep(0.01)
-            ledger.record_attempt("executor", Usage(0, 10), None, 0.0)
+            ledger.record_attempt("executor", Attempt(Usage(0, 10), None, 0.0))
             order.append(f"{name} ends")
 
     await asyncio.gather(call("a"), call("b"))
@@ -180,7 +205,7 @@ async def test_a_budget_in_dollars_wants_a_price() -> None:
 def test_a_resumed_run_goes_on_from_the_saved_sums() -> None:
     ledger = Ledger()
     with billed_to(operator="Custom"):
-        ledger.record_attempt("executor", Usage(10, 5), 0.5, 2.0, "empty")
+        ledger.record_attempt("executor", Attempt(Usage(10, 5), 0.5, 2.0, "empty"))
     resumed = Ledger()
     resumed.restore(json.loads(json.dumps(ledger.snapshot())))
     assert (resumed.total, resumed.by_role, resumed.by_operator, resumed.failures) == (

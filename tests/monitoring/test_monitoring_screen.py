@@ -75,6 +75,17 @@ def test_the_bill_is_shown_and_an_unknown_price_is_not_zero(tmp_path: Path) -> N
     assert "price unknown" in seen(read_run(tmp_path))
 
 
+def test_the_bill_says_what_of_it_is_estimated_and_a_budget_counts_it(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    log.write_config({"budget": {"usd": 2.0, "tokens": 2000}})
+    log.step(1, {"a": 1.0})
+    said = {"calls": 12, "prompt_tokens": 900, "completion_tokens": 100, "priced_usd": 0.5}
+    log.bills({"total": {**said, "estimated_tokens": 500, "estimated_usd": 0.25}}, {}, 1)
+    text = seen(read_run(tmp_path))
+    assert "12 calls · 1,500 tokens · $0.75 · 500 tokens of these estimated" in text
+    assert "$0.75 of $2 (38%) · 1,500 of 2,000 tokens (75%)" in text
+
+
 def test_without_a_bill_calls_are_summed_from_the_steps(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     for step in (1, 2):

@@ -9,6 +9,7 @@ import pytest
 
 from llm_as_judge.cli import main
 from llm_as_judge.errors import DataError
+from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.planning.capacity import as_markdown, capacity
@@ -59,7 +60,7 @@ def run_dir(tmp_path: Path) -> Path:
     }
     log.step(1, {**group_metrics([group]), **clock})
     ledger = Ledger()
-    ledger.record_attempt("executor", Usage(40, 12), None, 3.0)
+    ledger.record_attempt("executor", Attempt(Usage(40, 12), None, 3.0))
     log.bills(ledger.snapshot(), {}, 1)
     return log.folder
 

@@ -216,7 +216,11 @@ def sums(ledger: Ledger) -> str:
     kinds = ", ".join(f"{kind} {n}" for kind, n in ledger.failures.most_common())
     failed = f", {total.failed_attempts} failed ({kinds})" if kinds else ""
     cost = "price unknown" if total.cost_usd is None else f"${total.cost_usd:.4f}"
-    return f"requests {total.attempts}{failed}, {total.tokens} tokens, {cost}"
+    estimated = ""
+    if total.estimated_tokens:
+        priced = "" if total.cost_usd is None else f" and ${total.estimated_usd:.4f}"
+        estimated = f" (at most: {total.estimated_tokens} tokens{priced} of these are estimated)"
+    return f"requests {total.attempts}{failed}, {total.tokens} tokens, {cost}{estimated}"
 
 
 # ------------------------------------------------------------------------------------------ parts

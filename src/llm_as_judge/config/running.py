@@ -98,7 +98,8 @@ class CallsConfig(Section):
 
 
 class BudgetConfig(Section):
-    """What a run may use; a call that could pass a limit is not made, and the run stops."""
+    """What a run may use; a call that could pass a limit is not made, and the run stops. What an
+    endpoint does not say counts at its worst case."""
 
     usd: Number | None = Field(None, gt=0, description="US dollars; every price must be known.")
     tokens: int | None = Field(None, ge=1, description="Prompt and completion tokens together.")

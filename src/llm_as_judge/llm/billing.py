@@ -16,6 +16,8 @@ from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Usage
 
 Role = Literal["executor", "judge"]
 
+_NOTHING = Usage()
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -24,11 +26,19 @@ class Attempt:
     usage: Usage | None
     """None: the endpoint did not say what it used."""
     cost_usd: float | None
+    """None: the price is not known. Of ``bound`` where ``usage`` is not said."""
     seconds: float
     failure: str = ""
     """Kind of the failure (``http_429``, ``timeout`` ...); empty = a usable reply."""
     number: int = 1
     """1 for the first try of a call, 2 for the second ..."""
+    bound: Usage = _NOTHING
+    """What it may have used at most, where ``usage`` is not said; nothing, where none was made."""
+
+    @property
+    def counted(self) -> Usage:
+        """What counts for a budget: its usage or, where that is not known, the bound of it."""
+        return self.bound if self.usage is None else self.usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ import httpx
 
 from llm_as_judge.config import checked_key
 from llm_as_judge.errors import ContextError, EndpointError, ModelError
-from llm_as_judge.llm.billing import Role
+from llm_as_judge.llm.billing import Attempt, Role
 from llm_as_judge.llm.ledger import Ledger, Price, worst_case_tokens
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, is_loopback
 from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json, read_post
@@ -176,19 +176,22 @@ class OpenAIChat:
             server.sent += 1
             started = time.perf_counter()
             usage: Usage | None = None
-            failure = "cancelled"
+            bound, failure = worst, "cancelled"
             try:
                 reply = await self._send(server, body)
                 usage, failure = reply.usage, ""
             except Unusable as problem:
                 usage, failure = problem.usage, problem.kind
+                if problem.untouched:
+                    bound = Usage()
                 on_wire = problem.kind in _SERVER_TROUBLE or problem.kind.startswith("http_")
                 if on_wire and problem.retry:
                     self._replicas.rest(server, min(problem.wait_s or 2.0, _LONGEST_WAIT_S))
                 raise
             finally:
                 server.in_flight -= 1
-                self._book(usage, time.perf_counter() - started, failure, number)
+                seconds = time.perf_counter() - started
+                self._book(Attempt(usage, None, seconds, failure, number, bound))
         return reply, time.perf_counter() - started
 
     async def _send(self, server: Replica, body: dict[str, Any]) -> WireReply:
@@ -204,18 +207,19 @@ class OpenAIChat:
         )
         return replace(reply, text=self._without_key(reply.text))
 
-    def _book(self, usage: Usage | None, seconds: float, failure: str, number: int) -> None:
-        cost = self.price.of(usage) if self.price is not None and usage is not None else None
-        self.ledger.record_attempt(self._role, usage, cost, seconds, failure, number)
-        if usage is not None and self._tokens is not None:
-            self._tokens.spend(usage.prompt_tokens + usage.completion_tokens)
+    def _book(self, attempt: Attempt) -> None:
+        counted = attempt.counted
+        cost = self.price.of(counted) if self.price is not None else None
+        self.ledger.record_attempt(self._role, replace(attempt, cost_usd=cost))
+        if self._tokens is not None:
+            self._tokens.spend(counted.prompt_tokens + counted.completion_tokens)
 
     def _reply(
         self, request: ChatRequest, reply: WireReply, seconds: float, attempts: int
     ) -> ChatReply:
         usage = reply.usage
         cost = self.price.of(usage) if self.price is not None and usage is not None else None
-        if usage is None:  # counted as unmetered; an efficiency computed from 0 would be a lie
+        if usage is None:  # the bill has its bound; an efficiency computed from 0 would be a lie
             usage = _estimated(request, reply.text)
         return ChatReply(
             text=reply.text,

@@ -64,7 +64,7 @@ class Estimate:
         """
         tokens = spent.tokens + self.usage.prompt_tokens + self.usage.completion_tokens
         for unit, limit, wanted in (
-            ("usd", budget.usd, spent.priced_usd + (self.cost_usd or 0.0)),
+            ("usd", budget.usd, spent.spent_usd + (self.cost_usd or 0.0)),
             ("tokens", budget.tokens, tokens),
             ("calls", budget.calls, spent.attempts + self.calls),
         ):

@@ -1,13 +1,16 @@
 """What a run used: tokens, dollars, calls and seconds, by role, operator and rollout; and its budget.
 
 Every attempt at an endpoint is written down here by the client itself, retries and unusable replies
-included, so the sums agree with the endpoint's own. A price that is not known is *unknown*, never 0.
+included, so the sums agree with the endpoint's own. What an endpoint does not say (it timed out, the
+connection broke, the reply has no usage) is counted at its upper bound, apart from what was said: a
+budget holds all the same. A price that is not known is *unknown*, never 0.
 Who a call belongs to is said by :func:`llm_as_judge.llm.billing.billed_to`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -41,6 +44,10 @@ class Totals:
     failed_attempts: int = 0
     unmetered_attempts: int = 0
     """Attempts whose usage the endpoint never said (it died, or replied without usage)."""
+    estimated_tokens: int = 0
+    """What these used at most, prompt and completion together; not in the two sums below."""
+    estimated_usd: float = 0.0
+    """The price of that; not in ``priced_usd``."""
     cached_calls: int = 0
     """Answered from a shared draw or the cache: nothing was sent or paid."""
     prompt_tokens: int = 0
@@ -54,12 +61,18 @@ class Totals:
 
     @property
     def tokens(self) -> int:
-        return self.prompt_tokens + self.completion_tokens
+        """All that counts for a budget, estimated ones included."""
+        return self.prompt_tokens + self.completion_tokens + self.estimated_tokens
+
+    @property
+    def spent_usd(self) -> float:
+        """All that counts for a budget, estimated dollars included."""
+        return self.priced_usd + self.estimated_usd
 
     @property
     def cost_usd(self) -> float | None:
-        """None as soon as any token has no known price."""
-        return None if self.unpriced_tokens else self.priced_usd
+        """``spent_usd``; None as soon as any token has no known price."""
+        return None if self.unpriced_tokens else self.spent_usd
 
     def add(self, other: Totals) -> None:
         for item in fields(Totals):
@@ -77,15 +90,18 @@ class Totals:
         sums = {f"ledger/{name}": float(getattr(self, name)) for name in names}
         sums["ledger/prompt_tokens"] = float(self.prompt_tokens)
         sums["ledger/completion_tokens"] = float(self.completion_tokens)
+        sums["ledger/estimated_tokens"] = float(self.estimated_tokens)
         if self.cost_usd is not None:
             sums["ledger/cost_usd"] = self.cost_usd
+            sums["ledger/estimated_usd"] = self.estimated_usd
         return sums
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Hard limits of a run; None = no limit. Tokens are prompt and completion tokens together;
-    calls are requests on the wire, retries included."""
+    calls are requests on the wire, retries included. What an endpoint does not say counts at its
+    upper bound."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -117,22 +133,8 @@ class Ledger:
     _reserved: _Reserved = field(default_factory=_Reserved)
     _waiting: list[asyncio.Future[None]] = field(default_factory=list)
 
-    def record_attempt(
-        self,
-        role: Role,
-        usage: Usage | None,
-        cost_usd: float | None,
-        seconds: float,
-        failure: str = "",
-        number: int = 1,
-    ) -> None:
-        """One request on the wire: the ``number``-th try of its call.
-
-        Args:
-            usage: None where the endpoint did not say it.
-            failure: kind of the failure; empty = a usable reply.
-        """
-        attempt = Attempt(usage, cost_usd, seconds, failure, number)
+    def record_attempt(self, role: Role, attempt: Attempt) -> None:
+        """One request on the wire, for the scope it was made in and the meters around it."""
         self.book(attempt, role)
         for meter in current_scope().meters:
             meter.append(attempt)
@@ -212,13 +214,25 @@ class Ledger:
     def _exceeds(self, want: _Reserved, held: _Reserved) -> str:
         """The first limit that spent + held + wanted would pass, as a text; empty if none."""
         for unit, limit, spent, held_now, wanted in (
-            ("dollars", self.budget.usd, self.total.priced_usd, held.usd, want.usd),
+            ("dollars", self.budget.usd, self.total.spent_usd, held.usd, want.usd),
             ("tokens", self.budget.tokens, self.total.tokens, held.tokens, want.tokens),
             ("calls", self.budget.calls, self.total.attempts, held.calls, want.calls),
         ):
             if limit is not None and spent + held_now + wanted > limit + 1e-9:
-                return f"{spent:.6g} of {limit:.6g} {unit} used, next call may need {wanted:.6g}"
+                part = self._estimated(unit)
+                used = f"{spent:.6g} of {limit:.6g} {unit} used{part}"
+                return f"{used}, next call may need {wanted:.6g}"
         return ""
+
+    def _estimated(self, unit: str) -> str:
+        """How much of what is used of a limit is estimated, as a text; empty if nothing is."""
+        total = self.total
+        part = {"dollars": total.estimated_usd, "tokens": total.estimated_tokens}.get(unit, 0)
+        if not part:
+            return ""
+        return (
+            f" ({part:.6g} of these estimated: {total.unmetered_attempts} requests said no usage)"
+        )
 
     def _refuse_if_exceeding(self, want: _Reserved) -> None:
         if found := self._exceeds(want, _Reserved()):
@@ -261,21 +275,26 @@ _KEPT_TABLES = ("by_role", "by_operator", "by_attempt")
 def worst_case_tokens(request: ChatRequest) -> Usage:
     """Upper bound: no tokenizer makes more than one token of a byte."""
     text = sum(len(m.content.encode()) + _TOKENS_OF_A_FRAME for m in request.messages)
+    if request.json_schema is not None:  # some endpoints put it into the prompt
+        text += len(json.dumps(dict(request.json_schema)))
     return Usage(prompt_tokens=text, completion_tokens=request.max_tokens)
 
 
 def _totals_of(attempt: Attempt) -> Totals:
     usage = attempt.usage or Usage()
+    counted, cost = attempt.counted, attempt.cost_usd
+    said = attempt.usage is not None
+    tokens = counted.prompt_tokens + counted.completion_tokens
     return Totals(
         attempts=1,
         failed_attempts=int(bool(attempt.failure)),
-        unmetered_attempts=int(attempt.usage is None),
+        unmetered_attempts=int(not said),
+        estimated_tokens=0 if said else tokens,
+        estimated_usd=0.0 if said else cost or 0.0,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
-        priced_usd=attempt.cost_usd or 0.0,
-        unpriced_tokens=(
-            usage.prompt_tokens + usage.completion_tokens if attempt.cost_usd is None else 0
-        ),
+        priced_usd=cost or 0.0 if said else 0.0,
+        unpriced_tokens=tokens if cost is None else 0,
         seconds=attempt.seconds,
     )
 

@@ -126,10 +126,8 @@ class RecordedChat:
             return
         self._billed.add(key)
         self._ledger.record_call(self._role)
-        for a in known.attempts:
-            self._ledger.record_attempt(
-                self._role, a.usage, a.cost_usd, a.seconds, a.failure, a.number
-            )
+        for attempt in known.attempts:
+            self._ledger.record_attempt(self._role, attempt)
 
 
 async def recorded_run(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from llm_as_judge.errors import EndpointError
-from llm_as_judge.llm.billing import Role
+from llm_as_judge.llm.billing import Attempt, Role
 from llm_as_judge.llm.ledger import Ledger, Price, worst_case_tokens
 from llm_as_judge.types import ChatReply, ChatRequest, Json, Usage, to_json
 
@@ -80,7 +80,7 @@ class ScriptedChat:
             text = self._text(request, turn)
             usage = counted_usage(request, text)
             cost = self._price.of(usage) if self._price is not None else None
-            self._ledger.record_attempt(self._role, usage, cost, self._delay_s)
+            self._ledger.record_attempt(self._role, Attempt(usage, cost, self._delay_s))
         return ChatReply(text, "stop", usage, cost, seconds=self._delay_s)
 
     def _text(self, request: ChatRequest, turn: int) -> str:

@@ -40,10 +40,12 @@ async def post_json(
         return await asyncio.wait_for(read_post(http, f"{server.base_url}{path}", body), timeout_s)
     except (asyncio.TimeoutError, httpx.TimeoutException) as error:
         if isinstance(error, httpx.ConnectTimeout):
-            raise Unusable("connect", f"{server.shown} cannot be connected to") from None
+            raise Unusable(
+                "connect", f"{server.shown} cannot be connected to", untouched=True
+            ) from None
         raise Unusable("timeout", f"no reply in {timeout_s:g} s") from None
     except (httpx.ConnectError, httpx.UnsupportedProtocol, httpx.ProxyError) as error:
-        raise Unusable("connect", f"cannot connect ({hide(str(error))})") from None
+        raise Unusable("connect", f"cannot connect ({hide(str(error))})", untouched=True) from None
     except (httpx.HTTPError, httpx.StreamError) as error:
         raise Unusable("dropped", f"connection broke ({type(error).__name__})") from None
 

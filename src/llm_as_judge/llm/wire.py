@@ -23,6 +23,7 @@ OPTIONAL_FIELDS = (
 """Fields that some endpoints refuse; such an endpoint gets its requests without them."""
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_BUSY_STATUS = frozenset({503, 529})
 _SHOWN_CHARS = 200
 _MAX_SEED = 2**31 - 1
 _TOO_LONG = re.compile(r"(?i)context (size|length|window)|context_length|too long|too many tokens")
@@ -45,6 +46,7 @@ class Unusable(Exception):  # noqa: N818  an outcome of one attempt, handled by 
         wait_s: float | None = None,
         usage: Usage | None = None,
         refused_field: str = "",
+        untouched: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -55,6 +57,8 @@ class Unusable(Exception):  # noqa: N818  an outcome of one attempt, handled by 
         self.usage = usage
         self.refused_field = refused_field
         """The request field that the endpoint does not take, where it says so."""
+        self.untouched = untouched
+        """No model began to work on it: it did not arrive, or was turned away at the door."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ def refusal(status: int, headers: Mapping[str, str], content: bytes) -> Unusable
     """What a response with another status than 200 means."""
     said = _error_message(content)
     if status in (400, 413, 422) and _TOO_LONG.search(said):
-        return Unusable("too_long", said, retry=False)
+        return Unusable("too_long", said, retry=False, untouched=True)
     refused = ""
     if status in (400, 422):
         refused = next((f for f in (*OPTIONAL_FIELDS, "max_tokens") if _names(said, f)), "")
@@ -161,6 +165,8 @@ def refusal(status: int, headers: Mapping[str, str], content: bytes) -> Unusable
         retry=status in _RETRIED_STATUS or status >= 500,
         wait_s=_retry_after(headers.get("retry-after", "")),
         refused_field=refused,
+        # Another 5xx, or 408, may come from a gateway whose model had begun, and is paid for.
+        untouched=(400 <= status < 500 and status != 408) or status in _BUSY_STATUS,
     )
 
 
@@ -194,6 +200,8 @@ def _usage(data: object) -> Usage | None:
             return None
     assert isinstance(prompt, int)
     assert isinstance(completion, int)
+    if not prompt:  # there is always one: a server that counts nothing says 0
+        return None
     return Usage(prompt, completion)
 
 

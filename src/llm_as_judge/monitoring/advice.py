@@ -21,8 +21,6 @@ QUIET_S = 120.0
 """... and at least this many seconds."""
 
 
-BUDGETS = (("usd", "priced_usd"), ("tokens", "tokens"), ("calls", "attempts"))
-"""Key of ``budget``, what of the bill counts for it."""
 NEARLY = 0.9
 """Share of a budget from which on it is warned of."""
 
@@ -138,10 +136,24 @@ def spent(run: RunDir) -> dict[str, tuple[float, float]]:
     total, limits = run.ledger.get("total"), run.config.get("budget")
     if not isinstance(total, dict) or not isinstance(limits, dict):
         return {}
-    used = {name: finite(total.get(name)) or 0.0 for name in ("priced_usd", "attempts")}
-    used["tokens"] = sum(finite(total.get(f"{x}_tokens")) or 0.0 for x in ("prompt", "completion"))
-    limited = {key: finite(limits.get(key)) for key, _ in BUDGETS}
-    return {key: (used[name], most) for key, name in BUDGETS if (most := limited[key])}
+    used = {
+        "usd": dollars_counted(total),
+        "tokens": tokens_counted(total),
+        "calls": finite(total.get("attempts")) or 0.0,
+    }
+    limited = {key: finite(limits.get(key)) for key in used}
+    return {key: (used[key], most) for key, limit in limited.items() if (most := limit)}
+
+
+def tokens_counted(total: Mapping[str, object]) -> float:
+    """Tokens of a bill's sums that count for a budget: those said, and those estimated."""
+    kinds = ("prompt", "completion", "estimated")
+    return sum(finite(total.get(f"{kind}_tokens")) or 0.0 for kind in kinds)
+
+
+def dollars_counted(total: Mapping[str, object]) -> float:
+    """Dollars of a bill's sums that count for a budget: those said, and those estimated."""
+    return sum(finite(total.get(f"{kind}_usd")) or 0.0 for kind in ("priced", "estimated"))
 
 
 def _nearly_spent(run: RunDir) -> list[Alarm]:

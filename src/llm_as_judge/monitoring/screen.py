@@ -17,10 +17,12 @@ from rich.text import Text
 
 from llm_as_judge.monitoring.advice import (
     WINDOW,
+    dollars_counted,
     duration,
     mean,
     planned_steps,
     spent,
+    tokens_counted,
     warnings,
 )
 from llm_as_judge.monitoring.live import step_table
@@ -168,13 +170,11 @@ def _bill(run: RunDir) -> str:
     total = run.ledger.get("total")
     if isinstance(total, dict):
         calls = finite(total.get("calls")) or 0.0
-        tokens = (finite(total.get("prompt_tokens")) or 0.0) + (
-            finite(total.get("completion_tokens")) or 0.0
-        )
         unpriced = finite(total.get("unpriced_tokens")) or 0.0
-        usd = finite(total.get("priced_usd")) or 0.0
-        cost = "price unknown" if unpriced else f"${usd:,.4g}"
-        return f"{calls:,.0f} calls · {tokens:,.0f} tokens · {cost}"
+        cost = "price unknown" if unpriced else f"${dollars_counted(total):,.4g}"
+        guessed = finite(total.get("estimated_tokens")) or 0.0
+        part = f" · {guessed:,.0f} tokens of these estimated" if guessed else ""
+        return f"{calls:,.0f} calls · {tokens_counted(total):,.0f} tokens · {cost}{part}"
     used = [
         sum(
             (finite(row.get(key)) or 0.0) * (finite(row.get("rollout/count")) or 0.0)

@@ -114,10 +114,10 @@ def mbpp_record(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def test_mbpp_first_assert_is_visible_the_others_grade() -> None:
+def test_mbpp_first_assert_is_visible_and_all_of_them_grade() -> None:
     problem = mbpp(row(mbpp_record()), "sanitized")
     assert problem.visible_tests == ("assert add(1, 2) == 3",)
-    assert problem.hidden_tests == ("assert add(2) == 3", "assert add(0, 0) == 0")
+    assert problem.hidden_tests == tuple(mbpp_record()["test_list"])
     assert problem.setup_code == "import math"
     assert "def add(a, b=1):" in problem.question
     assert "assert add(1, 2) == 3" in problem.question
@@ -144,7 +144,7 @@ def test_mbpp_full_form_with_setup_and_challenge_tests() -> None:
     }
     problem = mbpp(row(full), "full")
     assert problem.visible_tests == ("assert add(1, 2) == 3",)
-    assert problem.hidden_tests == ("assert add(5, 5) == 10",)
+    assert problem.hidden_tests == ("assert add(1, 2) == 3", "assert add(5, 5) == 10")
     assert problem.setup_code == "x = 1"
     assert "def add(a, b):" in problem.question
 

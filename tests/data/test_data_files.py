@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ PROBLEM = Problem(
     question="Schreib “f” → 1\n",
     entry_point="f",
     visible_tests=("assert f() == 1",),
-    hidden_tests=("assert f() == '\\u0000'",),
+    hidden_tests=("assert f() == 1", "assert f() == '\\u0000'"),
     meta={"a": "b"},
 )
 QA = Problem(id="q/1", dataset="q", domain="qa", question="Why?", options=("x", "y"))
@@ -72,6 +73,17 @@ def test_a_file_is_a_sequence_of_its_problems(tmp_path: Path) -> None:
     assert rows.datasets == ["mbpp", "q", "mbpp"]
     with pytest.raises(IndexError):
         rows[3]
+
+
+def test_a_shown_assert_of_mbpp_grades_also_in_a_file_that_leaves_it_out(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    shown = replace(PROBLEM, visible_tests=("assert f(1)",), hidden_tests=("assert f(2)",))
+    own = replace(shown, dataset="own")  # of one's own rows the file says what grades
+    write_problems(path, [shown, own])
+    assert [problem.hidden_tests for problem in read_problems(path)] == [
+        ("assert f(1)", "assert f(2)"),
+        ("assert f(2)",),
+    ]
 
 
 GOOD = to_json(QA)

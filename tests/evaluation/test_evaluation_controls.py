@@ -224,5 +224,5 @@ async def test_no_prompt_of_a_run_holds_a_hidden_test(place: Path, policy: str) 
 
 def test_the_search_for_hidden_tests_finds_them() -> None:
     (problem,) = sample_problems("mbpp", 1)
-    told = f"Solve it so that\n{problem.hidden_tests[0]}"
+    told = f"Solve it so that\n{problem.hidden_tests[-1]}"
     assert any(text in told for text in hidden_statements(problem))

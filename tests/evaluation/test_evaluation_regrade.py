@@ -89,6 +89,30 @@ async def test_new_verdicts_have_a_folder_of_their_own_and_the_old_ones_stay(
     assert EvaluationRecord.read(new.folder).plan == new.plan
 
 
+def test_kept_executions_of_mbpp_are_graded_by_the_assert_that_was_shown_too(
+    record: EvaluationRecord, tmp_path: Path
+) -> None:
+    of = Problem(
+        "mbpp/test/1",
+        "mbpp",
+        "code",
+        "Write f.",
+        entry_point="f",
+        visible_tests=("assert f(1)",),
+        hidden_tests=("assert f(2)",),
+    )
+    plan = make_plan(
+        record.config,
+        "code",
+        find_entrant("direct", record.config),
+        [EvaluatedSet("mbpp", (of,), 1)],
+    )
+    kept = EvaluationRecord.begin(tmp_path / "code" / plan.hash, plan, record.config, [of])
+    kept.add(rollout(of, OK, WRONG))
+    ((graded, _),) = plan_regrade(kept, tmp_path, "again").executions
+    assert graded.hidden_tests == ("assert f(1)", "assert f(2)")
+
+
 async def test_an_interrupted_grading_goes_on_where_it_stopped(
     record: EvaluationRecord, judge: SaysRight, tmp_path: Path
 ) -> None:

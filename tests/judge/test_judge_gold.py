@@ -8,7 +8,7 @@ import pytest
 
 import llm_as_judge.data
 from llm_as_judge.data.catalog import CATALOG
-from llm_as_judge.data.rows import read_rows
+from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.wording import tokens
@@ -134,6 +134,42 @@ async def test_all_references_of_the_full_mbpp_but_two_pass() -> None:
     assert wrong == {"mbpp/full/367", "mbpp/full/927"}  # they fail their own tests
 
 
+ADD = {
+    "mbpp": {
+        "task_id": 7,
+        "prompt": "Add.",
+        "code": "def add(a, b):\n    return a + b",
+        "test_list": [f"assert add({n}, 0) == {n}" for n in range(3)],
+    },
+    "humaneval": {
+        "task_id": "HumanEval/7",
+        "prompt": 'def add(a, b):\n    """Adds.\n\n    >>> add(0, 0)\n    0\n    """\n',
+        "canonical_solution": "    return a + b\n",
+        "test": "def check(candidate):\n"
+        + "".join(f"    assert candidate({n}, 0) == {n}\n" for n in range(3)),
+        "entry_point": "add",
+    },
+}
+"""Records with three asserts, of which the solver is shown the first."""
+
+
+@pytest.mark.parametrize("name", ADD)
+async def test_every_assert_decides_also_the_one_that_is_shown(name: str) -> None:
+    dataset = CATALOG[name]
+    problem = dataset.convert(RawRow("here:1", 0, ADD[name]), dataset.split)
+    assert problem.visible_tests == ("assert add(0, 0) == 0",)
+    wrong_at = "def add(a, b):\n    return -1 if a == {} else a + b"
+    answers = [wrong_at.format(n) for n in range(3)] + [problem.meta["reference"]]
+    sandbox = await open_sandbox("subprocess")
+    judge = Judge(sandbox)
+    try:
+        right = await verdicts(judge, [(problem, answer) for answer in answers])
+    finally:
+        await judge.aclose()
+        await sandbox.aclose()
+    assert right == [False, False, False, True]
+
+
 async def check_code(name: str, root: Path, limit: int | None, unsound: set[str]) -> None:
     sandbox = await open_sandbox("subprocess")
     judge = Judge(sandbox)
@@ -146,8 +182,7 @@ async def check_code(name: str, root: Path, limit: int | None, unsound: set[str]
         assert {row.rsplit("/", 1)[1] for row in wrong} <= unsound
         stubs = [(row, f"def {row.entry_point}(*args, **kwargs):\n    return None") for row in rows]
         fooled = [row.id for row, ok in zip(rows, await verdicts(judge, stubs), strict=True) if ok]
-        # Both hidden tests of this row only assert that something is false, as None is.
-        assert set(fooled) <= {"mbpp/sanitized/794"}
+        assert fooled == []
         assert not any(await verdicts(judge, [(row, "") for row in rows]))
     finally:
         await judge.aclose()

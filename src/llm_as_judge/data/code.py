@@ -1,4 +1,4 @@
-"""Raw record -> Problem for HumanEval and MBPP: tests that may be seen apart from tests that grade.
+"""Raw record -> Problem for HumanEval and MBPP: which tests may be seen, and which grade.
 
 Nothing of a record is executed here: signatures, entry points and examples are read from syntax
 trees, and an example becomes a visible test only where its arguments and its value are literals.
@@ -11,13 +11,14 @@ import doctest
 import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from llm_as_judge.data.fields import field, fields, text, texts
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.types import Problem
 
-__all__ = ["docstring_tests", "entry_point_of", "humaneval", "mbpp"]
+__all__ = ["docstring_tests", "entry_point_of", "graded_by_all_asserts", "humaneval", "mbpp"]
 
 _WRONG_EXAMPLES: dict[str, frozenset[int]] = {
     # Positions of the docstring examples that the set's own reference solution contradicts.
@@ -70,8 +71,8 @@ def _visible(name: str, stub: ast.FunctionDef, entry_point: str) -> tuple[str, .
 def mbpp(row: RawRow, split: str) -> Problem:
     """Sanitized ``{task_id, prompt, code, test_imports, test_list}`` or full ``{text, ...}``.
 
-    The first assert is visible and shown in the question; the others, and the challenge tests,
-    grade. A record with one assert keeps it hidden.
+    All asserts grade, as in the published metric, and the challenge tests of the full form with
+    them. The first assert is visible, too, and shown in the question, but where it is the only one.
     Source: github.com/google-research/google-research/tree/master/mbpp.
     """
     record = fields(row.record)
@@ -83,8 +84,7 @@ def mbpp(row: RawRow, split: str) -> Problem:
     challenge = texts(record.get("challenge_test_list", []), "challenge_test_list")
     tests = [test.replace("\r\n", "\n").strip() for test in (*listed, *challenge)]
     entry_point, signature = entry_point_of(code, tests)
-    hidden = tests[1:]
-    visible = tests[:1] if hidden else []
+    visible = tests[:1] if len(tests) > 1 else []
     wanted = text(record, "prompt" if "prompt" in record else "text").strip()
     shown = f"\nIt must pass, for example:\n{visible[0]}\n" if visible else ""
     return Problem(
@@ -95,10 +95,18 @@ def mbpp(row: RawRow, split: str) -> Problem:
         entry_point=entry_point,
         setup_code=_mbpp_setup(record),
         visible_tests=tuple(visible),
-        hidden_tests=tuple(hidden or tests),
+        hidden_tests=tuple(tests),
         meta={"upstream_id": str(number), "reference": code}
         | ({"source_file": text(record, "source_file")} if "source_file" in record else {}),
     )
+
+
+def graded_by_all_asserts(problem: Problem) -> Problem:
+    """The problem as :func:`mbpp` makes it, also from a file whose shown assert does not grade."""
+    unused = tuple(test for test in problem.visible_tests if test not in problem.hidden_tests)
+    if problem.dataset not in ("mbpp", "mbpp_full") or not unused:
+        return problem
+    return replace(problem, hidden_tests=(*unused, *problem.hidden_tests))
 
 
 def _mbpp_setup(record: Any) -> str:

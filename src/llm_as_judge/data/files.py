@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
+from llm_as_judge.data.code import graded_by_all_asserts
 from llm_as_judge.data.rows import MAX_ROW_BYTES, RowError
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
@@ -70,7 +71,7 @@ def decode_problem(line: bytes, where: str) -> Problem:
         raise DataError(f"{where}: an empty question. Run: llm-as-judge process")
     if problem.domain == "code" and not problem.hidden_tests:
         raise DataError(f"{where}: a code problem without hidden_tests. Run: llm-as-judge process")
-    return problem
+    return graded_by_all_asserts(problem)
 
 
 _TEXTS = ("id", "dataset", "domain", "question", "context", "entry_point", "setup_code")

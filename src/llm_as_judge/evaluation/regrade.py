@@ -13,6 +13,7 @@ from pathlib import Path
 from llm_as_judge.batch import cancelled
 from llm_as_judge.build import judge_fingerprint, open_judge
 from llm_as_judge.config import Config
+from llm_as_judge.data.code import graded_by_all_asserts
 from llm_as_judge.errors import ConfigError, DataError, EndpointError, SandboxError
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, Plan, code_digest
@@ -70,7 +71,7 @@ def plan_regrade(
         calls = config.calls.model_copy(update={"mode": "off"})
         config = config.model_copy(update={"judge": judge, "calls": calls})
     executions = tuple(
-        (group.problem, rollout)
+        (graded_by_all_asserts(group.problem), rollout)
         for group in record.groups()
         for rollout in group.rollouts
         if rollout.execution is not None

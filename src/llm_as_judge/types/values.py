@@ -59,7 +59,8 @@ class Problem:
     visible_tests: tuple[str, ...] = ()
     """Code: assert statements a solver may see and run (the Test operator)."""
     hidden_tests: tuple[str, ...] = ()
-    """Code: Python sources that raise unless the solution is right. Grading only."""
+    """Code: Python sources that raise unless the solution is right. They alone grade, and what of them
+    is no visible test, no solver sees."""
     meta: Mapping[str, str] = field(default_factory=dict)
 
     def statement(self) -> str:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from called_verbs import Verbs, written
 
+from llm_as_judge.data.files import ProblemFile
+
 TWO_SETS = ["--set", "data.sets=[gsm8k,squad2]"]
 
 
@@ -72,3 +74,53 @@ def test_an_output_folder_without_write_permission_is_2(verb: Verbs, folder: Pat
 def test_a_file_in_place_of_the_output_folder_is_2(verb: Verbs) -> None:
     written("taken", "")
     verb.refused("download", "--offline", "--data-dir", "taken/data", *TWO_SETS)
+
+
+OWN_ROWS = [
+    row
+    for n in range(12)
+    for row in (
+        {"problem": f"What is {n} + 1?", "answer": n + 1, "type": "math"},
+        {"problem": f"Who lit lamp {n}?", "answer": ["Edna", "Edna Pontellier"], "type": "qa"},
+        {
+            "problem": f"Write plus_{n}(a), which adds {n}.",
+            "answer": [f"assert plus_{n}(1) == {n + 1}", f"assert plus_{n}(0) == {n}"],
+            "type": "code",
+        },
+    )
+]
+WITH = ("--config", "embedded", "--executor", "scripted", "--limit", "all")
+
+
+def test_ones_own_sets_are_evaluated_compared_and_tabulated_by_name(verb: Verbs) -> None:
+    written("mine.jsonl", "".join(json.dumps(row) + "\n" for row in OWN_ROWS))
+    code, out, err = verb("process", "--custom", "mine.jsonl", "--set", "data.sets=[]")
+    assert code == 0, err
+    names = ["mine_code", "mine_math", "mine_qa"]
+    assert [line.split()[0] for line in out.splitlines()] == ["mine_math", "mine_qa", "mine_code"]
+    code, out, err = verb("evaluate", *WITH, "--policy", "direct", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert [row["dataset"] for row in found["datasets"]] == [*names, "mixed"]
+    assert {row["metrics"]["graded"] for row in found["datasets"][:3]} == {2.0}
+    assert found["overall"]["graded"] == 6
+    chosen = ("--set", "evaluation.sets=[mine_math,mine_code]")
+    code, out, err = verb("evaluate", *WITH, "--policy", "cot", *chosen)
+    assert code == 0, err
+    assert all(name in out for name in ("mine_math", "mine_code", "balanced over sets"))
+    results = [f"results/evaluation/{name}_results.json" for name in ("cot", "direct")]
+    code, out, err = verb("compare", *results, "--by-domain")
+    assert code == 0, err
+    shown = ("mine_math", "all math", "balanced over sets", "Against cot, code")
+    assert all(text in out for text in shown)
+    wrong = verb.refused("evaluate", *WITH, "--policy", "cot", "--set", "evaluation.sets=[mine]")
+    assert "no set 'mine' (known: " in wrong
+    assert "mine_code, mine_math, mine_qa, mixed" in wrong
+
+
+def test_the_documented_own_rows_are_read_as_they_stand_in_the_page() -> None:
+    page = (Path(__file__).parents[2] / "DATA.md").read_text("utf-8")
+    (block,) = re.findall(r"```jsonl\n(.*?)```", page, re.DOTALL)
+    rows = ProblemFile(Path(written("mine.jsonl", block)))
+    assert rows.datasets == ["mine_math", "mine_qa", "mine_code"]
+    assert rows[2].entry_point == "add"

@@ -38,7 +38,7 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     results = folder / "results" / "evaluation" / "direct_results.json"
     data = json.loads(results.read_text())
     names = [(row["dataset"], row["metrics"]["graded"]) for row in data["datasets"]]
-    assert names == [("gsm8k", 3.0), ("hotpotqa", 2.0)]
+    assert names == [("gsm8k", 3.0), ("hotpotqa", 2.0), ("mixed", 5.0)]
 
     code, out, err = verb("evaluate", *OPTIONS, "--policy", "direct", "--json")
     assert (code, json.loads(out)) == (0, data)
@@ -157,7 +157,9 @@ def test_free_chain_of_thought_under_other_settings_than_its_own_is_warned_of(ve
 def test_every_row_is_taken_where_a_profile_has_a_limit(verb: Verbs) -> None:
     code, out, err = verb("evaluate", *OPTIONS[:-1], "all", "--policy", "direct", "--json")
     assert code == 0, err
-    assert {row["sample"] for row in json.loads(out)["datasets"]} == {"all rows"}
+    samples = {row["dataset"]: row["sample"] for row in json.loads(out)["datasets"]}
+    assert samples["gsm8k"] == samples["hotpotqa"] == "all rows"
+    assert samples["mixed"].startswith("5 of 6 rows: those of the sets above, mixed")
     assert "--limit all" not in err
     said = verb.refused("evaluate", *OPTIONS[:-1], "some", "--policy", "direct")
     assert "found 'some'; wanted how many rows of each set, at least 1, or `all`" in said

@@ -41,7 +41,7 @@ def test_what_is_written_is_read_back(text: str, answers: list[str], meta: dict[
     )
     line = encode_problem(problem)
     assert line.count(b"\n") == 1
-    assert decode_problem(line, "f:1") == problem
+    assert decode_problem(line, Path("f"), 1) == problem
     assert from_json(Problem, json.loads(line)) == problem
     assert json.loads(line) == to_json(problem)
 
@@ -84,6 +84,25 @@ def test_a_shown_assert_of_mbpp_grades_also_in_a_file_that_leaves_it_out(tmp_pat
         ("assert f(1)", "assert f(2)"),
         ("assert f(2)",),
     ]
+
+
+def test_a_file_of_ones_own_rows_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    rows = [
+        {"problem": "1 + 1?", "answer": 2, "type": "math", "id": "a"},
+        {"problem": "Who?", "answer": ["Edna", "E."], "type": "qa", "id": "a"},
+        {"problem": "Add.", "answer": "assert add(1, 2) == 3", "type": "code"},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = ProblemFile(path)
+    assert list(found) == list(read_problems(path))
+    assert found.ids == ["mine_math/custom/1", "mine_qa/custom/2", "mine_code/custom/3"]
+    assert found.datasets == ["mine_math", "mine_qa", "mine_code"]
+    assert [p.answers for p in found] == [("2",), ("Edna", "E."), ()]
+    assert (found[2].entry_point, found[2].hidden_tests) == ("add", ("assert add(1, 2) == 3",))
+    path.write_text(json.dumps({"problem": "1 + 1?", "type": "math"}) + "\n")
+    with pytest.raises(DataError, match=r"mine\.jsonl:1: no 'answer'.*own rows: DATA\.md"):
+        ProblemFile(path)
 
 
 GOOD = to_json(QA)

@@ -299,6 +299,41 @@ def test_custom_code_rows_are_graded_by_their_asserts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tests", "entry_point"),
+    [
+        ("assert f(1) == 2", "f"),
+        (["assert sorted(f(1)) == [2]", "assert g(f(0)) == 1"], "f"),
+        ("def check(candidate):\n    assert candidate(1) == 2\n\nf(0)\ncheck(f)", "f"),
+    ],
+    ids=["one call", "the call that all share", "a check of one's own"],
+)
+def test_the_function_to_write_is_the_one_that_all_asserts_call(
+    tests: str | list[str], entry_point: str
+) -> None:
+    problem = custom.custom(row({"problem": "p", "answer": tests, "type": "code"}), "custom")
+    assert problem.entry_point == entry_point
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"answer": "assert f(1) == g(2)"}, r"no 'entry_point'.*\(called: f, g\)"),
+        ({"answer": ["assert f(1)", "assert g(1)"]}, r"no 'entry_point'"),
+        ({"answer": "def f(a): return a"}, "has no assert.*wanted tests such as"),
+        ({"answer": "the sum of a and b"}, "'answer' is not Python"),
+        ({"answer": "assert f(1)", "entry_point": "g"}, "no assert of 'answer' uses .* 'g'"),
+        ({"answer": []}, "'answer' is empty"),
+    ],
+    ids=["two functions", "none in common", "a solution", "a text", "another function", "nothing"],
+)
+def test_a_code_row_that_could_not_be_graded_is_refused_with_a_reason(
+    changes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(RowError, match=reason):
+        custom.custom(row({"problem": "p", "type": "code"} | changes), "custom")
+
+
+@pytest.mark.parametrize(
     "record",
     [
         {"problem": "p", "answer": "1"},
@@ -307,7 +342,7 @@ def test_custom_code_rows_are_graded_by_their_asserts() -> None:
         {"problem": "p", "answer": "", "type": "math"},
         {"problem": "p", "answer": True, "type": "math"},
         {"problem": "p", "answer": {"a": 1}, "type": "qa"},
-        {"problem": "p", "answer": "assert f()", "type": "code"},
+        {"problem": "p", "answer": "assert True", "type": "code"},
     ],
 )
 def test_custom_refuses_with_a_reason(record: dict[str, Any]) -> None:

@@ -49,7 +49,7 @@ def test_every_row_is_converted_or_refused_with_its_place(file: str) -> None:
         except RowError as error:
             reasons[str(error)] += 1
             continue
-        assert decode_problem(encode_problem(problem), row.where) == problem
+        assert decode_problem(encode_problem(problem), UPSTREAM / file, 1) == problem
         problems.append(problem.id)
     assert (len(problems), sum(reasons.values())) == (converted, refused)
     assert len(set(problems)) == len(problems)

@@ -18,7 +18,7 @@ from evaluation_values import (
     rollout,
 )
 
-from llm_as_judge.evaluation.metrics import problem_accuracy, set_metrics
+from llm_as_judge.evaluation.metrics import over_sets, problem_accuracy, set_metrics
 from llm_as_judge.evaluation.official import official_scores
 from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.intervals import wilson
@@ -56,6 +56,20 @@ def test_metrics_worked_by_hand() -> None:
             "seconds": (3 * 3 + 9) / 5,
         }
     )
+
+
+def test_a_small_set_weighs_as_much_as_a_large_one_in_the_balanced_accuracy() -> None:
+    large = [group(problem(n), RIGHT) for n in range(9)]
+    small = [group(problem(9, "mbpp", "code"), WRONG)]
+    silent = [group(problem(10, "math"), OPEN)]
+    assert set_metrics([*large, *small, *silent])["accuracy"] == 0.9
+    found = over_sets([*large, *small, *silent])
+    assert (found["macro_accuracy"], found["macro_sets"]) == (0.5, 2.0)
+    low, high = found["macro_accuracy_low"], found["macro_accuracy_high"]
+    assert low is not None
+    assert high is not None
+    assert 0 < low < 0.5 < high < 1
+    assert over_sets(silent)["macro_accuracy"] is None
 
 
 def test_one_unknown_price_makes_the_cost_unknown() -> None:

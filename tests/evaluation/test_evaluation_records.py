@@ -251,7 +251,10 @@ async def test_results_have_the_documented_form(place: Path) -> None:
     assert (row["dataset"], row["domain"], row["official"]) == ("gsm8k", "math", ["accuracy"])
     assert (row["num_samples"], row["rows_in_test_file"], row["sample"]) == (6, 6, "all rows")
     assert row["metrics"]["accuracy"] == 1.0
+    balanced = {key: found["overall"].pop(key) for key in list(found["overall"]) if "macro" in key}
     assert found["domains"]["math"] == found["overall"] == row["metrics"]
+    assert balanced["macro_accuracy"] == found["overall"]["accuracy"]  # of one set
+    assert balanced["macro_sets"] == 1
     full = json.loads((run_folder(path) / "full.json").read_text())
     assert [p["id"] for p in full["problems"]] == [p.id for p in ROWS]
     assert full["problems"][0]["correct"] == [True, True]
@@ -268,7 +271,8 @@ async def test_a_set_that_was_not_reached_has_no_accuracy_and_its_results_can_be
         await evaluated(settings(place), entrant)
     path = write_results(begun(settings(place), entrant), place / "results" / "evaluation")
     found = read_results(path)
-    assert [row["metrics"]["accuracy"] for row in found["datasets"]] == [1.0, None]
+    accuracies = {row["dataset"]: row["metrics"]["accuracy"] for row in found["datasets"]}
+    assert accuracies == {"gsm8k": 1.0, "squad2": None, "mixed": 1.0}
     assert found["domains"]["qa"]["tokens"] is None
     (one,) = read_contenders([path])
     assert (one.share(dataset="squad2"), len(one.correct)) == (None, 6)

@@ -87,6 +87,87 @@ def test_the_test_mix_is_a_set_too(place: Path) -> None:
     assert [(s.name, s.rows) for s in found] == [("squad2", 30), ("mixed", 1)]
 
 
+def own(number: int, name: str = "mine") -> Problem:
+    return Problem(f"{name}/custom/{number}", name, "math", f"{number} + 1?", (str(number + 1),))
+
+
+def test_a_set_of_ones_own_is_evaluated_by_name_and_by_default(place: Path) -> None:
+    write_problems(place / "test" / "mine_test.jsonl", [own(1), own(2)])
+    (named,) = evaluated_sets(settings(place, sets=["mine"]))
+    assert (named.name, named.rows) == ("mine", 2)
+    by_default = [s.name for s in evaluated_sets(settings(place))]
+    assert by_default == ["squad2", "mine", "mixed"]
+    (place / "test" / "squad2_test.jsonl").unlink()  # process made one's own set alone
+    assert [s.name for s in evaluated_sets(settings(place))] == ["mine"]
+
+
+def test_an_own_set_too_small_for_a_test_row_is_left_out_but_not_where_it_is_named(
+    place: Path,
+) -> None:
+    (place / "test" / "mine_test.jsonl").write_text("")
+    assert [s.name for s in evaluated_sets(settings(place))] == ["squad2"]
+    with pytest.raises(DataError, match=r"mine_test\.jsonl: no problems in it: a sixth of a set"):
+        evaluated_sets(settings(place, sets=["mine"]))
+
+
+def test_without_any_set_the_line_says_what_to_run(tmp_path: Path) -> None:
+    config = Config.model_validate({"data": {"data_dir": tmp_path, "sets": []}})
+    with pytest.raises(ConfigError, match=r"nothing to evaluate: .* process --custom FILE"):
+        evaluated_sets(config)
+
+
+def two_domains(place: Path, mixed: list[Problem]) -> Config:
+    """30 questions and 40 sums, with this test mix."""
+    write_problems(place / "test" / "gsm8k_test.jsonl", [own(n, "gsm8k") for n in range(40)])
+    write_problems(place / "mixed" / "test_mixed.jsonl", mixed)
+    config = settings(place)
+    data = config.data.model_copy(update={"sets": ("squad2", "gsm8k")})
+    return config.model_copy(update={"data": data})
+
+
+def test_the_test_mix_is_evaluated_by_default_of_rows_that_are_evaluated_anyway(
+    place: Path,
+) -> None:
+    config = two_domains(place, [own(3, "gsm8k"), squad(4, True), own(1, "gsm8k")])
+    *sets, mix = evaluated_sets(config)
+    assert [s.name for s in (*sets, mix)] == ["squad2", "gsm8k", "mixed"]
+    assert (mix.sample, mix.rows) == ("all rows", 3)
+    assert [p.id for p in mix.problems] == ["gsm8k/custom/3", "squad2/test/4", "gsm8k/custom/1"]
+    assert {p.id for p in mix.problems} <= {p.id for s in sets for p in s.problems}
+
+
+def test_of_a_sample_the_mix_is_drawn_from_its_rows_by_the_shares_of_the_domains(
+    place: Path,
+) -> None:
+    config = two_domains(place, [own(3, "gsm8k"), squad(4, True)])
+    limit = config.evaluation.model_copy(update={"limit_per_set": 12})
+    config = config.model_copy(update={"evaluation": limit})
+    *sets, mix = evaluated_sets(config)
+    assert Counter(p.domain for p in mix.problems) == {"math": 12, "qa": 9}
+    assert {p.id for p in mix.problems} <= {p.id for s in sets for p in s.problems}
+    assert mix.sample == "21 of 24 rows: those of the sets above, mixed 4:3:3 by domain"
+    assert mix == evaluated_sets(config)[-1]
+
+
+def test_a_mix_of_other_sets_brings_no_row_that_is_not_evaluated(place: Path) -> None:
+    config = two_domains(place, [own(1, "math"), squad(4, True)])
+    *sets, mix = evaluated_sets(config)
+    assert {p.id for p in mix.problems} <= {p.id for s in sets for p in s.problems}
+
+
+def test_no_mix_stands_beside_sets_that_are_named_or_of_another_split(place: Path) -> None:
+    config = two_domains(place, [squad(4, True)])
+    named = config.evaluation.model_copy(update={"sets": ("squad2", "gsm8k")})
+    found = evaluated_sets(config.model_copy(update={"evaluation": named}))
+    assert [s.name for s in found] == ["squad2", "gsm8k"]
+    for name in ("squad2", "gsm8k"):
+        (place / "test" / f"{name}_test.jsonl").rename(place / "mixed" / f"{name}_train.jsonl")
+    (place / "mixed").rename(place / "processed")
+    train = config.evaluation.model_copy(update={"split": "train"})
+    found = evaluated_sets(config.model_copy(update={"evaluation": train}))
+    assert [s.name for s in found] == ["squad2", "gsm8k"]
+
+
 @pytest.mark.parametrize("split", ["train", "val"])
 def test_other_splits_are_read_from_the_processed_files(place: Path, split: str) -> None:
     rows = [squad(n, True) for n in (40, 41)]

@@ -15,6 +15,7 @@ from llm_as_judge.evaluation.statistics import (
     difference_interval,
     holm,
     mcnemar,
+    mean_of_shares,
     pass_at_k,
     share_interval,
 )
@@ -61,6 +62,17 @@ def test_the_interval_of_shares_holds_their_mean(values: list[float]) -> None:
     low, high = share_interval(values)
     assert 0 <= low <= sum(values) / len(values) + 1e-12
     assert sum(values) / len(values) - 1e-12 <= high <= 1
+
+
+def test_the_mean_of_parts_by_hand() -> None:
+    # 10 of 10 is [0.7225, 1] and 0 of 5 [0, 0.4345]: only one end of each is away from its mean
+    mean, low, high = mean_of_shares([[1.0] * 10, [0.0] * 5])
+    assert mean == 0.5
+    assert low == pytest.approx(0.5 - (1 - 0.72247) / 2, abs=1e-4)
+    assert high == pytest.approx(0.5 + 0.43449 / 2, abs=1e-4)
+    values = [1.0, 0.0, 0.0]  # one part: its own Wilson interval
+    assert mean_of_shares([values])[1:] == pytest.approx(share_interval(values))
+    assert mean_of_shares([]) == (None, 0.0, 1.0)
 
 
 def test_the_paired_interval_is_the_published_one() -> None:

@@ -188,6 +188,7 @@ def _summary(contender: Contender) -> dict[str, Any]:
     domains = sorted(set(contender.domains.values()))
     return {
         "overall": to_json(contender.share()),
+        "balanced": to_json(contender.balanced_share),
         "by_dataset": {name: to_json(contender.share(dataset=name)) for name in names},
         "by_domain": {name: to_json(contender.share(domain=name)) for name in domains},
         "mean_tokens": contender.mean_tokens,
@@ -210,6 +211,8 @@ def _accuracy_rows(
     if any(c.mix for c in contenders):
         rows.append(["mixed (not in overall)", *(_cell(c.mix_share) for c in contenders)])
     rows.append(["overall", *(_cell(c.share()) for c in contenders)])
+    if len(names) > 1:
+        rows.append(["balanced over sets", *(_cell(c.balanced_share) for c in contenders)])
     rows.append(["problems", *(str(len(c.correct)) for c in contenders)])
     if any(len(c.seeds) > 1 for c in contenders):
         rows.append(["seeds, deviation", *(_seeds(c) for c in contenders)])

@@ -58,7 +58,9 @@ class EvaluationConfig(Section):
         description="Problems of each test set, a seeded, stratified sample; `all` = every row.",
     )
     sets: tuple[str, ...] | None = Field(
-        None, description="Sets; default: data.sets. `mixed` is the mix of the split."
+        None,
+        description="Sets, one's own by their names too; `mixed` is the mix of the split. Default: "
+        "data.sets, one's own, and the test mix, of the rows evaluated anyway.",
     )
     split: Split = Field(
         "test",

@@ -18,7 +18,14 @@ from llm_as_judge.data.fields import field, fields, text, texts
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.types import Problem
 
-__all__ = ["docstring_tests", "entry_point_of", "graded_by_all_asserts", "humaneval", "mbpp"]
+__all__ = [
+    "docstring_tests",
+    "entry_point_of",
+    "graded_by_all_asserts",
+    "humaneval",
+    "mbpp",
+    "parsed",
+]
 
 _WRONG_EXAMPLES: dict[str, frozenset[int]] = {
     # Positions of the docstring examples that the set's own reference solution contradicts.
@@ -39,12 +46,12 @@ def humaneval(row: RawRow, split: str) -> Problem:
     record = fields(row.record)
     name = text(record, "task_id")
     prompt, entry_point = text(record, "prompt"), text(record, "entry_point")
-    tree = _parse(prompt, "prompt")
+    tree = parsed(prompt, "prompt")
     stub = _functions(tree).get(entry_point)
     if stub is None:
         raise RowError(f"'prompt' does not define the entry point {entry_point!r}")
     test = text(record, "test")
-    if "check" not in _functions(_parse(test, "test")):
+    if "check" not in _functions(parsed(test, "test")):
         raise RowError("'test' does not define check(candidate)")
     return Problem(
         id=f"humaneval/{split}/{name.rpartition('/')[2]}",
@@ -116,7 +123,12 @@ def _mbpp_setup(record: Any) -> str:
 
 
 # --------------------------------------------------------------------------------- syntax trees
-def _parse(source: str, name: str) -> ast.Module:
+def parsed(source: str, name: str) -> ast.Module:
+    """The syntax tree of a record's field.
+
+    Raises:
+        RowError: it is not Python; the message says ``name``.
+    """
     if "\0" in source:
         raise RowError(f"{name!r} holds a NUL byte")
     try:
@@ -139,10 +151,10 @@ def entry_point_of(code: str, tests: list[str]) -> tuple[str, str]:
     Raises:
         RowError: a test is no assert, or none calls a function that the code defines.
     """
-    signatures = _signatures(_parse(code, "code"))
+    signatures = _signatures(parsed(code, "code"))
     votes: dict[str, int] = {}
     for test in tests:
-        tree = _parse(test, "test")
+        tree = parsed(test, "test")
         if not any(isinstance(statement, ast.Assert) for statement in tree.body):
             raise RowError(f"a test has no assert: {test[:80]!r}")
         called = [

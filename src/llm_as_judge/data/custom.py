@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from llm_as_judge.data.code import parsed
 from llm_as_judge.data.fields import field, fields, text, texts
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.types import Domain, Problem
 
 _DOMAINS: dict[str, Domain] = {"math": "math", "code": "code", "qa": "qa"}
+
+
+def is_own_row(record: Any) -> bool:
+    """Whether a record has the form of one's own rows, and not that of a unified problem."""
+    return isinstance(record, dict) and "problem" in record and "question" not in record
 
 
 def custom_domain(row: RawRow) -> Domain | None:
@@ -22,8 +31,12 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
     """``{"problem", "answer", "type": "math|code|qa"}``, one's own task set.
 
     ``answer``: a text or number, or a list of accepted ones (QA: an empty list means
-    unanswerable). Code: assert statements, with ``entry_point``. Optional: ``context``,
-    ``setup_code``, ``visible_tests``, ``id``.
+    unanswerable). Code: one or more texts of Python that assert; ``entry_point``, the function
+    to write, may be left out where they call one function only. Optional: ``context``, ``id``;
+    code: ``setup_code``, ``visible_tests``.
+
+    Raises:
+        RowError: a field is missing or not as wanted, or tests of code that no solution can fail.
     """
     record = fields(row.record)
     domain = _DOMAINS.get(text(record, "type"))
@@ -46,11 +59,53 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
         return replace(common, answers=answers)
     return replace(
         common,
-        entry_point=text(record, "entry_point"),
+        entry_point=_entry_point(record, answers),
         setup_code=field(record, "setup_code", str) if "setup_code" in record else "",
         visible_tests=tuple(texts(record.get("visible_tests", []), "visible_tests")),
         hidden_tests=answers,
     )
+
+
+def _entry_point(record: Mapping[str, Any], tests: Sequence[str]) -> str:
+    trees = [_asserting(test) for test in tests]
+    if "entry_point" in record:
+        name = text(record, "entry_point")
+        if not any(isinstance(node, ast.Name) and node.id == name for node in _nodes(trees)):
+            raise RowError(f"no assert of 'answer' uses the entry point {name!r}")
+        return name
+    called = [_called(tree) for tree in trees]
+    common = set.intersection(*called)
+    if len(common) != 1:
+        found = ", ".join(sorted(set().union(*called))) or "none"
+        raise RowError(
+            "no 'entry_point', the name of the function to write, and the asserts of 'answer' do not "
+            f"call one function all of them (called: {found})"
+        )
+    return common.pop()
+
+
+def _asserting(test: str) -> ast.Module:
+    tree = parsed(test, "answer")
+    if not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
+        raise RowError(
+            f"'answer' of a code row has no assert: {test[:80]!r}; wanted tests such as "
+            "'assert add(1, 2) == 3'"
+        )
+    return tree
+
+
+def _called(tree: ast.Module) -> set[str]:
+    """Functions that a test calls and neither it nor Python defines."""
+    nodes = _nodes([tree])
+    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    defined |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
+    names = {function.id for function in calls if isinstance(function, ast.Name)}
+    return names - defined - set(dir(builtins))
+
+
+def _nodes(trees: Sequence[ast.Module]) -> list[ast.AST]:
+    return [node for tree in trees for node in ast.walk(tree)]
 
 
 def _custom_answers(answer: Any) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, overload
 
 from llm_as_judge.data.code import graded_by_all_asserts
-from llm_as_judge.data.rows import MAX_ROW_BYTES, RowError
+from llm_as_judge.data.custom import custom, custom_domain, is_own_row
+from llm_as_judge.data.rows import MAX_ROW_BYTES, RawRow, RowError
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
 from llm_as_judge.types import Problem
@@ -51,16 +52,23 @@ def _has_nul(value: Any) -> bool:
     return isinstance(value, list) and any(map(_has_nul, value))
 
 
-def decode_problem(line: bytes, where: str) -> Problem:
-    """The inverse of :func:`encode_problem`.
+def decode_problem(line: bytes, path: Path, number: int) -> Problem:
+    """The inverse of :func:`encode_problem`; rows of one's own, as ``process --custom`` takes them,
+    are read, too.
 
+    Args:
+        path, number: of the file and the line, from 1 on.
     Raises:
-        DataError: not a problem; the message starts with ``where``.
+        DataError: not a problem; the message starts with ``path:number``.
     """
+    where = f"{path}:{number}"
     if not line.strip():
         raise DataError(f"{where}: an empty line; remove it. Or run: llm-as-judge process")
     try:
-        problem = _problem(json.loads(line))
+        row = json.loads(line)
+        problem = _own_problem(row, path, number) if is_own_row(row) else _problem(row)
+    except RowError as error:
+        raise DataError(f"{where}: {error} (own rows: DATA.md)") from None
     except json.JSONDecodeError as error:  # it knows of lines, too, but of those of one line
         raise DataError(
             f"{where}: not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}. Run: llm-as-judge process"
@@ -72,6 +80,16 @@ def decode_problem(line: bytes, where: str) -> Problem:
     if problem.domain == "code" and not problem.hidden_tests:
         raise DataError(f"{where}: a code problem without hidden_tests. Run: llm-as-judge process")
     return graded_by_all_asserts(problem)
+
+
+def _own_problem(record: dict[str, Any], path: Path, number: int) -> Problem:
+    """One's own row: of the set FILE_DOMAIN, named by its line, which no other row is.
+
+    Raises:
+        RowError: a field is missing or not as wanted.
+    """
+    row = RawRow(f"{path}:{number}", number, {k: v for k, v in record.items() if k != "id"})
+    return custom(row, "custom", dataset=f"{path.name.split('.')[0]}_{custom_domain(row)}")
 
 
 _TEXTS = ("id", "dataset", "domain", "question", "context", "entry_point", "setup_code")
@@ -114,7 +132,7 @@ def read_problems(path: Path) -> Iterator[Problem]:
         DataError: missing file, or a line that is not a problem (``file:line``).
     """
     for number, line in enumerate(_lines(path), start=1):
-        yield decode_problem(line, f"{path}:{number}")
+        yield decode_problem(line, path, number)
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -165,7 +183,7 @@ class ProblemFile(Sequence[Problem]):
         self.domains: list[str] = []
         self._offsets = array("Q", [0])
         for number, line in enumerate(_lines(path), start=1):
-            problem = decode_problem(line, f"{path}:{number}")
+            problem = decode_problem(line, path, number)
             self.ids.append(problem.id)
             self.datasets.append(problem.dataset)
             self.domains.append(problem.domain)
@@ -187,4 +205,4 @@ class ProblemFile(Sequence[Problem]):
         with self.path.open("rb") as stream:
             stream.seek(self._offsets[row])
             line = stream.read(self._offsets[row + 1] - self._offsets[row])
-        return decode_problem(line, f"{self.path}:{row + 1}")
+        return decode_problem(line, self.path, row + 1)

@@ -18,7 +18,7 @@ from llm_as_judge.evaluation.conditions import (
 from llm_as_judge.evaluation.full_results import FullResults, read_full
 from llm_as_judge.evaluation.layout import run_folder
 from llm_as_judge.evaluation.selection import MIXED
-from llm_as_judge.evaluation.statistics import share_interval
+from llm_as_judge.evaluation.statistics import mean_of_shares, share_interval
 
 _SUFFIX = "_results.json"
 
@@ -84,6 +84,15 @@ class Contender:
     def mix_share(self) -> Share | None:
         """Accuracy of the mix; None where it was not evaluated."""
         return _share(list(self.mix.values()))
+
+    @property
+    def balanced_share(self) -> Share | None:
+        """Mean accuracy of the sets, however many problems each has; None where nothing is graded."""
+        values: dict[str, list[float]] = defaultdict(list)
+        for id_, value in self.correct.items():
+            values[self.datasets[id_]].append(value)
+        mean, low, high = mean_of_shares(list(values.values()))
+        return None if mean is None else Share(mean, low, high, len(self.correct))
 
     @property
     def mean_tokens(self) -> float:

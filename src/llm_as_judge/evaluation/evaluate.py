@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from llm_as_judge.config import Config
@@ -15,7 +14,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.entrants import Entrant
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
-from llm_as_judge.evaluation.selection import EvaluatedSet, evaluated_sets
+from llm_as_judge.evaluation.selection import evaluated_sets
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.monitoring.lock import exclusive
@@ -35,25 +34,16 @@ def open_evaluation(
         UserError: rows, policy or folder are not as wanted, or another process holds the folder.
     """
     entrant.check(config)
-    chosen = _of_domains(evaluated_sets(config), entrant)
+    chosen = evaluated_sets(config, entrant.domains)
+    if not chosen:
+        raise ConfigError(
+            f"{entrant.label}: only for {', '.join(sorted(entrant.domains))}, and no set is"
+        )
     plan = make_plan(config, free_name(name), entrant, chosen)
     folder = results_folder(config) / plan.name / plan.hash
     problems = {p.id: p for part in chosen for p in part.problems}
     with exclusive(folder, "give another --name", doing="evaluating"):
         yield EvaluationRecord.begin(folder, plan, config, problems.values(), fresh=fresh)
-
-
-def _of_domains(sets: list[EvaluatedSet], entrant: Entrant) -> list[EvaluatedSet]:
-    kept = [
-        replace(part, problems=problems, other_domains=len(part.problems) - len(problems))
-        for part in sets
-        if (problems := tuple(p for p in part.problems if p.domain in entrant.domains))
-    ]
-    if not kept:
-        raise ConfigError(
-            f"{entrant.label}: only for {', '.join(sorted(entrant.domains))}, and no set is"
-        )
-    return kept
 
 
 def results_folder(config: Config) -> Path:

@@ -10,7 +10,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from llm_as_judge.evaluation.official import official_scores
-from llm_as_judge.evaluation.statistics import bootstrap, pass_at_k, share_interval
+from llm_as_judge.evaluation.statistics import (
+    bootstrap,
+    mean_of_shares,
+    pass_at_k,
+    share_interval,
+)
 from llm_as_judge.judge.spans import SPAN_SETS
 from llm_as_judge.types import Group, Rollout
 
@@ -45,6 +50,23 @@ def problem_accuracy(group: Group) -> float | None:
 def set_metrics(groups: Sequence[Group]) -> Metrics:
     """Everything there is to say of some problems with their rollouts."""
     return {**_accuracy(groups), **_shares(groups), **_cost(groups), **_official(groups)}
+
+
+def over_sets(groups: Sequence[Group]) -> Metrics:
+    """Accuracy balanced over data sets: the mean of theirs, however many problems each has. Sets of
+    which nothing was graded do not count.
+    """
+    values: dict[str, list[float]] = {}
+    for group in groups:
+        if (accuracy := problem_accuracy(group)) is not None:
+            values.setdefault(group.problem.dataset, []).append(accuracy)
+    mean, low, high = mean_of_shares(list(values.values()))
+    return {
+        "macro_accuracy": mean,
+        "macro_accuracy_low": low,
+        "macro_accuracy_high": high,
+        "macro_sets": float(len(values)),
+    }
 
 
 def _accuracy(groups: Sequence[Group]) -> Metrics:

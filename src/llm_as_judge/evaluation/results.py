@@ -11,7 +11,7 @@ from typing import Any
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.controls import is_control
 from llm_as_judge.evaluation.layout import FULL, run_folder
-from llm_as_judge.evaluation.metrics import set_metrics
+from llm_as_judge.evaluation.metrics import is_graded, over_sets, set_metrics
 from llm_as_judge.evaluation.official import official_scores
 from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet, put_aside
 from llm_as_judge.evaluation.selection import MIXED
@@ -23,8 +23,8 @@ from llm_as_judge.types import Group, Problem, to_json
 def results_json(record: EvaluationRecord) -> dict[str, Any]:
     """The documented form: ``.datasets[] | {name: .dataset, accuracy: .metrics.accuracy}``.
 
-    ``overall`` and ``domains`` are over the sets; the mix, which is drawn from them, only
-    has a row of its own. ``control``: known answers, no policy's. ``judge`` graded here; ``judges`` rewarded the checkpoint in training.
+    ``overall`` and ``domains`` are over the problems of the sets, ``overall.macro_accuracy`` balanced
+    over the sets; the mix, which is drawn from them, only has a row of its own. ``control``: known answers, no policy's. ``judge`` graded here; ``judges`` rewarded the checkpoint in training.
     """
     plan, config = record.plan, record.config
     by_set = record.groups_by_set()
@@ -48,7 +48,7 @@ def results_json(record: EvaluationRecord) -> dict[str, Any]:
             domain: set_metrics([g for g in everything if g.problem.domain == domain])
             for domain in sorted({g.problem.domain for g in everything})
         },
-        "overall": set_metrics(everything),
+        "overall": {**set_metrics(everything), **over_sets(everything)},
     }
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llm_as_judge.build import problem_file
 from llm_as_judge.config import Config, Split
+from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.duplicates import question_text, words
 from llm_as_judge.data.files import ProblemFile, read_problems
+from llm_as_judge.data.mix import DOMAIN_SHARES
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.types import Problem
+from llm_as_judge.evaluation.mixing import mix_of
+from llm_as_judge.types import Domain, Problem
 
 MIXED = "mixed"
 """Name of the mix among the sets: ``data/mixed/test_mixed.jsonl``, or that of another split."""
@@ -37,12 +40,16 @@ class EvaluatedSet:
     """Of the file, of which the problems may be a sample."""
     other_domains: int = 0
     """Problems left out because the policy has no program for their domain."""
+    chosen_by: str = ""
+    """How, if not by a seeded sample of this file's rows."""
     seen_in_training: int | None = None
     """Problems whose question stands in the training mix word for word; None = no mix there."""
 
     @property
     def sample(self) -> str:
         """How the problems were chosen, in words."""
+        if self.chosen_by:
+            return f"{len(self.problems)} of {self.rows} rows: {self.chosen_by}"
         if len(self.problems) == self.rows:
             return "all rows"
         if len(self.problems) + self.other_domains == self.rows:
@@ -52,24 +59,26 @@ class EvaluatedSet:
 
 
 def evaluated_files(config: Config) -> dict[str, ProblemFile]:
-    """By name the file of every set of the configuration, of the split that is evaluated.
+    """By name the file of every set of the configuration, of the split that is evaluated; where
+    it names none, of ``data.sets`` and one's own sets.
 
     Raises:
         ConfigError: a set of ``evaluation.sets`` is not known.
         DataError: a file is missing, empty or broken, has a problem twice or
             rows of another set.
     """
-    names = config.evaluation.sets or config.data.sets
-    known = (*config.data.sets, MIXED)
+    own = _own_sets(config)
+    names = config.evaluation.sets or _default_names(config, own)
+    known = (*config.data.sets, *own, MIXED)
     files = {}
     for name in names:
         if name not in known:
             raise ConfigError(f"evaluation.sets: no set {name!r} (known: {', '.join(known)})")
         path = _file(config.data.data_dir, name, config.evaluation.split)
-        if config.evaluation.split == "val" and path.is_file() and not path.stat().st_size:
+        if path.is_file() and not path.stat().st_size:
             raise DataError(
-                f"{path}: no problems in it: data.val_fraction leaves none of so few rows; process "
-                f"with a greater one, or name the sets to evaluate: --set 'evaluation.sets=[...]'"
+                f"{path}: no problems in it: {_FEWER[config.evaluation.split]}; process more rows, "
+                f"or name the sets to evaluate: --set 'evaluation.sets=[...]'"
             )
         files[name] = problem_file(path)
         _require_each_once(files[name])
@@ -78,13 +87,46 @@ def evaluated_files(config: Config) -> dict[str, ProblemFile]:
     return files
 
 
+_FEWER = {
+    "test": "a sixth of a set's rows, rounded down, is test rows",
+    "val": "data.val_fraction leaves none of so few rows",
+    "train": "the set has none",
+}
+"""Why a file of a split is empty."""
+
+
+def _own_sets(config: Config) -> dict[str, Path]:
+    """One's own sets by name: files of the split that are of no set of the catalogue."""
+    split = config.evaluation.split
+    folder = _file(config.data.data_dir, "any", split).parent
+    found = {
+        path.name.removesuffix(f"_{split}.jsonl"): path for path in folder.glob(f"*_{split}.jsonl")
+    }
+    return {name: found[name] for name in sorted(found) if name not in CATALOG}
+
+
+def _default_names(config: Config, own: Mapping[str, Path]) -> tuple[str, ...]:
+    """``data.sets`` and one's own sets; one's own alone where ``process`` made no other."""
+    split, folder = config.evaluation.split, config.data.data_dir
+    made = any(_file(folder, name, split).exists() for name in config.data.sets)
+    names = tuple(name for name, path in own.items() if path.stat().st_size)
+    if names and not made:
+        return names
+    if not config.data.sets and not names:
+        raise ConfigError(
+            f"nothing to evaluate: data.sets names no set, and {_file(folder, 'NAME', split)} "
+            "is there of no set of your own; run: llm-as-judge process --custom FILE"
+        )
+    return (*config.data.sets, *names)
+
+
 def _require_own_rows(file: ProblemFile, name: str) -> None:
     """Rows of another set would be counted and graded as those of this one."""
     for number, dataset in enumerate(file.datasets, start=1):
         if dataset != name:
             raise DataError(
                 f"{file.path}:{number}: a row of {dataset!r}, wanted {name!r}; "
-                "run: llm-as-judge process"
+                "run: llm-as-judge process (own rows: process --custom FILE)"
             )
 
 
@@ -99,13 +141,37 @@ def _require_each_once(file: ProblemFile) -> None:
             )
 
 
-def evaluated_sets(config: Config) -> list[EvaluatedSet]:
-    """The chosen problems of every set of the configuration.
+def evaluated_sets(
+    config: Config, domains: Collection[Domain] = tuple(DOMAIN_SHARES)
+) -> list[EvaluatedSet]:
+    """The chosen problems of every set of the configuration; where it names none, the test mix
+    stands beside them, of problems that are there already.
 
+    Args:
+        domains: others are left out, and sets that have none of these.
     Raises:
         ConfigError, DataError: see :func:`evaluated_files`.
     """
-    return _with_overlap(_chosen(config), config.data.train_file)
+    chosen = [
+        replace(part, problems=problems, other_domains=len(part.problems) - len(problems))
+        for part in _chosen(config)
+        if (problems := tuple(p for p in part.problems if p.domain in domains))
+    ]
+    if config.evaluation.sets is None and config.evaluation.split == "test" and len(chosen) > 1:
+        chosen.append(_mix(chosen, config))
+    return _with_overlap(chosen, config.data.train_file)
+
+
+def _mix(chosen: Sequence[EvaluatedSet], config: Config) -> EvaluatedSet:
+    """The test mix, of problems that are evaluated with their sets."""
+    file = _file(config.data.data_dir, MIXED, "test")
+    sets = [(part.name, part.problems) for part in chosen]
+    problems, whole = mix_of(sets, file, config.data.seed)
+    if whole:
+        return EvaluatedSet(MIXED, problems, len(problems))
+    rows = sum(len(part.problems) for part in chosen)
+    by = "those of the sets above, mixed 4:3:3 by domain"
+    return EvaluatedSet(MIXED, problems, rows, chosen_by=by)
 
 
 def evaluated_problems(config: Config) -> list[Problem]:

@@ -55,6 +55,30 @@ def share_interval(values: Sequence[float]) -> tuple[float, float]:
     return wilson(math.fsum(values), len(values))
 
 
+def mean_of_shares(parts: Sequence[Sequence[float]]) -> tuple[float | None, float, float]:
+    """Mean of the parts' means, each part weighing the same, with its 95 % interval; (None, 0, 1)
+    without parts.
+
+    The parts' Wilson intervals are joined: the distances of their ends from the means are added in
+    squares. It has a width where all values are equal.
+    Source: MOVER, Zou & Donner 2008, https://doi.org/10.1002/sim.3095.
+
+    Args:
+        parts: of each its values in 0..1, at least one.
+    """
+    if not parts:
+        return None, 0.0, 1.0
+    means = [math.fsum(values) / len(values) for values in parts]
+    ends = [share_interval(values) for values in parts]
+    mean = math.fsum(means) / len(parts)
+    down, up = (
+        math.hypot(*(mean_ - pair[side] for mean_, pair in zip(means, ends, strict=True)))
+        / len(parts)
+        for side in (0, 1)
+    )
+    return mean, max(0.0, mean - down), min(1.0, mean + up)
+
+
 def difference_interval(
     differences: Sequence[float], confidence: float = 0.95
 ) -> tuple[float, float]:

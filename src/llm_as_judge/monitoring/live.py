@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from llm_as_judge.monitoring.report.results import accuracy_text, heading_of
+from llm_as_judge.monitoring.report.results import accuracy_text, balanced, heading_of
 from llm_as_judge.types import Rollout
 
 STEP_COLUMNS: Sequence[tuple[str, str, str]] = (
@@ -74,6 +74,10 @@ def results_table(results: Mapping[str, Any]) -> Table:
         )
     table.add_section()
     table.add_row("overall", *(_accuracy_cell(data.get("overall")) for data in results.values()))
+    table.add_row(
+        "balanced over sets",
+        *(_accuracy_cell(balanced(data["overall"])) for data in results.values()),
+    )
     for label, key, form in (
         ("graded", "graded", "{:.0f}"),
         ("strictly valid", "strictly_valid", "{:.0%}"),

@@ -48,6 +48,12 @@ def results_view(results: Mapping[str, Any]) -> ResultsView:
         for name in names
     ]
     rows.append(("overall", *(accuracy_text(_overall(data)) for data in results.values())))
+    rows.append(
+        (
+            "balanced over sets",
+            *(accuracy_text(balanced(_overall(data))) for data in results.values()),
+        )
+    )
     for label, key, form in ROWS:
         rows.append((label, *(_cell(_overall(data), key, form) for data in results.values())))
     head = (heading_of(name, data) for name, data in results.items())
@@ -128,6 +134,13 @@ def heading_of(name: str, data: Any) -> str:
 def _overall(data: Any) -> Mapping[str, Any]:
     overall = data.get("overall") if isinstance(data, dict) else None
     return overall if isinstance(overall, dict) else {}
+
+
+def balanced(overall: Mapping[str, Any]) -> dict[str, Any]:
+    """Of overall figures those that are balanced over sets, as accuracy and interval; without them
+    in older files."""
+    ends = ("accuracy", "accuracy_low", "accuracy_high")
+    return {name: overall.get(f"macro_{name}") for name in ends}
 
 
 def accuracy_text(metrics: Mapping[str, Any]) -> str:

@@ -16,15 +16,18 @@ FENCE = "```"
 def prompt_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
     """Token ids of the chat template with the start of the assistant's turn.
 
+    A template that can think (Qwen3) is told not to: it writes an empty ``<think>`` block, and the
+    program follows. Other templates do not read ``enable_thinking``.
+
     Markers of the template that stand in a message (a data row may hold ``<|im_end|>``) are text,
     and begin or end no turn.
     """
-    added = tokenizer.added_tokens_decoder.values()
-    markers = tuple(token.content for token in added if token.special)
+    markers = _markers(tokenizer)
     text = tokenizer.apply_chat_template(
         [{"role": m.role, "content": _unmarked(m.content, markers)} for m in messages],
         tokenize=False,
         add_generation_prompt=True,
+        enable_thinking=False,
     )
     ids: list[int] = tokenizer(text + REPLY_PREFIX, add_special_tokens=False)["input_ids"]
     return ids
@@ -46,6 +49,17 @@ def completion_of(
         text=REPLY_PREFIX + tokenizer.decode(list(ids), skip_special_tokens=True),
         stop=stop,
         policy_version=version,
+    )
+
+
+def _markers(tokenizer: Any) -> tuple[str, ...]:
+    """Special tokens, and the tags that the template writes or looks for: Qwen3's ``</think>`` is no
+    special token, yet its template drops what an assistant's message holds in front of it."""
+    template = tokenizer.get_chat_template()
+    return tuple(
+        token.content
+        for token in tokenizer.added_tokens_decoder.values()
+        if token.special or (token.content.startswith("<") and token.content in template)
     )
 
 

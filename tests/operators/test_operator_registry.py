@@ -139,6 +139,40 @@ def test_shipped_enhancements_load_and_a_broken_file_is_one_line(tmp_path: Path)
         load_enhancements(tmp_path / "none.yaml")
 
 
+HINTS_OF_GPT_OSS = {
+    "AnswerGenerate": {"gpt_oss_thought_once", "gpt_oss_plain_text"},
+    "Custom": set(),
+    "CustomCodeGenerate": {"gpt_oss_no_tools"},
+    "Format": {"gpt_oss_plain_text"},
+    "MdEnsemble": {"gpt_oss_bare_letter"},
+    "Programmer": {"gpt_oss_no_tools"},
+    "Review": {"gpt_oss_plain_text"},
+    "Revise": set(),
+    "ScEnsemble": {"gpt_oss_bare_letter"},
+    "Test": {"gpt_oss_no_tools"},
+}
+
+
+@pytest.mark.parametrize("operator", sorted(registry()))
+def test_gpt_oss_gets_hints_of_its_own_and_no_other_executor_does(operator: str) -> None:
+    def hints(executor: str) -> set[str]:
+        return {e.name for e in load_enhancements() if e.applies(operator, "math", executor)}
+
+    own = HINTS_OF_GPT_OSS[operator]
+    assert hints("gpt-oss-120b") - hints("gpt-4o-mini") == own
+    assert hints("openai/GPT-OSS-20B") == hints("gpt-oss-120b")
+
+
+async def test_the_hints_of_gpt_oss_stand_before_what_the_operator_asks_for() -> None:
+    serve, chat = service(
+        lambda _: "Answer: 1", problem=MATH, enhancements=load_enhancements(), name="gpt-oss-120b"
+    )
+    await serve("AnswerGenerate", ["What?"], {})
+    (asked,) = (request.messages[0].content for request in chat.requests)
+    assert asked.index("no Markdown") < asked.index("Answer: <the final answer alone>")
+    assert "enhanced: gpt_oss_plain_text" in serve.calls[0].notes
+
+
 # ------------------------------------------------------------------------------------------ docs
 def test_docs_name_each_operator_of_the_domain_with_its_keys() -> None:
     math, code = operator_docs("math", "short"), operator_docs("code", "full")

@@ -23,7 +23,6 @@ from llm_as_judge.cli.grading import register as register_grading
 from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
 from llm_as_judge.cli.optimising import register as register_optimising
-from llm_as_judge.cli.planning import register as register_planning
 from llm_as_judge.cli.programs import register as register_programs
 from llm_as_judge.cli.regrading import register as register_regrading
 from llm_as_judge.cli.replicas import register as register_replicas
@@ -51,7 +50,6 @@ for register in (
     register_regrading,
     register_comparing,
     register_optimising,
-    register_planning,
     register_watching,
     register_replicas,
     register_rescoring,

@@ -17,7 +17,7 @@ import yaml
 from llm_as_judge.cli import app
 from llm_as_judge.config import load_config, load_endpoints
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "examples" / "cluster"
 SLURM = (FOLDER / "slurm.sh").read_text(encoding="utf-8")
 KUBERAY: dict[str, Any] = yaml.safe_load((FOLDER / "kuberay.yaml").read_text(encoding="utf-8"))

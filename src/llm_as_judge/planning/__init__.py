@@ -1,1 +1,0 @@
-"""How many rollouts an hour some number of GPUs gives, and for how many dollars: a simulation."""

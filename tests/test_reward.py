@@ -131,6 +131,15 @@ def test_gated_right_beats_wrong_and_wrong_beats_no_program_whatever_they_cost()
     assert total(right) > total(wrong) > total(broken)
 
 
+def test_seconds_and_dollars_change_no_reward() -> None:
+    def reward(cost_usd: float | None, seconds: float) -> float:
+        call = OperatorCall("AnswerGenerate", 100, 50, cost_usd=cost_usd, seconds=seconds)
+        measured = Execution("ok", "4", (call,), seconds=seconds)
+        return total(reward_group([rollout(execution=measured), rollout()], RewardOptions())[0])
+
+    assert reward(0.0, 0.1) == reward(9.5, 300.0) == reward(None, 0.0)
+
+
 def test_fewer_tokens_than_the_group_score_higher() -> None:
     assert efficiency_score(ran(50), 100, 1000) > efficiency_score(ran(200), 100, 1000)
     assert efficiency_score(ran(1000), 1000, 1000) == 0.0

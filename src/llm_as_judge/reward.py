@@ -11,7 +11,8 @@
 A text that is no program earns the least of every part: using no tokens is no virtue there.
 Scheme ``gated``: tokens and calls count among right programs only. A wrong one earns 0 for both, so
 that where every program fails none is taught to fail cheaply.
-Tokens are counted, not seconds: one noisy clock must not become a training signal.
+Efficiency is documented as cost and time. Executor tokens stand for both: dollars are tokens at the
+endpoint's price, and a clock's seconds depend on what else runs, so that no run could be repeated.
 """
 
 from __future__ import annotations

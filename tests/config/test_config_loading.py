@@ -132,7 +132,7 @@ def test_documented_flat_keys_reach_their_place(tmp_path: Path) -> None:
             "strategy_model: qwen3-8b\naflow_executor_model: scripted\nlora_rank: 8\n"
             "lora_alpha: 16\nrollout_batch_size: 3\nnum_return_sequences_in_group: 5\n"
             "ppo_epochs: 2\nlearning_rate: 5e-6\nmax_steps: 7\ntrain_dataset: a.jsonl\n"
-            "val_dataset: b.jsonl\ntemperature: 0.9\nexperience_buffer: {top_k: 2}\n",
+            "val_dataset: b.jsonl\ntemperature: 0.3\nexperience_buffer: {top_k: 2}\n",
         )
     )
     assert (config.policy.name, config.executor.model) == ("qwen3-8b", "scripted")
@@ -141,8 +141,22 @@ def test_documented_flat_keys_reach_their_place(tmp_path: Path) -> None:
     assert (training.problems_per_step, training.samples_per_problem) == (3, 5)
     assert (training.epochs_per_step, training.steps) == (2, 7)
     assert (config.data.train_file, config.data.val_file) == (Path("a.jsonl"), Path("b.jsonl"))
-    assert config.sampling.temperature == 0.9
+    assert (config.sampling.temperature, training.learning_rate) == (0.3, 5e-6)
     assert (config.experience.enabled, config.experience.top_k) == (False, 2)
+
+
+def test_a_file_that_names_no_rate_and_no_temperature_gets_those_of_the_shipped_recipe(
+    tmp_path: Path,
+) -> None:
+    shipped, silent = load_config(), load_config(yaml_file(tmp_path, "lora_rank: 8\n"))
+    assert silent.training.learning_rate == shipped.training.learning_rate
+    assert silent.sampling.temperature == shipped.sampling.temperature
+
+
+@pytest.mark.parametrize("text", ["off", '"off"'])
+def test_off_is_a_mode_of_calls_though_yaml_reads_it_as_false(tmp_path: Path, text: str) -> None:
+    assert load_config(overrides=[f"calls.mode={text}"]).calls.mode == "off"
+    assert load_config(yaml_file(tmp_path, f"calls: {{mode: {text}}}\n")).calls.mode == "off"
 
 
 def test_an_exponent_without_a_point_is_a_number(tmp_path: Path) -> None:

@@ -60,8 +60,10 @@ class RewardConfig(Section):
     )
     correctness: Number = Field(0.65, ge=0, description="Weight of +10 right / -5 wrong.")
     efficiency: Number = Field(
-        0.15, ge=0, description="Weight of executor tokens, which stand for cost and time, against the "
-        "group and a budget."
+        0.15,
+        ge=0,
+        description="Weight of executor tokens, which stand for cost and time, against the "
+        "group and a budget.",
     )
     simplicity: Number = Field(0.10, ge=0, description="Weight of few operators and calls.")
     format: Number = Field(0.05, ge=0, description="Weight of a text that runs as written.")

@@ -43,7 +43,7 @@ def _is_address(url: str) -> bool:
 class SamplingConfig(Section):
     """How candidate programs are drawn."""
 
-    temperature: Number = Field(0.3, ge=0, description="Of training rollouts.")
+    temperature: Number = Field(1.0, ge=0, description="Of training rollouts.")
     max_new_tokens: int = Field(512, ge=1, description="Tokens of one program at most.")
     form: Literal["class", "body"] = Field(
         "class",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from llm_as_judge.config.reading import Number, Section
 
@@ -83,10 +83,17 @@ class WorkflowConfig(Section):
     )
 
 
+# YAML 1.1 reads a bare off as false
+CallsMode = Annotated[
+    Literal["off", "cache", "record", "replay"],
+    BeforeValidator(lambda value: "off" if value is False else value),
+]
+
+
 class CallsConfig(Section):
     """Keeping what executor and judge say."""
 
-    mode: Literal["off", "cache", "record", "replay"] = Field(
+    mode: CallsMode = Field(
         "off",
         description="`cache`: a known call is answered from the folder; `record`: also keeps "
         "failures and timeouts, so that `replay` repeats the run without any server.",

@@ -30,7 +30,7 @@ ROUNDING_FACTOR, ROUNDING_LIMIT = 1.5, 0.1
 
 @dataclass(frozen=True, slots=True)
 class OptimizerOptions:
-    learning_rate: float = 5e-6
+    learning_rate: float = 2e-5
     warmup_steps: int = 0
     schedule: str = "constant"
     """``constant``, ``linear`` or ``cosine`` decay to 0 over ``total_steps``."""

@@ -19,7 +19,7 @@ from llm_as_judge.config.reference import configuration_page
 from llm_as_judge.monitoring.metric_names import metrics_page
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+DOCUMENTS = sorted(path for of in ("*.md", "docs/**/*.md", "recipes/*.md") for path in ROOT.glob(of))
 DOORS = [
     path
     for path in sorted([*ROOT.glob("*.py"), *ROOT.glob("scripts/*.py")])
@@ -125,7 +125,7 @@ def test_scripts_and_targets_in_documents_exist(document: Path) -> None:
     asked = re.findall(r"(?:^ {4}|`)make ([a-z-]+)", text, re.M)
     assert [name for name in asked if name not in targets] == []
     started = re.findall(r"(?:python|bash) ([\w./]+\.(?:py|sh))", text)
-    named = re.findall(r"(?<![\w/])((?:scripts|benchmarks|examples)/[\w/]+\.\w+)", text)
+    named = re.findall(r"(?<![\w/])((?:scripts|benchmarks|examples|recipes)/[\w/]+\.\w+)", text)
     missing = [name for name in (*started, *named) if not (ROOT / name).exists()]
     assert missing == []
 

@@ -1,4 +1,4 @@
-"""models probe and rescore, called as a person calls them."""
+"""models probe, called as a person calls it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,6 @@ import yaml
 
 from fault_endpoint import FaultEndpoint
 from llm_as_judge.cli import main
-from llm_as_judge.config import Config
-from llm_as_judge.monitoring.runlog import RunLog
-from llm_as_judge.reward import RewardOptions, reward_group
-from llm_as_judge.types import (
-    Completion,
-    Execution,
-    Group,
-    OperatorCall,
-    Problem,
-    Program,
-    Rollout,
-    Verdict,
-)
 
 
 @pytest.fixture(autouse=True)
@@ -142,94 +129,3 @@ def test_a_line_end_after_the_key_is_no_matter(
     code, out, err = verb(capsys, "models", "probe", server.url, "--model", "m", "--at-once", "1")
     assert code == 0
     assert "PLANTED" not in out + err
-
-
-# --------------------------------------------------------------------------------------- rescore
-PROBLEM = Problem("gsm8k/train/1", "gsm8k", "math", "?", ("1",))
-
-
-def rollout(index: int, correct: bool, tokens: int) -> Rollout:
-    execution = Execution("ok", "1", (OperatorCall("Custom", tokens, llm_calls=1),))
-    program = Program("a", "a", worst_case_calls=1, hash=f"{index}")
-    completion = Completion((1,), (2,), (-1.0,), "a", "stop")
-    verdict = Verdict(correct, "exact", "r")
-    return Rollout(PROBLEM.id, index, completion, program, execution, verdict)
-
-
-def run_folder(folder: Path) -> None:
-    """Two steps of the same problem: right but dear, wrong but cheap."""
-    log = RunLog(folder)
-    log.write_config(Config().model_dump(mode="json"))
-    rollouts = [rollout(0, True, 4000), rollout(1, False, 100)]
-    for step in (1, 2):
-        log.groups(step, [Group(PROBLEM, reward_group(rollouts, RewardOptions()))])
-
-
-def test_rescore_gives_rewards_under_other_weights_and_leaves_the_run_as_it_is(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_folder(folder / "run")
-    before = (folder / "run" / "rollouts.jsonl").read_bytes()
-    weights = ["reward.correctness=0", "reward.efficiency=1", "reward.simplicity=0"]
-    weights += ["reward.format=0", "reward.repetition=0"]
-    sets = [part for weight in weights for part in ("--set", weight)]
-    code, out, _ = verb(capsys, "rescore", "run", "--json", *sets)
-    assert code == 0
-    steps = json.loads(out)
-    assert [(row["step"], row["scored"], row["reordered"]) for row in steps] == [
-        (1, 2, 1.0),
-        (2, 2, 1.0),
-    ]
-    lines = (folder / "run" / "rescored.jsonl").read_text().splitlines()
-    totals = [json.loads(line)["rollout"]["reward"]["total"] for line in lines]
-    # median of 4000 and 100 tokens: 2050; (0 + 10 - 10 * 4000 / 2050) / 2 and so on
-    dear = (0.0 + 10 * (1 - 4000 / 2050)) / 2
-    cheap = (10 * (1 - 100 / 4000) + 10 * (1 - 100 / 2050)) / 2
-    assert totals == pytest.approx([dear, cheap] * 2)
-    assert steps[0]["after"] == pytest.approx((dear + cheap) / 2)
-    assert (folder / "run" / "rollouts.jsonl").read_bytes() == before
-
-
-def test_rescore_with_the_runs_own_weights_changes_nothing(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_folder(folder / "run")
-    code, out, _ = verb(capsys, "rescore", "run")
-    assert code == 0
-    assert "0%" in out
-    assert (folder / "run" / "rescored.jsonl").read_bytes() == (
-        folder / "run" / "rollouts.jsonl"
-    ).read_bytes()
-
-
-def test_rescore_of_what_is_no_run_is_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, err = verb(capsys, "rescore", "nowhere")
-    assert code == 2
-    assert "no such file" in err
-    run_folder(folder / "run")
-    with (folder / "run" / "rollouts.jsonl").open("a") as file:
-        file.write('{"step": 3, "rollout": {"index": 1}}\n')
-    code, _, err = verb(capsys, "rescore", "run")
-    assert code == 2
-    assert "rollouts.jsonl:5: " in err
-
-
-def test_rescore_of_a_cut_run_is_refused_because_a_group_lacks_members(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_folder(folder / "run")
-    path = folder / "run" / "rollouts.jsonl"
-    path.write_bytes(path.read_bytes()[:-30])
-    code, _, err = verb(capsys, "rescore", "run")
-    assert code == 2
-    assert "ends in half a line" in err
-    assert not (folder / "run" / "rescored.jsonl").exists()
-
-
-def test_a_negative_weight_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_folder(folder / "run")
-    code, _, err = verb(capsys, "rescore", "run", "--set", "reward.correctness=-1")
-    assert code == 2
-    assert "reward.correctness" in err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
 from llm_as_judge.cli.evaluating import _complain_of_failures, sums
-from llm_as_judge.data.files import read_problems, write_problems
+from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation import optimise as optimising
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.llm.billing import Attempt
@@ -128,23 +127,6 @@ def test_a_second_evaluation_in_a_folder_is_one_line(verb: Verbs, folder: Path) 
     assert not list(run.glob("*.old1.*"))
 
 
-def test_self_consistency_meets_the_tokens_of_another(verb: Verbs, folder: Path) -> None:
-    for policy in ("direct", "cot", "hand_crafted"):
-        assert verb("evaluate", *OPTIONS, "--policy", policy)[0] == 0
-    target = folder / "results" / "evaluation" / "hand_crafted_results.json"
-    voting = ("evaluate", *OPTIONS, "--policy", "self_consistency", "--match", str(target))
-    code, _, err = verb(*voting)
-    assert code == 0
-    said = next(line for line in err.splitlines() if line.startswith("math "))
-    assert re.fullmatch(
-        r"math  votes \d+, each of \d+ tokens \(cot\): about \d+ tokens a problem, for a budget of \d+",
-        said,
-    )
-    assert f"code  not in {target}: as many votes as the program says" in err
-    said = verb.refused(*voting, "--set", "executor.max_tokens=99")
-    assert "executor.max_tokens 99 (this evaluation), 160 (" in said
-
-
 def test_free_chain_of_thought_under_other_settings_than_its_own_is_warned_of(verb: Verbs) -> None:
     math = (*OPTIONS, "--set", "data.sets=[gsm8k]", "--policy", "free_cot")
     assert "warning: free_cot with executor.enhance true and executor.max_tokens" in verb(
@@ -201,11 +183,6 @@ def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -
         (("--policy", "cot", "--set", "evaluation.sets=[mbpp]"), "no set 'mbpp'"),
         (("--policy", "cot", "--name", "a/b"), "wanted a plain name"),
         (("--policy", "cot", "--name", ""), "wanted a plain name"),
-        (
-            ("--policy", "cot", "--match", "x.json"),
-            "sets the votes of self_consistency, and the pol",
-        ),
-        (("--policy", "self_consistency", "--match", "x.json"), "x.json: no such file"),
         (("--policy", "cot", "--data-dir", "elsewhere"), "gsm8k_test.jsonl: no such file"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[-2:]),
@@ -386,58 +363,14 @@ def test_verdicts_that_change_are_listed(verb: Verbs, folder: Path) -> None:
 
 
 # -------------------------------------------------------------------------------- other splits
-def on_train(verb: Verbs, policy: str, right: int | None = None) -> str:
-    """The results of an evaluation of training rows; of its rollouts one may be told right."""
-    options = (*OPTIONS, "--split", "train", "--policy", policy)
-    code, out, err = verb("evaluate", *options)
-    assert code == 0, err
-    assert f"{policy} (train rows)" in out
-    assert "gsm8k (train)  3 of 4 rows: a seeded sample" in err
-    if right is not None:
-        (kept,) = Path("results/evaluation", policy).glob("*/rollouts.jsonl")
-        rows = [json.loads(line) for line in kept.read_text().splitlines()]
-        rows[right]["rollout"]["verdict"]["correct"] = True
-        kept.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        assert verb("evaluate", *options)[0] == 0
-    return f"results/evaluation/{policy}_results.json"
-
-
-@pytest.fixture
-def training_rows(folder: Path) -> None:
+def test_training_rows_are_evaluated_and_said_to_be_such(verb: Verbs, folder: Path) -> None:
     for name, rows in ROWS.items():
         train = [replace(row, id=row.id.replace("/test/", "/train/")) for row in rows]
         write_problems(folder / "data" / "processed" / f"{name}_train.jsonl", train)
-
-
-@pytest.mark.usefixtures("training_rows")
-def test_training_problems_that_programs_disagree_on_are_written_for_train(verb: Verbs) -> None:
-    files = [on_train(verb, "direct"), on_train(verb, "cot", right=0)]
-    code, out, err = verb("data", "disputed", *files, "--out", "mix/new.jsonl")
+    code, out, err = verb("evaluate", *OPTIONS, "--split", "train", "--policy", "direct")
     assert code == 0, err
-    (kept,) = read_problems(Path("mix/new.jsonl"))
-    assert re.search(rf"{kept.dataset} +│ +(3|2) │ +0 │ +(2|1) │ +1 │", out)
-    assert f"{kept.domain:5} right of the disputed: direct 0%, cot 100%" in out
-    assert "1 problems  mix/new.jsonl" in out
-    again = ("data", "disputed", *files, "--out", "mix/new.jsonl")
-    assert "mix/new.jsonl: is there already; remove it" in verb.refused(*again)
-    Path("mix/new.jsonl").unlink()
-    code, out, _ = verb(*again, "--json")
-    assert [row["id"] for row in json.loads(out)["problems"]] == [kept.id]
-
-
-@pytest.mark.usefixtures("training_rows")
-def test_where_all_agree_no_file_is_written(verb: Verbs) -> None:
-    said = verb.refused("data", "disputed", on_train(verb, "direct"), on_train(verb, "cot"))
-    assert "all 5 problems were solved by all or by none: no data/mixed/train_disputed" in said
-    assert not Path("data/mixed").exists()
-
-
-@pytest.mark.usefixtures("training_rows")
-def test_disputed_problems_go_to_the_mixes_of_the_data_folder(verb: Verbs) -> None:
-    files = [on_train(verb, "direct"), on_train(verb, "cot", right=0)]
-    assert verb("data", "disputed", *files, "--data-dir", "elsewhere")[0] == 0
-    assert len(list(read_problems(Path("elsewhere/mixed/train_disputed.jsonl")))) == 1
-    assert not Path("data/mixed").exists()
+    assert "direct (train rows)" in out
+    assert "gsm8k (train)  3 of 4 rows: a seeded sample" in err
 
 
 def test_a_split_that_is_none_is_refused(verb: Verbs) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,7 @@ from llm_as_judge.build import DOMAINS
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.evaluation.baselines import baseline_names, find_entrant, workflows_dir
-from llm_as_judge.evaluation.entrants import ModelEntrant, ProgramEntrant, check_base_model
-from llm_as_judge.evaluation.matching import Matched, matching_votes
+from llm_as_judge.evaluation.entrants import ModelEntrant, check_base_model
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, random_body
 from llm_as_judge.types import Domain, Message, Sampling
 from llm_as_judge.workflow.program import parse_program
@@ -163,120 +160,3 @@ def test_samples_that_would_all_be_the_same_are_refused(entrant: Any) -> None:
         entrant.check(several)
     varied = {"evaluation": {"samples": 3, "temperature": 1}, "executor": {"temperature": 0.5}}
     entrant.check(Config.model_validate(varied))
-
-
-# --------------------------------------------------------------------------- equal token budget
-def results(path: Path, **tokens: float | None) -> Path:
-    needed = dict.fromkeys(
-        ("accuracy", "accuracy_low", "accuracy_high", "strictly_valid", "executed", "calls"), 0.5
-    )
-    domains = {domain: {**needed, "tokens": count} for domain, count in tokens.items()}
-    overall = {**needed, "tokens": 1.0}
-    path.write_text(json.dumps({"datasets": [], "domains": domains, "overall": overall}))
-    return path
-
-
-def with_settings(path: Path, **executor: Any) -> None:
-    """The full results behind ``path``, of an evaluation with these settings of its executor."""
-    run = path.parent / "runs" / path.stem
-    run.mkdir(parents=True)
-    config = Config().model_dump(mode="json")
-    rows = [{"id": "a", "dataset": "d", "domain": "math", "correct": [True], "tokens": [1]}]
-    figures = dict.fromkeys(("accuracy", "policy_tokens", "calls", "seconds", "cost_usd"), 1.0)
-    full = {
-        "policy": "p",
-        "executor": CONFIG.executor.model,
-        "seed": 0,
-        "overall": figures,
-        "problems": rows,
-        "facts": {"executor": executor.pop("weights", "w")},
-        "config": {"executor": {**config["executor"], **executor}},
-    }
-    (run / "full.json").write_text(json.dumps(full))
-    path.write_text(json.dumps({**json.loads(path.read_text()), "run": f"runs/{path.stem}"}))
-
-
-FEW = Config.model_validate({"workflow": {"max_worst_case_calls": 12}})
-
-
-def test_votes_meet_the_tokens_of_the_target(tmp_path: Path) -> None:
-    target = results(tmp_path / "trained_results.json", math=1000, qa=90, code=900)
-    results(tmp_path / "cot_results.json", math=300, qa=400)
-    results(tmp_path / "direct_results.json", code=10)
-    found = matching_votes(target, tmp_path, FEW).by_domain
-    # 1000 / 300 = 3.3; less than one vote is one; code is capped, its ensemble being a call
-    assert found == {
-        "math": Matched(3, 1000, 300, False),
-        "qa": Matched(1, 90, 400, False),
-        "code": Matched(11, 900, 10, True),
-    }
-    assert [one.expected for one in found.values()] == [900, 400, 110]
-    votes = {domain: one.votes for domain, one in found.items()}
-    voting = find_entrant("self_consistency", CONFIG, votes)
-    assert isinstance(voting, ProgramEntrant)
-    (written,) = voting.samplers["math"].sample([[]], Sampling(1, 0.0, 1, seed=0))
-    assert "VOTES = 3\n" in written[0].text
-    assert voting.identity() != find_entrant("self_consistency", CONFIG).identity()
-
-
-def test_votes_without_their_price_say_what_to_run(tmp_path: Path) -> None:
-    target = results(tmp_path / "trained_results.json", math=1000)
-    with pytest.raises(DataError, match=r"no such file, and it says what a vote .* --policy cot"):
-        matching_votes(target, tmp_path, FEW)
-    with pytest.raises(DataError, match="a folder; wanted a results file of evaluate"):
-        matching_votes(tmp_path, tmp_path, FEW)
-    results(tmp_path / "cot_results.json", qa=10)
-    with pytest.raises(DataError, match=r"no tokens of math; run: .* --policy cot"):
-        matching_votes(target, tmp_path, FEW)
-    for votes in ({"math": 2}, {}):
-        with pytest.raises(ConfigError, match="--match sets the votes of self_consistency"):
-            find_entrant("cot", CONFIG, votes)
-
-
-@pytest.mark.parametrize(
-    ("domains", "said"),
-    [
-        (None, "domains: Field required"),
-        ({"math": {}}, "domains.math.tokens: Field required"),
-        ({"math": 5}, "domains.math: Input should be an object, found 5"),
-        ({"math": {"tokens": "x"}}, "domains.math.tokens: Input should be a valid number, found"),
-        ({"math": {"tokens": None}}, "nothing run of math; finish that evaluation first"),
-    ],
-)
-def test_a_target_that_is_not_whole_is_one_line(tmp_path: Path, domains: Any, said: str) -> None:
-    target = results(tmp_path / "trained_results.json")
-    data = json.loads(target.read_text())
-    data["domains"] = domains
-    target.write_text(json.dumps({k: v for k, v in data.items() if v is not None}))
-    with pytest.raises(DataError) as caught:
-        matching_votes(target, tmp_path, FEW)
-    assert str(caught.value).startswith(f"{target}: ")
-    assert said in str(caught.value)
-
-
-def test_votes_are_matched_only_with_one_executor_and_its_settings(tmp_path: Path) -> None:
-    target = results(tmp_path / "trained_results.json", math=1000)
-    price = results(tmp_path / "cot_results.json", math=300)
-    with_settings(target)
-    assert matching_votes(target, tmp_path, FEW).unchecked == (price,)
-    with_settings(price, concurrency=1)  # how fast is no matter
-    assert matching_votes(target, tmp_path, FEW).unchecked == ()
-    shutil.rmtree(tmp_path / "runs")
-    with_settings(target)
-    with_settings(price, max_tokens=99)
-    said = (
-        rf"executor.max_tokens 2048 \(this evaluation, {re.escape(str(target))}\), "
-        rf"99 \({re.escape(str(price))}\); .* evaluate all of them alike"
-    )
-    with pytest.raises(DataError, match=said):
-        matching_votes(target, tmp_path, FEW)
-    shutil.rmtree(tmp_path / "runs")
-    with_settings(target, enhance=False)
-    with_settings(price, enhance=False)
-    with pytest.raises(DataError, match=r"executor.enhance true \(this evaluation\), false"):
-        matching_votes(target, tmp_path, FEW)
-    shutil.rmtree(tmp_path / "runs")
-    with_settings(target)
-    with_settings(price, weights="others")
-    with pytest.raises(DataError, match=r"weights of the executor w .*, others"):
-        matching_votes(target, tmp_path, FEW)

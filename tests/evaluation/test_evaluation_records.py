@@ -18,8 +18,7 @@ from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.contenders import read_contenders
 from llm_as_judge.evaluation.entrants import Keep, Opened
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
-from llm_as_judge.evaluation.layout import SHOWN, read_results, run_folder
-from llm_as_judge.evaluation.matching import matching_votes
+from llm_as_judge.evaluation.layout import read_results, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import full_json, results_json, write_results
 from llm_as_judge.llm.billing import Attempt
@@ -276,16 +275,6 @@ async def test_a_set_that_was_not_reached_has_no_accuracy_and_its_results_can_be
     assert found["domains"]["qa"]["tokens"] is None
     (one,) = read_contenders([path])
     assert (one.share(dataset="squad2"), len(one.correct)) == (None, 6)
-    with pytest.raises(DataError, match="nothing run of qa; finish that evaluation first"):
-        matching_votes(path, cot_results(place, math=10.0), Config())
-
-
-def cot_results(place: Path, **tokens: float) -> Path:
-    overall = dict.fromkeys(SHOWN, 1.0)
-    domains = {domain: {**overall, "tokens": value} for domain, value in tokens.items()}
-    content = {"datasets": [], "overall": overall, "domains": domains}
-    (place / "cot_results.json").write_text(json.dumps(content))
-    return place
 
 
 async def test_a_stopped_evaluation_does_not_replace_finished_results(place: Path) -> None:

@@ -1,6 +1,6 @@
 """Self-consistency (arXiv:2203.11171): the answer that most of several chains of thought give.
 
-`VOTES` is set to meet a token budget by `evaluate --match`.
+recipes/matched_votes.py sets `VOTES` to meet a token budget.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """Self-consistency for code (arXiv:2311.17311): the executor picks the solution that most agree with.
 
-`VOTES` is set to meet a token budget by `evaluate --match`.
+recipes/matched_votes.py sets `VOTES` to meet a token budget.
 """
 
 VOTES = 4

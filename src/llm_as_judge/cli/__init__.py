@@ -26,7 +26,6 @@ from llm_as_judge.cli.optimising import register as register_optimising
 from llm_as_judge.cli.programs import register as register_programs
 from llm_as_judge.cli.regrading import register as register_regrading
 from llm_as_judge.cli.replicas import register as register_replicas
-from llm_as_judge.cli.rescoring import register as register_rescoring
 from llm_as_judge.cli.serving import register as register_serving
 from llm_as_judge.cli.stopping import Stopped, signals, stopped_line
 from llm_as_judge.cli.watching import register as register_watching
@@ -52,7 +51,6 @@ for register in (
     register_optimising,
     register_watching,
     register_replicas,
-    register_rescoring,
     register_programs,
     register_serving,
     register_exporting,

@@ -1,14 +1,12 @@
-"""download, process: from upstream files to the mixes that training reads; data: looking and choosing."""
+"""download, process: from upstream files to the mixes that training reads; data: looking."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from llm_as_judge.cli.options import (
     ConfigOption,
@@ -19,11 +17,7 @@ from llm_as_judge.cli.options import (
     progress_bar,
 )
 from llm_as_judge.config import load_config
-from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.types import to_json
-
-if TYPE_CHECKING:
-    from llm_as_judge.evaluation.disputed import SetCount
 
 SourceOption = Annotated[
     Path | None,
@@ -37,7 +31,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(data, name="data")
 
 
-data = typer.Typer(no_args_is_help=True, help="Look at the processed data; choose from it.")
+data = typer.Typer(no_args_is_help=True, help="Look at the processed data.")
 
 
 @data.command(epilog="Example: llm-as-judge data stats --json")
@@ -54,61 +48,6 @@ def stats(
         print(json.dumps(to_json(found)))  # noqa: T201
     else:
         console.print(stats_table(found))
-
-
-@data.command(
-    epilog="Example: llm-as-judge data disputed results/evaluation/{cot,direct}_train_results.json"
-)
-def disputed(
-    results: Annotated[
-        list[Path],
-        typer.Argument(help="Results of evaluate --split train on the same rows, or run folders."),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="New file, by default DATA_DIR/mixed/train_disputed.jsonl; then: train --set "
-            "data.train_file=FILE.",
-        ),
-    ] = None,
-    data_dir: DataDirOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Write the training problems that tell programs apart: some of the rollouts given were right
-    on them, others wrong. On others all programs of a group come to one verdict."""
-    from llm_as_judge.data.files import write_problems
-    from llm_as_judge.evaluation.disputed import find_disputed
-
-    out = out or (data_dir or Path("data")) / "mixed" / "train_disputed.jsonl"
-    if out.exists():
-        raise OutputError(f"{out}: is there already; remove it, or give another --out")
-    found = find_disputed(results)
-    if not found.problems:
-        raise DataError(
-            f"all {sum(s.problems for s in found.sets)} problems were solved by all or by none: "
-            f"no {out} was written; evaluate on more rows (--limit), or with other programs"
-        )
-    rows = write_problems(out, found.problems)
-    if as_json:
-        print(json.dumps({"file": str(out), **to_json(found)}))  # noqa: T201
-        return
-    console.print(_disputed_table(found.sets))
-    for domain, right in found.right.items():
-        shares = ", ".join(f"{name} {share:.0%}" for name, share in right.items())
-        line = f"{domain:5} right of the disputed: {shares}"
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{rows} problems  {out}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _disputed_table(sets: Sequence[SetCount]) -> Table:
-    table = Table()
-    for heading in ("data set", "problems", "all right", "all wrong", "disputed"):
-        table.add_column(heading, justify="left" if heading == "data set" else "right")
-    for row in sets:
-        counts = (row.problems, row.all_right, row.all_wrong, row.disputed)
-        table.add_row(row.dataset, *map(str, counts))
-    return table
 
 
 def download(

@@ -28,10 +28,8 @@ from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.monitoring.live import ProgressView, results_table
 
 if TYPE_CHECKING:
-    from llm_as_judge.evaluation.entrants import Entrant
     from llm_as_judge.evaluation.records import EvaluationRecord
     from llm_as_judge.llm.ledger import Ledger
-    from llm_as_judge.types import Domain
 
 
 FREE_COT_TOKENS = 512
@@ -87,14 +85,6 @@ def evaluate(
     samples: Annotated[
         int | None, typer.Option("--samples", help="Rollouts of each problem, for pass@k.")
     ] = None,
-    match: Annotated[
-        Path | None,
-        typer.Option(
-            "--match",
-            help="self_consistency: as many votes as meet the tokens of this results file; wants "
-            "the results of cot and direct in the results folder, all with this executor and settings.",
-        ),
-    ] = None,
     name: Annotated[
         str | None,
         typer.Option("--name", help="Results go to NAME_results.json; default: the policy's name."),
@@ -134,13 +124,14 @@ def evaluate(
             **_recording(record_to, replay_from),
         },
     )
+    from llm_as_judge.evaluation.baselines import find_entrant
     from llm_as_judge.evaluation.controls import is_control
     from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
     from llm_as_judge.evaluation.results import write_results
     from llm_as_judge.llm.ledger import Ledger
 
     spec = _policy(policy, checkpoint, untrained, settings)
-    entrant = _entrant(spec, settings, match)
+    entrant = find_entrant(spec, settings)
     _warn_of_settings(spec, settings)
     wanted = _name(spec, settings) if name is None else name
     with open_evaluation(settings, entrant, wanted, fresh=fresh) as record:
@@ -243,44 +234,6 @@ def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settin
     if latest is None:
         raise ModelError(f"{root}: no checkpoint; train first, or evaluate --untrained")
     return str(latest)
-
-
-def _entrant(spec: str, settings: Config, match: Path | None) -> Entrant:
-    from llm_as_judge.evaluation.baselines import VOTING, find_entrant
-
-    if match is None:
-        return find_entrant(spec, settings)
-    votes = _votes(match, settings) if spec == VOTING else {}  # no other has votes: refused
-    return find_entrant(spec, settings, votes)
-
-
-def _votes(match: Path, settings: Config) -> dict[Domain, int]:
-    """By domain; says what budget they are to meet, and what they should cost."""
-    from llm_as_judge.evaluation.evaluate import results_folder
-    from llm_as_judge.evaluation.matching import VOTE_OF, matching_votes
-
-    found = matching_votes(match, results_folder(settings), settings)
-    lines = []
-    for domain, price_of in VOTE_OF.items():
-        one = found.by_domain.get(domain)
-        if one is None:
-            lines.append(f"{domain:5} not in {match}: as many votes as the program says")
-            continue
-        line = (
-            f"{domain:5} votes {one.votes}, each of {one.price:,.0f} tokens ({price_of}): about "
-            f"{one.expected:,.0f} tokens a problem, for a budget of {one.budget:,.0f}"
-        )
-        limit = settings.workflow.max_worst_case_calls
-        lines.append(
-            line + f"; workflow.max_worst_case_calls {limit} has no room for more" * one.capped
-        )
-    lines += [
-        f"cannot be checked: the executor's settings (not said in the older {path})"
-        for path in found.unchecked
-    ]
-    for line in lines:
-        status_console.print(line, markup=False, highlight=False, soft_wrap=True)
-    return {domain: one.votes for domain, one in found.by_domain.items()}
 
 
 def _name(spec: str, settings: Config) -> str:

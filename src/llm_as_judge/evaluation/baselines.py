@@ -11,7 +11,6 @@ In a folder any.py is the program of the domains that have no file of their own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,8 +24,7 @@ from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
 from llm_as_judge.types import Domain
 from llm_as_judge.workflow.program import form_of, parse_program
 
-UNTRAINED, RANDOM, VOTING = "untrained", "random", "self_consistency"
-_VOTES = re.compile(r"^VOTES = \d+$", re.MULTILINE)
+UNTRAINED, RANDOM = "untrained", "random"
 
 
 def workflows_dir() -> Path:
@@ -41,16 +39,12 @@ def baseline_names() -> list[str]:
     return [*sorted(p.name for p in workflows_dir().iterdir() if p.is_dir()), RANDOM]
 
 
-def find_entrant(spec: str, config: Config, votes: Mapping[Domain, int] | None = None) -> Entrant:
+def find_entrant(spec: str, config: Config) -> Entrant:
     """The entrant that ``spec`` names.
 
-    Args:
-        votes: of self-consistency, by domain; see :mod:`.matching`.
     Raises:
         ConfigError: there is no such entrant, or one of its programs does not pass the check.
     """
-    if votes is not None and spec != VOTING:
-        raise ConfigError(f"--match sets the votes of {VOTING}, and the policy is {spec}")
     if spec == UNTRAINED:
         return ModelEntrant(UNTRAINED, None)
     if spec == RANDOM:
@@ -61,13 +55,13 @@ def find_entrant(spec: str, config: Config, votes: Mapping[Domain, int] | None =
         return ControlEntrant(spec)
     path = Path(spec)
     if spec in baseline_names():
-        return _written(spec, program_files(workflows_dir() / spec), config, votes or {})
+        return _written(spec, program_files(workflows_dir() / spec), config)
     if path.suffix == ".py":
-        return _written(spec, dict.fromkeys(DOMAINS, path), config, {})
+        return _written(spec, dict.fromkeys(DOMAINS, path), config)
     if (path / "adapter_config.json").is_file() or (path / "state.json").is_file():
         return ModelEntrant(spec, path)
     if path.is_dir() and (files := program_files(path)):
-        return _written(spec, files, config, {})
+        return _written(spec, files, config)
     raise ConfigError(
         f"--policy {spec!r}: wanted {UNTRAINED}, {', '.join(baseline_names())}, a control "
         f"({', '.join(CONTROLS)}), a checkpoint folder, a program FILE.py, or a folder of math.py, qa.py, code.py, any.py"
@@ -104,14 +98,8 @@ def program_of(path: Path, domain: Domain, config: Config) -> str:
     return text
 
 
-def _written(
-    label: str, files: Mapping[Domain, Path], config: Config, votes: Mapping[Domain, int]
-) -> ProgramEntrant:
-    chosen: dict[Domain, str] = {}
-    for domain, path in files.items():
-        text = _text(path)
-        chosen[domain] = _VOTES.sub(f"VOTES = {votes[domain]}", text) if domain in votes else text
-        _check(path, domain, chosen[domain], config.workflow.max_worst_case_calls)
+def _written(label: str, files: Mapping[Domain, Path], config: Config) -> ProgramEntrant:
+    chosen = {domain: program_of(path, domain, config) for domain, path in files.items()}
     contents = "\0".join(f"{domain}\0{text}" for domain, text in sorted(chosen.items()))
     samplers = {domain: FixedProgram(text) for domain, text in chosen.items()}
     return ProgramEntrant(label, samplers, contents)

@@ -1,4 +1,7 @@
-"""Training problems that tell programs apart: of those that were evaluated on them some were right, others not.
+"""Training problems that tell programs apart: some of the programs evaluated on them were right, others wrong.
+
+    python recipes/informative.py results/evaluation/{cot,direct}_train_results.json --out data/mixed/train_informative.jsonl
+    llm-as-judge train --set data.train_file=data/mixed/train_informative.jsonl
 
 Where every program of a group comes to the same verdict, the group teaches nothing about being right.
 Filtering problems by how often they are solved before training is what others do offline (Kimi k1.5,
@@ -7,17 +10,20 @@ arXiv 2501.12599, section 2.1) or while sampling (DAPO, arXiv 2503.14476, sectio
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from llm_as_judge.errors import DataError
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.evaluation.contenders import Contender, read_contenders
 from llm_as_judge.evaluation.metrics import is_graded
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.types import Problem
+from recipe import run
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +33,25 @@ class SetCount:
     dataset: str
     all_right: int
     all_wrong: int
-    disputed: int
+    informative: int
 
     @property
     def problems(self) -> int:
-        return self.all_right + self.all_wrong + self.disputed
+        return self.all_right + self.all_wrong + self.informative
 
 
 @dataclass(frozen=True, slots=True)
-class Disputed:
-    """What :func:`find_disputed` found."""
+class Informative:
+    """What :func:`find_informative` found."""
 
     problems: tuple[Problem, ...]
     """Those solved sometimes, in the order of the first evaluation."""
     sets: tuple[SetCount, ...]
     right: Mapping[str, Mapping[str, float]]
-    """By domain and contender the share of the disputed problems that it had right."""
+    """By domain and contender the share of the informative problems that it had right."""
 
 
-def find_disputed(paths: Sequence[Path]) -> Disputed:
+def find_informative(paths: Sequence[Path]) -> Informative:
     """The problems that some of the rollouts of these evaluations solved and others not.
 
     A program for one domain alone has no say in the others; a problem that only one rollout was
@@ -79,7 +85,7 @@ def find_disputed(paths: Sequence[Path]) -> Disputed:
         )
     known = {group.problem.id: group.problem for group in groups}
     problems = tuple(known[id_] for id_, rate in rates.items() if 0 < rate < 1)
-    return Disputed(problems, _counts(known, rates), _right_in(problems, contenders))
+    return Informative(problems, _counts(known, rates), _right_in(problems, contenders))
 
 
 def _solve_rates(ids: Sequence[str], contenders: Sequence[Contender]) -> dict[str, float]:
@@ -114,3 +120,45 @@ def _right_in(
         }
         for domain in domains
     }
+
+
+def write(found: Informative, out: Path) -> int:
+    """The problems as a training file; how many.
+
+    Raises:
+        DataError: there are none.
+        OutputError: ``out`` is there, or cannot be written.
+    """
+    if out.exists():
+        raise OutputError(f"{out}: is there already; remove it, or give another --out")
+    if not found.problems:
+        raise DataError(
+            f"all {sum(s.problems for s in found.sets)} problems were solved by all or by none: "
+            f"no {out} was written; evaluate on more rows (--limit), or with other programs"
+        )
+    return write_problems(out, found.problems)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "results", type=Path, nargs="+", help="of evaluate --split train on the same rows"
+    )
+    parser.add_argument("--out", type=Path, default=Path("data/mixed/train_informative.jsonl"))
+    arguments = parser.parse_args()
+    found = find_informative(arguments.results)
+    rows = write(found, arguments.out)
+    print(f"{'data set':14}  problems  all right  all wrong  informative")
+    for row in found.sets:
+        counts = f"{row.problems:8}  {row.all_right:9}  {row.all_wrong:9}  {row.informative:11}"
+        print(f"{row.dataset:14}  {counts}")
+    for domain, right in found.right.items():
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in right.items())
+        print(f"{domain:5} right of the informative: {shares}")
+    print(f"{rows} problems  {arguments.out}")
+
+
+if __name__ == "__main__":
+    run(main)

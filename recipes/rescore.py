@@ -1,7 +1,14 @@
-"""Rewards of saved rollouts under other weights: no program is run and no model asked again."""
+"""Rewards of a run's rollouts under other weights; no program is run and no model is asked.
+
+    python recipes/rescore.py logs/train_NAME --set reward.scheme=gated
+
+Prints a line for each step: mean reward before and after, and the share of pairs inside groups that are now in
+another order, which is what a policy would learn differently. Writes rescored.jsonl into the run's folder.
+"""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -10,11 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from llm_as_judge.config import load_config
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_text
 from llm_as_judge.monitoring.runlog import ROLLOUTS, read_lines
 from llm_as_judge.reward import RewardOptions, reward_group
 from llm_as_judge.types import Rollout, from_json, to_json
+from recipe import run
 
 RESCORED = "rescored.jsonl"
 
@@ -118,3 +127,25 @@ def _step(step: int, pairs: list[tuple[Rollout, Rollout]], changed: list[bool]) 
         after=sum(new) / len(new) if new else 0.0,
         reordered=sum(changed) / len(changed) if changed else 0.0,
     )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("run", type=Path, help="folder with rollouts.jsonl and config.yaml")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="sets")
+    arguments = parser.parse_args()
+    settings = load_config(arguments.run / "config.yaml", overrides=arguments.sets)
+    steps = rescore(arguments.run, RewardOptions(**settings.reward.model_dump()))
+    print("step  scored  before   after  in another order")
+    for step in steps:
+        print(
+            f"{step.step:4}  {step.scored:6}  {step.before:+6.3f}  {step.after:+6.3f}"
+            f"  {step.reordered:16.0%}"
+        )
+    print(f"rollouts  {arguments.run / RESCORED}")
+
+
+if __name__ == "__main__":
+    run(main)

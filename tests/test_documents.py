@@ -19,7 +19,9 @@ from llm_as_judge.config.reference import configuration_page
 from llm_as_judge.monitoring.metric_names import metrics_page
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted(path for of in ("*.md", "docs/**/*.md", "recipes/*.md") for path in ROOT.glob(of))
+DOCUMENTS = sorted(
+    path for of in ("*.md", "docs/**/*.md", "recipes/*.md") for path in ROOT.glob(of)
+)
 DOORS = [
     path
     for path in sorted([*ROOT.glob("*.py"), *ROOT.glob("scripts/*.py")])

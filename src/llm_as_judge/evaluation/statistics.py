@@ -146,13 +146,10 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """
     if min(only_first, only_second) < 0:
         raise ValueError(f"counts {only_first} and {only_second}")
-    discordant = only_first + only_second
-    # each binomial coefficient from the one before: exact, and fast for thousands
-    tail, ways = 0, 1
-    for i in range(min(only_first, only_second) + 1):
-        tail += ways
-        ways = ways * (discordant - i) // (i + 1)
-    return min(1.0, float(2 * tail / (1 << discordant)))
+    from statsmodels.stats import contingency_tables
+
+    table = [[0, only_first], [only_second, 0]]
+    return float(contingency_tables.mcnemar(table, exact=True).pvalue)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -160,12 +157,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     Source: Holm 1979, https://www.jstor.org/stable/4615733.
     """
-    adjusted = [0.0] * len(p_values)
-    highest = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        highest = max(highest, min(1.0, p_values[index] * (len(p_values) - rank)))
-        adjusted[index] = highest
-    return adjusted
+    if not p_values:
+        return []
+    from statsmodels.stats.multitest import multipletests
+
+    return [float(p) for p in multipletests(p_values, method="holm")[1]]
 
 
 def pass_at_k(samples: int, correct: int, k: int) -> float:

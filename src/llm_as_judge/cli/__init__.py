@@ -34,6 +34,15 @@ from llm_as_judge.errors import LlmAsJudgeError, UserError
 
 __all__ = ["app", "main"]
 
+VERBS = {
+    "Data and weights": ("download", "process", "data", "models"),
+    "Training": ("train", "monitor", "report", "analyze", "replicas"),
+    "Evaluation": ("evaluate", "compare", "optimise", "regrade"),
+    "Use": ("solve", "serve", "export"),
+    "Parts by themselves": ("check", "run", "grade", "audit"),
+}
+"""The verbs as ``--help`` shows them: by what a person is about to do, in the order of doing it."""
+
 app = typer.Typer(
     name="llm-as-judge",
     help="Trains a language model to write agent workflows, runs and grades them.",
@@ -57,6 +66,23 @@ for register in (
     register_grading,
 ):
     register(app)
+
+
+def _in_groups() -> None:
+    groups = {verb: name for name, verbs in VERBS.items() for verb in verbs}
+    order = list(groups)
+    verbs: list[Any] = [*app.registered_commands, *app.registered_groups]
+    for verb in verbs:
+        verb.rich_help_panel = groups[_name(verb)]
+    app.registered_commands.sort(key=lambda verb: order.index(_name(verb)))
+    app.registered_groups.sort(key=lambda verb: order.index(_name(verb)))
+
+
+def _name(verb: Any) -> str:
+    return verb.name or str(verb.callback.__name__)
+
+
+_in_groups()
 
 
 def main(arguments: list[str] | None = None) -> None:

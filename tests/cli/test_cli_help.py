@@ -1,0 +1,25 @@
+"""--help shows the verbs by what a person is about to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import typer
+from typer.testing import CliRunner
+
+from llm_as_judge.cli import VERBS, app
+
+
+def test_every_verb_stands_in_one_group() -> None:
+    listed = Counter(verb for verbs in VERBS.values() for verb in verbs)
+    assert listed == Counter(list(typer.main.get_command(app).commands))  # type: ignore[attr-defined]
+
+
+def test_help_shows_the_groups_with_their_verbs_in_order() -> None:
+    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "100"}).output
+    lines = [line.strip("│╭─╮ ") for line in shown.splitlines()]
+    wanted = [word for name, verbs in VERBS.items() for word in (name, *verbs)]
+    found = [
+        word for line in lines for word in wanted if line == word or line.startswith(f"{word}  ")
+    ]
+    assert found == wanted

@@ -226,6 +226,7 @@ EQUAL = {
     "docstring": CLASS.replace("class Workflow:", 'class Workflow:\n    """Drafts."""'),
     "unused wiring": CLASS.replace("self.llm =", "self.name = name\n        self.llm ="),
     "lone return": CLASS.replace(", 0.0", ""),
+    "usage summary": CLASS.replace("0.0", 'self.llm.get_usage_summary()["total_cost"]'),
 }
 DIFFERENT = {
     "another key": CLASS.replace('"answer"', '"thought"'),

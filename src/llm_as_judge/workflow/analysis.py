@@ -50,6 +50,8 @@ class Analysis(ABC):
         """Operator classes called, in order of first appearance."""
         self.created_calls: dict[int, tuple[ast.Call, str]] = {}
         self.awaited_calls: set[int] = set()
+        self.unawaited_calls: set[int] = set()
+        """Found to be read before any ``await``: one finding each."""
         self.methods: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {
             item.name: item
             for item in source_class.body
@@ -118,10 +120,10 @@ class Analysis(ABC):
         return value
 
     def report_unawaited(self, value: Value, where: str = "") -> None:
-        for call in value.calls - self.awaited_calls:
+        for call in value.calls - self.awaited_calls - self.unawaited_calls:
             node, name = self.created_calls[call]
             self.report("W301", node, name + where, await_call(node))
-            self.awaited_calls.add(call)
+            self.unawaited_calls.add(call)
 
     def mark_awaited(self, value: Value) -> None:
         self.awaited_calls.update(value.calls)

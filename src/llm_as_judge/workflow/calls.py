@@ -8,6 +8,7 @@ from llm_as_judge.operators import OperatorEntry
 from llm_as_judge.workflow.analysis import nearest
 from llm_as_judge.workflow.containers import Given
 from llm_as_judge.workflow.frames import Frame
+from llm_as_judge.workflow.names import USAGE_SUMMARY
 from llm_as_judge.workflow.plain_calls import PlainCalls
 from llm_as_judge.workflow.repairs import give_model
 from llm_as_judge.workflow.values import ANSWER, ANY, LOOSE, MAYBE, PROBLEM, RECOVERED, Value
@@ -172,6 +173,8 @@ class Calls(PlainCalls):
             return self._create_operator(name.partition(".")[2], given)
         if name == "create_llm_instance":
             return Value("llm")
+        if name == USAGE_SUMMARY:
+            return Value("dict", element=Value("number"))
         if name == "getattr" and len(given.positional) > 1:
             return self._getattr(given)
         if "." in name:

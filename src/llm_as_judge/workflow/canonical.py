@@ -181,7 +181,7 @@ class _Normalise:
     def _return(self, node: ast.Return) -> None:
         value = node.value
         if isinstance(value, ast.Tuple) and len(value.elts) == 2:
-            value = value.elts[0] if isinstance(value.elts[1], ast.Constant) else value
+            value = value.elts[0] if _is_cost(value.elts[1]) else value
         self._parts.append("(Return")
         self._field(value)
         self._parts.append(")")
@@ -192,6 +192,11 @@ class _Normalise:
         self._field(node.decorator_list)
         self._field([statement for statement in node.body if not _is_text(statement)])
         self._parts.append(")")
+
+
+def _is_cost(node: ast.expr) -> bool:
+    """A number, or what AFlow's programs return: ``self.llm.get_usage_summary()["total_cost"]``."""
+    return isinstance(node, ast.Constant) or ast.unparse(node).startswith("self.llm.")
 
 
 _SPECIAL: dict[type[ast.AST], str] = {

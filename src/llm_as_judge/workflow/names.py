@@ -17,7 +17,10 @@ from llm_as_judge.workflow.vocabulary import (
     has_attribute,
 )
 
-__all__ = ["RESULT_METHODS", "Names"]
+__all__ = ["RESULT_METHODS", "USAGE_SUMMARY", "Names"]
+
+USAGE_SUMMARY = "llm.get_usage_summary"
+"""AFlow's method of the model, of which programs return ``["total_cost"]``."""
 
 RESULT_METHODS = frozenset(
     {"get", "keys", "values", "items", "copy", "pop", "setdefault", "update"}
@@ -79,6 +82,8 @@ class Names(Analysis):
             return self._self_attribute(node)
         if base.kind == "operators":
             return self._operator_class(node)
+        if base.kind == "llm" and node.attr == "get_usage_summary":
+            return Value("class", names=frozenset({USAGE_SUMMARY}))
         if base.kind == "llm":
             self.report("W210", node, f"`.{node.attr}` of the model")
             return RECOVERED

@@ -167,12 +167,12 @@ class Statements(Functions):
         frame.state = None
 
     def _ignore_cost(self, node: ast.Return) -> None:
-        """AFlow's ``return answer, self.llm.get_usage_summary()["total_cost"]``: a program is not
-        told what it costs; the ledger knows."""
+        """MetaGPT's ``return answer, self.llm.cost_manager.total_cost``: a program is not told what
+        it costs; the ledger knows."""
         pair = node.value
         if not (isinstance(pair, ast.Tuple) and len(pair.elts) == 2):
             return
-        if ast.unparse(pair.elts[1]).startswith("self.llm."):
+        if ast.unparse(pair.elts[1]).startswith("self.llm.cost_manager"):
             cost = pair.elts[1]
             pair.elts[1] = ast.copy_location(ast.Constant(0.0), cost)
             self.report("W211", node, "", Repair("cost", _nothing))

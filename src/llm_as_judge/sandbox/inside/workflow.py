@@ -114,6 +114,12 @@ class _Llm:
     def __init__(self, config: Any = None) -> None:
         self.config = config
 
+    def get_usage_summary(self) -> dict[str, Any]:
+        """AFlow's programs return its ``total_cost`` beside the answer. That value is ignored: the
+        host counts what a run costs, and does not tell the program."""
+        numbers = ("total_input_tokens", "total_output_tokens", "total_cost", "call_count")
+        return {**dict.fromkeys(numbers, 0), "history": []}
+
 
 class _OperatorCaller:
     """Sends operator calls and hands each reply to the call that waits for it."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import ChatRequest, Domain, Execution, Limits, Problem, Program, Sandbox
 from llm_as_judge.workflow import ProgramForm, parse_program, run_program
-from llm_as_judge.workflow.analysis import CheckOptions
+from llm_as_judge.workflow.context import CheckOptions
 from llm_as_judge.workflow.given import wrap_body
 from llm_as_judge.workflow.program import extract
 

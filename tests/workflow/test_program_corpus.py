@@ -12,7 +12,7 @@ from llm_as_judge.errors import SandboxError
 from llm_as_judge.operators import registry
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import Sandbox
-from llm_as_judge.workflow.analysis import CheckOptions
+from llm_as_judge.workflow.context import CheckOptions
 
 ENTRIES = corpus()
 VALID = [entry for entry in ENTRIES if entry.valid]

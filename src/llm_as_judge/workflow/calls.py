@@ -1,245 +1,232 @@
-"""Follows calls: operators, the program's own functions, and everything else."""
+"""Calls: operators, the program's own functions, and what is given."""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from llm_as_judge.operators import OperatorEntry
-from llm_as_judge.workflow.analysis import nearest
-from llm_as_judge.workflow.containers import Given
-from llm_as_judge.workflow.frames import Frame
-from llm_as_judge.workflow.names import USAGE_SUMMARY
-from llm_as_judge.workflow.plain_calls import PlainCalls
-from llm_as_judge.workflow.repairs import give_model
-from llm_as_judge.workflow.values import ANSWER, ANY, LOOSE, MAYBE, PROBLEM, RECOVERED, Value
-
-__all__ = ["Calls"]
-
-_NOT_CALLABLE = frozenset(
-    {"result", "text", "pending", "list", "number", "dict", "none", "module", "operators", "self"}
+from llm_as_judge.operators.base import Argument
+from llm_as_judge.workflow.algebra import (
+    computed,
+    item_of,
+    length,
+    origin_of,
+    times,
 )
-_NO_DATA = frozenset({"function", "method", "class", "module", "operators", "llm", "self"})
+from llm_as_judge.workflow.context import Frame, nearest, plain, report_unawaited
+from llm_as_judge.workflow.effects import effect_of, origin_of_call, pending, unawaited_items
+from llm_as_judge.workflow.functions import misfit
+from llm_as_judge.workflow.lookup import kind_of
+from llm_as_judge.workflow.places import place
+from llm_as_judge.workflow.repairs import give_model
+from llm_as_judge.workflow.values import (
+    ANSWER,
+    INF,
+    LOOSE,
+    OWN,
+    PROBLEM,
+    RECOVERED,
+    Arguments,
+    Builtin,
+    Function,
+    Given,
+    Listed,
+    Mapped,
+    Method,
+    Module,
+    Nothing,
+    Number,
+    Operator,
+    Pending,
+    Result,
+    Text,
+    Unknown,
+    Value,
+)
+
+__all__ = ["as_data", "called", "handed_on", "multiply"]
+
+_NO_DATA = Function | Method | Builtin | Module | Given
 """What cannot be sent to an operator."""
-_FOLLOWED_BY_NAME = ("self", "operators", "module", "llm", "class")
 
 
-class Calls(PlainCalls):
-    """The part of the check that follows calls."""
-
-    def call(self, node: ast.Call, frame: Frame) -> Value:
-        function = node.func
-        if isinstance(function, ast.Attribute):
-            base = self.value(function.value, frame)
-            if base.kind not in _FOLLOWED_BY_NAME:
-                return self._method(base, function, node, frame)
-            target = self.attribute_of(base, function)
-        else:
-            target = self.value(function, frame)
-        given = self._arguments(node, frame)
-        if target.kind == "operator":
-            return self._operator_call(target, given, frame)
-        if target.kind == "function":
-            return self._function_call(target, given, frame)
-        if target.kind == "class":
-            return self._named_call(next(iter(target.names), ""), given, frame)
-        if target.kind == "llm":
-            self.report("W210", node, "the model")
-            return Value("pending", element=RECOVERED)
-        if target.kind in _NOT_CALLABLE:
-            self.report("W210", node, f"{ast.unparse(function)[:40]} is a value, not a function")
-            return Value("pending", element=RECOVERED)
-        return self._unknown_call(target, given, frame)
-
-    def _arguments(self, node: ast.Call, frame: Frame) -> Given:
-        positional: list[Value] = []
-        named: dict[str, Value] = {}
-        unknown = False
-        for argument in node.args:
-            value = self.value(argument, frame)
-            if not isinstance(argument, ast.Starred):
-                positional.append(value)
-            elif value.items is not None:
-                positional.extend(value.items)
-            else:
-                positional.append(value)
-                unknown = True
-        for keyword in node.keywords:
-            value = self.value(keyword.value, frame)
-            if keyword.arg is not None:
-                named[keyword.arg] = value
-            elif value.mapping is not None:
-                named.update(value.mapping)
-            else:
-                named["**"] = value
-                unknown = True
-        return Given(node, positional, named, unknown)
-
-    # ------------------------------------------------------------------------------- operators
-    def _operator_call(self, target: Value, given: Given, frame: Frame) -> Value:
-        entries = [self.options.operators[name] for name in sorted(target.names)]
-        for entry in entries:
-            self.operators.setdefault(entry.name)
-            self._check_arguments(entry, given)
-        self.spend(max(entry.worst_case_calls for entry in entries), frame)
-        from_problem = bool(given.labels & {PROBLEM, ANSWER, MAYBE})
-        label = frozenset({ANSWER if from_problem else LOOSE})
-        result = Value("result", labels=label, names=target.names)
-        return self.pending(given.node, entries[0].call_name, result)
-
-    def _check_arguments(self, entry: OperatorEntry, given: Given) -> None:
-        form = entry.description.call
-        names = [argument.name for argument in entry.arguments]
-        if given.unknown:
-            self.report("W210", given.node, f"{form} is called with * or ** arguments")
-            return
-        if len(given.positional) > len(names):
-            self.report("W206", given.node, f"{form} takes {len(names)} arguments")
-        values = dict(zip(names, given.positional, strict=False))
-        for name, value in given.named.items():
-            if name not in names:
-                self.report("W204", given.node, f"{name} in {form}" + nearest(name, names))
-            elif name in values:
-                self.report("W206", given.node, f"{name} in {form}")
-            values[name] = value
-        for argument in entry.arguments:
-            if argument.name in values:
-                self._check_argument(
-                    entry, argument.name, argument.type, values[argument.name], given
-                )
-            elif argument.required:
-                self.report("W205", given.node, f"{argument.name} in {form}")
-
-    def _check_argument(
-        self, entry: OperatorEntry, name: str, wanted: str, value: Value, given: Given
-    ) -> None:
-        where = f"{name} of {entry.call_name}"
-        value = self.plain(value, f" as {where}")
-        fits = self._fits_text if wanted == "text" else self._fits_texts
-        if fits(value, where, given.node) and name in entry.results_wanted:
-            self._check_origin(value, where, given.node)
-
-    def _fits_text(self, value: Value, where: str, node: ast.Call) -> bool:
-        if value.kind in ("result", "list", "dict") or value.kind in _NO_DATA:
-            self.report("W207", node, f"{where} is a {_called(value)}, not a text")
-            return False
-        return True
-
-    def _fits_texts(self, value: Value, where: str, node: ast.Call) -> bool:
-        if value.kind in ("result", "text", "number", "none", "dict") or value.kind in _NO_DATA:
-            self.report("W207", node, f"{where} is a {_called(value)}, not a list of texts")
-            return False
-        element = value.element
-        if element is not None and element.kind == "pending":
-            self.report_unawaited(value, f" in {where}")
-        for item in value.items or (() if element is None else (element,)):
-            if item.kind in ("result", "list", "dict", "operator") or item.kind in _NO_DATA:
-                self.report("W207", node, f"{where} holds a {_called(item)}, not texts")
-                return False
-        return True
-
-    def _check_origin(self, value: Value, where: str, node: ast.Call) -> None:
-        if value.kind == "list" and value.longest == 0:
-            self.report("W401", node, f"{where} is an empty list")
-        elif not value.labels & {ANSWER, MAYBE}:
-            self.report("W401", node, where)
-        elif value.kind == "list" and value.foreign:
-            self.report("W402", node, where)
-
-    def _create_operator(self, name: str, given: Given) -> Value:
-        node = given.node
-        model = given.positional[0] if given.positional else given.named.get("llm")
-        others = set(given.named) - {"llm", "name"}
-        if model is None:
-            self.report("W203", node, f"{name} without the model", give_model(node))
-        elif model.kind not in ("llm", "any"):
-            self.report("W203", node, f"{name} is not given self.llm")
-        elif others or len(given.positional) > 2:
-            what = ", ".join(sorted(others)) or "a third argument"
-            self.report("W203", node, f"{name} has no option {what}")
-        return Value("operator", names=frozenset({name}), node=node)
-
-    # -------------------------------------------------------------------------------- functions
-    def _function_call(self, target: Value, given: Given, frame: Frame) -> Value:
-        if not given.unknown and (wrong := _misfit(target, given)):
-            name = getattr(target.node, "name", "lambda")
-            self.report("W212", given.node, f"{name}: {wrong}")
-        value = self.call_function(target, given.node, given.positional, given.named, frame)
-        if isinstance(target.node, ast.AsyncFunctionDef):
-            return self.pending(given.node, target.node.name, value)
-        return value
-
-    def _named_call(self, name: str, given: Given, frame: Frame) -> Value:
-        if name.startswith("operator."):
-            return self._create_operator(name.partition(".")[2], given)
-        if name == "create_llm_instance":
-            return Value("llm")
-        if name == USAGE_SUMMARY:
-            return Value("dict", element=Value("number"))
-        if name == "getattr" and len(given.positional) > 1:
-            return self._getattr(given)
-        if "." in name:
-            return self.module_call(name, given, frame)
-        return self.builtin_call(name, given, frame)
-
-    def _getattr(self, given: Given) -> Value:
-        base, attribute = given.positional[0], given.positional[1].constant
-        if base.kind not in ("self", "operators"):
-            return Value(labels=base.labels)
-        if not isinstance(attribute, str):
-            self.report("W210", given.node, "getattr with a name that is not written out")
-            return RECOVERED
-        spelled = ast.Attribute(value=given.node.args[0], attr=attribute, ctx=ast.Load())
-        return self.attribute_of(base, ast.copy_location(spelled, given.node))
-
-    def _unknown_call(self, target: Value, given: Given, frame: Frame) -> Value:
-        labels = target.labels
-        for value in given.every:
-            if value.kind == "function":
-                anything = Value(labels=given.labels)
-                value = self.call_each(value, anything, None, frame, given.node)
-            elif value.kind != "list":
-                value = self.plain(value)
-            labels |= value.labels
-        return Value(labels=labels, element=target.element, calls=target.calls | given.calls)
-
-    def _method(self, base: Value, function: ast.Attribute, node: ast.Call, frame: Frame) -> Value:
-        given = self._arguments(node, frame)
-        if function.attr.startswith("__"):
-            return self.attribute_of(base, function)
-        if base.kind == "pending" and function.attr in ("result", "done", "cancel", "exception"):
-            return (base.element or ANY) if function.attr == "result" else Value("number")
-        return self.method_call(self.plain(base), function, given, frame)
+def called(target: Value, given: Arguments, at: Frame) -> Value:
+    """What ``target(...)`` gives."""
+    match target:
+        case Operator():
+            return _operator_call(target, given, at)
+        case Function():
+            return _function_call(target, given, at)
+        case Builtin(name=name) if name.startswith("operator."):
+            return _create_operator(name.partition(".")[2], given, at)
+        case Builtin(name=name):
+            given = handed_on(given, at)
+            if not name.startswith("asyncio."):
+                given = as_data(given, at)
+            return effect_of(name)(given, at)
+        case Unknown() | Method():
+            return _unknown_call(target, as_data(handed_on(given, at), at))
+        case Given("llm"):
+            at.check.report("W210", given.node, "the model")
+        case _:
+            what = ast.unparse(given.node.func)[:40]
+            at.check.report("W210", given.node, f"{what} is a value, not a function")
+    return Pending(RECOVERED)
 
 
-def _misfit(target: Value, given: Given) -> str:
-    """Why the arguments do not fit the function's ``def``; empty if they do."""
-    arguments = getattr(target.node, "args", None)
-    if not isinstance(arguments, ast.arguments) or arguments.vararg or arguments.kwarg:
-        return ""
-    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-    optional = set(names[len(names) - len(arguments.defaults) :])
-    if "self" in target.names and names and not is_static(target.node):
-        names = names[1:]
-    named = {a.arg for a in arguments.kwonlyargs}
-    optional |= {
-        a.arg for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d
-    }
+def as_data(given: Arguments, at: Frame) -> Arguments:
+    """The arguments as data: none of them is a call that waits."""
+    positional = [plain(value, at) for value in given.positional]
+    return replace(
+        given, positional=positional, named={k: plain(v, at) for k, v in given.named.items()}
+    )
+
+
+def _unknown_call(target: Unknown | Method, given: Arguments) -> Value:
+    origin = computed(target.origin, origin_of_call(given)) if given.every else target.origin
+    return Unknown(origin, target.item or unawaited_items(given))
+
+
+# ----------------------------------------------------------------------------------- operators
+def _operator_call(target: Operator, given: Arguments, at: Frame) -> Value:
+    check = at.check
+    entries = [check.options.operators[name] for name in sorted(target.names)]
+    for entry in entries:
+        check.operators.setdefault(entry.name)
+        _check_arguments(entry, given, at)
+    at.spend(max(entry.worst_case_calls for entry in entries))
+    every = 0
+    for value in given.every:
+        every |= origin_of(value)
+    origin = ANSWER if every & (PROBLEM | ANSWER) else LOOSE
+    return pending(given.node, entries[0].call_name, Result(origin, target.names), at)
+
+
+def _check_arguments(entry: OperatorEntry, given: Arguments, at: Frame) -> None:
+    report, node, form = at.check.report, given.node, entry.description.call
+    names = [argument.name for argument in entry.arguments]
+    if given.unknown:
+        report("W210", node, f"{form} is called with * or ** arguments")
+        return
     if len(given.positional) > len(names):
-        return f"{len(given.positional)} arguments by position, it takes {len(names)}"
-    filled = set(names[: len(given.positional)])
-    if unknown := sorted(given.named.keys() - {*names, *named} | given.named.keys() & filled):
-        return f"argument {unknown[0]}"
-    missing = [
-        n for n in [*names, *sorted(named)] if n not in filled | given.named.keys() | optional
-    ]
-    return f"{missing[0]} is missing" if missing else ""
+        report("W206", node, f"{form} takes {len(names)} arguments")
+    values = dict(zip(names, given.positional, strict=False))
+    for name, value in given.named.items():
+        if name not in names:
+            report("W204", node, f"{name} in {form}" + nearest(name, names))
+        elif name in values:
+            report("W206", node, f"{name} in {form}")
+        values[name] = value
+    for argument in entry.arguments:
+        if argument.name in values:
+            _check_argument(entry, argument, values[argument.name], node, at)
+        elif argument.required:
+            report("W205", node, f"{argument.name} in {form}")
 
 
-def is_static(node: ast.AST | None) -> bool:
-    """Whether a method takes no ``self``."""
-    decorators = getattr(node, "decorator_list", [])
-    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
+def _check_argument(
+    entry: OperatorEntry, argument: Argument, value: Value, node: ast.Call, at: Frame
+) -> None:
+    where = f"{argument.name} of {entry.call_name}"
+    value = plain(value, at, f" as {where}")
+    wrong = {"text": _no_text, "texts": _no_texts}[argument.type](value)
+    if isinstance(value, Listed) and isinstance(value.element, Pending):
+        report_unawaited(value, at.check, f" in {where}")
+    if wrong:
+        at.check.report("W207", node, f"{where} {wrong}")
+    elif argument.name in entry.results_wanted:
+        _check_origin(value, where, node, at)
+
+
+def _no_text(value: Value) -> str:
+    wrong = isinstance(value, Result | Listed | Mapped | _NO_DATA)
+    return f"is a {_called(value)}, not a text" if wrong else ""
+
+
+def _no_texts(value: Value) -> str:
+    if isinstance(value, Result | Text | Number | Nothing | Mapped | _NO_DATA):
+        return f"is a {_called(value)}, not a list of texts"
+    if isinstance(value, Listed):
+        for item in value.items or (value.element,):
+            if isinstance(item, Result | Listed | Mapped | Operator | _NO_DATA):
+                return f"holds a {_called(item)}, not texts"
+    return ""
 
 
 def _called(value: Value) -> str:
-    return {"result": "whole result", "none": "None"}.get(value.kind, value.kind)
+    return "whole result" if isinstance(value, Result) else kind_of(value)
+
+
+def _check_origin(value: Value, where: str, node: ast.Call, at: Frame) -> None:
+    if isinstance(value, Listed) and value.most == 0:
+        at.check.report("W401", node, f"{where} is an empty list")
+    elif not origin_of(value) & ANSWER:
+        at.check.report("W401", node, where)
+    elif isinstance(value, Listed) and value.element and origin_of(value.element) & (OWN | LOOSE):
+        at.check.report("W402", node, where)
+
+
+def _create_operator(name: str, given: Arguments, at: Frame) -> Value:
+    report, node = at.check.report, given.node
+    model = given.positional[0] if given.positional else given.named.get("llm")
+    others = given.named.keys() - {"llm", "name"}
+    if model is None:
+        report("W203", node, f"{name} without the model", give_model(node))
+    elif model not in (Given("llm"), RECOVERED) and not isinstance(model, Unknown):
+        report("W203", node, f"{name} is not given self.llm")
+    elif others or len(given.positional) > 2:
+        what = ", ".join(sorted(others)) or "a third argument"
+        report("W203", node, f"{name} has no option {what}")
+    return Operator(frozenset({name}), node)
+
+
+# ----------------------------------------------------------------------------------- functions
+def _function_call(function: Function, given: Arguments, at: Frame, handed: bool = False) -> Value:
+    node, check = function.node, at.check
+    if not handed and (wrong := misfit(function, given)):
+        check.report("W212", given.node, f"{getattr(node, 'name', 'lambda')}: {wrong}")
+    if node in check.following:
+        check.report("W602", given.node, getattr(node, "name", "lambda"))
+        value: Value = RECOVERED
+    else:
+        followed = function.follow(given)
+        value = followed.value
+        at.spend(followed.cost)
+        if not handed:  # a list that the function filled is filled for its caller too
+            for argument, after in zip(given.node.args, followed.parameters, strict=False):
+                if isinstance(after, Listed | Mapped):
+                    place(argument, after, at)
+    if isinstance(node, ast.AsyncFunctionDef):
+        return pending(given.node, node.name, value, at)
+    return value
+
+
+def handed_on(given: Arguments, at: Frame, source: Value | None = None) -> Arguments:
+    """Follows a function among the arguments: ``map(f, items)``, ``max(items, key=f)``.
+
+    Args:
+        source: what it is called with an item of; None = the first list among the arguments.
+    """
+    if not any(isinstance(value, Function) for value in given.every):
+        return given
+    kinds = Listed | Mapped | Unknown
+    source = source or next((v for v in given.positional if isinstance(v, kinds)), Unknown())
+    made: Value | None = None
+    for value in given.every:
+        if isinstance(value, Function):
+            before = at.state.cost if at.state else 0
+            one = Arguments(given.node, [item_of(source)])
+            made = _function_call(value, one, at, handed=True)
+            multiply(before, length(source)[1], given.node, at)
+    return replace(given, made=made)
+
+
+def multiply(before: float, count: float, node: ast.AST, at: Frame) -> None:
+    """Model calls since ``before`` happen ``count`` times; unbounded is a finding."""
+    if at.state is None or at.state.cost == before:
+        return
+    if count == INF:
+        at.check.report("W601", node, "it calls operators")
+    else:
+        at.state.cost = before + times(count, at.state.cost - before)

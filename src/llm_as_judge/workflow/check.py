@@ -12,13 +12,41 @@ import warnings
 from dataclasses import dataclass
 
 from llm_as_judge.operators.syntax import children
-from llm_as_judge.workflow.analysis import CheckOptions, TooComplexError
+from llm_as_judge.workflow.algebra import listed, mapped, origin_of
+from llm_as_judge.workflow.bindings import local_names
+from llm_as_judge.workflow.context import (
+    Check,
+    CheckOptions,
+    Frame,
+    Return,
+    State,
+    TooComplexError,
+    meet,
+    plain,
+    report_unawaited,
+)
+from llm_as_judge.workflow.expressions import evaluate
 from llm_as_judge.workflow.findings import Finding, Repair
-from llm_as_judge.workflow.frames import Frame, Return, State, join_states, local_names
 from llm_as_judge.workflow.given import drop_given_import, given_imports
 from llm_as_judge.workflow.repairs import return_pair
-from llm_as_judge.workflow.statements import Statements
-from llm_as_judge.workflow.values import ANSWER, ANY, LOOSE, MAYBE, PROBLEM, Value
+from llm_as_judge.workflow.statements import define, follow, follow_annotations
+from llm_as_judge.workflow.values import (
+    ANSWER,
+    LOOSE,
+    OWN,
+    PROBLEM,
+    Builtin,
+    Given,
+    Listed,
+    Mapped,
+    Nothing,
+    Number,
+    Pending,
+    Result,
+    Text,
+    Unknown,
+    Value,
+)
 
 __all__ = ["Checked", "check"]
 
@@ -33,7 +61,7 @@ _TOP_LEVEL = (
     ast.Pass,
 )
 _INIT_ARGUMENTS = ("name", "llm_config", "dataset")
-_DEFINITELY_NO_TUPLE = frozenset({"text", "number", "none", "result", "dict"})
+_NO_TUPLE = Text | Number | Nothing | Result | Mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +82,16 @@ def check(tree: ast.Module, options: CheckOptions) -> Checked:
     )
     if workflow is None:
         return Checked((Finding("W102", 0, ""),))
-    checker = _Checker(options, workflow)
+    state = Check(options)
+    lone: list[ast.Return] = []
     try:
-        calls = checker.check(tree, workflow)
+        calls = _follow_program(tree, workflow, state, lone)
     except TooComplexError:
         return Checked((Finding("W109", 0, "it has too many paths"),))
-    findings = sorted(checker.findings.values(), key=lambda f: (f.line, f.code))
+    findings = sorted(state.findings.values(), key=lambda f: (f.line, f.code))
     if not findings and (error := _compile_error(tree)) is not None:
         findings = [error]
-    lone = tuple(checker.lone_returns)
-    return Checked(tuple(findings), tuple(checker.operators), calls, lone)
+    return Checked(tuple(findings), tuple(state.operators), calls, tuple(lone))
 
 
 def _compile_error(tree: ast.Module) -> Finding | None:
@@ -78,187 +106,164 @@ def _compile_error(tree: ast.Module) -> Finding | None:
     return None
 
 
-class _Checker(Statements):
-    def check(self, tree: ast.Module, workflow: ast.ClassDef) -> int:
-        """Follows module, ``__init__`` and ``__call__``; gives the worst-case model calls."""
-        self.lone_returns: list[ast.Return] = []
-        self._follow_module(tree, workflow)
-        for item in workflow.body:
-            if isinstance(item, _FUNCTIONS):
-                self.annotations(item, self.module)
-                for decorator in item.decorator_list:
-                    self.value(decorator, self.module)
-        self._follow_init(self.methods.get("__init__"))
-        call = self.methods.get("__call__")
-        if call is None or not isinstance(call, ast.AsyncFunctionDef):
-            what = "" if call is None else "it is written without `async`"
-            self.report("W103", call or workflow, what)
-            return 0
-        return self._follow_call(call)
+def _follow_program(
+    tree: ast.Module, workflow: ast.ClassDef, check: Check, lone: list[ast.Return]
+) -> int:
+    """Follows module, ``__init__`` and ``__call__``; gives the worst-case model calls."""
+    given_names: dict[str, Value] = {
+        "operator": Given("operators"),
+        "create_llm_instance": Builtin("create_llm_instance"),
+    }
+    names = local_names(tree) | _declared_global(tree) | given_names.keys()
+    module = Frame(check, tree, None, names, State(dict(given_names)))
+    methods = {item.name: item for item in workflow.body if isinstance(item, _FUNCTIONS)}
+    _follow_module(tree, workflow, module)
+    for method in methods.values():
+        follow_annotations(method, module)
+        for decorator in method.decorator_list:
+            evaluate(decorator, module)
+    if (init := methods.get("__init__")) is not None:
+        _follow_init(init, module)
+    call = methods.get("__call__")
+    if not isinstance(call, ast.AsyncFunctionDef):
+        check.report("W103", call or workflow, "it is written without `async`" if call else "")
+        return 0
+    return _follow_call(call, module, lone)
 
-    # -------------------------------------------------------------------------------- the module
-    def _follow_module(self, tree: ast.Module, workflow: ast.ClassDef) -> None:
-        declared = _declared_global(tree)
-        given_names = {"operator", "create_llm_instance"}
-        self.module.locals = local_names(tree) | declared | given_names
-        self.module.state = State(
-            {
-                "operator": Value("operators"),
-                "create_llm_instance": Value("class", names=frozenset({"create_llm_instance"})),
-            }
-        )
-        given = given_imports(tree)
-        for statement in tree.body:
-            if statement in given:
-                repair = Repair("given_import", drop_given_import(statement))
-                self.report("W108", statement, "", repair)
-                self.module.state.variables.setdefault("DatasetType", ANY)
-            elif statement is workflow:
-                self._follow_class(workflow)
-            elif not _allowed_at_top_level(statement):
-                self.report("W107", statement)
-            elif not isinstance(statement, ast.If):
-                self.follow([statement], self.module)
 
-    def _follow_class(self, workflow: ast.ClassDef) -> None:
-        for base in [*workflow.bases, *workflow.decorator_list]:
-            self.value(base, self.module)
-        body = Frame(workflow, local_names(workflow), self.module)
-        self.follow([s for s in workflow.body if not isinstance(s, _FUNCTIONS)], body)
-        assert self.attributes.state is not None
-        if body.state is not None:
-            self.attributes.state.variables.update(body.state.variables)
-        self.assign("Workflow", ANY, self.module)
+# ------------------------------------------------------------------------------------- the module
+def _follow_module(tree: ast.Module, workflow: ast.ClassDef, module: Frame) -> None:
+    given, check = given_imports(tree), module.check
+    for statement in tree.body:
+        if statement in given:
+            repair = Repair("given_import", drop_given_import(statement))
+            check.report("W108", statement, "", repair)
+            assert module.state is not None
+            module.state.variables.setdefault("DatasetType", Unknown())
+        elif statement is workflow:
+            _follow_class(workflow, module)
+        elif not _allowed_at_top_level(statement):
+            check.report("W107", statement)
+        elif not isinstance(statement, ast.If):
+            follow([statement], module)
 
-    # ------------------------------------------------------------------------------ its methods
-    def _follow_init(self, init: ast.FunctionDef | ast.AsyncFunctionDef | None) -> None:
-        if init is None:
-            return
-        if isinstance(init, ast.AsyncFunctionDef):
-            self.report("W105", init, "it must not be async")
-            return
-        frame = Frame(init, self.locals_of(init), self.module)
-        known = dict.fromkeys(_INIT_ARGUMENTS, ANY)
-        if wrong := self._bind_self_and(init, known, frame):
-            self.report("W105", init, wrong)
-        self.follow(init.body, frame)
-        self._check_super(init)
 
-    def _check_super(self, init: ast.FunctionDef) -> None:
-        """``super().__init__(name, ...)``: the class of a program has no base that takes any."""
-        for node in ast.walk(init):
-            if (
-                isinstance(node, ast.Call)
-                and (node.args or node.keywords)
-                and ast.unparse(node.func) == "super().__init__"
-            ):
-                self.report("W105", node, "super().__init__ takes no arguments here")
+def _follow_class(workflow: ast.ClassDef, module: Frame) -> None:
+    for base in [*workflow.bases, *workflow.decorator_list]:
+        evaluate(base, module)
+    body, held = Frame(module.check, workflow, module), module.check.attributes
+    follow([s for s in workflow.body if not isinstance(s, _FUNCTIONS)], body)
+    for item in workflow.body:
+        if isinstance(item, _FUNCTIONS):
+            held[item.name] = define(item, module, defaults=body, bound=True)
+    held.update(body.state.variables if body.state is not None else {})
+    module.assign("Workflow", Unknown())
 
-    def _follow_call(self, call: ast.AsyncFunctionDef) -> int:
-        problem = Value("text", labels=frozenset({PROBLEM}))
-        known = {"problem": problem}
-        if self.options.domain == "code":
-            known |= {"entry_point": Value("text"), "test": Value("text")}
-        frame = Frame(call, self.locals_of(call), self.module)
-        if wrong := self._bind_self_and(call, known, frame):
-            self.report("W104", call, wrong)
-        elif "problem" not in {a.arg for a in call.args.args + call.args.kwonlyargs}:
-            self.report("W104", call, "there is no argument `problem`")
-        self.following.append(call)
-        self.follow(call.body, frame)
-        self.following.pop()
-        # Where something else was found, the call that is missing may be that.
-        if not self.operators and not self.findings:
-            self.report("W209", call)
-        self._check_returns(call, frame)
-        self._check_all_awaited()
-        ends = [frame.state, *(r.state for r in frame.returns)]
-        end = join_states(ends)
-        calls = end.cost if end is not None else 0
-        if calls > self.options.max_calls:
-            detail = f"{calls} in the worst case, at most {self.options.max_calls} are allowed"
-            self.report("W603", call, detail)
-        return calls
 
-    def _bind_self_and(
-        self,
-        function: ast.FunctionDef | ast.AsyncFunctionDef,
-        known: dict[str, Value],
-        frame: Frame,
-    ) -> str:
-        """Binds the arguments that are given by name; tells what does not fit."""
-        arguments = function.args
-        every = [*arguments.posonlyargs, *arguments.args]
-        if not every or every[0].arg != "self":
-            return "the first argument must be self"
-        self.assign("self", Value("self"), frame)
-        required = len(every) - len(arguments.defaults)
-        wrong = ""
-        unknown = Value(labels=frozenset({PROBLEM}))
-        if len(arguments.posonlyargs) > 1:
-            wrong = "arguments are given by name: no `/`"
-        for index, argument in enumerate(every[1:], start=1):
-            if argument.arg not in known and index < required:
-                wrong = f"`{argument.arg}` is not given"
-            self.assign(argument.arg, known.get(argument.arg, unknown), frame)
-        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-            if argument.arg not in known and default is None:
-                wrong = f"`{argument.arg}` is not given"
-            self.assign(argument.arg, known.get(argument.arg, ANY), frame)
-        if arguments.vararg is not None:
-            self.assign(arguments.vararg.arg, Value("list", items=(), longest=0), frame)
-        if arguments.kwarg is not None:
-            rest = Value("dict", labels=frozenset({PROBLEM}), element=unknown)
-            self.assign(arguments.kwarg.arg, rest, frame)
-        return wrong
-
-    # ------------------------------------------------------------------------------- the answer
-    def _check_returns(self, call: ast.AsyncFunctionDef, frame: Frame) -> None:
-        if frame.state is not None:
-            self.report("W501", call, "the end of __call__ is reached without return")
-        answered = [r for r in frame.returns if ANSWER in self._answer(r).labels]
-        for returned in frame.returns:
-            self._check_return(returned, bool(answered))
-
-    def _answer(self, returned: Return) -> Value:
-        value = returned.value
-        if _is_pair(value):
-            assert value.items is not None
-            return value.items[0] if value.items else ANY
-        return value
-
-    def _check_return(self, returned: Return, answered: bool) -> None:
-        node, value = returned.node, returned.value
-        if isinstance(node, ast.Return) and node.value is None:
-            self.report("W501", node, "return without a value")
-            return
-        if value.kind == "pending":
-            value = self.plain(value)
-        if value.items:
-            for item in value.items:
-                self.plain(item)
-        answer = self._answer(Return(node, value, returned.state, returned.in_handler))
-        if answer.kind == "pending":
-            answer = answer.element or ANY
-        if isinstance(node, ast.Return) and not _is_pair(value) and node not in self.lone_returns:
-            self.lone_returns.append(node)
+# ------------------------------------------------------------------------------------ its methods
+def _follow_init(init: ast.FunctionDef | ast.AsyncFunctionDef, module: Frame) -> None:
+    check = module.check
+    if isinstance(init, ast.AsyncFunctionDef):
+        check.report("W105", init, "it must not be async")
+        return
+    at = Frame(check, init, module)
+    if wrong := _bind_self_and(init, dict.fromkeys(_INIT_ARGUMENTS, Unknown()), at):
+        check.report("W105", init, wrong)
+    follow(init.body, at)
+    for node in ast.walk(init):
+        # The class of a program has no base that takes any.
         if (
-            self.options.wants_tuple
-            and value.kind in _DEFINITELY_NO_TUPLE
-            and isinstance(node, ast.Return)
+            isinstance(node, ast.Call)
+            and (node.args or node.keywords)
+            and ast.unparse(node.func) == "super().__init__"
         ):
-            self.report("W502", node, "", return_pair(node))
-        if answer.kind == "result":
-            self.report("W503", node)
-        elif answer.kind == "none" and ANSWER not in answer.labels:
-            self.report("W501", node, "None is returned")
-        elif ANSWER not in answer.labels and not (returned.in_handler and answered):
-            # A constant in a handler is what an error leaves; elsewhere it is no answer.
-            code = "W405" if MAYBE in answer.labels else "W403"
-            self.report("W404" if LOOSE in answer.labels else code, node)
+            check.report("W105", node, "super().__init__ takes no arguments here")
 
-    def _check_all_awaited(self) -> None:
-        self.report_unawaited(Value("pending", calls=frozenset(self.created_calls)))
+
+def _follow_call(call: ast.AsyncFunctionDef, module: Frame, lone: list[ast.Return]) -> int:
+    check, options = module.check, module.check.options
+    known: dict[str, Value] = {"problem": Text(PROBLEM | OWN)}
+    if options.domain == "code":
+        known |= {"entry_point": Text(OWN), "test": Text(OWN)}
+    at = Frame(check, call, module)
+    if wrong := _bind_self_and(call, known, at):
+        check.report("W104", call, wrong)
+    elif "problem" not in {a.arg for a in call.args.args + call.args.kwonlyargs}:
+        check.report("W104", call, "there is no argument `problem`")
+    check.following.append(call)
+    follow(call.body, at)
+    check.following.pop()
+    # Where something else was found, the call that is missing may be that.
+    if not check.operators and not check.findings:
+        check.report("W209", call)
+    if at.state is not None:
+        check.report("W501", call, "the end of __call__ is reached without return")
+    answered = any(origin_of(_answer(r.value)) & ANSWER for r in at.returns)
+    for returned in at.returns:
+        _check_return(returned, answered, lone, at)
+    report_unawaited(Pending(Unknown(), frozenset(check.created)), check)
+    end = meet([at.state, *(r.state for r in at.returns)])
+    calls = int(end.cost) if end is not None else 0
+    if calls > options.max_calls:
+        detail = f"{calls} in the worst case, at most {options.max_calls} are allowed"
+        check.report("W603", call, detail)
+    return calls
+
+
+def _bind_self_and(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, known: dict[str, Value], at: Frame
+) -> str:
+    """Binds the arguments that are given by name; tells what does not fit."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args]
+    if not every or every[0].arg != "self":
+        return "the first argument must be self"
+    at.assign("self", Given("self"))
+    wrong = "arguments are given by name: no `/`" if len(arguments.posonlyargs) > 1 else ""
+    unknown = Unknown(PROBLEM | OWN)
+    required = every[1 : len(every) - len(arguments.defaults)]
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    required += [argument for argument, default in pairs if default is None]
+    for argument in (*every[1:], *arguments.kwonlyargs):
+        if argument.arg not in known and argument in required:
+            wrong = f"`{argument.arg}` is not given"
+        at.assign(argument.arg, known.get(argument.arg, unknown))
+    if arguments.vararg is not None:
+        at.assign(arguments.vararg.arg, listed(None, 0, 0, ()))
+    if arguments.kwarg is not None:
+        at.assign(arguments.kwarg.arg, mapped(unknown, None, OWN))
+    return wrong
+
+
+# ------------------------------------------------------------------------------------- the answer
+def _answer(value: Value) -> Value:
+    """The first of the pair that is returned."""
+    return value.items[0] if isinstance(value, Listed) and value.items else value
+
+
+def _check_return(returned: Return, answered: bool, lone: list[ast.Return], at: Frame) -> None:
+    node, value, report = returned.node, plain(returned.value, at), at.check.report
+    if node.value is None:
+        report("W501", node, "return without a value")
+        return
+    pair = isinstance(value, Listed) and bool(value.items)
+    for item in (value.items or ()) if isinstance(value, Listed) else ():
+        plain(item, at)
+    answer = _answer(value)
+    answer = answer.outcome if isinstance(answer, Pending) else answer
+    if not pair and node not in lone:
+        lone.append(node)
+    if at.check.options.wants_tuple and isinstance(value, _NO_TUPLE):
+        report("W502", node, "", return_pair(node))
+    origin = origin_of(answer)
+    if isinstance(answer, Result):
+        report("W503", node)
+    elif isinstance(answer, Nothing):
+        report("W501", node, "None is returned")
+    elif (origin & (ANSWER | OWN)) != ANSWER and not (returned.in_handler and answered):
+        # A constant in a handler is what an error leaves; elsewhere it is no answer.
+        code = "W405" if origin & ANSWER else "W404" if origin & LOOSE else "W403"
+        report(code, node)
 
 
 def _declared_global(tree: ast.Module) -> set[str]:
@@ -271,10 +276,6 @@ def _declared_global(tree: ast.Module) -> set[str]:
         elif not isinstance(node, ast.expr):
             todo.extend(children(node))
     return names
-
-
-def _is_pair(value: Value) -> bool:
-    return value.kind == "list" and value.items is not None and len(value.items) > 0
 
 
 def _allowed_at_top_level(statement: ast.stmt) -> bool:

@@ -1,306 +1,385 @@
-"""Follows expressions: literals, operators, items of things, results and their keys."""
+"""What each expression of a program gives, and what goes wrong in it."""
 
 from __future__ import annotations
 
 import ast
-import builtins
-import functools
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
 
-from llm_as_judge.workflow.frames import Frame
-from llm_as_judge.workflow.names import Names
-from llm_as_judge.workflow.repairs import innermost_call
-from llm_as_judge.workflow.sequences import concatenated, folded, is_foreign, repeated, sliced
-from llm_as_judge.workflow.values import (
-    ANY,
-    MAYBE,
-    NO_CONSTANT,
-    NONE,
-    RECOVERED,
-    Value,
-    either,
+from llm_as_judge.workflow import lookup
+from llm_as_judge.workflow.algebra import (
+    as_item,
+    calls_of,
+    computed,
+    concatenated,
+    item_of,
+    join,
     joined,
+    labelled,
+    length,
+    listed,
+    mapped,
+    mixed,
+    of_constant,
+    origin_of,
+    repeated,
+    sliced,
+    times,
 )
+from llm_as_judge.workflow.calls import as_data, called, handed_on, multiply
+from llm_as_judge.workflow.context import Frame, plain
+from llm_as_judge.workflow.functions import make_function
+from llm_as_judge.workflow.lookup import as_key, kind_of
+from llm_as_judge.workflow.methods import method_effect
+from llm_as_judge.workflow.places import peek, place, tainted
+from llm_as_judge.workflow.repairs import innermost_call
+from llm_as_judge.workflow.values import (
+    INF,
+    OWN,
+    RECOVERED,
+    Arguments,
+    Builtin,
+    Function,
+    Given,
+    Listed,
+    Mapped,
+    Method,
+    Module,
+    Nothing,
+    Number,
+    Operator,
+    Pending,
+    Result,
+    Text,
+    Unknown,
+    Value,
+)
+from llm_as_judge.workflow.vocabulary import KNOWN_ATTRIBUTES, RESULT_METHODS
 
-__all__ = ["SET", "Expressions"]
+__all__ = ["bind", "evaluate", "iterable"]
 
-SET = frozenset({"set"})
-"""Name of a list that is a set."""
-_NO_AWAIT = frozenset({"list", "function", "module", "operator"})
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
-class Expressions(Names):
-    """The part of the check that gives each expression its :class:`Value`."""
-
-    def value(self, node: ast.AST, frame: Frame) -> Value:
-        self.step()
-        follow = _FOLLOW.get(type(node))
-        if follow is not None:
-            value: Value = getattr(self, follow)(node, frame)
-            return value
-        labels: frozenset[str] = frozenset()
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                labels |= self.plain(self.value(child, frame)).labels
-        return Value(labels=labels)
-
-    # ------------------------------------------------------------------------------- literals
-    def constant(self, node: ast.Constant, frame: Frame) -> Value:
-        value = node.value
-        if isinstance(value, str):
-            length = len(value)
-            return Value("text", constant=value, shortest=length, longest=length)
-        if value is None:
-            return NONE
-        return Value("number" if isinstance(value, int | float) else "any", constant=value)
-
-    def formatted(self, node: ast.JoinedStr, frame: Frame) -> Value:
-        labels: frozenset[str] = frozenset()
-        for part in node.values:
-            if isinstance(part, ast.FormattedValue):
-                labels |= self.plain(self.value(part.value, frame), " in an f-string").labels
-                if part.format_spec is not None:
-                    labels |= self.value(part.format_spec, frame).labels
-        return Value("text", labels=labels)
-
-    def sequence(self, node: ast.List | ast.Tuple | ast.Set, frame: Frame) -> Value:
-        items: list[Value] = []
-        starred: list[Value] = []
-        for element in node.elts:
-            if isinstance(element, ast.Starred):
-                starred.append(self.value(element.value, frame))
-            else:
-                item = self.value(element, frame)
-                items.append(self.key(item, node) if isinstance(node, ast.Set) else item)
-        spread = [v.element for v in starred if v.element is not None]
-        longest: int | None = len(items)
-        for value in starred:
-            longest = None if longest is None or value.longest is None else longest + value.longest
-        return Value(
-            "list",
-            labels=_labels([*items, *starred]),
-            items=None if starred else tuple(items),
-            element=joined([*items, *spread]),
-            shortest=len(items) + sum(v.shortest for v in starred),
-            longest=longest,
-            names=SET if isinstance(node, ast.Set) else frozenset(),
-            foreign=any(is_foreign(item) for item in items) or any(v.foreign for v in starred),
-            calls=_calls([*items, *starred]),
-        )
-
-    def dictionary(self, node: ast.Dict, frame: Frame) -> Value:
-        mapping: dict[str, Value] | None = {}
-        values: list[Value] = []
-        labels: frozenset[str] = frozenset()
-        for key, item in zip(node.keys, node.values, strict=True):
-            value = self.value(item, frame)
-            values.append(value)
-            name = None if key is None else self.key(self.value(key, frame), node).constant
-            if mapping is not None and isinstance(name, str):
-                mapping[name] = value
-            elif key is None and value.kind == "dict" and mapping is not None and value.mapping:
-                mapping.update(value.mapping)
-            else:
-                mapping = None
-            labels |= value.labels
-        return Value(
-            "dict",
-            labels=labels,
-            mapping=mapping,
-            element=joined(values),
-            shortest=0 if mapping is None else len(mapping),
-            longest=len(values),
-            calls=_calls(values),
-        )
-
-    def key(self, value: Value, node: ast.AST) -> Value:
-        """``value`` used as a key or an index, or put into a set."""
-        value = self.plain(value)
-        if value.kind in ("result", "dict"):
-            what = "whole result" if value.kind == "result" else "dict"
-            self.report("W306", node, f"a {what} is used as a key or put into a set")
-            return RECOVERED
-        return value
-
-    # -------------------------------------------------------------------------------- operators
-    def awaited(self, node: ast.Await, frame: Frame) -> Value:
-        value = self.value(node.value, frame)
-        self.mark_awaited(value)
-        if value.kind == "pending":
-            return value.element or Value(labels=value.labels)
-        misplaced = isinstance(node.value, ast.Subscript | ast.Attribute) and (
-            id(innermost_call(node.value)) in self.created_calls
-        )
-        if value.kind not in ("any", "pending") and not misplaced:
-            what = value.kind if value.kind in _NO_AWAIT else "value that is already there"
-            self.report("W305", node, f"await of a {what}")
-        if value.kind in _NO_AWAIT:
-            return RECOVERED
-        return Value(value.kind, labels=value.labels, element=value.element)
-
-    def binary(self, node: ast.BinOp, frame: Frame) -> Value:
-        left = self.plain(self.value(node.left, frame))
-        right = self.plain(self.value(node.right, frame))
-        labels = left.labels | right.labels
-        for side in (left, right):
-            if side.kind == "result":
-                self.report("W208", node, "a whole result in an expression, read one of its keys")
-        if "list" in (left.kind, right.kind) and isinstance(node.op, ast.Add):
-            return concatenated(left, right)
-        if isinstance(node.op, ast.Mult) and "list" in (left.kind, right.kind):
-            return repeated(left, right)
-        number = folded(node.op, left.constant, right.constant)
-        if number is not NO_CONSTANT:
-            return Value("number", labels=labels, constant=number)
-        if "text" in (left.kind, right.kind):
-            return Value("text", labels=labels)
-        both = left.kind == right.kind == "number"
-        # Only a number can be added to a number.
-        one = "number" in (left.kind, right.kind) and isinstance(node.op, ast.Add | ast.Sub)
-        return Value("number" if both or one else "any", labels=labels)
-
-    def boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
-        values = [self.plain(self.value(item, frame)) for item in node.values]
-        if isinstance(node.op, ast.And):
+def evaluate(node: ast.expr, at: Frame) -> Value:
+    """What ``node`` gives at this point; notes what goes wrong in it."""
+    at.check.step()
+    match node:
+        case ast.Name():
+            return lookup.name(node, at)
+        case ast.Constant(value=constant):
+            return of_constant(constant)
+        case ast.Attribute(value=base):
+            return lookup.attribute(evaluate(base, at), node, at)
+        case ast.Subscript():
+            return _subscript(node, at)
+        case ast.Call():
+            return _call(node, at)
+        case ast.Await():
+            return _awaited(node, at)
+        case ast.JoinedStr(values=parts):
+            return Text(computed(*(origin_of(evaluate(part, at)) for part in parts)))
+        case ast.FormattedValue(value=value, format_spec=spec):
+            if spec is not None:
+                evaluate(spec, at)
+            return plain(evaluate(value, at), at, " in an f-string")
+        case ast.List() | ast.Tuple() | ast.Set():
+            return _sequence(node, at)
+        case ast.Dict():
+            return _dictionary(node, at)
+        case ast.BinOp():
+            return _binary(node, at)
+        case ast.BoolOp(op=operation, values=parts):
+            values = [plain(evaluate(part, at), at) for part in parts]
+            if isinstance(operation, ast.Or):
+                return reduce(join, values)
             # Any but the last is the outcome only where it is empty.
-            return values[-1].labelled(_labels(values) - {MAYBE})
-        return functools.reduce(either, values)
+            return labelled(values[-1], mixed(*map(origin_of, values)))
+        case ast.Compare(left=left, comparators=others):
+            values = [plain(evaluate(part, at), at) for part in (left, *others)]
+            return Number(computed(*map(origin_of, values)))
+        case ast.UnaryOp():
+            return _unary(node, at)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            plain(evaluate(test, at), at, " in a condition")
+            return join(evaluate(body, at), evaluate(orelse, at))
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            return _comprehension(node, at)
+        case ast.Lambda(body=body):
+            return make_function(
+                node, at, lambda default: evaluate(default, at), lambda inner: evaluate(body, inner)
+            )
+        case ast.NamedExpr(target=ast.Name(id=name), value=value):
+            held = evaluate(value, at)
+            at.assign(name, held)
+            return held
+        case ast.Starred(value=value):
+            return evaluate(value, at)
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            for part in (lower, step):
+                if part is not None:
+                    plain(evaluate(part, at), at)
+            return Nothing() if upper is None else plain(evaluate(upper, at), at)
+        case ast.Yield(value=value):
+            at.yields.append(Nothing() if value is None else evaluate(value, at))
+            return Unknown()
+        case ast.YieldFrom(value=value):
+            at.yields.append(item_of(evaluate(value, at)))
+            return Unknown()
+    at.check.report("W111", node, ast.unparse(node)[:40])
+    return RECOVERED
 
-    def conditional(self, node: ast.IfExp, frame: Frame) -> Value:
-        self.plain(self.value(node.test, frame), " in a condition")
-        first = self.value(node.body, frame)
-        return either(first, self.value(node.orelse, frame))
 
-    def comparison(self, node: ast.Compare, frame: Frame) -> Value:
-        values = [self.value(item, frame) for item in (node.left, *node.comparators)]
-        return Value("number", labels=_labels([self.plain(v) for v in values]))
-
-    def unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
-        value = self.plain(self.value(node.operand, frame))
-        constant = value.constant
-        if isinstance(node.op, ast.USub) and isinstance(constant, int | float):
-            return Value("number", labels=value.labels, constant=-constant)
-        return Value("number" if value.kind == "number" else "any", labels=value.labels)
-
-    def subscript(self, node: ast.Subscript, frame: Frame) -> Value:
-        base = self.value(node.value, frame)
-        if base.kind == "pending" and base.calls <= self.awaited_calls:
-            # Awaited elsewhere: the call itself still has no items.
-            self.report("W305", node, "the awaited call is read instead of what it gave")
-        base = self.plain(base)
-        key = self.key(self.value(node.slice, frame), node)
-        if base.kind == "result":
-            return self.read_key(base, key, node)
-        if without := _without_items(base, key):
-            self.report("W306", node, without)
-            return RECOVERED
-        if base.kind == "text" and isinstance(key.constant, str):
-            self.report("W208", node, f"{key.constant!r}: this is a text, not a result")
-            return base
-        if base.kind == "dict" and base.mapping is not None and isinstance(key.constant, str):
-            return self._read_own_key(base.mapping, key.constant, node)
-        if base.kind == "list":
-            if isinstance(node.slice, ast.Slice):
-                return sliced(base, node.slice)
-            index = key.constant
-            if base.items is not None and isinstance(index, int):
-                if -len(base.items) <= index < len(base.items):
-                    return base.items[index]
-                return ANY
-        found = base.element if base.kind in ("list", "dict", "any") else None
-        value = found or Value("text" if base.kind == "text" else "any", calls=base.calls)
-        bounded = sliced(value, node.slice) if isinstance(node.slice, ast.Slice) else value
-        return bounded.labelled(base.labels | key.labels)
-
-    def _read_own_key(self, mapping: dict[str, Value], key: str, node: ast.Subscript) -> Value:
-        """A key of a dict of the program's own, all of whose keys are known."""
-        if key in mapping:
-            return mapping[key]
-        if isinstance(node.ctx, ast.Load):
-            self.report("W208", node, f"{key!r}: the dict has {', '.join(mapping) or 'none'}")
-        return RECOVERED
-
-    def read_key(self, base: Value, key: Value, node: ast.AST) -> Value:
-        """``result[key]``; an unknown key is a finding."""
-        name = key.constant
-        if name is NO_CONSTANT:
-            if key.kind not in ("text", "any", "none"):
-                self.report("W208", node, f"the key is a {key.kind}, not a text")
-                return RECOVERED
-            return Value("any", labels=base.labels)
-        for operator in sorted(base.names):
-            keys = list(self.options.operators[operator].empty)
-            if name not in keys:
-                wanted = " or ".join(repr(k) for k in keys)
-                self.report("W208", node, f"{name!r}: {operator} returns {wanted}")
-        empties = [self.options.operators[operator].empty.get(str(name)) for operator in base.names]
-        is_bool = any(isinstance(empty, bool) for empty in empties)
-        return Value("number" if is_bool else "text", labels=base.labels)
-
-    def walrus(self, node: ast.NamedExpr, frame: Frame) -> Value:
-        value = self.value(node.value, frame)
-        if isinstance(node.target, ast.Name):
-            self.assign(node.target.id, value, frame)
+def _awaited(node: ast.Await, at: Frame) -> Value:
+    value, check = evaluate(node.value, at), at.check
+    check.awaited |= calls_of(value)
+    match value:
+        case Pending(outcome=outcome):
+            return outcome
+        case Unknown():
+            return value
+    # `await f()["key"]`: the repair moves the await to the call.
+    inside = isinstance(node.value, ast.Subscript | ast.Attribute)
+    if inside and id(innermost_call(node.value)) in check.created:
         return value
-
-    def lambda_function(self, node: ast.Lambda, frame: Frame) -> Value:
-        return Value("function", node=node, frame=frame)
-
-    def starred(self, node: ast.Starred, frame: Frame) -> Value:
-        return self.value(node.value, frame)
-
-    def slice_bounds(self, node: ast.Slice, frame: Frame) -> Value:
-        parts = [part for part in (node.lower, node.upper, node.step) if part is not None]
-        return Value(labels=_labels([self.plain(self.value(part, frame)) for part in parts]))
+    without = isinstance(value, Listed | Function | Module | Operator)
+    what = kind_of(value) if without else "value that is already there"
+    check.report("W305", node, f"await of a {what}")
+    return RECOVERED if without else value
 
 
-def _without_items(base: Value, key: Value) -> str:
-    """Why ``base[key]`` cannot work; empty if it can. A false number may stand for `not yet`."""
-    if base.kind == "number" and (base.constant is NO_CONSTANT or base.constant):
-        return "a number has no items"
-    if base.kind in ("function", "method", "module", "operators", "llm"):
-        return f"a {base.kind} has no items"
-    if base.kind == "class" and any(hasattr(builtins, name) for name in base.names):
-        (name,) = base.names
-        generic = hasattr(getattr(builtins, name), "__class_getitem__")  # list[str] is a type
-        return "" if generic else f"{name} has no items"
-    if base.kind == "list" and base.longest is not None and isinstance(key.constant, str):
-        return f"{key.constant!r}: items of a list have numbers"
-    return ""
+# --------------------------------------------------------------------------------------- literals
+def _sequence(node: ast.List | ast.Tuple | ast.Set, at: Frame) -> Value:
+    is_set = isinstance(node, ast.Set)
+    made = listed(None, 0, 0, (), is_set)
+    items: list[Value] = []
+    for part in node.elts:
+        value = evaluate(part, at)
+        if isinstance(part, ast.Starred):
+            made = concatenated(made, value)
+        else:
+            items.append(as_key(value, node, at) if is_set else value)
+    count = len(items)
+    own = listed(joined(map(as_item, items)), count, count, tuple(items), is_set)
+    return own if made.most == 0 else concatenated(own, replace(made, items=None))
 
 
-_FOLLOW: dict[type[ast.AST], str] = {
-    ast.Name: "name",
-    ast.Attribute: "attribute",
-    ast.Constant: "constant",
-    ast.JoinedStr: "formatted",
-    ast.List: "sequence",
-    ast.Tuple: "sequence",
-    ast.Set: "sequence",
-    ast.Dict: "dictionary",
-    ast.Await: "awaited",
-    ast.BinOp: "binary",
-    ast.BoolOp: "boolean",
-    ast.IfExp: "conditional",
-    ast.Compare: "comparison",
-    ast.UnaryOp: "unary",
-    ast.Subscript: "subscript",
-    ast.NamedExpr: "walrus",
-    ast.Lambda: "lambda_function",
-    ast.Starred: "starred",
-    ast.Slice: "slice_bounds",
-    ast.Call: "call",
-    ast.ListComp: "comprehension",
-    ast.SetComp: "comprehension",
-    ast.GeneratorExp: "comprehension",
-    ast.DictComp: "comprehension",
-    ast.Yield: "yielded",
-}
-"""Kind of expression -> the method that follows it."""
+def _dictionary(node: ast.Dict, at: Frame) -> Value:
+    known: dict[str, Value] | None = {}
+    values: list[Value] = []
+    keys = 0
+    for key, item in zip(node.keys, node.values, strict=True):
+        value = evaluate(item, at)
+        name = None if key is None else as_key(evaluate(key, at), node, at)
+        keys |= 0 if name is None else origin_of(name)
+        if known is not None and isinstance(name, Text) and name.constant is not None:
+            known[name.constant] = value
+        elif known is not None and name is None and isinstance(value, Mapped) and value.mapping:
+            known.update(value.mapping)
+            value = value.element or value
+        else:
+            known = None
+        values.append(value)
+    return mapped(joined(values), known, keys, 0, len(values))
 
 
-def _labels(values: list[Value]) -> frozenset[str]:
-    return frozenset().union(*(value.labels for value in values))
+def _comprehension(node: Comprehension, at: Frame) -> Value:
+    """The list it makes; its model calls are counted once for each item."""
+    inner = Frame(at.check, node, at)
+    least, most = 1.0, 1.0
+    sources = []
+    lazy = isinstance(node, ast.GeneratorExp)
+    for generator in node.generators:
+        source = iterable(evaluate(generator.iter, inner), generator.iter, inner)
+        if generator.is_async:
+            at.check.report("W111", generator.iter, "async for")
+        bind(generator.target, item_of(source), inner)
+        for condition in generator.ifs:
+            plain(evaluate(condition, inner), inner, " in a condition")
+        shortest, longest = length(source)
+        if shortest == INF and not lazy:
+            at.check.report("W601", node)
+        least = 0 if generator.ifs else times(least, shortest)
+        most = times(most, longest)
+        sources.append(origin_of(source))
+    element = _element(node, inner)
+    multiply(0, most, node, inner)
+    at.spend(inner.state.cost if inner.state else 0)
+    if isinstance(element, Text | Number | Unknown):
+        element = labelled(element, mixed(*sources))
+    if isinstance(node, ast.DictComp):
+        return mapped(element, None, origin_of(evaluate(node.key, inner)), least, most)
+    return listed(as_item(element), least, most, None, isinstance(node, ast.SetComp))
 
 
-def _calls(values: list[Value]) -> frozenset[int]:
-    return frozenset().union(*(value.calls for value in values))
+def _element(node: Comprehension, inner: Frame) -> Value:
+    if isinstance(node, ast.DictComp):
+        as_key(evaluate(node.key, inner), node, inner)
+        return evaluate(node.value, inner)
+    if isinstance(node, ast.GeneratorExp) and any(
+        isinstance(part, ast.Await) for part in ast.walk(node.elt)
+    ):
+        inner.check.report("W305", node, "a generator with await; make a list: [await ...]")
+    value = evaluate(node.elt, inner)
+    return as_key(value, node, inner) if isinstance(node, ast.SetComp) else value
+
+
+def iterable(source: Value, node: ast.AST, at: Frame) -> Value:
+    """``source`` as data that is iterated over."""
+    source = plain(source, at)
+    if isinstance(source, Method):
+        at.check.report("W306", node, "a method has no items, call it first")
+    return source
+
+
+# -------------------------------------------------------------------------------------- operations
+def _binary(node: ast.BinOp, at: Frame) -> Value:
+    left, right = plain(evaluate(node.left, at), at), plain(evaluate(node.right, at), at)
+    if isinstance(left, Result) or isinstance(right, Result):
+        at.check.report("W208", node, "a whole result in an expression, read one of its keys")
+    origin = computed(origin_of(left), origin_of(right))
+    match node.op, left, right:
+        case ast.Add(), Listed(), _:
+            return concatenated(left, right)
+        case ast.Add(), _, Listed() if not isinstance(left, Text | Number):
+            return concatenated(listed(None, 0, 0, ()), concatenated(listed(item_of(left)), right))
+        case ast.Mult(), Listed() as items, count:
+            return repeated(items, count)
+        case ast.Mult(), count, Listed() as items:
+            return repeated(items, count)
+        case ast.Add(), Number(), Number():
+            return _number(origin, left.least + right.least, left.most + right.most)
+        case ast.Sub(), Number(), Number():
+            return _number(origin, left.least - right.most, left.most - right.least)
+        case ast.Mult(), Number(), Number() if left.exact is not None and right.exact is not None:
+            return _number(origin, left.exact * right.exact, left.exact * right.exact)
+        case (_, Text(), _) | (_, _, Text()):
+            return Text(origin)
+        case _, Number(), Number():
+            return Number(origin)
+        case (ast.Add() | ast.Sub(), Number(), _) | (ast.Add() | ast.Sub(), _, Number()):
+            return Number(origin)  # only a number can be added to a number
+    return Unknown(origin)
+
+
+def _number(origin: int, least: float, most: float) -> Number:
+    if abs(least) > 10**12 or abs(most) > 10**12:
+        return Number(origin)
+    return Number(origin if least or most else origin & ~OWN, least, most)
+
+
+def _unary(node: ast.UnaryOp, at: Frame) -> Value:
+    value = plain(evaluate(node.operand, at), at)
+    match node.op, value:
+        case ast.USub(), Number(origin=origin, least=least, most=most):
+            return Number(origin, -most, -least)
+        case _, Number(origin=origin):
+            return Number(origin)
+    return Unknown(computed(origin_of(value)))
+
+
+def _subscript(node: ast.Subscript, at: Frame) -> Value:
+    base = evaluate(node.value, at)
+    if isinstance(base, Pending) and base.calls and base.calls <= at.check.awaited:
+        # Awaited elsewhere: the call itself still has no items.
+        at.check.report("W305", node, "the awaited call is read instead of what it gave")
+    base = plain(base, at)
+    key = as_key(evaluate(node.slice, at), node, at)
+    if not isinstance(node.slice, ast.Slice):
+        return lookup.subscript(base, key, node, at)
+    found = lookup.subscript(base, Unknown(), node, at)
+    return found if isinstance(base, Result | Number) else sliced(base, key)
+
+
+# ------------------------------------------------------------------------------------------- calls
+def _call(node: ast.Call, at: Frame) -> Value:
+    if isinstance(node.func, ast.Attribute):
+        base = evaluate(node.func.value, at)
+        if not isinstance(base, Given | Module | Builtin):
+            return _method_call(base, node, node.func, at)
+        target = lookup.attribute(base, node.func, at)
+    else:
+        target = evaluate(node.func, at)
+    return called(target, _arguments(node, at), at)
+
+
+def _arguments(node: ast.Call, at: Frame) -> Arguments:
+    given = Arguments(node, [])
+    for argument in node.args:
+        value = evaluate(argument, at)
+        if (
+            isinstance(argument, ast.Starred)
+            and isinstance(value, Listed)
+            and value.items is not None
+        ):
+            given.positional.extend(value.items)
+        else:
+            given.positional.append(value)
+            given.unknown = given.unknown or isinstance(argument, ast.Starred)
+    for keyword in node.keywords:
+        value = evaluate(keyword.value, at)
+        if keyword.arg is not None:
+            given.named[keyword.arg] = value
+        elif isinstance(value, Mapped) and value.mapping is not None:
+            given.named.update(value.mapping)
+        else:
+            given.named["**"] = value
+            given.unknown = True
+    return given
+
+
+def _method_call(base: Value, node: ast.Call, function: ast.Attribute, at: Frame) -> Value:
+    given, name = _arguments(node, at), function.attr
+    if isinstance(base, Pending) and name in ("result", "done", "cancel", "exception"):
+        return base.outcome if name == "result" else Number(OWN)
+    base = plain(base, at)
+    known = RESULT_METHODS if isinstance(base, Result) else KNOWN_ATTRIBUTES.get(kind_of(base))
+    if name.startswith("__") or (known is not None and name not in known):
+        found = lookup.attribute(base, function, at)
+        place(function.value, tainted(base, RECOVERED), at)
+        return found if isinstance(base, Result) else RECOVERED
+    given = handed_on(given, at, base if isinstance(base, Listed) else None)
+    if name not in ("append", "add", "insert", "create_task"):
+        given = as_data(given, at)
+    value, after = method_effect(base, name, given, at)
+    if after is not None:
+        place(function.value, after, at)
+    return value
+
+
+# ------------------------------------------------------------------------------------- assignment
+def bind(target: ast.expr, value: Value, at: Frame) -> None:
+    """Assigns ``value`` to a name, attribute, item, or several of them."""
+    match target:
+        case ast.Name(id=name):
+            at.assign(name, value)
+        case ast.Starred(value=inner):
+            bind(inner, listed(value), at)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            _unpack(target, targets, plain(value, at), at)
+        case ast.Attribute(value=owner, attr=name):
+            base = evaluate(owner, at)
+            if base == Given("self"):
+                at.check.attributes[name] = value
+            elif (held := peek(owner, at)) is not None:
+                place(owner, tainted(held, value), at)
+        case ast.Subscript(value=owner, slice=key):
+            plain(evaluate(owner, at), at)
+            origin = origin_of(as_key(evaluate(key, at), target, at))
+            held = peek(owner, at)
+            if isinstance(held, Text | Number):
+                kind = kind_of(held)
+                at.check.report("W304", target, f"items of a {kind} cannot be assigned")
+            place(target, value, at, origin)
+
+
+def _unpack(node: ast.expr, targets: Sequence[ast.expr], value: Value, at: Frame) -> None:
+    if isinstance(value, Result):
+        at.check.report("W208", node, "a whole result is unpacked, read its keys")
+    items = value.items if isinstance(value, Listed) else None
+    starred = any(isinstance(target, ast.Starred) for target in targets)
+    if items is None or starred or len(items) != len(targets):
+        items = (item_of(value),) * len(targets)
+    for target, item in zip(targets, items, strict=True):
+        bind(target, item, at)

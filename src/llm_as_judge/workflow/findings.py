@@ -42,6 +42,9 @@ RULES: dict[str, Rule] = {
     ),
     "W109": Rule("the program is too complex to be checked", "write a shorter program"),
     "W110": Rule("this name is not available to a program", "use operators and plain Python"),
+    "W111": Rule(
+        "this is not in the language of programs", "use the statements that docs/programs.md lists"
+    ),
     "W201": Rule("there is no such operator", "use one of the documented operators"),
     "W202": Rule(
         "the operator is not created", "add `self.NAME = operator.CLASS(self.llm)` to __init__"

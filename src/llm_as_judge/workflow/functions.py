@@ -1,139 +1,102 @@
-"""Follows the functions and lambdas that a program defines, each time that one is called."""
+"""The functions that a program defines: what their arguments get, and one call of them."""
 
 from __future__ import annotations
 
 import ast
-import functools
+from collections.abc import Callable, Sequence
 
-from llm_as_judge.workflow.calls import Calls, is_static
-from llm_as_judge.workflow.frames import Frame, join_states, local_names
-from llm_as_judge.workflow.loops import Loops
-from llm_as_judge.workflow.values import (
-    ANY,
-    NONE,
-    RECOVERED,
-    SPARE,
-    Value,
-    either,
-    is_written,
-    join,
-    joined,
-)
+from llm_as_judge.workflow.algebra import joined, listed, mapped
+from llm_as_judge.workflow.context import Frame, meet
+from llm_as_judge.workflow.values import RECOVERED, Arguments, Followed, Function, Given, Value
 
-__all__ = ["Functions"]
+__all__ = ["make_function", "misfit"]
+
+Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-class Functions(Loops, Calls):
-    """Definitions, arguments, bodies, and what they return."""
+def make_function(
+    node: Defined,
+    home: Frame,
+    evaluate: Callable[[ast.expr], Value],
+    run: Callable[[Frame], Value],
+    bound: bool = False,
+) -> Function:
+    """The value of a definition.
 
-    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
-        for decorator in node.decorator_list:
-            self.value(decorator, frame)
-        self.annotations(node, frame)
-        self.assign(node.name, Value("function", node=node, frame=frame), frame)
+    Args:
+        home: the frame whose variables it sees.
+        evaluate: gives its defaults their values.
+        run: follows its body, and gives what it returns.
+        bound: it is called as ``self.name``.
+    """
+    arguments = node.args
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    takes_self = bound and not is_static(node) and bool(names)
+    defaults = dict(zip(reversed(names), map(evaluate, reversed(arguments.defaults)), strict=False))
+    for keyword, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is not None:
+            defaults[keyword.arg] = evaluate(default)
 
-    def annotations(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
-        """Annotations are evaluated when the function is defined: their names must exist."""
-        every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        written = [argument.annotation for argument in every] + [node.returns]
-        for annotation in written:
-            if annotation is not None:
-                self.value(annotation, frame)
-
-    def call_function(
-        self,
-        function: Value,
-        call: ast.Call,
-        positional: list[Value],
-        named: dict[str, Value],
-        frame: Frame,
-    ) -> Value:
-        node = function.node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            return ANY
-        if node in self.following:
-            self.report("W602", call, getattr(node, "name", "lambda"))
-            return RECOVERED
-        inner = Frame(node, self.locals_of(node), function.frame)
-        parameters = self._bind_parameters(node, function, positional, named, inner)
-        self.following.append(node)
-        if isinstance(node, ast.Lambda):
-            value = self.value(node.body, inner)
-            cost = inner.state.cost if inner.state else 0
-        else:
-            self.follow(node.body, inner)
-            value = _function_value(node, inner)
-            costs = [r.state.cost for r in inner.returns]
-            cost = max([*costs, inner.state.cost if inner.state else 0])
-        self.following.pop()
-        self.spend(cost, frame)
-        self._write_back(call, parameters, inner, frame)
-        return value
-
-    def _bind_parameters(
-        self,
-        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
-        function: Value,
-        positional: list[Value],
-        named: dict[str, Value],
-        inner: Frame,
-    ) -> list[str]:
-        arguments = node.args
-        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-        defaults = dict(zip(reversed(names), reversed(arguments.defaults), strict=False))
-        defaults |= {
-            a.arg: d
-            for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-            if d is not None
-        }
-        values: dict[str, Value] = {}
-        if "self" in function.names and names and not is_static(node):
-            values[names.pop(0)] = Value("self")
-        values |= dict(zip(names, positional, strict=False))
-        if arguments.vararg is not None:
-            rest = positional[len(names) :]
-            labels = frozenset[str]().union(*(v.labels for v in rest))
-            length = len(rest)
-            values[arguments.vararg.arg] = Value(
-                "list", labels, element=joined(rest), shortest=length, longest=length
-            )
-        values |= named
-        for name in self.locals_of(node):
-            if name not in values and name in defaults:
-                values[name] = self.value(defaults[name], function.frame or self.module)
-        for name in (*names, *(a.arg for a in arguments.kwonlyargs)):
-            values.setdefault(name, RECOVERED)  # missing: a finding of its own
-        if arguments.kwarg is not None:
-            values.setdefault(arguments.kwarg.arg, Value("dict"))
-        for name, value in values.items():
+    def follow(given: Arguments) -> Followed:
+        inner = Frame(home.check, node, home)
+        if takes_self:
+            inner.assign(names[0], Given("self"))
+        positional = names[takes_self:]
+        for name, value in _bound(arguments, positional, defaults, given).items():
             if name in inner.locals:
-                self.assign(name, value, inner)
-        return names
+                inner.assign(name, value)
+        home.check.following.append(node)
+        value = run(inner)
+        home.check.following.pop()
+        end = meet([inner.state, *(r.state for r in inner.returns)])
+        if end is None:
+            return Followed(value, 0, [])
+        return Followed(value, end.cost, [end.variables.get(name) for name in positional])
 
-    def _write_back(
-        self, call: ast.Call, parameters: list[str], inner: Frame, frame: Frame
-    ) -> None:
-        """A list that the function filled is filled for its caller too."""
-        ends = [inner.state, *(r.state for r in inner.returns)]
-        end = join_states(ends)
-        for argument, name in zip(call.args, parameters, strict=False):
-            after = end.variables.get(name) if end is not None else None
-            if after is not None and after.kind == "list" and isinstance(argument, ast.Name):
-                self.store(argument, after, frame)
-
-    def locals_of(self, node: ast.AST) -> frozenset[str]:
-        if id(node) not in self.known_locals:
-            self.known_locals[id(node)] = local_names(node)
-        return self.known_locals[id(node)]
+    return Function(node, takes_self, follow)
 
 
-def _function_value(node: ast.AST, inner: Frame) -> Value:
-    if inner.yields:
-        element = joined(inner.yields) or ANY
-        return Value("list", element.labels, element=element, calls=element.calls)
-    values = [
-        r.value.labelled(frozenset({SPARE})) if r.in_handler and is_written(r.value) else r.value
-        for r in inner.returns
+def is_static(node: ast.AST) -> bool:
+    """Whether a method takes no ``self``."""
+    decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
+    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
+
+
+def _bound(
+    arguments: ast.arguments, names: list[str], defaults: dict[str, Value], given: Arguments
+) -> dict[str, Value]:
+    # One that is missing is a finding of its own.
+    missing = dict.fromkeys([*names, *(a.arg for a in arguments.kwonlyargs)], RECOVERED)
+    values: dict[str, Value] = {
+        **missing,
+        **defaults,
+        **dict(zip(names, given.positional, strict=False)),
+    }
+    if arguments.vararg is not None:
+        rest = given.positional[len(names) :]
+        values[arguments.vararg.arg] = listed(joined(rest), len(rest), len(rest))
+    if arguments.kwarg is not None:
+        values[arguments.kwarg.arg] = mapped(joined(given.named.values()))
+    return values | given.named
+
+
+def misfit(function: Function, given: Arguments) -> str:
+    """Why the arguments do not fit the function's ``def``; empty if they do."""
+    arguments = function.node.args
+    if arguments.vararg or arguments.kwarg or given.unknown:
+        return ""
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    optional = set(names[len(names) - len(arguments.defaults) :])
+    names = names[function.bound :]
+    named = {a.arg for a in arguments.kwonlyargs}
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    optional |= {a.arg for a, default in pairs if default}
+    if len(given.positional) > len(names):
+        return f"{len(given.positional)} arguments by position, it takes {len(names)}"
+    filled = set(names[: len(given.positional)])
+    if unknown := sorted(given.named.keys() - {*names, *named} | given.named.keys() & filled):
+        return f"argument {unknown[0]}"
+    missing = [
+        n for n in (*names, *sorted(named)) if n not in filled | given.named.keys() | optional
     ]
-    value = functools.reduce(either, values) if values else NONE
-    return join(value, NONE) if inner.state is not None and inner.returns else value
+    return f"{missing[0]} is missing" if missing else ""

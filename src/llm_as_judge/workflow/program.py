@@ -10,9 +10,9 @@ from typing import Literal
 from llm_as_judge.operators import Registry, registry
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Diagnostic, Domain, Program
-from llm_as_judge.workflow.analysis import CheckOptions
 from llm_as_judge.workflow.canonical import canonical_hash, text_hash
 from llm_as_judge.workflow.check import Checked, check
+from llm_as_judge.workflow.context import CheckOptions
 from llm_as_judge.workflow.findings import Finding
 from llm_as_judge.workflow.given import wrap_body
 from llm_as_judge.workflow.repairs import pair_up

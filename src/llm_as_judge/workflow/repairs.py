@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from llm_as_judge.operators import Registry
 from llm_as_judge.workflow.findings import Repair
-from llm_as_judge.workflow.values import ANY, Value
-
-if TYPE_CHECKING:
-    from llm_as_judge.workflow.analysis import Analysis
+from llm_as_judge.workflow.values import (
+    Listed,
+    Mapped,
+    Method,
+    Nothing,
+    Number,
+    Result,
+    Text,
+    Unknown,
+    Value,
+)
 
 __all__ = [
     "add_to_init",
@@ -85,14 +93,16 @@ def init_of(tree: ast.Module) -> ast.FunctionDef:
     return made
 
 
-def give_first_value(function: ast.AST, name: str, analysis: Analysis) -> Repair | None:
+def give_first_value(
+    function: ast.AST, name: str, assigned: Callable[[], Value | None], operators: Registry
+) -> Repair | None:
     """``name = <empty>`` as the first statement of ``function``, of the type that is assigned
     later; without effect where no plain empty value fits that type."""
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
 
     def apply(tree: ast.Module) -> None:
-        source = _empty_source(analysis.assigned.get((id(function), name), ANY), analysis)
+        source = _empty_source(assigned() or Unknown(), operators)
         body = function.body
         after_docstring = int(
             isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
@@ -103,23 +113,28 @@ def give_first_value(function: ast.AST, name: str, analysis: Analysis) -> Repair
     return Repair("variable_scope", apply)
 
 
-def _empty_source(value: Value, analysis: Analysis) -> str:
-    if value.kind == "result":
-        empties: dict[str, object] = {}
-        for operator in sorted(value.names):
-            empties.update(analysis.options.operators[operator].empty)
-        return repr(empties)
-    if value.mapping:
-        parts = {key: _empty_source(item, analysis) for key, item in value.mapping.items()}
-        items = ", ".join(f"{key!r}: {source}" for key, source in parts.items())
-        return f"{{{items}}}" if all(parts.values()) else ""
-    if value.kind == "list" and "set" in value.names:
-        return "set()"
-    by_kind = {"list": "[]", "dict": "{}", "number": "0", "none": "None"}
-    unknown = ("operator", "function", "module", "pending", "class", "llm", "self")
-    if value.kind in unknown or "object" in value.names:
-        return ""
-    return by_kind.get(value.kind, '""')
+def _empty_source(value: Value, operators: Registry) -> str:
+    match value:
+        case Result(operators=names):
+            empties: dict[str, object] = {}
+            for operator in sorted(names):
+                empties.update(operators[operator].empty)
+            return repr(empties)
+        case Mapped(mapping=mapping) if mapping:
+            parts = {key: _empty_source(item, operators) for key, item in mapping.items()}
+            items = ", ".join(f"{key!r}: {source}" for key, source in parts.items())
+            return f"{{{items}}}" if all(parts.values()) else ""
+        case Listed(is_set=is_set):
+            return "set()" if is_set else "[]"
+        case Mapped():
+            return "{}"
+        case Number():
+            return "0"
+        case Nothing():
+            return "None"
+        case Text() | Method() | Unknown(is_object=False):
+            return '""'
+    return ""
 
 
 def give_model(node: ast.Call) -> Repair:

@@ -1,197 +1,199 @@
-"""What the check knows of a value without running the program: where it comes from, what kind of
-thing it is, and how long it can be."""
+"""What the check knows of a value without running the program: a tagged union.
+
+A value that holds data has an *origin*: the bits of those who had a part in it.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from llm_as_judge.workflow.frames import Frame
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 __all__ = [
-    "ANSWER",
-    "ANY",
-    "LOOSE",
-    "MAYBE",
-    "NONE",
-    "NO_CONSTANT",
-    "PROBLEM",
-    "RECOVERED",
-    "SPARE",
-    "Kind",
-    "Value",
-    "either",
-    "is_written",
-    "join",
-    "joined",
-]
-
-Kind = Literal[
-    "any", "text", "number", "none", "list", "dict", "result", "operator", "pending", "function",
-    "method", "module", "operators", "llm", "self", "class",
+    "ANSWER", "INF", "LOOSE", "OWN", "PROBLEM", "RECOVERED",
+    "Arguments", "Builtin", "Followed", "Function", "Given", "Listed", "Mapped", "Method", "Module",
+    "Nothing", "Number", "Operator", "Origin", "Pending", "Result", "Text", "Unknown", "Value",
 ]  # fmt: skip
 
-PROBLEM = "problem"
-"""Label: made from the problem's text."""
-ANSWER = "answer"
-"""Label: made from the result of an operator that was given the problem."""
-LOOSE = "loose"
-"""Label: made from the result of an operator that was not."""
-MAYBE = "maybe"
-"""Label: an answer on one path, something that the program wrote itself on another."""
-SPARE = "spare"
-"""Label: nothing, or what an error leaves: written in an ``except`` block or kept through it."""
-_ORIGINS = frozenset({ANSWER, LOOSE, MAYBE, SPARE})
+Origin: TypeAlias = int
+PROBLEM = 1
+"""The problem's text had a part in it."""
+ANSWER = 2
+"""An operator made it that was given the problem."""
+LOOSE = 4
+"""An operator made it that was not."""
+OWN = 8
+"""The program wrote it, and it is not empty; what an ``except`` block leaves is excused."""
 
-NO_CONSTANT = object()
-MAX_WEIGHT = 400
-_NOTHING: frozenset[str] = frozenset()
-_NO_CALLS: frozenset[int] = frozenset()
+INF = math.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown:
+    """Anything."""
+
+    origin: Origin = OWN
+    item: Value | None = None
+    """What iterating over it gives."""
+    is_object: bool = False
+    """A module made it: no empty value can stand for it."""
+    most: float = INF
+    """How many items it has at most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text:
+    origin: Origin
+    constant: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number:
+    """A number or a truth value between two bounds."""
+
+    origin: Origin
+    least: float = -INF
+    most: float = INF
+
+    @property
+    def exact(self) -> int | None:
+        """The whole number that it must be."""
+        return int(self.least) if self.least == self.most and self.least % 1 == 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """``None``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """A list, tuple, set or iterator; made by :func:`algebra.listed`."""
+
+    element: Value | None
+    """Any of its items; None in an empty list."""
+    items: tuple[Value, ...] | None
+    """Each of its items, where they are known."""
+    least: float
+    most: float
+    """Bounds of its length."""
+    is_set: bool
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapped:
+    """A dict of the program's own; made by :func:`algebra.mapped`."""
+
+    element: Value | None
+    mapping: dict[str, Value] | None
+    """Its keys and values, where all are known."""
+    keys: Origin
+    least: float
+    most: float
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """What an operator gave: a dict."""
+
+    origin: Origin
+    operators: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Method:
+    """A method of a plain value that was not called."""
+
+    origin: Origin
+    item: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pending:
+    """Calls that were not awaited yet."""
+
+    outcome: Value
+    calls: frozenset[int] = frozenset()
+    """Ids of their nodes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operator:
+    names: frozenset[str]
+    """Classes that it may be an instance of."""
+    node: ast.AST
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function or lambda of the program. Each call is followed anew."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    bound: bool
+    """A method: its first argument is given by Python."""
+    follow: Callable[[Arguments], Followed]
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A function or class that is given: ``len``, ``re.sub``, ``operator.Custom``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """``self``, ``operators`` (the module of them) or ``llm`` (the model)."""
+
+    name: str
+
+
+Value: TypeAlias = (
+    Unknown | Text | Number | Nothing | Listed | Mapped | Result | Method | Pending
+    | Operator | Function | Builtin | Module | Given
+)  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)
-class Value:
-    """One abstract value; never changed after it is made."""
+class Arguments:
+    """The arguments of one call."""
 
-    kind: Kind = "any"
-    labels: frozenset[str] = _NOTHING
-    names: frozenset[str] = _NOTHING
-    """Operator classes that it is, or is the result of; the name of a module."""
-    items: tuple[Value, ...] | None = None
-    """List or tuple whose items are all known."""
-    element: Value | None = None
-    """Any item of a list or dict; what a pending call will give."""
-    shortest: int = 0
-    longest: int | None = None
-    """Bounds of the length of a list; None = unknown."""
-    endless: bool = False
-    foreign: bool = False
-    """A list in which some item comes from no operator."""
-    calls: frozenset[int] = _NO_CALLS
-    """Ids of the calls that a pending value (or a list of them) waits for."""
-    constant: object = NO_CONSTANT
-    node: ast.AST | None = None
-    """Of a function: its definition."""
-    frame: Frame | None = None
-    """Of a function: where it was defined."""
-    mapping: dict[str, Value] | None = None
-    """Of a dict: its known keys."""
-    weight: int = 1
-    """Number of values in it. Beyond :data:`MAX_WEIGHT` its parts are forgotten, or a list that is
-    doubled in a loop would take all memory."""
+    node: ast.Call
+    positional: list[Value]
+    named: dict[str, Value] = field(default_factory=dict)
+    unknown: bool = False
+    """``*args`` or ``**kwargs`` of which the parts are not known."""
+    made: Value | None = None
+    """What a function that is among them gives when it is called with an item of the others."""
 
-    def __post_init__(self) -> None:
-        weight = 1
-        if self.items is not None:
-            weight += sum(item.weight for item in self.items[: MAX_WEIGHT + 1])
-        if self.mapping is not None:
-            weight += sum(item.weight for item in self.mapping.values())
-        if self.element is not None:
-            weight += self.element.weight
-        if weight > MAX_WEIGHT:
-            self.items = self.mapping = None
-            self.element = Value(labels=self.labels, calls=self.calls)
-            weight = 2
-        self.weight = weight
+    @property
+    def every(self) -> list[Value]:
+        return [*self.positional, *self.named.values()]
 
-    def labelled(self, labels: frozenset[str]) -> Value:
-        """The same value with further labels."""
-        return self if labels <= self.labels else replace(self, labels=self.labels | labels)
+    @property
+    def first(self) -> Value:
+        return self.positional[0] if self.positional else Unknown()
 
 
-ANY = Value()
-RECOVERED = Value(labels=frozenset({ANSWER}))
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What one call of a function of the program came to."""
+
+    value: Value
+    cost: float
+    """Model calls at most."""
+    parameters: list[Value | None]
+    """What the parameters held when it ended, those by position."""
+
+
+RECOVERED = Unknown(ANSWER)
 """After a finding, where nothing is known: gives no further findings about its origin."""
-NONE = Value("none", constant=None)
-
-
-def join(a: Value, b: Value) -> Value:
-    """What is known when it is either of the two."""
-    if a is b:
-        return a
-    if a.kind == "none":
-        return replace(b, labels=a.labels | b.labels, constant=NO_CONSTANT)
-    if b.kind == "none":
-        return replace(a, labels=a.labels | b.labels, constant=NO_CONSTANT)
-    labels = a.labels | b.labels
-    calls = a.calls | b.calls
-    if a.kind != b.kind:
-        kind: Kind = "list" if "list" in (a.kind, b.kind) and "any" in (a.kind, b.kind) else "any"
-        if kind == "any" and {a.kind, b.kind} <= {"text", "number"}:
-            kind = "text"
-        return Value(kind, labels, calls=calls, foreign=a.foreign or b.foreign)
-    if a.kind == "function" and a.node is not b.node:
-        return Value("any", labels, calls=calls)
-    return Value(
-        kind=a.kind,
-        labels=labels,
-        names=a.names | b.names,
-        items=_joined_items(a, b),
-        element=joined(v for v in (a.element, b.element) if v is not None),
-        shortest=min(a.shortest, b.shortest),
-        longest=None if a.longest is None or b.longest is None else max(a.longest, b.longest),
-        endless=a.endless or b.endless,
-        foreign=a.foreign or b.foreign,
-        calls=calls,
-        constant=a.constant if _same_constant(a.constant, b.constant) else NO_CONSTANT,
-        node=a.node,
-        frame=a.frame,
-        mapping=_joined_mapping(a, b),
-    )
-
-
-def is_written(value: Value) -> bool:
-    """A text or number of the program's own, and not an empty one: no operator had a part in it."""
-    if value.labels & _ORIGINS:
-        return False
-    if value.kind == "dict":
-        return any(is_written(item) for item in (value.mapping or {}).values())
-    if value.constant is not NO_CONSTANT:
-        return bool(value.constant.strip() if isinstance(value.constant, str) else value.constant)
-    return value.kind in ("text", "number", "any")
-
-
-def either(a: Value, b: Value) -> Value:
-    """:func:`join` where two paths meet: an answer on one of them alone is no answer for sure.
-
-    Nothing (an empty text, 0, None) and what an ``except`` block leaves do not spoil it.
-    """
-    value = join(a, b)
-    spare = all(SPARE in v.labels or _is_empty(v) for v in (a, b))
-    labels = value.labels | {SPARE} if spare else value.labels - {SPARE}
-    if ANSWER in labels and (is_written(a) or is_written(b)):
-        labels = labels - {ANSWER} | {MAYBE}
-    elif MAYBE in labels:
-        labels -= {ANSWER}
-    return value if labels == value.labels else replace(value, labels=labels)
-
-
-def _is_empty(value: Value) -> bool:
-    return value.constant is not NO_CONSTANT and not value.constant
-
-
-def _same_constant(a: object, b: object) -> bool:
-    return type(a) is type(b) and a == b
-
-
-def _joined_items(a: Value, b: Value) -> tuple[Value, ...] | None:
-    if a.items is None or b.items is None or len(a.items) != len(b.items):
-        return None
-    return tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
-
-
-def _joined_mapping(a: Value, b: Value) -> dict[str, Value] | None:
-    if a.mapping is None or b.mapping is None or a.mapping.keys() != b.mapping.keys():
-        return None
-    return {key: join(value, b.mapping[key]) for key, value in a.mapping.items()}
-
-
-def joined(values: Iterable[Value]) -> Value | None:
-    """:func:`join` of all; None for none."""
-    result: Value | None = None
-    for value in values:
-        result = value if result is None else join(result, value)
-    return result

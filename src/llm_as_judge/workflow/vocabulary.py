@@ -14,6 +14,7 @@ __all__ = [
     "KNOWN_ATTRIBUTES",
     "METHODS",
     "MUTATING_METHODS",
+    "RESULT_METHODS",
     "TEXT_METHODS",
     "has_attribute",
 ]
@@ -61,6 +62,8 @@ TEXT_METHODS = _words(
 MUTATING_METHODS = _words(
     "append extend add update insert setdefault appendleft extendleft put put_nowait push"
 )
+
+RESULT_METHODS = _words("get keys values items copy pop setdefault update")
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "text": (str, int),

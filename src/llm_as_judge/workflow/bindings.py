@@ -1,0 +1,58 @@
+"""Which names a piece of a program binds, by Python's rule."""
+
+from __future__ import annotations
+
+import ast
+
+from llm_as_judge.operators.syntax import children
+
+__all__ = ["local_names", "parameter_names"]
+
+_SCOPES = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef,
+    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
+
+
+def local_names(node: ast.AST) -> frozenset[str]:
+    """Names that a function, class body or module binds: anywhere in it, and not declared global
+    or nonlocal. Of a comprehension, its targets."""
+    if hasattr(node, "generators"):
+        parts = [part for g in node.generators for part in ast.walk(g.target)]
+        return frozenset(part.id for part in parts if isinstance(part, ast.Name))
+    bound, elsewhere = set[str](), set[str]()
+    arguments = getattr(node, "args", None)
+    if isinstance(arguments, ast.arguments):
+        bound.update(parameter_names(arguments))
+    body = getattr(node, "body", [])
+    todo: list[ast.AST] = list(body) if isinstance(body, list) else [body]
+    while todo:
+        item = todo.pop()
+        match item:
+            case ast.Name(id=name, ctx=context):
+                if not isinstance(context, ast.Load):
+                    bound.add(name)
+                continue
+            case ast.Constant():
+                continue
+            case ast.alias():
+                bound.add((item.asname or item.name).partition(".")[0])
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                bound.add(name)
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                bound.add(name)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                elsewhere.update(names)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                bound.add(item.name)
+        if not isinstance(item, _SCOPES):
+            todo.extend(children(item))
+        elif hasattr(item, "generators"):  # `:=` in a comprehension binds in the function around it
+            todo.extend(n.target for n in ast.walk(item) if isinstance(n, ast.NamedExpr))
+    return frozenset(bound - elsewhere)
+
+
+def parameter_names(arguments: ast.arguments) -> list[str]:
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+    return [a.arg for a in every]

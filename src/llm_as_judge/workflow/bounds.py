@@ -1,0 +1,194 @@
+"""How often a loop runs, and what many rounds make of what one round changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from llm_as_judge.workflow.algebra import length, listed, mapped, times
+from llm_as_judge.workflow.values import INF, Listed, Mapped, Number, Value
+
+__all__ = [
+    "Counted",
+    "closed",
+    "counted_by",
+    "grows_what_it_iterates",
+    "is_exact",
+    "rounds_of",
+    "widened",
+]
+
+Counted = tuple[ast.expr, ast.cmpop, ast.expr]
+"""(variable or ``len(list)``, comparison, limit) of a loop that counts."""
+
+
+# ------------------------------------------------------------------------------ while that counts
+def counted_by(node: ast.While) -> Counted | None:
+    """What a loop counts: ``while i < 3: ... i += 1``, ``while len(xs) < 3: ... xs.append(...)``,
+    ``while True: ... if i >= 3: break``; None for any other."""
+    return _counted(node.test) or _counted_exit(node)
+
+
+def _counted(test: ast.expr) -> Counted | None:
+    match test:
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return next((found for part in parts if (found := _counted(part))), None)
+        case ast.Compare(
+            left=ast.Name() | ast.Call(func=ast.Name(id="len"), args=[_]) as left,
+            ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as operation],
+            comparators=[limit],
+        ):
+            return left, operation, limit
+    return None
+
+
+def _counted_exit(node: ast.While) -> Counted | None:
+    """It goes on while the opposite of the test holds. One round more than a test at the top gives
+    is allowed for by the inclusive comparison."""
+    if any(isinstance(part, ast.Continue) for part in ast.walk(node)):
+        return None
+    for statement in node.body:
+        match statement:
+            case ast.If(
+                test=ast.Compare(left=ast.Name() as left, ops=[operation], comparators=[limit]),
+                body=[*_, ast.Break() | ast.Return() | ast.Raise()],
+            ):
+                if isinstance(operation, ast.Gt | ast.GtE):
+                    return left, ast.LtE(), limit
+                if isinstance(operation, ast.Lt | ast.LtE):
+                    return left, ast.GtE(), limit
+    return None
+
+
+def rounds_of(node: ast.While, counted: Counted, start: Value | None, limit: Value) -> float:
+    """Rounds of a loop that counts from ``start`` to ``limit``; infinite if it does not get there."""
+    variable, operation, _ = counted
+    step = _step(node.body, variable)
+    if isinstance(start, Listed):
+        start = Number(0, *length(start))
+    if not (step and isinstance(start, Number) and isinstance(limit, Number)):
+        return INF
+    if (step > 0) != isinstance(operation, ast.Lt | ast.LtE):
+        return INF
+    distance = limit.most - start.least if step > 0 else start.most - limit.least
+    if distance == INF or distance != distance:
+        return INF
+    distance += isinstance(operation, ast.LtE | ast.GtE)
+    return max(0, -(-distance // abs(step)))
+
+
+def is_exact(value: Value | None) -> bool:
+    """Whether it is one number, or a list of one length."""
+    return isinstance(value, Number | Listed) and value.least == value.most
+
+
+def _step(body: Sequence[ast.stmt], variable: ast.expr) -> int:
+    """By how much each round changes the variable; 0 if some round may leave it as it is."""
+    for statement in body:
+        if any(isinstance(part, ast.Continue) for part in ast.walk(statement)):
+            return 0
+        match statement, variable:
+            case (
+                ast.AugAssign(
+                    target=ast.Name(id=name), op=operation, value=ast.Constant(value=int(amount))
+                )
+                | ast.Assign(
+                    targets=[ast.Name(id=name)],
+                    value=ast.BinOp(
+                        left=ast.Name(), op=operation, right=ast.Constant(value=int(amount))
+                    ),
+                ),
+                ast.Name(id=wanted),
+            ) if name == wanted and _counts_on(statement, name):
+                step = {ast.Add: amount, ast.Sub: -amount}.get(type(operation), 0)
+                if step:
+                    return step
+            case (
+                ast.Expr(value=ast.Call(func=ast.Attribute(value=filled, attr="append"))),
+                ast.Call(args=[container]),
+            ) if ast.dump(filled) == ast.dump(container):
+                return 1
+    return 0
+
+
+def _counts_on(statement: ast.stmt, name: str) -> bool:
+    """``i = i + 1``, not ``i = j + 1``."""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return not isinstance(value, ast.BinOp) or ast.dump(value.left) == ast.dump(
+        ast.Name(name, ast.Load())
+    )
+
+
+def grows_what_it_iterates(node: ast.For) -> bool:
+    if not isinstance(node.iter, ast.Name | ast.Attribute):
+        return False
+    iterated = ast.dump(node.iter)
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("append", "extend", "insert")
+        and ast.dump(part.func.value) == iterated
+        for part in ast.walk(node)
+    )
+
+
+# ------------------------------------------------------------------------------------ many rounds
+def widened(before: Value | None, after: Value, rounds: float) -> Value:
+    """What a variable may be at the start of any round, if one round makes ``after`` of ``before``."""
+    match before, after:
+        case Listed(), Listed():
+            element = _beyond(before.element, after.element)
+            most = _grown(before.most, after.most, rounds)
+            least = after.least if after.least >= before.least else 0
+            return listed(element, least, most, None, after.is_set)
+        case Mapped(), Mapped():
+            most = _grown(before.most, after.most, rounds)
+            element = _beyond(before.element, after.element)
+            if after.mapping is None or before.mapping is None:
+                return mapped(element, None, after.keys, 0, most)
+            known = {k: _beyond(before.mapping.get(k), v) or v for k, v in after.mapping.items()}
+            return mapped(element, known, after.keys)
+        case Number(), Number():
+            least = after.least if after.least >= before.least else -INF
+            most = after.most if after.most <= before.most else INF
+            return Number(after.origin, min(least, before.least), max(most, before.most))
+    return after
+
+
+def _grown(before: float, after: float, rounds: float) -> float:
+    return before + times(after - before, rounds) if after > before else after
+
+
+def _beyond(before: Value | None, after: Value | None) -> Value | None:
+    """An item of a list or dict: its own growth has no bound."""
+    return (
+        after if before is None or after is None or before is after else widened(before, after, INF)
+    )
+
+
+def closed(before: Value | None, first: Value, wide: Value, last: Value) -> Value:
+    """``last``, which another round made of ``wide``, with bounds that hold after all rounds.
+
+    Args:
+        first: what the first round made of ``before``; if a later one adds more, there is no bound.
+    """
+    match wide, last:
+        case Listed(most=most), Listed():
+            most = most if last.most <= most + _step_of(before, first) else INF
+            return listed(
+                last.element,
+                last.least,
+                most,
+                None if most > last.least else last.items,
+                last.is_set,
+            )
+        case Mapped(most=most), Mapped(mapping=None):
+            most = most if last.most <= most + _step_of(before, first) else INF
+            return mapped(last.element, None, last.keys, last.least, most)
+        case Number(), Number():
+            return widened(wide, last, INF)
+    return last
+
+
+def _step_of(before: Value | None, first: Value) -> float:
+    return length(first)[1] - length(before)[1] if before is not None else 0

@@ -26,7 +26,8 @@ from llm_as_judge.build import open_workbench, policy_prompt, problem_file, roll
 from llm_as_judge.config import load_config
 from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.monitoring.runlog import read_rollouts
-from llm_as_judge.types import Completion, Message, Problem, Rollout, Sampling
+from llm_as_judge.policy.stream import ready
+from llm_as_judge.types import Problem, Prompt, Rollout, SampleStream, Sampling
 
 
 @dataclass
@@ -61,10 +62,8 @@ class Texts:
 
     rollouts: Sequence[Rollout]
 
-    def sample(
-        self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
-    ) -> list[list[Completion]]:
-        return [[rollout.completion for rollout in self.rollouts] for _ in prompts_P]
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
+        return ready([[rollout.completion for rollout in self.rollouts] for _ in prompts_P])
 
 
 async def again(groups: list[tuple[Problem, list[Rollout]]], options: Any) -> None:
@@ -88,7 +87,8 @@ async def again(groups: list[tuple[Problem, list[Rollout]]], options: Any) -> No
         async with open_workbench(load_config("embedded", flags=flags)) as bench:
             shares = []
             for problem, rollouts in groups:
-                runner = rollout_runner(bench, policy_prompt(bench.config), Texts(rollouts))
+                prompt, form = policy_prompt(bench.config), bench.config.sampling.form
+                runner = rollout_runner(bench, prompt, Texts(rollouts), form)
                 (group,) = await runner.groups([problem], Sampling(len(rollouts), 1.0, 64))
                 scored = [r.verdict.correct is True for r in group.rollouts if r.verdict]
                 shares.append(statistics.mean(scored))

@@ -56,10 +56,10 @@ def main() -> None:
     )
     prompt = policy_prompt(config)
     problems = [p for rows in real_problems(args.per_set).values() for p in rows]
-    messages = [prompt.messages(problem) for problem in problems]
+    prompts = prompt.write(problems)
     wanted = Sampling(SAMPLES, args.temperature, NEW_TOKENS, seed=0)
 
-    groups = HFSampler(half).sample(messages, wanted)
+    groups = HFSampler(half).complete(prompts, wanted)
     truth = packed(single, groups, args.temperature)
     sampler, update = sampled(groups), packed(half, groups, args.temperature)
     own = naive(half, groups, args.temperature)
@@ -72,14 +72,14 @@ def main() -> None:
 
     head = half.base.lm_head
     half.base.lm_head = HeadInFloat32(head)
-    again = HFSampler(half).sample(messages, wanted)  # rounded otherwise: other programs
+    again = HFSampler(half).complete(prompts, wanted)  # rounded otherwise: other programs
     show(
         "sampler from update, head alone in float32",
         sampled(again),
         packed(half, again, args.temperature),
     )
     half.base.lm_head = head
-    exact = HFSampler(single).sample(messages, wanted)
+    exact = HFSampler(single).complete(prompts, wanted)
     show(
         "sampler from update, both float32",
         sampled(exact),

@@ -26,20 +26,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from llm_as_judge.build import Workbench, open_workbench, policy_prompt, rollout_runner
 from llm_as_judge.config import load_config
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.operators.rehearsal import rehearsed_reply
+from llm_as_judge.policy.stream import ready
 from llm_as_judge.types import (
     ChatReply,
     ChatRequest,
     Completion,
-    Message,
-    OnCompletion,
     Problem,
+    Prompt,
+    SampleStream,
     Sampling,
     Usage,
 )
@@ -79,16 +79,9 @@ class SlowExecutor:
 class OneProgram:
     """PolicySampler: always the same program."""
 
-    def sample(
-        self,
-        prompts_P: list[list[Message]],
-        sampling: Sampling,
-        *,
-        on_completion: OnCompletion | None = None,
-        **options: Any,
-    ) -> list[list[Completion]]:
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
         one = Completion((1,), (2,), (-0.5,), f"```python\n{BODY}\n```", "stop")
-        return [[one] * sampling.samples for _ in prompts_P]
+        return ready([[one] * sampling.samples for _ in prompts_P])
 
 
 # -------------------------------------------------------------------------------------- what is held

@@ -18,22 +18,22 @@ import math
 import random
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.policy.stream import Stream
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
 from llm_as_judge.types import (
-    ChatModel,
     Completion,
     Execution,
-    Message,
-    OnCompletion,
     Problem,
     Program,
+    Prompt,
+    Sample,
+    SampleStream,
     Sampling,
     Verdict,
 )
@@ -45,31 +45,50 @@ PROBLEMS = [Problem(f"p/{n}", "gsm8k", "math", f"{n}?", ("4",)) for n in range(G
 class TimedSampler:
     """Writes programs one after the other over ``seconds``; ``streams``: tells of each at once."""
 
-    def __init__(self, seconds: float, *, streams: bool) -> None:
-        self._seconds, self._streams = seconds, streams
+    def __init__(self, seconds: float, turn: asyncio.Lock, *, streams: bool) -> None:
+        self._seconds, self._turn, self._streams = seconds, turn, streams
 
-    def sample(
-        self,
-        prompts_P: list[list[Message]],
-        sampling: Sampling,
-        *,
-        on_completion: OnCompletion | None = None,
-        **options: Any,
-    ) -> list[list[Completion]]:
-        written: list[list[Completion]] = [[] for _ in prompts_P]
-        count = len(prompts_P) * sampling.samples
-        for number in range(count):
-            time.sleep(self._seconds / count)
-            p, k = number % len(prompts_P), number // len(prompts_P)
-            written[p].append(Completion((1,), (2,), (-1.0,), f"{sampling.seed}/{p}/{k}", "stop"))
-            if self._streams and on_completion:
-                on_completion(p, k, written[p][-1])
-        return written
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
+        stream = Stream()
+        stream.follow(self._write(stream, len(prompts_P), sampling))
+        return stream
+
+    async def _write(self, stream: Stream, problems: int, sampling: Sampling) -> None:
+        written = []
+        count = problems * sampling.samples
+        async with self._turn:
+            for number in range(count):
+                await asyncio.sleep(self._seconds / count)
+                p, k = number % problems, number // problems
+                text = f"{sampling.seed}/{p}/{k}"
+                written.append(Sample(p, k, Completion((1,), (2,), (-1.0,), text, "stop")))
+                if self._streams:
+                    stream.put(written.pop())
+        for sample in written:
+            stream.put(sample)
 
 
-class RightAnswers:
-    async def grade(self, problem: Problem, answer: str) -> Verdict:
+class SlowPrograms:
+    """An environment in which every program is right, after its own time."""
+
+    def __init__(self, scale: float) -> None:
+        self._scale = scale
+
+    def parse(self, text: str, problem: Problem) -> Program:
+        return Program(text, text, hash=text)
+
+    async def run(self, program: Program, problem: Problem) -> Execution:
+        await asyncio.sleep(self._scale * latency_s(program.source))
+        return Execution("ok", "4")
+
+    async def grade(self, problem: Problem, execution: Execution) -> Verdict:
         return Verdict(True, "exact", "equal")
+
+    def of_group(self) -> SlowPrograms:
+        return self
+
+    def of_rollout(self, k: int) -> SlowPrograms:
+        return self
 
 
 def latency_s(program: str) -> float:
@@ -84,18 +103,12 @@ async def step_seconds(
     """(seconds of a step, share of them in which neither sampling nor update ran)."""
     scale: float = arguments.scale
 
-    async def run(program: Program, problem: Problem, executor: ChatModel) -> Execution:
-        await asyncio.sleep(scale * latency_s(program.source))
-        return Execution("ok", "4")
-
+    turn = asyncio.Lock()
     runner = RolloutRunner(
-        prompt=PolicyPrompt(prompts, "body", {"math": "m", "qa": "q", "code": "c"}),
-        sampler=TimedSampler(scale * arguments.sample, streams=streams),
-        parse=lambda text, problem: Program(text, text, hash=text),
-        run=run,
-        executor=ScriptedChat(),
-        judge=RightAnswers(),  # type: ignore[arg-type]
-        reward=RewardOptions(),
+        SlowPrograms(scale),
+        TimedSampler(scale * arguments.sample, turn, streams=streams),
+        PolicyPrompt(prompts, "body", {"math": "m", "qa": "q", "code": "c"}),
+        RewardOptions(),
     )
 
     async def start(step: int) -> StartedStep:
@@ -103,15 +116,15 @@ async def step_seconds(
         return StartedStep(step, batch, {})
 
     pipeline = Pipeline(start, done=0, last=arguments.steps, staleness=staleness)
-    began, idle = time.perf_counter(), 0.0
+    began = time.perf_counter()
     for done in range(arguments.steps):
         started = await pipeline.next(done)
-        waiting = time.perf_counter()
         await started.batch.groups()
-        idle += time.perf_counter() - waiting
-        await asyncio.to_thread(time.sleep, scale * arguments.update)
+        async with turn:
+            await asyncio.sleep(scale * arguments.update)
     whole = time.perf_counter() - began
-    return whole / arguments.steps, idle / whole
+    busy = arguments.steps * scale * (arguments.sample + arguments.update)
+    return whole / arguments.steps, max(0.0, 1 - busy / whole)
 
 
 async def main(arguments: argparse.Namespace) -> None:

@@ -37,6 +37,7 @@ from llm_as_judge.types import (
     Message,
     Problem,
     Program,
+    Prompt,
     Reward,
     Rollout,
     Sampling,
@@ -119,10 +120,10 @@ def learn(options: Mapping[str, Any], rate: float, seed: int, steps: int) -> flo
         path=UpdatePath("packed", "tested elsewhere"),
     )
     sampler, luck = TokenSampler(policy), random.Random(seed)
-    prompts = [[Message("user", str(p))] for p in range(PROBLEMS)]
+    prompts = [Prompt([Message("user", str(p))]) for p in range(PROBLEMS)]
     found = []
     for step in range(steps):
-        sampled = sampler.sample(prompts, Sampling(SAMPLES, 1.0, LENGTH, seed=seed * 1000 + step))
+        sampled = sampler.complete(prompts, Sampling(SAMPLES, 1.0, LENGTH, seed=seed * 1000 + step))
         groups = [paid(p, group, luck) for p, group in enumerate(sampled)]
         learner.update(groups, temperature=1.0)
         if step >= steps - steps // 4:

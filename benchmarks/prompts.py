@@ -142,8 +142,8 @@ def measure(
     found = Found()
     for domain, rows in problems.items():
         grammar = program_grammar(domain) if constrained else ""
-        for problem in rows:
-            written = writer.write(prompt.messages(problem), NEW_TOKENS[form], grammar)
+        for problem, asked in zip(rows, prompt.write(rows), strict=True):
+            written = writer.write(list(asked.messages), NEW_TOKENS[form], grammar)
             programs = [parse_program(text, domain, form) for text in written.texts]  # type: ignore[arg-type]
             found.programs_P.append((problem, programs))
             found.written_P.append(written)

@@ -288,15 +288,15 @@ class EndlessSampler(HFSampler):
 
 
 def compare_sampling(model: Any, shape: Shape, new_tokens: int, rounds: int) -> None:
-    from llm_as_judge.types import Message, Sampling
+    from llm_as_judge.types import Message, Prompt, Sampling
 
     model.eval()
     policy = Policy(model, tokenizer=None, device=CPU, dtype=torch.float32)
     sampler = EndlessSampler(policy)
 
     def ours() -> None:
-        sampler.sample(
-            [[Message("user", str(shape.prompt))]],
+        sampler.complete(
+            [Prompt([Message("user", str(shape.prompt))])],
             Sampling(shape.samples, 1.0, new_tokens),
         )
 

@@ -26,6 +26,7 @@ from typing import Any
 from pipeline import latency_s
 from shapes import Shape
 
+from llm_as_judge.types import PolicyTurn
 from training import CPU, EndlessSampler, load  # before torch: it sets how threads wait
 
 import torch  # isort: skip
@@ -33,7 +34,6 @@ from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallback
 
-from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.policy.thread import PolicyThread
@@ -43,7 +43,7 @@ from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.oracle import UpdatePath
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
-from llm_as_judge.types import ChatModel, Completion, Execution, Problem, Program, Sampling, Verdict
+from llm_as_judge.types import Completion, Execution, Problem, Program, Sampling, Verdict
 
 RATE = 1e-6
 WORDS = 8192
@@ -135,8 +135,8 @@ def trl_step_s(model: Any, work: Work, rows_at_once: int) -> float:
 class WholeSampler(EndlessSampler):
     """Problem number n has the ids of the shape's n-th prompt."""
 
-    def __init__(self, policy: Policy, shape: Shape) -> None:
-        super().__init__(policy)
+    def __init__(self, policy: Policy, shape: Shape, turn: PolicyTurn) -> None:
+        super().__init__(policy, turn=turn)
         self._prompts = shape.prompts()
 
     def prompt_ids(self, messages: Any) -> list[int]:
@@ -148,9 +148,27 @@ class WholeSampler(EndlessSampler):
         return Completion(tuple(prompt), tuple(row.ids), tuple(row.logprobs), text, "stop", version)
 
 
-class Halves:
-    async def grade(self, problem: Problem, answer: str) -> Verdict:
-        return Verdict(right(answer), "exact", "half of all")
+class SlowPrograms:
+    """An environment in which half of all programs are right, each after its own time."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def parse(self, text: str, problem: Problem) -> Program:
+        return Program(text, text, hash=text)
+
+    async def run(self, program: Program, problem: Problem) -> Execution:
+        await asyncio.sleep(self._work.seconds(program.source))
+        return Execution("ok", program.source)
+
+    async def grade(self, problem: Problem, execution: Execution) -> Verdict:
+        return Verdict(right(execution.answer), "exact", "half of all")
+
+    def of_group(self) -> SlowPrograms:
+        return self
+
+    def of_rollout(self, k: int) -> SlowPrograms:
+        return self
 
 
 async def our_step_s(model: Any, work: Work, staleness: int) -> float:
@@ -160,22 +178,14 @@ async def our_step_s(model: Any, work: Work, staleness: int) -> float:
     learner = Learner(policy, LossOptions(), options, path=UpdatePath("packed", "tested elsewhere"))
     problems = [Problem(str(n), "gsm8k", "math", str(n), ("4",)) for n in range(shape.problems)]
 
-    async def run(program: Program, problem: Problem, executor: ChatModel) -> Execution:
-        await asyncio.sleep(work.seconds(program.source))
-        return Execution("ok", program.source)
-
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
         on_policy = PolicyThread(policy.base)
         runner = RolloutRunner(
-            prompt=PolicyPrompt(Path(folder), "body", {"math": "m", "qa": "q", "code": "c"}),
-            sampler=WholeSampler(policy, shape),
-            parse=lambda text, problem: Program(text, text, hash=text),
-            run=run,
-            executor=ScriptedChat(),
-            judge=Halves(),  # type: ignore[arg-type]
-            reward=RewardOptions(),
-            on_policy=on_policy,
+            SlowPrograms(work),
+            WholeSampler(policy, shape, on_policy),
+            PolicyPrompt(Path(folder), "body", {"math": "m", "qa": "q", "code": "c"}),
+            RewardOptions(),
         )
 
         async def start(step: int) -> StartedStep:

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from llm_as_judge.policy.model import load_policy
 from llm_as_judge.policy.sample import HFSampler
-from llm_as_judge.types import Message, Sampling
+from llm_as_judge.types import Message, Prompt, Sampling
 
 Written = tuple[list[int], list[float], str]
 Write = Callable[[dict[str, Any], str], Written]
@@ -152,8 +152,8 @@ class TwinOfPolicy:
             policy = load_policy(self._weights, adapter=Path(path), device="cpu", dtype="float32")
             self._samplers[path] = _ByIds(policy)
         with torch.no_grad():
-            ((one,),) = self._samplers[path].sample(
-                [[Message("user", json.dumps(body["prompt"]))]],
+            ((one,),) = self._samplers[path].complete(
+                [Prompt([Message("user", json.dumps(body["prompt"]))])],
                 Sampling(1, body["temperature"], body["max_tokens"], body["seed"]),
             )
         return list(one.token_ids), list(one.logprobs), one.stop

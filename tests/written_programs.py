@@ -9,8 +9,9 @@ from typing import Any
 from llm_as_judge.build import open_workbench, policy_prompt, rollout_runner
 from llm_as_judge.config import Config
 from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.policy.stream import ready
 from llm_as_judge.training.step_metrics import group_metrics
-from llm_as_judge.types import Completion, Group, Message, Problem, Sampling
+from llm_as_judge.types import Completion, Group, Problem, Prompt, SampleStream, Sampling
 
 VOTE = """\
 a = await answer_generate(input=problem)
@@ -33,12 +34,10 @@ PROGRAMS = (PLAIN, SHORT, VOTE, FORMATTED, WRONG_KEY)
 class WrittenPrograms:
     """PolicySampler: the k-th sample of every prompt is the k-th of ``PROGRAMS``."""
 
-    def sample(
-        self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
-    ) -> list[list[Completion]]:
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
         texts = PROGRAMS[: sampling.samples]
         one = [Completion((1,), (2,), (-0.5,), f"```python\n{text}\n```", "stop") for text in texts]
-        return [one for _ in prompts_P]
+        return ready([one for _ in prompts_P])
 
 
 async def written_run(
@@ -47,7 +46,9 @@ async def written_run(
     """All groups of the run, and its ledger; the run's files are in ``folder``."""
     everything: list[Group] = []
     async with open_workbench(config) as bench:
-        runner = rollout_runner(bench, policy_prompt(config), WrittenPrograms())
+        runner = rollout_runner(
+            bench, policy_prompt(config), WrittenPrograms(), config.sampling.form
+        )
         log = RunLog(folder) if folder else None
         for step, problems in enumerate(steps, start=1):
             groups = await runner.groups(problems, Sampling(len(PROGRAMS), 1.0, 64, seed=step))

@@ -19,6 +19,7 @@ from llm_as_judge.evaluation.entrants import ModelEntrant, check_base_model
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, random_body
 from llm_as_judge.types import Domain, Message, Sampling
 from llm_as_judge.workflow.program import parse_program
+from streams import sampled
 
 CONFIG = Config()
 WORKFLOWS = sorted(workflows_dir().glob("*/*.py"))
@@ -69,17 +70,17 @@ def test_a_random_workflow_is_valid_and_within_its_calls(
     assert program.worst_case_calls <= most
 
 
-def test_random_workflows_vary_and_are_repeatable() -> None:
+async def test_random_workflows_vary_and_are_repeatable() -> None:
     sampler = RandomPrograms("math", 12)
 
-    def texts(seed: int) -> list[str]:
-        prompts = [[Message("user", f"problem {n}")] for n in range(20)]
-        written = sampler.sample(prompts, Sampling(1, 0.0, 1, seed=seed))
+    async def texts(seed: int) -> list[str]:
+        asked = [[Message("user", f"problem {n}")] for n in range(20)]
+        written = await sampled(sampler, asked, Sampling(1, 0.0, 1, seed=seed))
         return [completion.text for (completion,) in written]
 
-    assert texts(0) == texts(0)
-    assert texts(0) != texts(1)
-    assert len(set(texts(0))) > 10
+    assert await texts(0) == await texts(0)
+    assert await texts(0) != await texts(1)
+    assert len(set(await texts(0))) > 10
 
 
 def test_no_calls_are_too_few() -> None:

@@ -213,7 +213,8 @@ async def test_no_prompt_of_a_run_holds_a_hidden_test(place: Path, policy: str) 
     if policy == "policy prompt":
         from llm_as_judge.build import policy_prompt
 
-        messages = [m for p in code for m in policy_prompt(settings(place)).messages(p)]
+        asked = policy_prompt(settings(place)).write(code)
+        messages = [m for prompt in asked for m in prompt.messages]
     else:
         chat = oracle(code, wrong)  # so that Test and Review see failures, too
         await evaluated(settings(place, ("mbpp",)), find_entrant(policy, Config()), chat)

@@ -39,6 +39,55 @@ async def test_work_is_done_in_turns_and_the_loop_goes_on(policy: Policy) -> Non
     on_policy.close()
 
 
+async def test_a_turn_is_taken_by_asking_not_by_waiting(policy: Policy) -> None:
+    on_policy, order = PolicyThread(policy.base), list[str]()
+    first = on_policy(lambda: order.append("first"))  # as sampling is, before an update
+    await on_policy(lambda: order.append("second"))
+    assert order == ["first", "second"]
+    await first
+    on_policy.close()
+
+
+async def test_work_whose_turn_has_not_come_is_given_up_without_a_harm(policy: Policy) -> None:
+    on_policy, gate, done = PolicyThread(policy.base), threading.Event(), list[str]()
+
+    def first() -> None:
+        assert gate.wait(10)
+        done.append("first")
+
+    running = asyncio.ensure_future(on_policy(first))
+    waiting = asyncio.ensure_future(on_policy(lambda: done.append("waiting")))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    gate.set()
+    await running
+    await on_policy(lambda: done.append("last"))
+    assert done == ["first", "last"]
+    on_policy.close()
+
+
+async def test_busy_time_is_that_of_the_work_also_while_it_goes_on(policy: Policy) -> None:
+    on_policy, begun, gate = PolicyThread(policy.base), threading.Event(), threading.Event()
+    assert on_policy.busy_s == 0
+
+    def work() -> None:
+        begun.set()
+        assert gate.wait(10)
+
+    running = asyncio.ensure_future(on_policy(work))
+    await asyncio.to_thread(begun.wait, 10)
+    meanwhile = on_policy.busy_s
+    gate.set()
+    await running
+    ended = on_policy.busy_s
+    assert 0 < meanwhile < ended
+    await asyncio.sleep(0)
+    assert on_policy.busy_s == ended
+    on_policy.close()
+
+
 async def test_an_error_of_the_work_is_the_callers(policy: Policy) -> None:
     on_policy = PolicyThread(policy.base)
 

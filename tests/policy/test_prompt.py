@@ -30,6 +30,11 @@ examples:
 """
 
 
+def messages(prompt: PolicyPrompt, problem: Problem) -> Sequence[Message]:
+    (one,) = prompt.write([problem])
+    return one.messages
+
+
 def test_filling_leaves_braces_and_placeholders_inside_values_alone() -> None:
     values = {"domain": "<<problem>>", "problem": "{0} {x!r} %s <<domain>> <<nobody>> \\1"}
     assert fill("<<domain>> | <<problem>> | {kept}", values) == (
@@ -70,7 +75,7 @@ def test_a_cut_text_is_limit_characters_and_the_mark(text: str, limit: int) -> N
 def test_messages_are_rules_then_examples_then_the_problem(tmp_path: Path) -> None:
     (tmp_path / "body.yaml").write_text(TEMPLATE)
     prompt = PolicyPrompt(tmp_path, "body", DOCS, problem_chars=600)
-    found = prompt.messages(Problem("g/1", "g", "math", "what is {x} in <<operators>>?"))
+    found = messages(prompt, Problem("g/1", "g", "math", "what is {x} in <<operators>>?"))
     assert [(m.role, m.content) for m in found] == [
         ("system", "S operators of math"),
         ("user", "U math: 1 + 1?"),
@@ -84,7 +89,7 @@ def test_each_domain_has_rules_of_its_own(tmp_path: Path) -> None:
         "system: 'rules: <<rules>>'\nuser: u\nrules: {math: count, qa: <<operators>>}"
     )
     prompt = PolicyPrompt(tmp_path, "body", DOCS)
-    told = [prompt.messages(Problem("g/1", "g", domain, "?"))[0].content for domain in DOMAINS]
+    told = [messages(prompt, Problem("g/1", "g", domain, "?"))[0].content for domain in DOMAINS]
     assert told == ["rules: count", "rules: <<operators>>", "rules: "]
 
 
@@ -102,7 +107,7 @@ def test_shipped_rules_speak_of_operators_that_the_domain_has(
     form: Literal["class", "body"], domain: Domain
 ) -> None:
     prompt = PolicyPrompt(SHIPPED, form, DOCS)
-    told = prompt.messages(Problem("g/1", "g", domain, "?"))[0].content
+    told = messages(prompt, Problem("g/1", "g", domain, "?"))[0].content
     known = {entry.call_name for entry in registry().values()}
     named = set(re.findall(r"`(\w+)`", told)) & known
     shown = operator_docs(domain, "short")
@@ -113,7 +118,7 @@ def test_shipped_rules_speak_of_operators_that_the_domain_has(
 def test_only_the_problem_differs_between_prompts_of_a_domain(tmp_path: Path) -> None:
     (tmp_path / "body.yaml").write_text(TEMPLATE)
     prompt = PolicyPrompt(tmp_path, "body", DOCS)
-    one, two = (prompt.messages(Problem("g/1", "g", "math", text)) for text in ("a", "b"))
+    one, two = (messages(prompt, Problem("g/1", "g", "math", text)) for text in ("a", "b"))
     assert one[:-1] == two[:-1]
     assert one[-1] != two[-1]
 
@@ -121,7 +126,7 @@ def test_only_the_problem_differs_between_prompts_of_a_domain(tmp_path: Path) ->
 def test_a_long_problem_is_cut_with_a_mark(tmp_path: Path) -> None:
     (tmp_path / "body.yaml").write_text(TEMPLATE)
     prompt = PolicyPrompt(tmp_path, "body", DOCS, problem_chars=100)
-    last = prompt.messages(Problem("g/1", "g", "qa", "q" * 250))[-1].content
+    last = messages(prompt, Problem("g/1", "g", "qa", "q" * 250))[-1].content
     assert "[... 150 characters left out ...]" in last
 
 
@@ -166,7 +171,10 @@ def test_retrieved_examples_take_places_from_the_back(
 def test_the_shipped_examples_can_be_left_out(tmp_path: Path) -> None:
     (tmp_path / "body.yaml").write_text(TEMPLATE)
     prompt = PolicyPrompt(tmp_path, "body", DOCS, examples=False)
-    assert [m.role for m in prompt.messages(Problem("g/1", "g", "math", "p"))] == ["system", "user"]
+    assert [m.role for m in messages(prompt, Problem("g/1", "g", "math", "p"))] == [
+        "system",
+        "user",
+    ]
 
 
 def characters(messages: Sequence[Message]) -> int:
@@ -205,12 +213,12 @@ def test_examples_leave_from_the_front_and_the_problem_is_cut_last(
 
 def test_rules_that_leave_no_room_for_the_problem_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"longer than 60 tokens; raise sampling\.max_prompt"):
-        limited(tmp_path, 60).messages(Problem("g/1", "g", "math", "q" * 100))
+        messages(limited(tmp_path, 60), Problem("g/1", "g", "math", "q" * 100))
 
 
 def test_a_short_problem_is_never_cut(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="longer than 8 tokens"):
-        limited(tmp_path, 8).messages(Problem("g/1", "g", "math", "2 + 2?"))
+        messages(limited(tmp_path, 8), Problem("g/1", "g", "math", "2 + 2?"))
 
 
 def test_a_missing_template_is_a_config_error(tmp_path: Path) -> None:
@@ -230,7 +238,7 @@ def test_a_broken_template_is_a_config_error_that_names_the_file(tmp_path: Path,
 def test_every_shipped_example_is_strictly_valid(
     form: Literal["class", "body"], domain: Domain
 ) -> None:
-    turns = PolicyPrompt(SHIPPED, form, DOCS).messages(Problem("g/1", "g", domain, "?"))
+    turns = messages(PolicyPrompt(SHIPPED, form, DOCS), Problem("g/1", "g", domain, "?"))
     shown = [turn.content for turn in turns if turn.role == "assistant"]
     assert shown
     for text in shown:

@@ -13,12 +13,12 @@ from test_vllm import PROMPTS, learn
 
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
-from llm_as_judge.policy.published import PublishedAdapter
 from llm_as_judge.policy.replica_health import drained, set_drained, status_of
 from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
 from llm_as_judge.types import Completion, Sampling
 from running_app import running
-from vllm_server import ScriptedVllm, at_once
+from streams import Published, publish
+from vllm_server import ScriptedVllm
 
 
 class Fleet:
@@ -64,7 +64,7 @@ async def fleet(
         yield Fleet(policy, tmp_path / "adapters", stack)
 
 
-async def sample(published: PublishedAdapter, k: int = 2) -> list[list[Completion]]:
+async def sample(published: Published, k: int = 2) -> list[list[Completion]]:
     return await published.sample(PROMPTS, Sampling(k, 1.0, 9, seed=0))
 
 
@@ -85,9 +85,9 @@ async def test_who_dies_and_comes_back_has_all_adapters_in_use_before_new_work(
 ) -> None:
     await fleet.start(2)
     replicas = await fleet.open()
-    older = await replicas.publish(at_once)
+    older = await publish(replicas)
     learn(fleet.policy)
-    newer = await replicas.publish(at_once)
+    newer = await publish(replicas)
     await fleet.kill(1)
     with caplog.at_level(logging.WARNING):
         assert [len(group) for group in await sample(newer)] == [2] * 4
@@ -105,12 +105,12 @@ async def test_who_dies_and_comes_back_has_all_adapters_in_use_before_new_work(
 async def test_an_adapter_that_was_unloaded_meanwhile_is_unloaded_on_return(fleet: Fleet) -> None:
     await fleet.start(2)
     replicas = await fleet.open()
-    published = [await replicas.publish(at_once)]
+    published = [await publish(replicas)]
     fleet.servers[1].health = 503
     await ready(replicas, 1)
     for _ in range(2):
         learn(fleet.policy)
-        published.append(await replicas.publish(at_once))
+        published.append(await publish(replicas))
     names = [one.adapter.name for one in published]
     assert list(fleet.servers[1].adapters) == names[:1]
     fleet.servers[1].health = 200
@@ -121,7 +121,7 @@ async def test_an_adapter_that_was_unloaded_meanwhile_is_unloaded_on_return(flee
 async def test_a_sick_replica_gets_no_new_work(fleet: Fleet) -> None:
     await fleet.start(2)
     replicas = await fleet.open()
-    published = await replicas.publish(at_once)
+    published = await publish(replicas)
     fleet.servers[0].health = 500
     await ready(replicas, 1)
     await sample(published)
@@ -132,7 +132,7 @@ async def test_a_drained_replica_ends_what_it_writes_and_gets_nothing_more(fleet
     """What waits here for its turn there goes elsewhere too."""
     await fleet.start(2)
     replicas = await fleet.open(rows_at_once=1)
-    published = await replicas.publish(at_once)
+    published = await publish(replicas)
     for server in fleet.servers:
         server.open.clear()
     writing = asyncio.create_task(sample(published))
@@ -155,7 +155,7 @@ async def test_a_drained_replica_ends_what_it_writes_and_gets_nothing_more(fleet
 async def test_all_may_be_gone_for_a_while(fleet: Fleet) -> None:
     await fleet.start(2)
     replicas = await fleet.open()
-    published = await replicas.publish(at_once)
+    published = await publish(replicas)
     for index in (0, 1):
         await fleet.kill(index)
     writing = asyncio.create_task(sample(published))
@@ -168,7 +168,7 @@ async def test_all_may_be_gone_for_a_while(fleet: Fleet) -> None:
 async def test_all_gone_for_too_long_end_the_run_with_one_line_about_each(fleet: Fleet) -> None:
     await fleet.start(4)
     replicas = await fleet.open(outage_s=0.05)
-    published = await replicas.publish(at_once)
+    published = await publish(replicas)
     set_drained(fleet.folder, [fleet.urls[0], fleet.urls[3]])
     fleet.servers[1].health = 503
     await fleet.kill(2)
@@ -192,7 +192,7 @@ async def test_at_start_one_answer_is_enough_and_none_is_too_few(
     with caplog.at_level(logging.WARNING):
         replicas = await fleet.open()
     assert f"{fleet.urls[0]}: connect: " in caplog.text
-    await sample(await replicas.publish(at_once))
+    await sample(await publish(replicas))
     assert len(fleet.servers[1].asked) == 8
     await fleet.kill(1)
     with pytest.raises(ModelError) as caught:
@@ -210,7 +210,7 @@ async def test_who_comes_back_started_otherwise_is_not_let_in(
     async with open_replicas(
         fleet.policy, fleet.urls, fleet.folder, limits, temperature=0.7
     ) as replicas:
-        published = await replicas.publish(at_once)
+        published = await publish(replicas)
         await fleet.kill(1)
         await ready(replicas, 1)
         (await fleet.revive(1)).raw_logprobs = True
@@ -225,7 +225,7 @@ async def test_who_comes_back_started_otherwise_is_not_let_in(
 async def test_a_look_from_outside_says_of_each_how_it_is_and_what_it_has(fleet: Fleet) -> None:
     await fleet.start(5)
     replicas = await fleet.open()
-    name = (await replicas.publish(at_once)).adapter.name
+    name = (await publish(replicas)).adapter.name
     fleet.servers[1].health = 503
     fleet.servers[2].adapters["[red]not ours"] = "/x"
     await fleet.kill(3)

@@ -11,9 +11,10 @@ from llm_as_judge.policy.attention import common_prefix
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.turns import REPLY_PREFIX
-from llm_as_judge.types import Completion, Domain, Message, Sampling
+from llm_as_judge.types import Completion, Domain, Message, Prompt, Sampling
 from llm_as_judge.workflow.grammar import program_grammar
 from llm_as_judge.workflow.program import parse_program
+from streams import prompts
 
 PROMPTS = [
     [Message("system", "Write programs."), Message("user", "Problem: 1 + 1?")],
@@ -37,7 +38,7 @@ def policy(tiny_weights: Path) -> Policy:
 def sample(policy: Policy, k: int = 4, t: float = 0.8, **kw: int) -> list[list[Completion]]:
     rows = kw.pop("rows_at_once", 64)
     sampler = HFSampler(policy, rows_at_once=rows)
-    return sampler.sample(PROMPTS, Sampling(k, t, 40, seed=kw.pop("seed", 3)))
+    return sampler.complete(prompts(PROMPTS), Sampling(k, t, 40, seed=kw.pop("seed", 3)))
 
 
 @pytest.mark.parametrize("temperature", [0.8, 1.0], ids=str)
@@ -88,7 +89,7 @@ def test_a_completion_ends_with_the_fence_and_its_text_starts_with_one(policy: P
 
 def test_frequencies_follow_the_probabilities(policy: Policy) -> None:
     sampler = HFSampler(policy, rows_at_once=4096)
-    (group,) = sampler.sample(PROMPTS[:1], Sampling(2000, 1.0, 1, seed=0))
+    (group,) = sampler.complete(prompts(PROMPTS[:1]), Sampling(2000, 1.0, 1, seed=0))
     with torch.no_grad():
         logits = policy.model(input_ids=torch.tensor([group[0].prompt_ids])).logits[0, -1]
     likeliest = int(logits.argmax())
@@ -100,7 +101,8 @@ def test_frequencies_follow_the_probabilities(policy: Policy) -> None:
 def test_under_a_grammar_all_probability_is_on_what_it_allows(policy: Policy) -> None:
     grammars = ['root ::= ("ab" | "cd") "```"', 'root ::= "e" "```"', ""]
     sampler = HFSampler(policy)
-    found = sampler.sample(PROMPTS, Sampling(8, 0.8, 40, seed=0), grammars_P=grammars)
+    under = [Prompt(m, grammar=g) for m, g in zip(PROMPTS, grammars, strict=True)]
+    found = sampler.complete(under, Sampling(8, 0.8, 40, seed=0))
     texts = [[c.text.removeprefix(REPLY_PREFIX) for c in group] for group in found]
     assert set(texts[0]) == {"ab```", "cd```"}
     assert set(texts[1]) == {"e```"}
@@ -117,11 +119,8 @@ def test_under_a_grammar_all_probability_is_on_what_it_allows(policy: Policy) ->
 
 @pytest.mark.parametrize("domain", ["math", "qa", "code"])
 def test_programs_drawn_under_the_shipped_grammar_are_valid(policy: Policy, domain: Domain) -> None:
-    (group,) = HFSampler(policy).sample(
-        PROMPTS[:1],
-        Sampling(4, 1.0, 1500),
-        grammars_P=[program_grammar(domain)],
-    )
+    prompt = Prompt(PROMPTS[0], grammar=program_grammar(domain))
+    (group,) = HFSampler(policy).complete([prompt], Sampling(4, 1.0, 1500))
     for completion in group:
         assert completion.stop == "stop"
         program = parse_program(completion.text, domain, "body")
@@ -157,8 +156,10 @@ def test_weights_and_adapter_are_after_sampling_what_they_were(policy: Policy) -
 
     before = state()
     sample(policy)
+    writing = HFSampler(policy).draw(prompts(PROMPTS), Sampling(2, 1.0, 3, seed=0))
+    next(writing)
     with pytest.raises(RuntimeError, match="stop"):
-        HFSampler(policy).sample(PROMPTS, Sampling(2, 1.0, 3, seed=0), on_completion=stop)
+        writing.throw(RuntimeError("stop"))  # type: ignore[attr-defined]
     after = state()
     assert before.keys() == after.keys()
     for name, (place, value, learns) in before.items():
@@ -168,7 +169,3 @@ def test_weights_and_adapter_are_after_sampling_what_they_were(policy: Policy) -
         assert state().keys() == before.keys()
         inside = [p.data_ptr() for p in policy.model.parameters()]
     assert inside != [place for place, _, _ in before.values()]
-
-
-def stop(*_: object) -> None:
-    raise RuntimeError("stop")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -16,9 +16,10 @@ from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
-from llm_as_judge.types import Completion, Message, OnCompletion, Sampling
+from llm_as_judge.types import Completion, Message, Sample, Sampling
 from running_app import running
-from vllm_server import FAULTS, ScriptedVllm, TwinOfPolicy, at_once
+from streams import prompts, publish
+from vllm_server import FAULTS, ScriptedVllm, TwinOfPolicy
 
 PROMPTS = [[Message("user", f"Problem {n}")] for n in range(4)]
 
@@ -70,12 +71,10 @@ async def sample(
     replicas: VllmReplicas,
     k: int = 3,
     temperature: float = 0.7,
-    on_completion: OnCompletion | None = None,
+    each: Callable[[Sample], None] = lambda _: None,
 ) -> list[list[Completion]]:
-    published = await replicas.publish(at_once)
-    return await published.sample(
-        PROMPTS, Sampling(k, temperature, 9, seed=3), on_completion=on_completion
-    )
+    published = await publish(replicas)
+    return await published.sample(PROMPTS, Sampling(k, temperature, 9, seed=3), each)
 
 
 async def test_each_request_names_its_adapter_and_everything_that_shapes_the_distribution(
@@ -83,7 +82,7 @@ async def test_each_request_names_its_adapter_and_everything_that_shapes_the_dis
 ) -> None:
     replicas = await fleet.open(stack)
     heard: list[tuple[int, int]] = []
-    groups = await sample(replicas, on_completion=lambda p, k, c: heard.append((p, k)))
+    groups = await sample(replicas, each=lambda one: heard.append((one.p, one.k)))
     asked = [body for server in fleet.servers for body in server.asked]
     assert sorted(heard) == [(p, k) for p in range(4) for k in range(3)]
     assert len({body["seed"] for body in asked}) == len(asked) == 12
@@ -147,7 +146,7 @@ async def test_a_replica_that_was_started_anew_is_given_the_adapter_again(
     fleet: Fleet, stack: AsyncExitStack
 ) -> None:
     replicas = await fleet.open(stack)
-    published = await replicas.publish(at_once)
+    published = await publish(replicas)
     fleet.servers[1].adapters.clear()
     groups = await published.sample(PROMPTS, Sampling(2, 0.7, 9, seed=0))
     assert [len(group) for group in groups] == [2] * 4
@@ -161,19 +160,19 @@ async def test_versions_are_pinned_and_leave_when_nobody_uses_them(
 ) -> None:
     replicas = await fleet.open(stack)
     server = fleet.servers[0]
-    first = await replicas.publish(at_once)
+    first = await publish(replicas)
     server.open.clear()
     writing = asyncio.create_task(first.sample(PROMPTS[:1], Sampling(1, 0.7, 9, seed=0)))
     await server.reached.wait()
     learn(fleet.policy)
     names = [first.adapter.name]
     for _ in range(2):
-        names.append((await replicas.publish(at_once)).adapter.name)
+        names.append((await publish(replicas)).adapter.name)
         learn(fleet.policy)
     assert list(server.adapters) == names  # the oldest is being used
     server.open.set()
     assert (await writing)[0][0].policy_version == 0
-    names.append((await replicas.publish(at_once)).adapter.name)
+    names.append((await publish(replicas)).adapter.name)
     for replica in fleet.servers:
         assert list(replica.adapters) == names[-2:]
     assert sorted(path.name for path in fleet.folder.iterdir()) == sorted(names[-2:])
@@ -183,13 +182,13 @@ async def test_equal_weights_have_one_name_and_other_weights_another(
     fleet: Fleet, stack: AsyncExitStack
 ) -> None:
     replicas = await fleet.open(stack)
-    first = await replicas.publish(at_once)
-    again = await replicas.publish(at_once)
+    first = await publish(replicas)
+    again = await publish(replicas)
     assert again.adapter == first.adapter
     assert [server.said for server in fleet.servers] == [[f"load {first.adapter.name}"]] * 2
     learn(fleet.policy)
     fleet.policy.version = 0  # as a new run would count
-    other = await replicas.publish(at_once)
+    other = await publish(replicas)
     assert other.adapter.version == 0
     assert other.adapter.name != first.adapter.name
 
@@ -222,7 +221,7 @@ async def test_a_refused_adapter_ends_in_one_line_that_says_what_to_do(
     replicas = await fleet.open(stack)
     fleet.servers[1].refusal, wanted = REFUSALS[why]
     with pytest.raises(ModelError) as caught:
-        await replicas.publish(at_once)
+        await publish(replicas)
     assert str(caught.value).startswith("policy sampler at http://127.0.0.1:")
     assert wanted in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -246,7 +245,9 @@ async def test_a_twin_of_the_policy_writes_with_the_published_weights(
     replicas = await fleet.open(stack)
     texts = []
     for _ in range(2):
-        (wanted,) = HFSampler(fleet.policy).sample(PROMPTS[:1], Sampling(1, 0.0, 9, seed=3))
+        (wanted,) = HFSampler(fleet.policy).complete(
+            prompts(PROMPTS[:1]), Sampling(1, 0.0, 9, seed=3)
+        )
         ((found,), *_) = await sample(replicas, k=1, temperature=0.0)
         assert found.token_ids == wanted[0].token_ids
         assert found.logprobs == pytest.approx(wanted[0].logprobs, abs=1e-5)

@@ -30,13 +30,12 @@ from llm_as_judge.config import Config, load_models
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
-from llm_as_judge.policy.published import PublishedAdapter
 from llm_as_judge.policy.replica_health import set_drained, status_of
 from llm_as_judge.policy.turns import prompt_ids
 from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
 from llm_as_judge.training.oracle import naive_logprobs
 from llm_as_judge.types import Completion, Message, Sampling
-from vllm_server import at_once
+from streams import Published, publish
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")
 pytestmark = [
@@ -142,7 +141,7 @@ def gap(policy: Policy, groups: list[list[Completion]], temperature: float = TEM
 
 
 async def write(
-    published: PublishedAdapter, k: int = 3, temperature: float = TEMPERATURE
+    published: Published, k: int = 3, temperature: float = TEMPERATURE
 ) -> list[list[Completion]]:
     return await published.sample(PROMPTS, Sampling(k, temperature, 48, seed=5))
 
@@ -151,7 +150,7 @@ async def test_each_version_writes_by_its_own_adapter_with_the_learners_logprobs
     policy: Policy, replicas: VllmReplicas
 ) -> None:
     learn(policy, 0.0)
-    base = await replicas.publish(at_once)
+    base = await publish(replicas)
     drawn, greedy = await write(base), await write(base, 1, 0.0)
     assert [list(g[0].prompt_ids) for g in drawn] == [
         prompt_ids(policy.tokenizer, prompt) for prompt in PROMPTS
@@ -160,7 +159,7 @@ async def test_each_version_writes_by_its_own_adapter_with_the_learners_logprobs
     found = {"base": gap(policy, drawn), "base, greedy": gap(policy, greedy, 1.0)}
 
     learn(policy, 0.06)
-    moved = await replicas.publish(at_once)
+    moved = await publish(replicas)
     assert (await write(moved, 1, 0.0))[0][0].text != greedy[0][0].text
     found["moved"] = gap(policy, await write(moved))
     assert await write(base, 1, 0.0) == greedy  # the version before, while it is still loaded
@@ -173,7 +172,7 @@ async def test_programs_end_where_the_learners_sampler_ends_them(
     policy: Policy, replicas: VllmReplicas
 ) -> None:
     learn(policy, 0.0)
-    groups = await write(await replicas.publish(at_once), 6)
+    groups = await write(await publish(replicas), 6)
     ends = {c.stop: c for group in groups for c in group}
     assert set(ends) == {"stop", "length"}
     assert len(ends["length"].token_ids) == 48
@@ -186,7 +185,7 @@ async def test_an_adapter_the_server_has_forgotten_is_loaded_again(
     policy: Policy, replicas: VllmReplicas, url: str
 ) -> None:
     learn(policy, 0.01)
-    published = await replicas.publish(at_once)
+    published = await publish(replicas)
     name = {"lora_name": published.adapter.name}
     async with httpx.AsyncClient(trust_env=False) as http:
         assert (await http.post(f"{url}/unload_lora_adapter", json=name)).is_success
@@ -201,9 +200,9 @@ async def test_what_a_real_server_refuses_is_said_in_one_line(
     opened = open_replicas(wide, [url], tmp_path / "wide", Limits(), temperature=1.0)
     async with opened as too_wide:
         with pytest.raises(ModelError, match=r"policy-v0-\w+ refused: .*max_lora_rank"):
-            await too_wide.publish(at_once)
+            await too_wide.publish()
     learn(policy, 0.03)
-    published = await replicas.publish(at_once)
+    published = await publish(replicas)
     adapter = replace(published.adapter, name="policy-v9-gone", path=tmp_path / "gone")
     with pytest.raises(ModelError, match=r"No adapter found .* set sampling\.adapters") as caught:
         await write(replace(published, adapter=adapter), 1)
@@ -217,9 +216,9 @@ async def test_a_killed_replica_is_started_again_and_given_the_adapters_in_use(
 ) -> None:
     """Meanwhile the other one is drained: work waits, and is done by the one that came back."""
     learn(policy, 0.02)
-    older = await replicas.publish(at_once)
+    older = await publish(replicas)
     learn(policy, 0.06)
-    newer = await replicas.publish(at_once)
+    newer = await publish(replicas)
     before = await write(newer, 1, 0.0)
     kill(urls[0])
     assert [len(group) for group in await write(newer)] == [3, 3]

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from serving_fakes import ONE_CALL, until
 from llm_as_judge.build import Workbench, policy_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.policy.stream import ready
 from llm_as_judge.serving.app import ServerOptions
 from llm_as_judge.serving.server import KEY_CHARS, Binding, safe_options, serve
 from llm_as_judge.serving.writers import FileWriter, PolicyWriter
-from llm_as_judge.types import Completion, Message, Problem, Sampling, Usage
+from llm_as_judge.types import Completion, Problem, Prompt, SampleStream, Sampling, Usage
 from llm_as_judge.workflow.grammar import program_grammar
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -36,14 +38,14 @@ class RecordingSampler:
         self.grammars: list[Any] = []
         self.go = threading.Event()
 
-    def sample(
-        self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
-    ) -> list[list[Completion]]:
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
         self.batches.append((len(prompts_P), sampling.temperature, sampling.seed))
-        self.grammars.append(options.get("grammars_P"))
-        assert self.go.wait(30)
+        self.grammars += [prompt.grammar for prompt in prompts_P]
+        assert await asyncio.to_thread(self.go.wait, 30)
         text = f"```python\n{ONE_CALL}```"
-        return [[Completion((1, 2, 3), (4, 5), (-1.0, -1.0), text, "stop")] for _ in prompts_P]
+        return ready(
+            [[Completion((1, 2, 3), (4, 5), (-1.0, -1.0), text, "stop")] for _ in prompts_P]
+        )
 
 
 def policy_writer(bench: Workbench, sampler: Any) -> PolicyWriter:
@@ -84,7 +86,7 @@ async def test_a_constrained_policy_writes_under_the_grammar_of_the_domain(
     config = bench.config.model_copy(update={"sampling": sampling})
     for one in (bench, replace(bench, config=config)):
         await policy_writer(one, sampler).write(PROBLEM)
-    assert sampler.grammars == [None, [program_grammar("qa", 32)]]
+    assert sampler.grammars == ["", program_grammar("qa", 32)]
 
 
 async def test_a_failed_batch_fails_its_requests_and_not_the_next(bench: Workbench) -> None:
@@ -94,11 +96,11 @@ async def test_a_failed_batch_fails_its_requests_and_not_the_next(bench: Workben
     class FailsOnce:
         failed = False
 
-        def sample(self, *given: Any, **options: Any) -> Any:
+        async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
             if not self.failed:
                 self.failed = True
                 raise MemoryError("no room")
-            return sampler.sample(*given, **options)
+            return await sampler.sample(prompts_P, sampling)
 
     writer = policy_writer(bench, FailsOnce())
     with pytest.raises(MemoryError):

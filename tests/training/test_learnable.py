@@ -31,6 +31,7 @@ from llm_as_judge.types import (
     Rollout,
     Sampling,
 )
+from streams import prompts
 
 STEPS, SAMPLES, LIMIT = 40, 12, 40
 WANTED = {
@@ -95,7 +96,7 @@ def test_a_tiny_policy_reaches_the_known_optimum(preset: str, tiny_weights: Path
     wanted, start = wanted_ids(policy), chances(policy)
     assert all(0.05 < chance < 0.6 for chance in start)
     for step in range(STEPS):
-        sampled = sampler.sample(PROMPTS, Sampling(SAMPLES, 1.0, LIMIT, seed=step))
+        sampled = sampler.complete(prompts(PROMPTS), Sampling(SAMPLES, 1.0, LIMIT, seed=step))
         groups = [graded(i, group, wanted[i]) for i, group in enumerate(sampled)]
         learner.update(groups, temperature=1.0)
         if min(chances(policy)) > 0.8:

@@ -28,6 +28,7 @@ from llm_as_judge.types import (
     Message,
     Problem,
     Program,
+    Prompt,
     Reward,
     RewardPart,
     Rollout,
@@ -52,7 +53,7 @@ def half(weights: Path) -> Policy:
 
 def sampled(policy: Policy, count: int = 12, seed: int = 0) -> list[Completion]:
     sampler = HFSampler(policy)
-    return sampler.sample([PROMPT], Sampling(count, 1.0, 80, seed=seed))[0]
+    return sampler.complete([Prompt(PROMPT)], Sampling(count, 1.0, 80, seed=seed))[0]
 
 
 def group_of(completions: list[Completion], rewards: list[float | None]) -> Group:

@@ -20,6 +20,7 @@ from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.oracle import UpdatePath, choose_path
 from llm_as_judge.types import Group, Message, Problem, Program, Reward, Rollout, Sampling
+from streams import prompts
 from tiny_models import FAMILIES, edited, naive_logprobs, tiny, windowed
 
 PROMPTS = [
@@ -108,7 +109,7 @@ def test_layers_without_attention_are_refused(tiny_weights: Path, tmp_path: Path
 
 def groups_of(policy: Policy) -> list[Group]:
     sampler = HFSampler(policy)
-    sampled = sampler.sample(PROMPTS, Sampling(3, 1.0, 24, seed=1))
+    sampled = sampler.complete(prompts(PROMPTS), Sampling(3, 1.0, 24, seed=1))
     return [
         Group(
             Problem(f"p{i}", "gsm8k", "math", "1 + 1?", ("2",)),

@@ -8,10 +8,10 @@ import platform
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llm_as_judge.batch import ParseProgram
 from llm_as_judge.build.workbench import DOMAINS, Workbench, open_workbench
 from llm_as_judge.config import Config, config_dir, load_models
 from llm_as_judge.errors import ConfigError, ModelError
@@ -22,16 +22,20 @@ from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.launched import Launched, launched
 from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
 from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout import Publish, RolloutRunner
+from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     PolicySampler,
     PolicyTurn,
+    Problem,
     to_json,
 )
+from llm_as_judge.workflow.grammar import program_grammar
+from llm_as_judge.workflow.program import ProgramForm
 
 if TYPE_CHECKING:
     from llm_as_judge.policy.memory import Memory
     from llm_as_judge.policy.model import AdapterSpec, Policy
+    from llm_as_judge.policy.thread import PolicyThread
     from llm_as_judge.policy.vllm import VllmReplicas
 
 
@@ -44,11 +48,11 @@ class System:
     prompt: PolicyPrompt
     sampler: PolicySampler
     runner: RolloutRunner
-    on_policy: PolicyTurn
+    on_policy: PolicyThread
     """Sampling and updates take turns on it."""
     memory: Memory | None = None
     replicas: VllmReplicas | None = None
-    """Where they write the programs of training and evaluation, and ``sampler`` does not."""
+    """Where they are the ``sampler``."""
 
     def facts(self) -> dict[str, Any]:
         """What the run was made of, for run.json."""
@@ -107,19 +111,19 @@ async def open_system(
         from llm_as_judge.policy.sample import HFSampler
         from llm_as_judge.policy.thread import PolicyThread
 
-        sampler = HFSampler(policy, rows_at_once=config.sampling.rows_at_once)
+        on_policy = PolicyThread(policy.base)
+        local = HFSampler(policy, rows_at_once=config.sampling.rows_at_once, turn=on_policy)
         prompt = policy_prompt(
             config,
             memory=memory,
-            count_tokens=lambda messages: len(sampler.prompt_ids(messages)),
+            count_tokens=lambda messages: len(local.prompt_ids(messages)),
             context_tokens=policy.context_tokens,
         )
-        on_policy = PolicyThread(policy.base)
         async with AsyncExitStack() as stack:
             stack.callback(on_policy.close)
-            replicas = await _open_replicas(stack, config, policy)
-            publish = replicas.publish if replicas else None
-            runner = rollout_runner(bench, prompt, sampler, on_policy=on_policy, publish=publish)
+            replicas = await _open_replicas(stack, config, policy, on_policy)
+            sampler = replicas or local
+            runner = rollout_runner(bench, prompt, sampler, config.sampling.form)
             yield System(bench, policy, prompt, sampler, runner, on_policy, memory, replicas)
 
 
@@ -129,7 +133,7 @@ def adapters_folder(config: Config) -> Path:
 
 
 async def _open_replicas(
-    stack: AsyncExitStack, config: Config, policy: Policy
+    stack: AsyncExitStack, config: Config, policy: Policy, turn: PolicyTurn
 ) -> VllmReplicas | None:
     from llm_as_judge.policy.vllm import Limits as ReplicaLimits
     from llm_as_judge.policy.vllm import open_replicas
@@ -139,7 +143,12 @@ async def _open_replicas(
         return None
     limits = ReplicaLimits(sampling.rows_at_once, sampling.timeout_s, outage_s=sampling.outage_s)
     opened = open_replicas(
-        policy, sampling.replicas, adapters_folder(config), limits, temperature=sampling.temperature
+        policy,
+        sampling.replicas,
+        adapters_folder(config),
+        limits,
+        temperature=sampling.temperature,
+        turn=turn,
     )
     return await stack.enter_async_context(opened)
 
@@ -172,33 +181,19 @@ def rollout_runner(
     bench: Workbench,
     prompt: PolicyPrompt,
     sampler: PolicySampler,
-    parse: ParseProgram | None = None,
-    on_policy: PolicyTurn = asyncio.to_thread,
-    publish: Publish | None = None,
+    form: ProgramForm | None = None,
 ) -> RolloutRunner:
     """Rollouts on this workbench, whoever writes the programs.
 
     Args:
-        parse: default: programs of the configured form.
-        on_policy: where the sampler works.
-        publish: see :class:`RolloutRunner`.
+        form: in which they are written; None = each in the form that it is in.
     """
-    config = bench.config
     return RolloutRunner(
-        prompt=prompt,
-        sampler=sampler,
-        parse=parse or bench.parse,
-        run=bench.run,
-        executor=bench.executor,
-        judge=bench.judge,
-        reward=RewardOptions(**config.reward.model_dump()),
-        group_draws=config.workflow.group_draws,
-        ledger=bench.ledger,
-        mark_shared=config.calls.mode not in ("record", "replay"),
-        rollout_timeout_s=config.workflow.rollout_timeout_s,
-        on_policy=on_policy,
-        publish=publish,
-        grammar=bench.grammar if config.sampling.constrained else None,
+        bench.environment(form),
+        sampler,
+        prompt,
+        RewardOptions(**bench.config.reward.model_dump()),
+        timeout_s=bench.config.workflow.rollout_timeout_s,
     )
 
 
@@ -225,7 +220,13 @@ def policy_prompt(
         memory=memory,
         count_tokens=count_tokens,
         max_tokens=min((n for n in (sampling.max_prompt_tokens, room) if n), default=None),
+        grammar=partial(_grammar, config) if sampling.constrained else None,
     )
+
+
+def _grammar(config: Config, problem: Problem) -> str:
+    """Of the programs that constrained decoding writes for a problem."""
+    return program_grammar(problem.domain, config.workflow.max_worst_case_calls)
 
 
 def open_memory(

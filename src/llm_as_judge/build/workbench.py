@@ -17,9 +17,9 @@ from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.rules import RuleGrader
 from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.llm.recorded import recorded_run
 from llm_as_judge.llm.recording import Recording
 from llm_as_judge.operators import OperatorSettings
+from llm_as_judge.rollout import WorkflowEnvironment
 from llm_as_judge.types import (
     ChatModel,
     Domain,
@@ -29,8 +29,7 @@ from llm_as_judge.types import (
     Program,
 )
 from llm_as_judge.workers import RunSettings, Work, open_local_work
-from llm_as_judge.workflow.grammar import program_grammar
-from llm_as_judge.workflow.program import parse_program
+from llm_as_judge.workflow.program import ProgramForm
 
 DOMAINS: tuple[Domain, ...] = ("math", "qa", "code")
 
@@ -50,32 +49,43 @@ class Workbench:
     second_judge: Grader | None = None
     """Looks at a share of what ``judge`` accepted."""
 
-    def parse(self, text: str, problem: Problem) -> Program:
-        """Text of a reply -> checked program; one that could make too many calls is rejected."""
-        return parse_program(
-            text,
-            problem.domain,
-            self.config.sampling.form,
-            max_calls=self.config.workflow.max_worst_case_calls,
+    def environment(self, form: ProgramForm | None = None) -> WorkflowEnvironment:
+        """Where programs are checked, run and graded.
+
+        Args:
+            form: in which programs are written; None = each in the form that it is in.
+        """
+        config = self.config
+        operators = self.operators or operator_settings(config)
+        replayable = config.calls.mode in ("record", "replay")
+        return WorkflowEnvironment(
+            work=self.work,
+            executor=self.executor,
+            judge=self.judge,
+            settings=RunSettings(
+                run_limits(config),
+                replace(operators, seed=config.training.seed),
+                config.executor.enhance,
+            ),
+            max_calls=config.workflow.max_worst_case_calls,
+            form=form,
+            draws=config.workflow.group_draws,
+            ledger=self.ledger,
+            mark_shared=not replayable,
+            recording=self.recording if replayable else None,
         )
 
-    def grammar(self, problem: Problem) -> str:
-        """Of the programs that constrained decoding writes for a problem."""
-        return program_grammar(problem.domain, self.config.workflow.max_worst_case_calls)
+    def parse(self, text: str, problem: Problem) -> Program:
+        """Text of a reply -> checked program; one that could make too many calls is rejected."""
+        return self.environment(self.config.sampling.form).parse(text, problem)
 
     async def run(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
-        """Run a checked program on its problem."""
-        limits = run_limits(self.config)
-        operators = self.operators or operator_settings(self.config)
-        seeded = replace(operators, seed=self.config.training.seed)
-        settings = RunSettings(limits, seeded, self.config.executor.enhance)
+        """Run a checked program on its problem.
 
-        async def live() -> Execution:
-            return await self.work.run(program, problem, executor, settings)
-
-        if self.recording is None or self.config.calls.mode == "cache":
-            return await live()
-        return await recorded_run(self.recording, program, problem, limits, live)
+        Raises:
+            EndpointError, SandboxError: see :class:`Environment`.
+        """
+        return await self.environment().asking(executor).run(program, problem)
 
 
 def run_limits(config: Config) -> Limits:

@@ -25,14 +25,12 @@ from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
-    ChatModel,
-    ChatReply,
-    ChatRequest,
     Domain,
     Execution,
     Problem,
     Program,
     Sampling,
+    Verdict,
 )
 
 CONTROLS = ("gold", "empty", "wrong")
@@ -103,21 +101,12 @@ class ControlEntrant:
     async def open(self, config: Config) -> AsyncIterator[Opened]:
         async with open_grading(config) as (judge, work):
             rules = Judge(rules=work.rules, f1_threshold=config.judge.qa_f1_threshold)
-            answer = _answerer(self.kind, config, rules)
-
-            async def run(program: Program, problem: Problem, executor: ChatModel) -> Execution:
-                given = await answer(problem)
-                return Execution("ok" if given else "no_answer", given)
-
             runner = RolloutRunner(
-                prompt=policy_prompt(config),
-                sampler=FixedProgram(""),
-                parse=lambda text, problem: Program("", ""),
-                run=run,
-                executor=_Nobody(),
-                judge=judge,
-                reward=RewardOptions(**config.reward.model_dump()),
-                rollout_timeout_s=config.workflow.rollout_timeout_s,
+                _Answers(_answerer(self.kind, config, rules), judge),
+                FixedProgram(""),
+                policy_prompt(config),
+                RewardOptions(**config.reward.model_dump()),
+                timeout_s=config.workflow.rollout_timeout_s,
             )
 
             async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
@@ -127,13 +116,29 @@ class ControlEntrant:
             yield Opened(attempt, work.isolation)
 
 
-class _Nobody:
-    """A control asks no executor."""
+class _Answers:
+    """An environment whose every program gives the same known answer, and asks nobody."""
 
-    name = "nobody"
+    def __init__(self, answer: Callable[[Problem], Awaitable[str]], judge: Judge) -> None:
+        self._answer, self._judge = answer, judge
 
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        raise AssertionError("a control has no program that could ask")
+    def parse(self, text: str, problem: Problem) -> Program:
+        return Program("", "")
+
+    async def run(self, program: Program, problem: Problem) -> Execution:
+        given = await self._answer(problem)
+        return Execution("ok" if given else "no_answer", given)
+
+    async def grade(self, problem: Problem, execution: Execution) -> Verdict:
+        if execution.status != "ok":
+            return Verdict(False, "execution", execution.status)
+        return await self._judge.grade(problem, execution.answer)
+
+    def of_group(self) -> _Answers:
+        return self
+
+    def of_rollout(self, k: int) -> _Answers:
+        return self
 
 
 def _answers(config: Config) -> dict[str, dict[str, str]]:

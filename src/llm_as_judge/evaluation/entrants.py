@@ -31,20 +31,19 @@ from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.llm.recording import Recording
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.recorded import RecordedSampler
+from llm_as_judge.policy.stream import ready
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     Completion,
     Domain,
     IsolationReport,
-    Message,
-    OnCompletion,
     PolicySampler,
     Problem,
-    Program,
+    Prompt,
     Rollout,
+    SampleStream,
     Sampling,
 )
-from llm_as_judge.workflow.program import form_of, parse_program
 
 PROGRAMS_AT_ONCE = 16
 """Problems whose programs a model writes together; their runs then go on together."""
@@ -141,7 +140,8 @@ class ModelEntrant:
             async with open_workbench(config) as bench:
                 sampler = RecordedSampler(None, _recording(bench), policy)
                 memory = await asyncio.to_thread(open_memory, config, self.adapter)
-                runner = rollout_runner(bench, policy_prompt(config, memory=memory), sampler)
+                prompt = policy_prompt(config, memory=memory)
+                runner = rollout_runner(bench, prompt, sampler, config.sampling.form)
                 yield runner, bench.work.isolation
             return
         async with open_system(config, adapter=self.adapter) as system:
@@ -150,9 +150,7 @@ class ModelEntrant:
                 yield system.runner, isolation
                 return
             recorded = RecordedSampler(system.sampler, _recording(system.bench), policy)
-            runner = rollout_runner(
-                system.bench, system.prompt, recorded, on_policy=system.on_policy
-            )
+            runner = rollout_runner(system.bench, system.prompt, recorded, config.sampling.form)
             yield runner, isolation
 
     @asynccontextmanager
@@ -207,17 +205,11 @@ class FixedProgram:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def sample(
-        self,
-        prompts_P: list[list[Message]],
-        sampling: Sampling,
-        *,
-        on_completion: OnCompletion | None = None,
-        grammars_P: Sequence[str] | None = None,
-    ) -> list[list[Completion]]:
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
+        """See ``types.PolicySampler``."""
         # no ids: no model wrote it, so it costs the policy no tokens
         written = Completion((), (), (), self._text, "stop")
-        return [[written] * sampling.samples for _ in prompts_P]
+        return ready([[written] * sampling.samples for _ in prompts_P])
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,14 +272,7 @@ def _numbered(keep: Keep, number: int) -> Keep:
 def program_runner(bench: Workbench, sampler: PolicySampler) -> RolloutRunner:
     """The runner of training and evaluation over programs that ``sampler`` writes, each in the
     form that it is in."""
-    config = bench.config
-
-    def parse(text: str, problem: Problem) -> Program:
-        return parse_program(
-            text, problem.domain, form_of(text), max_calls=config.workflow.max_worst_case_calls
-        )
-
-    return rollout_runner(bench, policy_prompt(config), sampler, parse)
+    return rollout_runner(bench, policy_prompt(bench.config), sampler)
 
 
 def _reseeded(bench: Workbench, number: int) -> Workbench:

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.types import Completion, Domain, Message, OnCompletion, Sampling
+from llm_as_judge.policy.stream import ready
+from llm_as_judge.types import Completion, Domain, Prompt, SampleStream, Sampling
 from llm_as_judge.workflow.program import parse_program
 
 INSTRUCTIONS = (
@@ -97,21 +98,17 @@ class RandomPrograms:
         self._domain: Domain = domain
         self._max_calls = max_calls
 
-    def sample(
-        self,
-        prompts_P: list[list[Message]],
-        sampling: Sampling,
-        *,
-        on_completion: OnCompletion | None = None,
-        grammars_P: Sequence[str] | None = None,
-    ) -> list[list[Completion]]:
-        return [
-            [self._program(sampling.seed, messages, index) for index in range(sampling.samples)]
-            for messages in prompts_P
-        ]
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
+        """See ``types.PolicySampler``."""
+        return ready(
+            [
+                [self._program(sampling.seed, prompt, k) for k in range(sampling.samples)]
+                for prompt in prompts_P
+            ]
+        )
 
-    def _program(self, seed: int, messages: list[Message], index: int) -> Completion:
-        chance = random.Random(f"random workflow/{seed}/{index}/{messages[-1].content}")
+    def _program(self, seed: int, prompt: Prompt, index: int) -> Completion:
+        chance = random.Random(f"random workflow/{seed}/{index}/{prompt.messages[-1].content}")
         body = random_body(self._domain, self._max_calls, chance)
         return Completion((), (), (), f"```python\n{body}\n```", "stop")
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -19,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from llm_as_judge.config import parse_yaml
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.types import Domain, Message, Problem, PromptFacts
+from llm_as_judge.types import Domain, Message, Problem, Prompt, PromptFacts
 
 LEAST_CHARS = 40
 """A problem is never cut to fewer characters."""
@@ -59,12 +58,6 @@ class ExampleSource(Protocol):
 CountTokens = Callable[[Sequence[Message]], int]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenPrompt:
-    messages: list[Message]
-    facts: PromptFacts
-
-
 class PolicyPrompt:
     """Makes the messages for the problems of a step."""
 
@@ -79,6 +72,7 @@ class PolicyPrompt:
         memory: ExampleSource | None = None,
         count_tokens: CountTokens | None = None,
         max_tokens: int | None = None,
+        grammar: Callable[[Problem], str] | None = None,
     ) -> None:
         """
         Args:
@@ -90,6 +84,7 @@ class PolicyPrompt:
                 ones fill the rest.
             count_tokens: tokens of a prompt as the sampler makes them.
             max_tokens: greatest number of them; None = no limit.
+            grammar: of the programs that may be written for a problem; None = any text.
         Raises:
             ConfigError: template missing or not of the expected form.
         """
@@ -100,12 +95,9 @@ class PolicyPrompt:
         self._memory = memory
         self._count = count_tokens
         self._max_tokens = max_tokens
+        self._grammar = grammar
 
-    def messages(self, problem: Problem) -> list[Message]:
-        """Of one problem; see :meth:`write`."""
-        return self.write([problem])[0].messages
-
-    def write(self, problems_P: Sequence[Problem]) -> list[WrittenPrompt]:
+    def write(self, problems_P: Sequence[Problem]) -> list[Prompt]:
         """The prompts of a step's problems, which may share retrieved examples.
 
         Raises:
@@ -123,12 +115,12 @@ class PolicyPrompt:
             return shipped
         return shipped[: max(0, self._memory.top_k - len(retrieved))] + retrieved
 
-    def _fitted(self, problem: Problem, examples: tuple[Example, ...]) -> WrittenPrompt:
+    def _fitted(self, problem: Problem, examples: tuple[Example, ...]) -> Prompt:
         chars = min(self._problem_chars, len(problem.statement()))
         for left in range(len(examples) + 1):
             shown = examples[left:]
             if self._fits(messages := self._messages(problem, shown, chars)):
-                return _written(messages, problem, shown, left, chars)
+                return self._written(messages, problem, shown, left, chars)
         low, high = LEAST_CHARS, chars  # greatest number of characters that fits, by halving
         while low < high:
             middle = (low + high + 1) // 2
@@ -142,7 +134,7 @@ class PolicyPrompt:
                 f"than {self._max_tokens} tokens; raise sampling.max_prompt_tokens, lower "
                 "sampling.max_new_tokens or set sampling.prompt_style=short"
             )
-        return _written(messages, problem, (), len(examples), low)
+        return self._written(messages, problem, (), len(examples), low)
 
     def _fits(self, messages: Sequence[Message]) -> bool:
         if self._count is None or self._max_tokens is None:
@@ -161,17 +153,21 @@ class PolicyPrompt:
         turns.append(Message("user", fill(template.user, asked)))
         return turns
 
-
-def _written(
-    messages: list[Message], problem: Problem, shown: Sequence[Example], dropped: int, chars: int
-) -> WrittenPrompt:
-    facts = PromptFacts(
-        examples=len(shown),
-        retrieved=tuple(e.problem_id for e in shown if e.problem_id),
-        examples_dropped=dropped,
-        cut_characters=max(0, len(problem.statement()) - chars),
-    )
-    return WrittenPrompt(messages, facts)
+    def _written(
+        self,
+        messages: list[Message],
+        problem: Problem,
+        shown: Sequence[Example],
+        dropped: int,
+        chars: int,
+    ) -> Prompt:
+        facts = PromptFacts(
+            examples=len(shown),
+            retrieved=tuple(e.problem_id for e in shown if e.problem_id),
+            examples_dropped=dropped,
+            cut_characters=max(0, len(problem.statement()) - chars),
+        )
+        return Prompt(messages, facts, self._grammar(problem) if self._grammar else "")
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.recording import Outcome, Recording
-from llm_as_judge.types import Completion, Message, OnCompletion, PolicySampler, Sampling, to_json
+from llm_as_judge.types import (
+    Completion,
+    PolicySampler,
+    Prompt,
+    Sample,
+    SampleStream,
+    Sampling,
+    to_json,
+)
 
 
 class RecordedSampler:
@@ -32,66 +40,67 @@ class RecordedSampler:
         self._recording = recording
         self._policy = dict(policy)
 
-    def sample(
-        self,
-        prompts_P: list[list[Message]],
-        sampling: Sampling,
-        *,
-        on_completion: OnCompletion | None = None,
-        grammars_P: Sequence[str] | None = None,
-    ) -> list[list[Completion]]:
-        """(P, K) completions, recorded or new.
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
+        """What was recorded, and what is missing from the sampler: see ``types.PolicySampler``.
 
         Raises:
             ModelError: replay of a prompt that was not recorded.
-            OutputError: the recording cannot be written.
         """
-        grammars = grammars_P or [""] * len(prompts_P)
-        asked = [
-            {
-                "policy": self._policy,
-                "prompt": to_json(prompt),
-                "samples": sampling.samples,
-                "temperature": sampling.temperature,
-                "max_new_tokens": sampling.max_new_tokens,
-                "grammar": grammar,
-            }
-            for prompt, grammar in zip(prompts_P, grammars, strict=True)
-        ]
-        found = [self._known(question) for question in asked]
-        missing = [p for p, known in enumerate(found) if known is None]
-        if missing and self._sampler is None:
+        asked_P = [self._asked(prompt, sampling) for prompt in prompts_P]
+        missing = [p for p, asked in enumerate(asked_P) if self._known(asked) is None]
+        if not missing:
+            return self._told(asked_P)
+        if self._sampler is None:
             raise ModelError(
                 f"replay: the policy was not asked this in {self._recording.path} "
-                f"({prompts_P[missing[0]][-1].content[-80:]!r}); the evaluation differs from the "
-                "recorded one: record again"
+                f"({prompts_P[missing[0]].messages[-1].content[-80:]!r}); the evaluation differs "
+                "from the recorded one: record again"
             )
-        if missing and self._sampler is not None:
-            written = self._sampler.sample(
-                [prompts_P[p] for p in missing],
-                sampling,
-                grammars_P=[grammars_P[p] for p in missing] if grammars_P else None,
-            )
-            for p, completions in zip(missing, written, strict=True):
-                found[p] = tuple(completions)
-                outcome = Outcome(completions=tuple(completions))
-                self._recording.put(_key(asked[p]), asked[p], outcome)
-        return _told(found, on_completion)
+        new = await self._sampler.sample([prompts_P[p] for p in missing], sampling)
+        return self._told(asked_P, missing, new, sampling.samples)
+
+    async def _told(
+        self,
+        asked_P: Sequence[dict[str, Any]],
+        missing: Sequence[int] = (),
+        new: SampleStream | None = None,
+        samples: int = 0,
+    ) -> AsyncGenerator[Sample, None]:
+        """A prompt's programs are kept when all of them are written.
+
+        Raises:
+            OutputError: the recording cannot be written.
+        """
+        for p, asked in enumerate(asked_P):
+            for k, completion in enumerate(self._known(asked) or ()):
+                yield Sample(p, k, completion)
+        if new is None:
+            return
+        written: dict[int, dict[int, Completion]] = {p: {} for p in missing}
+        try:
+            async for position, k, completion in new:
+                p = missing[position]
+                written[p][k] = completion
+                if len(written[p]) == samples:
+                    done = tuple(written[p][k] for k in range(samples))
+                    self._recording.put(_key(asked_P[p]), asked_P[p], Outcome(completions=done))
+                yield Sample(p, k, completion)
+        finally:
+            await new.aclose()
+
+    def _asked(self, prompt: Prompt, sampling: Sampling) -> dict[str, Any]:
+        return {
+            "policy": self._policy,
+            "prompt": to_json(list(prompt.messages)),
+            "samples": sampling.samples,
+            "temperature": sampling.temperature,
+            "max_new_tokens": sampling.max_new_tokens,
+            "grammar": prompt.grammar,
+        }
 
     def _known(self, asked: dict[str, Any]) -> tuple[Completion, ...] | None:
         outcome = self._recording.get(_key(asked))
         return outcome.completions if outcome is not None else None
-
-
-def _told(
-    found: Sequence[tuple[Completion, ...] | None], on_completion: OnCompletion | None
-) -> list[list[Completion]]:
-    programs_P = [list(completions or ()) for completions in found]
-    if on_completion is not None:
-        for p, completions in enumerate(programs_P):
-            for k, completion in enumerate(completions):
-                on_completion(p, k, completion)
-    return programs_P
 
 
 def _key(asked: dict[str, Any]) -> str:

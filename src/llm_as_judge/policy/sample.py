@@ -11,6 +11,7 @@ float32, full vocabulary (top_p 1, no top_k).
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +21,17 @@ import torch
 
 from llm_as_judge.policy.decode import rows_of
 from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.stream import Stream
 from llm_as_judge.policy.turns import FENCE, completion_of, prompt_ids
-from llm_as_judge.types import Completion, Message, OnCompletion, Sampling, StopReason
+from llm_as_judge.types import (
+    Completion,
+    Message,
+    PolicyTurn,
+    Prompt,
+    Sample,
+    Sampling,
+    StopReason,
+)
 
 if TYPE_CHECKING:
     from llm_as_judge.policy.constrain import Constraint, Constraints
@@ -41,54 +51,59 @@ class _Row:
 class HFSampler:
     """A ``PolicySampler`` over the policy's own weights."""
 
-    def __init__(self, policy: Policy, *, rows_at_once: int = 64) -> None:
+    def __init__(
+        self, policy: Policy, *, rows_at_once: int = 64, turn: PolicyTurn = asyncio.to_thread
+    ) -> None:
         """
         Args:
             rows_at_once: greatest number of rows decoded together (memory of the KV cache).
+            turn: where :meth:`sample` writes; it decides the order of sampling and updates.
         """
         self._policy = policy
         self._rows_at_once = rows_at_once
+        self._turn = turn
         self._constraints: Constraints | None = None
 
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> Stream:
+        """See ``types.PolicySampler``; the turn on the policy is taken at once."""
+        loop, stream = asyncio.get_running_loop(), Stream()
+
+        def write() -> None:  # in the policy's thread
+            for sample in self.draw(prompts_P, sampling):
+                loop.call_soon_threadsafe(stream.put, sample)
+
+        stream.follow(self._turn(write))
+        return stream
+
+    def complete(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> list[list[Completion]]:
+        """(P, K) completions, written here and now."""
+        written = {(p, k): one for p, k, one in self.draw(prompts_P, sampling)}
+        return [[written[p, k] for k in range(sampling.samples)] for p in range(len(prompts_P))]
+
     @torch.inference_mode()
-    def sample(
-        self,
-        prompts_P: list[list[Message]],
-        sampling: Sampling,
-        *,
-        on_completion: OnCompletion | None = None,
-        grammars_P: Sequence[str] | None = None,
-    ) -> list[list[Completion]]:
-        """(P, K) completions; see ``types.PolicySampler``. Under a grammar, log-probs are those of
-        the tokens that it allows: an update, which knows all tokens, cannot use them.
+    def draw(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> Iterator[Sample]:
+        """P x K programs as they end, in this thread. Under a grammar, log-probs are those of the
+        tokens that it allows: an update, which knows all tokens, cannot use them.
         """
-        ids_P = [self.prompt_ids(messages) for messages in prompts_P]
+        ids_P = [self.prompt_ids(prompt.messages) for prompt in prompts_P]
         count = sampling.samples
         per_chunk = max(1, self._rows_at_once // count)
         if self._policy.sliding_window:
             per_chunk = 1  # no padding: a window counts places in the row, padded ones too
-        completions: list[list[Completion]] = []
         with self._policy.merged():
             for start in range(0, len(ids_P), per_chunk):
                 chunk = ids_P[start : start + per_chunk]
                 rows = [
                     _Row(
                         random.Random(f"{sampling.seed}/{start + p}/{k}"),
-                        self._constraint(grammars_P[start + p] if grammars_P else ""),
+                        self._constraint(prompts_P[start + p].grammar),
                     )
                     for p in range(len(chunk))
                     for k in range(count)
                 ]
-                ended: dict[int, Completion] = {}
                 for i in self._decode(chunk, rows, sampling):
                     p, k = divmod(i, count)
-                    ended[i] = self._completion(chunk[p], rows[i])
-                    if on_completion:
-                        on_completion(start + p, k, ended[i])
-                completions += [
-                    [ended[p * count + k] for k in range(count)] for p in range(len(chunk))
-                ]
-        return completions
+                    yield Sample(start + p, k, self._completion(chunk[p], rows[i]))
 
     def _constraint(self, grammar: str) -> Constraint | None:
         if not grammar:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -30,20 +31,32 @@ class PolicyThread:
         """
         self._turns = ThreadPoolExecutor(1, thread_name_prefix="policy")
         self._stop = threading.Event()
+        self._busy_s = 0.0
+        self._since: float | None = None
         for layer in base.model.layers:
             layer.register_forward_pre_hook(self._before_layer)
 
-    async def __call__(self, work: Callable[[], T], /) -> T:
-        """Result of ``work()``, which runs when its turn has come."""
-        running = asyncio.get_running_loop().run_in_executor(self._turns, self._unless_closed, work)
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
+        """Result of ``work()``, which runs when its turn has come. The turn is taken by the call,
+        not by the ``await``: work is done in the order in which it was asked for."""
+        return self._ended(self._turns.submit(self._unless_stopped, work))
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds spent on work so far, that in progress included."""
+        since = self._since
+        return self._busy_s + (time.perf_counter() - since if since is not None else 0.0)
+
+    async def _ended(self, turn: Future[T]) -> T:
+        running = asyncio.wrap_future(turn)
         try:
             return await asyncio.shield(running)
         except BaseException:
-            if not running.done():
+            if not turn.done() and not turn.cancel():  # begun: only from inside can it be ended
                 self._stop.set()
                 await asyncio.wait({running})
                 self._stop.clear()
-            if not running.cancelled():
+            if running.done() and not running.cancelled():
                 running.exception()  # seen: the caller is gone, or has it already
             raise
 
@@ -51,9 +64,13 @@ class PolicyThread:
         """No more turns."""
         self._turns.shutdown(wait=False, cancel_futures=True)
 
-    def _unless_closed(self, work: Callable[[], T]) -> T:
+    def _unless_stopped(self, work: Callable[[], T]) -> T:
         self._check()
-        return work()
+        self._since = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self._busy_s, self._since = self.busy_s, None
 
     def _before_layer(self, layer: Any, inputs: tuple[Any, ...]) -> None:
         self._check()

@@ -30,17 +30,20 @@ from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.llm.replicas import Replica, Replicas, is_loopback
 from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json
 from llm_as_judge.llm.wire import Unusable, refusal
-from llm_as_judge.policy.published import Adapter, PublishedAdapter, write_adapter
+from llm_as_judge.policy.published import Adapter, write_adapter
 from llm_as_judge.policy.replica_health import Standing
+from llm_as_judge.policy.stream import Stream
+from llm_as_judge.policy.turns import completion_of, prompt_ids
 from llm_as_judge.policy.vllm_wire import (
     Draw,
     Drawn,
     completion_body,
+    draw_seed,
     drawn_logprobs,
     probe_body,
     read_drawn,
 )
-from llm_as_judge.types import PolicyTurn
+from llm_as_judge.types import PolicyTurn, Prompt, Sample, Sampling
 
 if TYPE_CHECKING:  # speaking to a server must not wait for torch
     from llm_as_judge.policy.model import Policy
@@ -94,8 +97,10 @@ class VllmReplicas:
         folder: Path,
         limits: Limits,
         temperature: float,
+        turn: PolicyTurn,
     ) -> None:
         self._policy = policy
+        self._turn = turn
         self._http = http
         self._replicas = Replicas(tuple(urls))
         self._folder = folder
@@ -157,29 +162,20 @@ class VllmReplicas:
             await self._load(server, adapter)
 
     # ----------------------------------------------------------------------------------- publishing
-    async def publish(self, on_policy: PolicyTurn) -> PublishedAdapter:
+    async def publish(self) -> Adapter:
         """The weights as they are now, loaded by the replicas; older versions are unloaded.
 
-        Args:
-            on_policy: the policy's turn, in which its adapter is written.
         Raises:
             ModelError: a replica refuses the adapter.
             EndpointError: no replica answers, nor comes back in time.
         """
-        adapter = await on_policy(lambda: write_adapter(self._policy, self._folder))
+        adapter = await self._turn(lambda: write_adapter(self._policy, self._folder))
         new = adapter.name not in self._known
         self._known[adapter.name] = adapter
         if new:
             await self._load_everywhere(adapter)
             await self._unload(keep=list(self._known)[-KEPT:])
-        policy = self._policy
-        return PublishedAdapter(
-            self,
-            adapter,
-            policy.tokenizer,
-            tuple(sorted(policy.stop_ids)),
-            int(policy.base.config.vocab_size),
-        )
+        return adapter
 
     async def _load_everywhere(self, adapter: Adapter) -> None:
         await asyncio.gather(
@@ -236,6 +232,43 @@ class VllmReplicas:
                 raise
 
     # ------------------------------------------------------------------------------------- sampling
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> Stream:
+        """See ``types.PolicySampler``: by the weights of now, which are published first."""
+        return self.write(await self.publish(), prompts_P, sampling)
+
+    def write(self, adapter: Adapter, prompts_P: Sequence[Prompt], sampling: Sampling) -> Stream:
+        """P x K programs by one version of the weights."""
+        stream, tokenizer = Stream(), self._policy.tokenizer
+
+        def ended(draw: Draw, drawn: Drawn) -> None:
+            completion = completion_of(
+                tokenizer,
+                draw.prompt_ids,
+                drawn.token_ids,
+                drawn.logprobs,
+                drawn.stop,
+                adapter.version,
+            )
+            stream.put(Sample(*draw.place, completion))
+
+        draws_P_K = []
+        for p, prompt in enumerate(prompts_P):
+            ids = tuple(prompt_ids(tokenizer, prompt.messages))
+            draws_P_K.append([self._draw_at(p, k, ids, sampling) for k in range(sampling.samples)])
+        stream.follow(self.draw(adapter, draws_P_K, ended))
+        return stream
+
+    def _draw_at(self, p: int, k: int, ids: tuple[int, ...], sampling: Sampling) -> Draw:
+        return Draw(
+            place=(p, k),
+            prompt_ids=ids,
+            temperature=sampling.temperature,
+            max_new_tokens=sampling.max_new_tokens,
+            seed=draw_seed(sampling.seed, p, k),
+            stop_ids=tuple(sorted(self._policy.stop_ids)),
+            vocabulary=int(self._policy.base.config.vocab_size),
+        )
+
     async def draw(
         self,
         adapter: Adapter,
@@ -343,7 +376,13 @@ class VllmReplicas:
 
 @asynccontextmanager
 async def open_replicas(
-    policy: Policy, urls: Sequence[str], folder: Path, limits: Limits, *, temperature: float
+    policy: Policy,
+    urls: Sequence[str],
+    folder: Path,
+    limits: Limits,
+    *,
+    temperature: float,
+    turn: PolicyTurn = asyncio.to_thread,
 ) -> AsyncIterator[VllmReplicas]:
     """Replicas that have been asked whether they can do what is wanted of them.
 
@@ -351,6 +390,7 @@ async def open_replicas(
         urls: of each replica, ending in ``/v1``.
         folder: of the adapters; every replica must be able to read it under the same path.
         temperature: at which will be sampled.
+        turn: the policy's, in which its adapter is written.
     Raises:
         ModelError: no replica answers, or one is not started as it must be.
     """
@@ -362,7 +402,7 @@ async def open_replicas(
         limits=POOL,
         trust_env=not all(is_loopback(url) for url in urls),
     ) as http:
-        replicas = VllmReplicas(policy, http, urls, folder, limits, temperature)
+        replicas = VllmReplicas(policy, http, urls, folder, limits, temperature, turn)
         try:
             await replicas.start()
             yield replicas

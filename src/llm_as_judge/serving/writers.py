@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from llm_as_judge.build import Workbench
 from llm_as_judge.errors import DataError
 from llm_as_judge.policy.prompt import PolicyPrompt
-from llm_as_judge.types import Completion, Message, PolicySampler, Problem, Program, Sampling, Usage
+from llm_as_judge.types import (
+    Completion,
+    Message,
+    PolicySampler,
+    Problem,
+    Program,
+    Prompt,
+    Sampling,
+    Usage,
+)
 from llm_as_judge.workflow.program import form_of, parse_program
 
 BATCH = 16
@@ -62,8 +72,7 @@ class FileWriter:
 
 @dataclass(slots=True)
 class _Waiting:
-    messages: list[Message]
-    grammar: str
+    prompt: Prompt
     key: tuple[float, int]
     done: asyncio.Future[Completion]
 
@@ -90,9 +99,8 @@ class PolicyWriter:
             config.training.seed if seed is None else seed,
         )
         # may search the experience buffer
-        messages = await asyncio.to_thread(self._prompt.messages, problem)
-        grammar = self._bench.grammar(problem) if config.sampling.constrained else ""
-        waiting = _Waiting(messages, grammar, key, asyncio.get_running_loop().create_future())
+        (prompt,) = await asyncio.to_thread(self._prompt.write, [problem])
+        waiting = _Waiting(prompt, key, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         if self._work is None or self._work.done():
             self._work = asyncio.create_task(self._sample_all())
@@ -103,7 +111,7 @@ class PolicyWriter:
                 self._queue.remove(waiting)
         program = await asyncio.to_thread(self._bench.parse, completion.text, problem)
         usage = Usage(len(completion.prompt_ids), len(completion.token_ids))
-        return Written(program, usage, tuple(messages), completion.text)
+        return Written(program, usage, tuple(prompt.messages), completion.text)
 
     async def aclose(self) -> None:
         """Waits for the batch that is being sampled: a thread cannot be stopped."""
@@ -116,20 +124,14 @@ class PolicyWriter:
             batch = [waiting for waiting in self._queue if waiting.key == key][:BATCH]
             for waiting in batch:
                 self._queue.remove(waiting)
-            grammars = [waiting.grammar for waiting in batch]
-            constrained: dict[str, Any] = {"grammars_P": grammars} if all(grammars) else {}
+            sampling = Sampling(1, key[0], self._bench.config.sampling.max_new_tokens, key[1])
             try:
-                completions_P_K = await asyncio.to_thread(
-                    self._sampler.sample,
-                    [waiting.messages for waiting in batch],
-                    Sampling(1, key[0], self._bench.config.sampling.max_new_tokens, key[1]),
-                    **constrained,
-                )
+                stream = await self._sampler.sample([one.prompt for one in batch], sampling)
+                async with aclosing(stream):
+                    async for p, _, completion in stream:
+                        if not batch[p].done.done():
+                            batch[p].done.set_result(completion)
             except Exception as error:  # noqa: BLE001 (handed to each request that waits for it)
                 for waiting in batch:
                     if not waiting.done.done():
                         waiting.done.set_exception(error)
-                continue
-            for waiting, completions in zip(batch, completions_P_K, strict=True):
-                if not waiting.done.done():
-                    waiting.done.set_result(completions[0])

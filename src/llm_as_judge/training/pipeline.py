@@ -11,7 +11,8 @@ take: so a run is as reproducible with S = 1 as with S = 0.
 
 What overlaps: running and grading programs with sampling and with updates, and the start of a
 step's programs with the writing of its others. Sampling and updates share the policy's weights and
-its processor, so they take turns.
+its processor, so they take turns, in the order in which they are asked for: a step has its place in
+that line when it is started (``types.PolicySampler``), so nobody waits for it to be written.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from llm_as_judge.batch import Batch
+from llm_as_judge.rollout import Batch
 from llm_as_judge.types import Json
 
 
 @dataclass(frozen=True, slots=True)
 class StartedStep:
-    """A step whose programs are written and run."""
+    """A step whose programs are being written and run."""
 
     step: int
     batch: Batch
@@ -38,7 +39,7 @@ class Pipeline:
     """Starts steps in order, as far ahead as the admission rule allows.
 
     Args:
-        start: samples one step and leaves its programs running.
+        start: begins to sample one step, and leaves that and its programs running.
         done: updates done so far.
         last: the last step to start.
         staleness: S, at least 0.

@@ -147,7 +147,7 @@ class Run:
 
     # ------------------------------------------------------------------------------------ one step
     async def _start_step(self, step: int) -> StartedStep:
-        """Draw the step's problems, sample their programs, leave these running."""
+        """Draw the step's problems, begin to sample their programs, leave all that running."""
         training = self._config.training
         self._view.stage(f"step {step}: sampling and running programs")
         problems = [self._problems[i] for i in self._sampler.next_batch()]
@@ -175,16 +175,16 @@ class Run:
 
     async def one_step(self) -> dict[str, float]:
         """Wait for the next step's rollouts and learn from them; returns its metrics."""
-        clock = [time.perf_counter()]
+        clock, busy_before = [time.perf_counter()], self._system.on_policy.busy_s
         step, paid_before = self.step + 1, replace(self._ledger.total)
         self._progress.show(step)
         started = await self._pipeline.next(self.step)
-        clock.append(time.perf_counter())
         try:
             groups = await started.batch.groups()
         finally:
             await started.batch.aclose()
         clock.append(time.perf_counter())
+        sampling_s = self._system.on_policy.busy_s - busy_before
         self._log.groups(step, groups)
         self._pending.drop(step)
         refuse_too_many_lost(step, groups, self._config)
@@ -205,7 +205,7 @@ class Run:
             remember = self._system.memory.remember
             metrics.update(await asyncio.to_thread(remember, step, groups))
         clock.append(time.perf_counter())
-        metrics.update(stage_times(clock, started.batch.run_s))
+        metrics.update(stage_times(clock, sampling_s, started.batch.run_s))
         metrics.update(self._ledger.total.since(paid_before).metrics())
         self.step, self._cursor = step, started.cursor
         self._log.step(step, metrics, self._warn(metrics))

@@ -83,22 +83,24 @@ def staleness(groups: Sequence[Group], version: int) -> float:
     return _mean([version - r.completion.policy_version for g in groups for r in g.rollouts])
 
 
-def stage_times(clock: Sequence[float], run_s: float) -> dict[str, float]:
+def stage_times(clock: Sequence[float], sampling_s: float, run_s: float) -> dict[str, float]:
     """Seconds of a step: sampling, waiting for rollouts with nothing else to do, update.
 
     Args:
-        clock: when the step began, when its programs were written (or being written elsewhere),
-            when its rollouts had ended, when the update was done.
+        clock: when the step began, when its rollouts had ended, when the update was done.
+        sampling_s: in which the policy's processor worked before the update: it sampled, this step
+            or one ahead.
         run_s: from its first program written until its last rollout ended, beside all of these.
     """
-    begun, sampled, waited, updated = clock
+    begun, waited, updated = clock
     whole = updated - begun
+    idle = max(0.0, waited - begun - sampling_s)
     return {
-        "time/sample_s": sampled - begun,
-        "time/wait_s": waited - sampled,
+        "time/sample_s": sampling_s,
+        "time/wait_s": idle,
         "time/execute_and_grade_s": run_s,
         "time/step_s": whole,
-        "time/idle_share": (waited - sampled) / whole if whole else 0.0,
+        "time/idle_share": idle / whole if whole else 0.0,
     }
 
 

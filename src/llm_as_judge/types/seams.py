@@ -5,11 +5,11 @@ Each is a Protocol with the values that cross it, and has a scripted or tiny rea
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
-from llm_as_judge.types.values import Completion, Json
+from llm_as_judge.types.values import Completion, Json, PromptFacts
 
 __all__ = [
     "ChatModel",
@@ -21,7 +21,9 @@ __all__ = [
     "Message",
     "PolicySampler",
     "PolicyTurn",
-    "PublishedPolicy",
+    "Prompt",
+    "Sample",
+    "SampleStream",
     "Sampling",
     "Sandbox",
     "SandboxResult",
@@ -195,8 +197,25 @@ class Sandbox(Protocol):
 
 
 # ---------------------------------------------------------------------------- seam: policy sampler
-OnCompletion = Callable[[int, int, Completion], None]
-"""Position of the prompt, position among its samples, completion."""
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a policy is asked for one problem."""
+
+    messages: Sequence[Message]
+    facts: PromptFacts = PromptFacts()  # noqa: RUF009 - frozen
+    grammar: str = ""
+    """GBNF that the programs keep to; empty = any text. A sampler whose programs are written
+    already has no use for it."""
+
+
+class Sample(NamedTuple):
+    """One program, as it ends."""
+
+    p: int
+    """Position of its prompt."""
+    k: int
+    """Position among the samples of its prompt."""
+    completion: Completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,42 +232,26 @@ class Sampling:
     """The same seed, prompts and weights give the same programs."""
 
 
-class PolicySampler(Protocol):
-    """Writes programs. Without a model: :class:`llm_as_judge.policy.recorded.RecordedSampler`."""
+class SampleStream(Protocol):
+    """Programs in the order in which they end: ``async for p, k, completion in stream``.
 
-    def sample(
-        self,
-        prompts_P: list[list[Message]],
-        sampling: Sampling,
-        *,
-        on_completion: OnCompletion | None = None,
-        grammars_P: Sequence[str] | None = None,
-    ) -> list[list[Completion]]:
-        """(P, K) completions.
+    Raises, while it is iterated:
+        EndpointError: a program could not be written within the retries.
+    """
 
-        Args:
-            on_completion: called, from the thread that samples, as each completion ends; a sampler
-                may leave it uncalled.
-            grammars_P: GBNF that each prompt's programs keep to; a sampler whose programs are
-                written already has no use for it.
-        """
+    def __aiter__(self) -> AsyncIterator[Sample]: ...
+
+    async def aclose(self) -> None:
+        """End what is still being written."""
         ...
 
 
-class PublishedPolicy(Protocol):
-    """The weights of one moment on other machines: they write while the policy's own are updated."""
+class PolicySampler(Protocol):
+    """Writes programs: by the policy's own weights, on vLLM replicas, from a recording, or fixed."""
 
-    async def sample(
-        self,
-        prompts_P: list[list[Message]],
-        sampling: Sampling,
-        *,
-        on_completion: OnCompletion | None = None,
-    ) -> list[list[Completion]]:
-        """As ``PolicySampler.sample``; ``on_completion`` is called in the event loop.
-
-        Raises:
-            EndpointError: a completion could not be written within the retries.
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
+        """P x K programs. Returns once the weights that write them are settled: an update that is
+        asked for later cannot change them. The writing goes on beside whatever the caller does.
         """
         ...
 

@@ -5,79 +5,95 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.reward import RewardOptions, reward_group
-from llm_as_judge.types import Completion, Group, Problem, Program, PromptFacts, Rollout
+from llm_as_judge.rollout.environment import Environment
+from llm_as_judge.rollout.line import rollout
+from llm_as_judge.rollout.wrappers import (
+    Billed,
+    Deadline,
+    Journaled,
+    OncePerProgram,
+    Results,
+    Resumed,
+    cancelled,
+)
+from llm_as_judge.types import Completion, Group, Problem, PromptFacts, Rollout, SampleStream
 
-ParseProgram = Callable[[str, Problem], Program]
-"""Text of a reply -> checked program."""
 Keep = Callable[[int, PromptFacts, Rollout], None]
 """Called with the position of a problem in its batch, what its prompt showed, and a rollout: when
 its program is written, and when it has ended. What it raises ends the batch."""
 
 
 class RunningGroup:
-    """The rollouts of one problem, each from the moment its program is written."""
+    """The rollouts of one problem, each from the moment its program is written.
+
+    Args:
+        timeout_s: of a rollout, from then on; None = no deadline.
+        keep: as :data:`Keep`, for this problem.
+        on_rollout: called as each rollout ends (its reward is not yet set).
+    """
 
     def __init__(
         self,
         problem: Problem,
-        *,
-        parse: ParseProgram,
-        finish: Callable[[Rollout], Awaitable[Rollout]],
+        env: Environment,
         reward: RewardOptions,
-        keep: Callable[[PromptFacts, Rollout], None] | None,
-        on_rollout: Callable[[Rollout], None] | None,
+        *,
+        timeout_s: float | None = None,
+        keep: Callable[[PromptFacts, Rollout], None] | None = None,
+        on_rollout: Callable[[Rollout], None] | None = None,
     ) -> None:
         self.problem = problem
         self.prompt = PromptFacts()
         self.tasks: dict[int, asyncio.Future[Rollout]] = {}
-        self._parse, self._finish, self._reward = parse, finish, reward
-        self._keep, self._on_rollout = keep, on_rollout
-        self._by_program: dict[str, asyncio.Future[Rollout]] = {}
         self.ended_at = time.perf_counter()
         """When the last rollout so far ended."""
+        self._env, self._reward, self._timeout_s = env.of_group(), reward, timeout_s
+        self._keep, self._on_rollout = keep, on_rollout
+        self._results = Results()
 
-    def begin(self, index: int, completion: Completion) -> None:
+    def begin(self, k: int, completion: Completion) -> None:
         """Start a rollout, unless that place has one."""
-        if index not in self.tasks:
-            self.tasks[index] = asyncio.ensure_future(self._begun(index, completion))
+        if k in self.tasks:
+            return
+        env = self._environment(k)
+        if self._keep is not None:
+            env = Journaled(env, self._kept, k, completion)
+        self.tasks[k] = asyncio.ensure_future(self._run(env, k, completion))
 
-    def take(self, rollout: Rollout) -> None:
+    def take(self, known: Rollout) -> None:
         """Go on with a rollout of an earlier run."""
-        self.tasks[rollout.index] = asyncio.ensure_future(self._ended(rollout))
-
-    async def _begun(self, index: int, completion: Completion) -> Rollout:
-        program = self._parse(completion.text, self.problem)
-        bare = Rollout(self.problem.id, index, completion, program)
-        if self._keep:
-            self._keep(self.prompt, bare)
-        return await self._ended(bare)
-
-    async def _ended(self, begun: Rollout) -> Rollout:
-        program = begun.program
-        key = program.hash if program.runnable else f"unrunnable {begun.index}"
-        if key not in self._by_program:  # equal programs of a group run once
-            name = f"{self.problem.id}#{begun.index}"
-            with billed_to(problem=self.problem.id, rollout=name):
-                self._by_program[key] = asyncio.ensure_future(self._finish(begun))
-        first = await self._by_program[key]
-        ended = replace(
-            begun, execution=first.execution, verdict=first.verdict, failure=first.failure
+        self._results.remember(known)
+        env = Resumed(self._environment(known.index), known.program)
+        self.tasks[known.index] = asyncio.ensure_future(
+            self._run(env, known.index, known.completion, known)
         )
+
+    def _environment(self, k: int) -> Environment:
+        env: Environment = Billed(self._env.of_rollout(k), self.problem, k)
+        if self._timeout_s is not None:
+            env = Deadline(env, self._timeout_s)
+        return OncePerProgram(env, self._results)
+
+    async def _run(
+        self, env: Environment, k: int, completion: Completion, known: Rollout | None = None
+    ) -> Rollout:
+        ended = await rollout(env, self.problem, k, completion)
         self.ended_at = time.perf_counter()
-        if self._keep and ended != begun:
-            self._keep(self.prompt, ended)
+        if ended != known:
+            self._kept(ended)
         if self._on_rollout:
             self._on_rollout(ended)
         return ended
 
+    def _kept(self, one: Rollout) -> None:
+        if self._keep is not None:
+            self._keep(self.prompt, one)
+
     def all_tasks(self) -> list[asyncio.Future[Rollout]]:
-        return [*self.tasks.values(), *self._by_program.values()]
+        return [*self.tasks.values(), *self._results.pending()]
 
     def group(self, rollouts: Sequence[Rollout]) -> Group:
         """The whole group: rewards compare its rollouts with each other."""
@@ -90,7 +106,8 @@ class Batch:
     def __init__(self, running_P: Sequence[RunningGroup], samples_per_problem: int) -> None:
         self._running_P = running_P
         self._k = samples_per_problem
-        self._writing: asyncio.Future[list[list[Completion]]] | None = None
+        self._stream: SampleStream | None = None
+        self._writing: asyncio.Future[None] | None = None
         self._first_at = math.inf
 
     @property
@@ -103,14 +120,15 @@ class Batch:
         """Whether all programs are there."""
         return all(len(group.tasks) == self._k for group in self._running_P)
 
-    def begin(self, p: int, index: int, completion: Completion) -> None:
-        """Start one rollout, unless that place has one."""
-        self._first_at = min(self._first_at, time.perf_counter())
-        self._running_P[p].begin(index, completion)
+    def follow(self, stream: SampleStream) -> None:
+        """Start each rollout as its program ends, while the caller does something else."""
+        self._stream = stream
+        self._writing = asyncio.ensure_future(self._begin_each(stream))
 
-    def begin_all(self, writing: Awaitable[list[list[Completion]]]) -> None:
-        """Programs go on being written while the caller does something else."""
-        self._writing = asyncio.ensure_future(writing)
+    async def _begin_each(self, stream: SampleStream) -> None:
+        async for p, k, completion in stream:
+            self._first_at = min(self._first_at, time.perf_counter())
+            self._running_P[p].begin(k, completion)
 
     def prompted(self, prompts_P: Mapping[int, PromptFacts]) -> None:
         """What the prompts of the problems showed; to be said before their rollouts begin."""
@@ -122,8 +140,8 @@ class Batch:
         group take its result."""
         if known:
             self._first_at = min(self._first_at, time.perf_counter())
-        for (p, _), rollout in sorted(known.items(), key=lambda item: item[1].verdict is None):
-            self._running_P[p].take(rollout)
+        for (p, _), left in sorted(known.items(), key=lambda item: item[1].verdict is None):
+            self._running_P[p].take(left)
 
     async def groups(self) -> list[Group]:
         """All groups, rewarded, when the last rollout has ended. What ends the run (a spent budget)
@@ -134,9 +152,7 @@ class Batch:
         """
         try:
             if self._writing is not None:
-                for p, completions_K in enumerate(await self._writing):
-                    for index, completion in enumerate(completions_K):
-                        self.begin(p, index, completion)
+                await self._writing
             ended = await asyncio.gather(
                 *(group.tasks[k] for group in self._running_P for k in range(self._k))
             )
@@ -152,11 +168,6 @@ class Batch:
         """End what still runs."""
         if self._writing is not None:
             await cancelled([self._writing])
+        if self._stream is not None:
+            await self._stream.aclose()
         await cancelled([task for group in self._running_P for task in group.all_tasks()])
-
-
-async def cancelled(tasks: Sequence[asyncio.Future[Any]]) -> None:
-    """Cancel what is not done and wait for its end."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

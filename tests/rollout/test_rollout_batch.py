@@ -3,92 +3,59 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from environments import Run, environment, written
 
 from llm_as_judge.errors import EndpointError, OutputError
-from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.policy.stream import Stream
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     ChatModel,
-    Completion,
     Execution,
     Failure,
-    Message,
-    OnCompletion,
-    PolicyTurn,
     Problem,
     Program,
+    Prompt,
     PromptFacts,
     Rollout,
+    Sample,
     Sampling,
     Verdict,
 )
 from two_problems import CAPITAL, SUM
 
-Run = Callable[[Program, Problem, ChatModel], Awaitable[Execution]]
-
-
-def written(text: str) -> Completion:
-    return Completion((1,), (2, 3), (-1.0, -1.0), text, "stop")
-
-
-def parse(text: str, problem: Problem) -> Program:
-    return Program(text, text, hash=text)
-
 
 class Sampler:
-    """Writes the given texts, telling of each as it ends, if there is somebody to tell."""
+    """Writes the first of the given texts at once and the others when it is let, or not at all."""
 
-    def __init__(self, *texts: str, after_first: Callable[[], None] = lambda: None) -> None:
-        self.texts, self.after_first, self.calls = texts, after_first, 0
+    def __init__(self, *texts: str, error: Exception | None = None, held: bool = False) -> None:
+        self.texts, self.error, self.calls = texts, error, 0
+        self.go_on = asyncio.Event()
+        if not held:
+            self.go_on.set()
 
-    def sample(
-        self,
-        prompts_P: list[list[Message]],
-        sampling: Sampling,
-        *,
-        on_completion: OnCompletion | None = None,
-        **options: Any,
-    ) -> list[list[Completion]]:
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> Stream:
         self.calls += 1
-        assert on_completion is not None
-        on_completion(0, 0, written(self.texts[0]))
-        self.after_first()
-        return [[written(text) for text in self.texts] for _ in prompts_P]
+        stream = Stream()
+        stream.follow(self._write(stream, len(prompts_P)))
+        return stream
 
-
-class Elsewhere:
-    """A ``PublishedPolicy``: tells of its first text at once, of the others when it is let."""
-
-    def __init__(self, *texts: str, error: Exception | None = None) -> None:
-        self.texts, self.error, self.go_on = texts, error, asyncio.Event()
-
-    async def publish(self, on_policy: PolicyTurn) -> Elsewhere:
-        await on_policy(lambda: None)
-        return self
-
-    async def sample(
-        self,
-        prompts_P: list[list[Message]],
-        sampling: Sampling,
-        *,
-        on_completion: OnCompletion | None = None,
-        **options: Any,
-    ) -> list[list[Completion]]:
-        assert on_completion is not None
-        on_completion(0, 0, written(self.texts[0]))
+    async def _write(self, stream: Stream, problems: int) -> None:
+        stream.put(Sample(0, 0, written(self.texts[0])))
         await self.go_on.wait()
         if self.error:
             raise self.error
-        return [[written(text) for text in self.texts] for _ in prompts_P]
+        for p in range(problems):
+            for k, text in enumerate(self.texts):
+                if (p, k) != (0, 0):
+                    stream.put(Sample(p, k, written(text)))
 
 
 class Runs:
@@ -128,38 +95,30 @@ def prompt(tmp_path: Path) -> PolicyPrompt:
 
 
 def runner(
-    prompt: PolicyPrompt, sampler: Sampler, run: Run, judge: Judge | None = None, **options: Any
+    prompt: PolicyPrompt,
+    sampler: Sampler,
+    run: Run,
+    judge: Judge | None = None,
+    timeout_s: float | None = None,
 ) -> RolloutRunner:
-    return RolloutRunner(
-        prompt=prompt,
-        sampler=sampler,
-        parse=parse,
-        run=run,
-        executor=ScriptedChat(),
-        judge=judge or Judge(),  # type: ignore[arg-type]
-        reward=RewardOptions(),
-        **options,
-    )
+    env = environment(run, judge or Judge())
+    return RolloutRunner(env, sampler, prompt, RewardOptions(), timeout_s=timeout_s)
 
 
 async def test_a_program_runs_while_others_are_still_being_written(prompt: PolicyPrompt) -> None:
-    running = threading.Event()
+    sampler = Sampler("4", "5", held=True)
 
     async def run(program: Program, problem: Problem, executor: ChatModel) -> Execution:
-        running.set()
+        sampler.go_on.set()  # else the second is never written
         return Execution("ok", program.source)
 
-    def written_meanwhile() -> None:
-        assert running.wait(10), "the first program waited for the second to be written"
-
-    sampler = Sampler("4", "5", after_first=written_meanwhile)
     (group,) = await runner(prompt, sampler, run).groups([SUM], Sampling(2, 1.0, 8, seed=0))
     assert [r.completion.text for r in group.rollouts] == ["4", "5"]
 
 
 async def test_the_deadline_fails_one_rollout_and_its_siblings_go_on(prompt: PolicyPrompt) -> None:
     runs = Runs()
-    (group,) = await runner(prompt, Sampler("late", "4", "5"), runs, rollout_timeout_s=0.1).groups(
+    (group,) = await runner(prompt, Sampler("late", "4", "5"), runs, timeout_s=0.1).groups(
         [SUM], Sampling(3, 1.0, 8, seed=0)
     )
     late, *others = group.rollouts
@@ -173,7 +132,7 @@ async def test_the_deadline_fails_one_rollout_and_its_siblings_go_on(prompt: Pol
 
 async def test_a_late_verdict_keeps_the_execution(prompt: PolicyPrompt) -> None:
     (group,) = await runner(
-        prompt, Sampler("5", "4"), Runs(), Judge(late_for="5"), rollout_timeout_s=0.1
+        prompt, Sampler("5", "4"), Runs(), Judge(late_for="5"), timeout_s=0.1
     ).groups([SUM], Sampling(2, 1.0, 8, seed=0))
     late = group.rollouts[0]
     assert late.failure is not None
@@ -268,56 +227,36 @@ async def test_closing_a_batch_ends_what_runs(prompt: PolicyPrompt) -> None:
     assert runs.cancelled == ["late"]
 
 
-async def test_a_broken_sampler_leaves_nothing_running(prompt: PolicyPrompt) -> None:
-    runs, running = Runs(), threading.Event()
-
-    def breaks() -> None:
-        running.wait(0.1)
-        raise RuntimeError("out of memory")
-
-    with pytest.raises(RuntimeError, match="out of memory"):
-        await runner(prompt, Sampler("late", "4", after_first=breaks), runs).groups(
-            [SUM], Sampling(2, 1.0, 8, seed=0)
-        )
-    assert runs.cancelled == ["late"]
-
-
 async def test_a_failure_of_an_equal_program_is_shared(prompt: PolicyPrompt) -> None:
-    (group,) = await runner(prompt, Sampler("late", "late"), Runs(), rollout_timeout_s=0.05).groups(
+    (group,) = await runner(prompt, Sampler("late", "late"), Runs(), timeout_s=0.05).groups(
         [SUM], Sampling(2, 1.0, 8, seed=0)
     )
     assert all(isinstance(r.failure, Failure) for r in group.rollouts)
 
 
-async def test_programs_written_elsewhere_leave_the_caller_free_for_the_update(
-    prompt: PolicyPrompt,
-) -> None:
-    elsewhere, runs = Elsewhere("late", "4"), Runs()
-    options = {"publish": elsewhere.publish, "rollout_timeout_s": 0.05}
-    here = Sampler("never asked")
-    batch = await runner(prompt, here, runs, **options).start([SUM], Sampling(2, 1.0, 8, seed=0))
+async def test_what_is_being_written_leaves_the_caller_free(prompt: PolicyPrompt) -> None:
+    sampler, runs = Sampler("late", "4", held=True), Runs()
+    making = runner(prompt, sampler, runs, timeout_s=0.05)
+    batch = await making.start([SUM], Sampling(2, 1.0, 8, seed=0))
     await runs.late_runs.wait()  # it runs while the other one is not written yet
     assert not batch.written
-    elsewhere.go_on.set()
+    sampler.go_on.set()
     (group,) = await batch.groups()
     assert [r.completion.text for r in group.rollouts] == ["late", "4"]
     assert [r.failure is None for r in group.rollouts] == [False, True]
-    assert here.calls == 0
 
 
 @pytest.mark.parametrize("asked_for", [True, False])
-async def test_what_cannot_be_written_elsewhere_leaves_nothing_running(
-    prompt: PolicyPrompt, asked_for: bool
+@pytest.mark.parametrize("error", [EndpointError("no replica"), RuntimeError("out of memory")])
+async def test_what_cannot_be_written_leaves_nothing_running(
+    prompt: PolicyPrompt, error: Exception, asked_for: bool
 ) -> None:
-    elsewhere, runs = Elsewhere("late", "4", error=EndpointError("no replica")), Runs()
-    options = {"publish": elsewhere.publish}
-    batch = await runner(prompt, Sampler(""), runs, **options).start(
-        [SUM], Sampling(2, 1.0, 8, seed=0)
-    )
+    sampler, runs = Sampler("late", "4", error=error, held=True), Runs()
+    batch = await runner(prompt, sampler, runs).start([SUM], Sampling(2, 1.0, 8, seed=0))
     await runs.late_runs.wait()
     if asked_for:
-        elsewhere.go_on.set()
-        with pytest.raises(EndpointError, match="no replica"):
+        sampler.go_on.set()
+        with pytest.raises(type(error), match=str(error)):
             await batch.groups()
     else:  # the run ends while it is still being written
         await batch.aclose()

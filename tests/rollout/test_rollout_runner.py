@@ -3,60 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
+from environments import Run, WrittenSampler, environment, written
 
 from llm_as_judge.errors import BudgetError, ContextError, EndpointError, SandboxError
 from llm_as_judge.llm.billing import BilledAs, metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.policy.stream import Stream
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
+from llm_as_judge.rollout.environment import Grade
 from llm_as_judge.types import (
     ChatModel,
     ChatRequest,
-    Completion,
     Domain,
     Execution,
     Failure,
     Message,
     OperatorCall,
+    PolicySampler,
     Problem,
     Program,
+    Prompt,
     Rollout,
+    Sample,
+    SampleStream,
     Sampling,
     Verdict,
 )
-from two_problems import CAPITAL, SUM, completion
+from two_problems import CAPITAL, SUM
 
-
-# ------------------------------------------------------------------------------------- the seams
-class WrittenSampler:
-    """Writes the same given texts for every prompt."""
-
-    def __init__(self, *texts: str) -> None:
-        self.texts = texts
-        self.seeds: list[int] = []
-
-    def sample(
-        self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
-    ) -> list[list[Completion]]:
-        assert sampling.samples == len(self.texts)
-        self.seeds.append(sampling.seed)
-        return [[completion(text) for text in self.texts] for _ in prompts_P]
-
-
-def parse(text: str, problem: Problem) -> Program:
-    """What stands before a blank is the program; ``broken`` is none."""
-    source = text.split(" ")[0]
-    if source == "broken":
-        return Program(source, "", hash="same hash")
-    return Program(source, source, worst_case_calls=1, hash=source)
+DOCS: dict[Domain, str] = {"math": "m", "qa": "q", "code": "c"}
 
 
 class CountingRun:
@@ -92,27 +74,19 @@ class GoldJudge:
 @pytest.fixture
 def prompt(tmp_path: Path) -> PolicyPrompt:
     (tmp_path / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
-    return PolicyPrompt(tmp_path, "body", {"math": "m", "qa": "q", "code": "c"})
+    return PolicyPrompt(tmp_path, "body", DOCS)
 
 
 def runner(
     prompt: PolicyPrompt,
-    sampler: WrittenSampler,
-    run: Callable[[Program, Problem, ChatModel], Awaitable[Execution]],
-    judge: GoldJudge | None = None,
+    sampler: PolicySampler,
+    run: Run,
+    judge: Grade | None = None,
     executor: ChatModel | None = None,
-    **options: Any,
+    **options: object,
 ) -> RolloutRunner:
-    return RolloutRunner(
-        prompt=prompt,
-        sampler=sampler,
-        parse=parse,
-        run=run,
-        executor=executor or ScriptedChat(),
-        judge=judge or GoldJudge(),  # type: ignore[arg-type]
-        reward=RewardOptions(),
-        **options,
-    )
+    env = environment(run, judge or GoldJudge(), executor, **options)
+    return RolloutRunner(env, sampler, prompt, RewardOptions())
 
 
 # ------------------------------------------------------------------------------------ the runner
@@ -222,31 +196,29 @@ async def test_shared_draws_are_of_one_group_and_independent_ones_of_one_rollout
         asked = ChatRequest((Message("user", f"the same for all of {problem.id}"),), 8, seed=7)
         return Execution("ok", (await chat.chat(asked)).text)
 
-    await runner(
-        prompt, WrittenSampler("4", "5"), run, executor=executor, group_draws=draws
-    ).groups([SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0))
+    await runner(prompt, WrittenSampler("4", "5"), run, executor=executor, draws=draws).groups(
+        [SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0)
+    )
     asked = [(request.messages[0].content, request.seed) for request in executor.requests]
     assert len(set(asked)) == len(asked) == calls
     assert [seed for _, seed in asked].count(7) == 2  # a first rollout asks as a shared one does
 
 
-async def test_each_prompt_is_sampled_under_the_grammar_of_its_problem(
-    prompt: PolicyPrompt,
-) -> None:
-    given: list[Any] = []
+async def test_each_prompt_is_sampled_under_the_grammar_of_its_problem(tmp_path: Path) -> None:
+    given: list[str] = []
 
     class Constrained(WrittenSampler):
-        def sample(
-            self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
-        ) -> list[list[Completion]]:
-            given.append(options.get("grammars_P"))
-            return super().sample(prompts_P, sampling, **options)
+        async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
+            given.extend(prompt.grammar for prompt in prompts_P)
+            return await super().sample(prompts_P, sampling)
 
+    (tmp_path / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
     for grammar in (None, lambda problem: f"grammar of {problem.id}"):
-        await runner(prompt, Constrained("4"), CountingRun(), grammar=grammar).groups(
+        prompt = PolicyPrompt(tmp_path, "body", DOCS, grammar=grammar)
+        await runner(prompt, Constrained("4"), CountingRun()).groups(
             [SUM, CAPITAL], Sampling(1, 1.0, 8, seed=0)
         )
-    assert given == [None, [f"grammar of {SUM.id}", f"grammar of {CAPITAL.id}"]]
+    assert given == ["", "", f"grammar of {SUM.id}", f"grammar of {CAPITAL.id}"]
 
 
 async def test_every_rollout_is_reported_as_it_ends(prompt: PolicyPrompt) -> None:
@@ -280,7 +252,7 @@ async def test_calls_are_billed_to_problem_rollout_and_role_whoever_shares_them(
         prompt,
         WrittenSampler("4", "5", "4"),
         run,
-        AskingJudge(),  # type: ignore[arg-type]
+        AskingJudge(),
         executor=executor,
         ledger=ledger,
     )
@@ -319,17 +291,17 @@ async def test_what_runs_is_billed_to_the_caller_whatever_thread_wrote_the_progr
     prompt: PolicyPrompt,
 ) -> None:
     class Threaded(WrittenSampler):
-        """Tells of each program from a thread that knows nothing of who asked."""
+        """Writes in a thread that knows nothing of who asked."""
 
-        def sample(
-            self, prompts_P: list[list[Message]], sampling: Sampling, **options: Any
-        ) -> list[list[Completion]]:
-            written = super().sample(prompts_P, sampling)
-            for k, one in enumerate(written[0]):
-                thread = threading.Thread(target=options["on_completion"], args=(0, k, one))
-                thread.start()
-                thread.join()
-            return written
+        async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
+            loop, stream = asyncio.get_running_loop(), Stream()
+
+            def write() -> None:
+                for k, text in enumerate(self.texts):
+                    loop.call_soon_threadsafe(stream.put, Sample(0, k, written(text)))
+
+            stream.follow(loop.run_in_executor(None, write))
+            return stream
 
     ledger = Ledger()
 
@@ -355,8 +327,7 @@ async def test_a_bug_of_ours_is_not_hidden_as_a_failure(prompt: PolicyPrompt) ->
 
 async def test_a_group_says_what_its_prompt_showed(tmp_path: Path) -> None:
     (tmp_path / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
-    docs: dict[Domain, str] = {"math": "m", "qa": "q", "code": "c"}
-    cutting = PolicyPrompt(tmp_path, "body", docs, problem_chars=3)
+    cutting = PolicyPrompt(tmp_path, "body", DOCS, problem_chars=3)
     groups = await runner(cutting, WrittenSampler("4"), CountingRun()).groups(
         [SUM, CAPITAL], Sampling(1, 1.0, 8, seed=0)
     )

@@ -1,0 +1,117 @@
+"""Where a program is checked, run and graded: the interface, and the one that workflows have."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from llm_as_judge.errors import ContextError
+from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.recorded import recorded_run
+from llm_as_judge.llm.recording import Recording
+from llm_as_judge.llm.shared import OwnDraws, SharedDraws
+from llm_as_judge.types import ChatModel, Execution, Problem, Program, Verdict
+from llm_as_judge.workers import RunSettings, Work
+from llm_as_judge.workflow.program import ProgramForm, form_of, parse_program
+
+
+class Environment(Protocol):
+    """Takes a program from its text to its verdict."""
+
+    def parse(self, text: str, problem: Problem) -> Program:
+        """The text of a reply, checked; a text that is no program is a value, too."""
+        ...
+
+    async def run(self, program: Program, problem: Problem) -> Execution:
+        """
+        Raises:
+            EndpointError: the executor gave no reply.
+            SandboxError: the sandbox broke.
+        """
+        ...
+
+    async def grade(self, problem: Problem, execution: Execution) -> Verdict:
+        """
+        Raises:
+            EndpointError: the judge gave no reply.
+            SandboxError: the sandbox broke.
+        """
+        ...
+
+    def of_group(self) -> Environment:
+        """For the programs of one group: they may share what they ask."""
+        ...
+
+    def of_rollout(self, k: int) -> Environment:
+        """For one program of the group, the k-th."""
+        ...
+
+
+class Grade(Protocol):
+    """The judge, as far as it is needed here."""
+
+    async def grade(self, problem: Problem, answer: str) -> Verdict: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowEnvironment:
+    """Workflows: checked by static analysis, run in a sandbox, graded by rules and a judge."""
+
+    work: Work
+    """Where programs run: this machine, or workers of a cluster."""
+    executor: ChatModel
+    judge: Grade
+    settings: RunSettings
+    max_calls: int
+    """A program that could make more executor calls is rejected."""
+    form: ProgramForm | None = None
+    """In which programs are written; None = each in the form that it is in."""
+    draws: Literal["shared", "independent"] = "shared"
+    """Whether equal calls of a group share one reply."""
+    ledger: Ledger | None = None
+    """Counts the calls that shared draws save."""
+    mark_shared: bool = True
+    """False while recording or replaying, see :class:`SharedDraws`."""
+    recording: Recording | None = None
+    """Keeps runs that the clock cut off; None = every run is live."""
+
+    def parse(self, text: str, problem: Problem) -> Program:
+        """See :class:`Environment`."""
+        form = self.form or form_of(text)
+        return parse_program(text, problem.domain, form, max_calls=self.max_calls)
+
+    async def run(self, program: Program, problem: Problem) -> Execution:
+        """See :class:`Environment`. A program that built a text too long for the executor crashed."""
+        try:
+            if self.recording is None:
+                return await self.work.run(program, problem, self.executor, self.settings)
+            return await recorded_run(
+                self.recording,
+                program,
+                problem,
+                self.settings.limits,
+                lambda: self.work.run(program, problem, self.executor, self.settings),
+            )
+        except ContextError as error:
+            return Execution("crashed", error=str(error))
+
+    async def grade(self, problem: Problem, execution: Execution) -> Verdict:
+        """See :class:`Environment`. What gave no answer is wrong, and no judge is asked."""
+        if execution.status != "ok":
+            return Verdict(False, "execution", execution.status, execution.error)
+        return await self.judge.grade(problem, execution.answer)
+
+    def asking(self, executor: ChatModel) -> WorkflowEnvironment:
+        """The same with another executor."""
+        return dataclasses.replace(self, executor=executor)
+
+    def of_group(self) -> WorkflowEnvironment:
+        """See :class:`Environment`."""
+        if self.draws != "shared":
+            return self
+        return self.asking(SharedDraws(self.executor, self.ledger, mark_cached=self.mark_shared))
+
+    def of_rollout(self, k: int) -> WorkflowEnvironment:
+        """See :class:`Environment`."""
+        return self if self.draws == "shared" else self.asking(OwnDraws(self.executor, k))

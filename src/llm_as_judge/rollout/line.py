@@ -1,0 +1,37 @@
+"""READ THIS FIRST: from a text that the policy wrote to a graded rollout.
+
+    prompt -> sample K programs -> parse and check -> run -> grade -> reward
+    policy/   policy/              `-------- this file -------'     reward.py
+
+``runner.py`` samples the programs and makes groups of what comes back here; ``environment.py`` is
+where the programs run; ``wrappers.py`` is what else happens on the way: equal programs run once,
+a deadline holds, every call is billed, nothing that was paid for is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from llm_as_judge.errors import DeadlineError, EndpointError, SandboxError
+from llm_as_judge.rollout.environment import Environment
+from llm_as_judge.types import Completion, Failure, Problem, Rollout
+
+OUR_FAULT = (EndpointError, SandboxError, DeadlineError)
+"""What *we* did wrong fails this one rollout, and its siblings go on. What the program does wrong is
+the status of its execution."""
+
+
+async def rollout(env: Environment, problem: Problem, k: int, completion: Completion) -> Rollout:
+    """One program, from its text to its verdict; the reward is the whole group's matter."""
+    program = env.parse(completion.text, problem)
+    written = Rollout(problem.id, k, completion, program)
+    try:
+        execution = await env.run(program, problem)  # sandbox; operators ask the executor
+    except OUR_FAULT as error:
+        return replace(written, failure=Failure("execute", type(error).__name__, str(error)))
+    try:
+        verdict = await env.grade(problem, execution)  # rules, then the judge
+    except OUR_FAULT as error:
+        failure = Failure("grade", type(error).__name__, str(error))
+        return replace(written, execution=execution, failure=failure)
+    return replace(written, execution=execution, verdict=verdict)

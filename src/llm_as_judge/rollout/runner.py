@@ -1,0 +1,99 @@
+"""Groups of K rollouts: sample the programs of each problem, and let each run as it is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.reward import RewardOptions
+from llm_as_judge.rollout.batch import Batch, Keep, RunningGroup
+from llm_as_judge.rollout.environment import Environment
+from llm_as_judge.types import Group, PolicySampler, Problem, PromptFacts, Rollout, Sampling
+
+
+class RolloutRunner:
+    """Makes groups of scored rollouts.
+
+    Args:
+        env: where programs are checked, run and graded.
+        sampler: writes them.
+        timeout_s: a rollout that has no verdict so long after its program was written is a failure
+            of ours; None = no deadline.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        sampler: PolicySampler,
+        prompt: PolicyPrompt,
+        reward: RewardOptions,
+        *,
+        timeout_s: float | None = None,
+    ) -> None:
+        self._env, self._sampler, self._prompt = env, sampler, prompt
+        self._reward, self._timeout_s = reward, timeout_s
+
+    async def groups(
+        self,
+        problems_P: Sequence[Problem],
+        sampling: Sampling,
+        *,
+        on_rollout: Callable[[Rollout], None] | None = None,
+    ) -> list[Group]:
+        """One group for each problem, in the order of the problems.
+
+        Args:
+            on_rollout: called as each rollout ends, for progress (its reward is not yet set).
+        """
+        batch = await self.start(problems_P, sampling, on_rollout=on_rollout)
+        return await batch.groups()
+
+    async def start(
+        self,
+        problems_P: Sequence[Problem],
+        sampling: Sampling,
+        *,
+        known: Mapping[tuple[int, int], Rollout] | None = None,
+        known_prompts: Mapping[int, PromptFacts] | None = None,
+        keep: Keep | None = None,
+        on_rollout: Callable[[Rollout], None] | None = None,
+    ) -> Batch:
+        """Begin to sample; every program runs from the moment it is written. Returns once the
+        weights that write are settled (``types.PolicySampler``): what is written and runs goes on
+        until :meth:`Batch.groups` or :meth:`Batch.aclose`.
+
+        Args:
+            known: by position of problem and sample, what an earlier run left: the program, and
+                the execution and verdict if it got so far. They are not paid for again.
+            known_prompts: what the prompts of these programs showed.
+        """
+        running_P = [self._running(p, one, keep, on_rollout) for p, one in enumerate(problems_P)]
+        batch = Batch(running_P, sampling.samples)
+        try:
+            batch.prompted(known_prompts or {})
+            batch.take(known or {})
+            if not batch.written:
+                prompts_P = await asyncio.to_thread(self._prompt.write, problems_P)
+                batch.prompted({p: prompt.facts for p, prompt in enumerate(prompts_P)})
+                batch.follow(await self._sampler.sample(prompts_P, sampling))
+        except BaseException:
+            await batch.aclose()
+            raise
+        return batch
+
+    def _running(
+        self,
+        p: int,
+        problem: Problem,
+        keep: Keep | None,
+        on_rollout: Callable[[Rollout], None] | None,
+    ) -> RunningGroup:
+        return RunningGroup(
+            problem,
+            self._env,
+            self._reward,
+            timeout_s=self._timeout_s,
+            keep=(lambda facts, rollout: keep(p, facts, rollout)) if keep else None,
+            on_rollout=on_rollout,
+        )

@@ -1,0 +1,64 @@
+"""What a sampler streams, as lists; and one published version of a policy to sample from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from llm_as_judge.policy.published import Adapter
+from llm_as_judge.policy.vllm import VllmReplicas
+from llm_as_judge.types import (
+    Completion,
+    Message,
+    PolicySampler,
+    Prompt,
+    Sample,
+    SampleStream,
+    Sampling,
+)
+
+Conversation = Sequence[Message]
+
+
+def prompts(messages_P: Sequence[Conversation]) -> list[Prompt]:
+    return [Prompt(messages) for messages in messages_P]
+
+
+async def listed(
+    stream: SampleStream, each: Callable[[Sample], None] = lambda _: None
+) -> list[list[Completion]]:
+    """(P, K) completions; ``each`` hears of them as they come."""
+    found: dict[tuple[int, int], Completion] = {}
+    async for sample in stream:
+        each(sample)
+        found[sample.p, sample.k] = sample.completion
+    groups: dict[int, list[Completion]] = {}
+    for p, k in sorted(found):
+        groups.setdefault(p, []).append(found[p, k])
+    return list(groups.values())
+
+
+async def sampled(
+    sampler: PolicySampler, messages_P: Sequence[Conversation], sampling: Sampling
+) -> list[list[Completion]]:
+    return await listed(await sampler.sample(prompts(messages_P), sampling))
+
+
+@dataclass(frozen=True)
+class Published:
+    """One version of the weights, at the replicas."""
+
+    replicas: VllmReplicas
+    adapter: Adapter
+
+    async def sample(
+        self,
+        messages_P: Sequence[Conversation],
+        sampling: Sampling,
+        each: Callable[[Sample], None] = lambda _: None,
+    ) -> list[list[Completion]]:
+        return await listed(self.replicas.write(self.adapter, prompts(messages_P), sampling), each)
+
+
+async def publish(replicas: VllmReplicas) -> Published:
+    return Published(replicas, await replicas.publish())

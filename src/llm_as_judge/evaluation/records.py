@@ -30,7 +30,7 @@ from llm_as_judge.monitoring.runlog import read_lines
 from llm_as_judge.types import Group, IsolationReport, Problem, Rollout, from_json, to_json
 
 _DECIDES = ("policy", "sampling", "executor", "judge", "workflow", "experience", "evaluation")
-_CODE = ("data", "judge", "llm", "operators", "policy", "sandbox", "workflow", "rollout.py")
+_CODE = ("data", "judge", "llm", "operators", "policy", "sandbox", "workflow", "rollout", "workers")
 
 
 @dataclass(frozen=True, slots=True)

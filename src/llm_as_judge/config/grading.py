@@ -20,7 +20,7 @@ class JudgeConfig(Section):
         None,
         gt=0,
         le=1,
-        description="Rules only: F1 from which an inexact QA answer is correct; null: none is.",
+        description="Rules only: F1 from which an inexact QA answer is correct; null: it is not graded.",
     )
     max_ungraded_share: Number = Field(
         0.5,

@@ -52,9 +52,6 @@ async def test_the_same_answer_in_other_words_is_correct(
         (qa(), "The passage does not say, but it is Paris."),
         (qa(), ""),
         (qa("Paris"), "Answer:"),
-        (qa("midges and flies", context="It eats midges and flies."), "flies"),
-        (qa("tin with lead and zinc", context="It is tin with lead and zinc."), "tin"),
-        (qa("oxide of iron and tin", context="Oxide of iron and tin."), "oxide of iron"),
     ],
 )
 async def test_what_is_not_the_answer_is_never_accepted(
@@ -71,6 +68,9 @@ async def test_what_is_not_the_answer_is_never_accepted(
         (qa("World War II"), "World War I"),
         (qa("January 18, 1974"), "January 18, 1975"),
         (qa("North Korea"), "South Korea"),
+        (qa("midges and flies", context="It eats midges and flies."), "flies"),
+        (qa("tin with lead and zinc", context="It is tin with lead and zinc."), "tin"),
+        (qa("oxide of iron and tin", context="Oxide of iron and tin."), "oxide of iron"),
     ],
 )
 async def test_another_answer_that_shares_words_is_left_open(

@@ -122,29 +122,11 @@ def test_analyze_is_whole_on_80_columns(
     assert "…" not in out
 
 
-def test_break_even_is_for_a_checkpoint(verb: Verbs, folder: Path) -> None:
+def test_a_reference_that_is_not_among_the_results_is_refused(verb: Verbs, folder: Path) -> None:
     assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
     results = folder / "results" / "evaluation" / "direct_results.json"
-    of = ROWS["gsm8k"][0]
-    completion = Completion((1,), (2,), (-1.0,), "t", "stop")
-    rollout = Rollout(of.id, 0, completion, Program("a", "a", ("Custom",), hash="a"))
-    RunLog(folder / "run").groups(1, [Group(of, (rollout,))])
-    said = verb.refused("compare", str(results), "--training-run", "nope")
-    assert "nope: no run there" in said
-    assert "logs/train_MODEL_TIME" in said
-    said = verb.refused("compare", str(results), "--training-run", "run")
-    assert "none of the results is of a checkpoint" in said
-    assert "not among the results (direct)" in verb.refused(
-        "compare", str(results), "--against", "cot"
-    )
-    (run,) = (folder / "results" / "evaluation" / "direct").iterdir()
-    full = json.loads((run / "full.json").read_text())
-    (run / "full.json").write_text(json.dumps({**full, "checkpoint": "step_1"}))
-    assert verb("evaluate", *OPTIONS, "--policy", "cot")[0] == 0
-    both = [str(results), str(results.with_name("cot_results.json"))]
-    code, out, _ = verb("compare", *both, "--training-run", "run")
-    assert code == 0
-    assert "Break-even (2 training tokens)" in out
+    said = verb.refused("compare", str(results), "--against", "cot")
+    assert "not among the results (direct)" in said
 
 
 def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, folder: Path) -> None:

@@ -37,10 +37,6 @@ def compare(
             "--against", help="Reference of the tests; default: MODEL_untrained, else the first."
         ),
     ] = None,
-    training_run: Annotated[
-        Path | None,
-        typer.Option("--training-run", help="Run folder: also print break-even queries."),
-    ] = None,
     by_domain: Annotated[
         bool, typer.Option("--by-domain", help="Tests of each domain's problems too.")
     ] = False,
@@ -63,8 +59,6 @@ def compare(
     of_domain = {name: comparing.compare(entrants, reference, name) for name in domains}
     front = comparing.pareto_front(entrants)
     room = comparing.headroom(entrants)
-    spent = comparing.training_tokens(training_run) if training_run else None
-    paid_back = _break_even(entrants, spent)
     doubts = reservations(entrants)
     tested = {reference.name, *(pair.name for pair in pairs)}
     apart = [c.name for c in entrants if c.name not in tested]
@@ -80,8 +74,6 @@ def compare(
             "comparisons": to_json(pairs),
             "not_tested": apart,
             "comparisons_by_domain": {name: to_json(found) for name, found in of_domain.items()},
-            "training_tokens": spent,
-            "break_even_queries": paid_back,
         }
         print(json.dumps(found))  # noqa: T201
         return
@@ -98,14 +90,6 @@ def compare(
     for name, found_pairs in of_domain.items():
         if found_pairs:
             show_table(f"Against {reference.name}, {name}", *_pair_rows(found_pairs), markdown)
-    if spent is not None:
-        head = ["trained", "against", "queries until the training tokens are saved"]
-        rows = [
-            [trained, other, "never" if queries is None else f"{queries:,.0f}"]
-            for trained, others in paid_back.items()
-            for other, queries in others.items()
-        ]
-        show_table(f"Break-even ({spent:,} training tokens)", head, rows, markdown)
     for line in _remarks(contenders, front, room):
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
 
@@ -166,21 +150,6 @@ def _reference(contenders: Sequence[Contender], name: str | None) -> Contender:
             return contender
     known = ", ".join(dict.fromkeys(n for c in contenders for n in (c.name, *c.files)))
     raise ConfigError(f"--against {name!r}: not among the results ({known})")
-
-
-def _break_even(
-    contenders: Sequence[Contender], spent: int | None
-) -> dict[str, dict[str, float | None]]:
-    from llm_as_judge.evaluation.compare import break_even
-
-    if spent is None:
-        return {}
-    trained = [c for c in contenders if c.checkpoint]
-    if not trained:
-        raise ConfigError("--training-run: none of the results is of a checkpoint")
-    return {
-        t.name: {c.name: break_even(t, c, spent) for c in contenders if c is not t} for t in trained
-    }
 
 
 def _summary(contender: Contender) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Evaluations side by side: paired tests, accuracy for tokens, what a trained policy pays back.
+"""Evaluations side by side: paired tests, accuracy for tokens, what choosing among them could reach.
 
 Comparisons are over the problems that both have graded, so that a difference is never one of rows.
 """
@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import fmean
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.contenders import Contender
 from llm_as_judge.evaluation.statistics import detectable, difference_interval, holm, mcnemar
-from llm_as_judge.monitoring.runlog import ROLLOUTS, read_rollouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,40 +200,3 @@ def _best(contenders: Sequence[Contender], ids: Sequence[str]) -> Contender:
         return fmean(contender.correct[id_] for id_ in ids), -tokens
 
     return max((c for c in contenders if all(id_ in c.correct for id_ in ids)), key=rank)
-
-
-# ------------------------------------------------------------------------------------- break-even
-def training_tokens(run_dir: Path) -> int:
-    """Tokens that a training run spent: executor calls, prompts and programs of the policy.
-
-    Raises:
-        DataError: no rollouts of a run there, or without the policy's tokens.
-    """
-    wanted = "--training-run wants the folder of a training run, logs/train_MODEL_TIME"
-    if not (run_dir / ROLLOUTS).is_file():
-        raise DataError(f"{run_dir}: no run there (no {ROLLOUTS}); {wanted}")
-    rollouts, total = 0, 0
-    for _, _, rollout in read_rollouts(run_dir):
-        rollouts += 1
-        if rollout.completion.text and not rollout.completion.token_ids:
-            raise DataError(
-                f"{run_dir / ROLLOUTS}: tokens of the policy are not in it, so what the training "
-                "spent is not known: a run that was kept without texts?"
-            )
-        total += len(rollout.completion.prompt_ids) + len(rollout.completion.token_ids)
-        if rollout.execution is not None:
-            total += sum(
-                call.prompt_tokens + call.completion_tokens for call in rollout.execution.calls
-            )
-    if not rollouts:
-        raise DataError(f"{run_dir / ROLLOUTS}: no rollout in it; {wanted}")
-    return total
-
-
-def break_even(trained: Contender, other: Contender, training: int) -> float | None:
-    """Queries after which training has paid for itself in tokens against ``other``; None = never.
-
-    Policy tokens count as much as executor tokens, though a small policy's are cheaper.
-    """
-    saved = other.mean_tokens + other.policy_tokens - trained.mean_tokens - trained.policy_tokens
-    return training / saved if saved > 0 else None

@@ -165,7 +165,6 @@ class _Server:
             return subprocess.Popen(
                 [sys.executable, "-c", _BOOT, str(descriptor), *sys.path],
                 pass_fds=[descriptor],
-                start_new_session=True,  # Ctrl-C in a terminal is for the caller alone
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._said,
@@ -204,4 +203,5 @@ class _Server:
         # Before it is waited for: its number is its own, and so is that of its group.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()  # it may not have made its group yet
         self._process.wait()

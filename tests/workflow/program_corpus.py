@@ -25,6 +25,7 @@ FOLDER = Path(__file__).parent / "corpus"
 FILES: dict[str, ProgramForm] = {
     "valid_body.txt": "body",
     "valid_class.txt": "class",
+    "adaptive.txt": "body",
     "mistakes.txt": "class",
 }
 

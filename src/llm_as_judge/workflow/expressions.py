@@ -26,6 +26,7 @@ from llm_as_judge.workflow.algebra import (
     repeated,
     sliced,
     times,
+    truth,
 )
 from llm_as_judge.workflow.calls import as_data, called, handed_on, multiply
 from llm_as_judge.workflow.context import Frame, plain
@@ -274,6 +275,10 @@ def _unary(node: ast.UnaryOp, at: Frame) -> Value:
     match node.op, value:
         case ast.USub(), Number(origin=origin, least=least, most=most):
             return Number(origin, -most, -least)
+        case ast.Not(), _:
+            holds = truth(value)
+            bounds = (0, 1) if holds is None else (not holds, not holds)
+            return Number(computed(origin_of(value)), *bounds)
         case _, Number(origin=origin):
             return Number(origin)
     return Unknown(computed(origin_of(value)))

@@ -63,6 +63,10 @@ def place(node: ast.expr, value: Value, at: Frame, key: Origin = 0) -> None:
                 place(base, _with_entry(held, entry, value, key, at), at)
             else:
                 place(base, value, at)
+        case ast.IfExp(body=first, orelse=second):
+            for part in (first, second):
+                if (held := peek(part, at)) is not None:
+                    place(part, join(held, value), at)
         case ast.Attribute(value=base) | ast.Call(func=ast.Attribute(value=base)):
             if (held := peek(base, at)) is not None:
                 place(base, tainted(held, value), at)

@@ -223,7 +223,8 @@ def _while(node: ast.While, at: Frame) -> None:
             begins = begins or most > 0
     if most == INF:
         at.check.report("W601", node)
-    _loop(node, begins, most, lambda: plain(evaluate(node.test, at), at), at, bool(holds))
+    forever = isinstance(node.test, ast.Constant)
+    _loop(node, begins, most, lambda: plain(evaluate(node.test, at), at), at, forever)
 
 
 def _left(node: ast.Break | ast.Continue, at: Frame) -> None:

@@ -145,3 +145,17 @@ async def test_several_answers_and_echoes_never_reach_a_model(
 async def test_what_may_be_right_is_left_open(rules: Judge, gold: str, answer: str) -> None:
     problem = Problem("nq/t/1", "open", "qa", "What?", (gold,))
     assert (await rules.grade(problem, answer)).correct is not False
+
+
+@pytest.mark.parametrize(
+    ("problem", "answer"),
+    [
+        (qa("midges and flies", context="It eats midges and flies."), "flies"),
+        (qa("tin with lead and zinc", context="It is tin with lead and zinc."), "tin"),
+        (qa("oxide of iron and tin", context="Oxide of iron and tin."), "oxide of iron"),
+    ],
+)
+async def test_a_part_of_a_list_is_not_accepted_as_a_span_of_the_passage(
+    rules: Judge, problem: Problem, answer: str
+) -> None:
+    assert (await rules.grade(problem, answer)).correct is not True

@@ -8,10 +8,13 @@ from llm_as_judge.operators.syntax import children
 
 __all__ = ["local_names", "parameter_names"]
 
-_SCOPES = (
-    ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef,
-    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
-)  # fmt: skip
+_DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+_COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
+_SCOPES = _DEFINITIONS | _COMPREHENSIONS | {ast.Lambda}
+_BINDING = _DEFINITIONS | {
+    ast.Name, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping,
+    ast.Global, ast.Nonlocal,
+}  # fmt: skip
 
 
 def local_names(node: ast.AST) -> frozenset[str]:
@@ -28,28 +31,32 @@ def local_names(node: ast.AST) -> frozenset[str]:
     todo: list[ast.AST] = list(body) if isinstance(body, list) else [body]
     while todo:
         item = todo.pop()
-        match item:
-            case ast.Name(id=name, ctx=context):
-                if not isinstance(context, ast.Load):
-                    bound.add(name)
-                continue
-            case ast.Constant():
-                continue
-            case ast.alias():
-                bound.add((item.asname or item.name).partition(".")[0])
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-                bound.add(name)
-            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                bound.add(name)
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                elsewhere.update(names)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                bound.add(item.name)
-        if not isinstance(item, _SCOPES):
+        kind = type(item)
+        if kind is ast.Constant:
+            continue
+        if kind in _BINDING:
+            _note(item, bound, elsewhere)
+        if kind not in _SCOPES:
             todo.extend(children(item))
-        elif hasattr(item, "generators"):  # `:=` in a comprehension binds in the function around it
+        elif kind in _COMPREHENSIONS:  # `:=` in a comprehension binds in the function around it
             todo.extend(n.target for n in ast.walk(item) if isinstance(n, ast.NamedExpr))
     return frozenset(bound - elsewhere)
+
+
+def _note(item: ast.AST, bound: set[str], elsewhere: set[str]) -> None:
+    match item:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            bound.add(name)
+        case ast.alias():
+            bound.add((item.asname or item.name).partition(".")[0])
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+            bound.add(name)
+        case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            bound.add(name)
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            elsewhere.update(names)
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            bound.add(item.name)
 
 
 def parameter_names(arguments: ast.arguments) -> list[str]:

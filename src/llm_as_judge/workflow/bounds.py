@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import length, listed, mapped, times
-from llm_as_judge.workflow.values import INF, Listed, Mapped, Number, Value
 
 __all__ = [
     "Counted",
@@ -60,26 +60,26 @@ def _counted_exit(node: ast.While) -> Counted | None:
     return None
 
 
-def rounds_of(node: ast.While, counted: Counted, start: Value | None, limit: Value) -> float:
+def rounds_of(node: ast.While, counted: Counted, start: v.Value | None, limit: v.Value) -> float:
     """Rounds of a loop that counts from ``start`` to ``limit``; infinite if it does not get there."""
     variable, operation, _ = counted
     step = _step(node.body, variable)
-    if isinstance(start, Listed):
-        start = Number(0, *length(start))
-    if not (step and isinstance(start, Number) and isinstance(limit, Number)):
-        return INF
+    if isinstance(start, v.Listed):
+        start = v.Number(0, *length(start))
+    if not (step and isinstance(start, v.Number) and isinstance(limit, v.Number)):
+        return v.INF
     if (step > 0) != isinstance(operation, ast.Lt | ast.LtE):
-        return INF
+        return v.INF
     distance = limit.most - start.least if step > 0 else start.most - limit.least
-    if distance == INF or distance != distance:
-        return INF
+    if distance == v.INF or distance != distance:
+        return v.INF
     distance += isinstance(operation, ast.LtE | ast.GtE)
     return max(0, -(-distance // abs(step)))
 
 
-def is_exact(value: Value | None) -> bool:
+def is_exact(value: v.Value | None) -> bool:
     """Whether it is one number, or a list of one length."""
-    return isinstance(value, Number | Listed) and value.least == value.most
+    return isinstance(value, v.Number | v.Listed) and value.least == value.most
 
 
 def _step(body: Sequence[ast.stmt], variable: ast.expr) -> int:
@@ -133,25 +133,25 @@ def grows_what_it_iterates(node: ast.For) -> bool:
 
 
 # ------------------------------------------------------------------------------------ many rounds
-def widened(before: Value | None, after: Value, rounds: float) -> Value:
+def widened(before: v.Value | None, after: v.Value, rounds: float) -> v.Value:
     """What a variable may be at the start of any round, if one round makes ``after`` of ``before``."""
     match before, after:
-        case Listed(), Listed():
+        case v.Listed(), v.Listed():
             element = _beyond(before.element, after.element)
             most = _grown(before.most, after.most, rounds)
             least = after.least if after.least >= before.least else 0
             return listed(element, least, most, None, after.is_set)
-        case Mapped(), Mapped():
+        case v.Mapped(), v.Mapped():
             most = _grown(before.most, after.most, rounds)
             element = _beyond(before.element, after.element)
             if after.mapping is None or before.mapping is None:
                 return mapped(element, None, after.keys, 0, most)
             known = {k: _beyond(before.mapping.get(k), v) or v for k, v in after.mapping.items()}
             return mapped(element, known, after.keys)
-        case Number(), Number():
-            least = after.least if after.least >= before.least else -INF
-            most = after.most if after.most <= before.most else INF
-            return Number(after.origin, min(least, before.least), max(most, before.most))
+        case v.Number(), v.Number():
+            least = after.least if after.least >= before.least else -v.INF
+            most = after.most if after.most <= before.most else v.INF
+            return v.Number(after.origin, min(least, before.least), max(most, before.most))
     return after
 
 
@@ -159,22 +159,24 @@ def _grown(before: float, after: float, rounds: float) -> float:
     return before + times(after - before, rounds) if after > before else after
 
 
-def _beyond(before: Value | None, after: Value | None) -> Value | None:
+def _beyond(before: v.Value | None, after: v.Value | None) -> v.Value | None:
     """An item of a list or dict: its own growth has no bound."""
     return (
-        after if before is None or after is None or before is after else widened(before, after, INF)
+        after
+        if before is None or after is None or before is after
+        else widened(before, after, v.INF)
     )
 
 
-def closed(before: Value | None, first: Value, wide: Value, last: Value) -> Value:
+def closed(before: v.Value | None, first: v.Value, wide: v.Value, last: v.Value) -> v.Value:
     """``last``, which another round made of ``wide``, with bounds that hold after all rounds.
 
     Args:
         first: what the first round made of ``before``; if a later one adds more, there is no bound.
     """
     match wide, last:
-        case Listed(most=most), Listed():
-            most = most if last.most <= most + _step_of(before, first) else INF
+        case v.Listed(most=most), v.Listed():
+            most = most if last.most <= most + _step_of(before, first) else v.INF
             return listed(
                 last.element,
                 last.least,
@@ -182,13 +184,13 @@ def closed(before: Value | None, first: Value, wide: Value, last: Value) -> Valu
                 None if most > last.least else last.items,
                 last.is_set,
             )
-        case Mapped(most=most), Mapped(mapping=None):
-            most = most if last.most <= most + _step_of(before, first) else INF
+        case v.Mapped(most=most), v.Mapped(mapping=None):
+            most = most if last.most <= most + _step_of(before, first) else v.INF
             return mapped(last.element, None, last.keys, last.least, most)
-        case Number(), Number():
-            return widened(wide, last, INF)
+        case v.Number(), v.Number():
+            return widened(wide, last, v.INF)
     return last
 
 
-def _step_of(before: Value | None, first: Value) -> float:
+def _step_of(before: v.Value | None, first: v.Value) -> float:
     return length(first)[1] - length(before)[1] if before is not None else 0

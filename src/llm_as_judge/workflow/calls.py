@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from llm_as_judge.operators import OperatorEntry
 from llm_as_judge.operators.base import Argument
+from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import (
     computed,
     item_of,
@@ -20,62 +21,38 @@ from llm_as_judge.workflow.functions import misfit
 from llm_as_judge.workflow.lookup import kind_of
 from llm_as_judge.workflow.places import place
 from llm_as_judge.workflow.repairs import give_model
-from llm_as_judge.workflow.values import (
-    ANSWER,
-    INF,
-    LOOSE,
-    OWN,
-    PROBLEM,
-    RECOVERED,
-    Arguments,
-    Builtin,
-    Function,
-    Given,
-    Listed,
-    Mapped,
-    Method,
-    Module,
-    Nothing,
-    Number,
-    Operator,
-    Pending,
-    Result,
-    Text,
-    Unknown,
-    Value,
-)
 
 __all__ = ["as_data", "called", "handed_on", "multiply"]
 
-_NO_DATA = Function | Method | Builtin | Module | Given
+_NO_DATA = v.Function | v.Method | v.Builtin | v.Module | v.Given
 """What cannot be sent to an operator."""
 
 
-def called(target: Value, given: Arguments, at: Frame) -> Value:
+def called(target: v.Value, given: v.Arguments, at: Frame) -> v.Value:
     """What ``target(...)`` gives."""
     match target:
-        case Operator():
+        case v.Operator():
             return _operator_call(target, given, at)
-        case Function():
+        case v.Function():
             return _function_call(target, given, at)
-        case Builtin(name=name) if name.startswith("operator."):
+        case v.Builtin(name=name) if name.startswith("operator."):
             return _create_operator(name.partition(".")[2], given, at)
-        case Builtin(name=name):
-            given = handed_on(given, at)
+        case v.Builtin(name=name):
+            given = replace(handed_on(given, at), name=name)
             if not name.startswith("asyncio."):
                 given = as_data(given, at)
             return effect_of(name)(given, at)
-        case Unknown() | Method():
+        case v.Unknown() | v.Method():
             return _unknown_call(target, as_data(handed_on(given, at), at))
-        case Given("llm"):
+        case v.Given("llm"):
             at.check.report("W210", given.node, "the model")
         case _:
             what = ast.unparse(given.node.func)[:40]
             at.check.report("W210", given.node, f"{what} is a value, not a function")
-    return Pending(RECOVERED)
+    return v.Pending(v.RECOVERED)
 
 
-def as_data(given: Arguments, at: Frame) -> Arguments:
+def as_data(given: v.Arguments, at: Frame) -> v.Arguments:
     """The arguments as data: none of them is a call that waits."""
     positional = [plain(value, at) for value in given.positional]
     return replace(
@@ -83,13 +60,13 @@ def as_data(given: Arguments, at: Frame) -> Arguments:
     )
 
 
-def _unknown_call(target: Unknown | Method, given: Arguments) -> Value:
+def _unknown_call(target: v.Unknown | v.Method, given: v.Arguments) -> v.Value:
     origin = computed(target.origin, origin_of_call(given)) if given.every else target.origin
-    return Unknown(origin, target.item or unawaited_items(given))
+    return v.Unknown(origin, target.item or unawaited_items(given))
 
 
 # ----------------------------------------------------------------------------------- operators
-def _operator_call(target: Operator, given: Arguments, at: Frame) -> Value:
+def _operator_call(target: v.Operator, given: v.Arguments, at: Frame) -> v.Value:
     check = at.check
     entries = [check.options.operators[name] for name in sorted(target.names)]
     for entry in entries:
@@ -99,11 +76,11 @@ def _operator_call(target: Operator, given: Arguments, at: Frame) -> Value:
     every = 0
     for value in given.every:
         every |= origin_of(value)
-    origin = ANSWER if every & (PROBLEM | ANSWER) else LOOSE
-    return pending(given.node, entries[0].call_name, Result(origin, target.names), at)
+    origin = v.ANSWER if every & (v.PROBLEM | v.ANSWER) else v.LOOSE
+    return pending(given.node, entries[0].call_name, v.Result(origin, target.names), at)
 
 
-def _check_arguments(entry: OperatorEntry, given: Arguments, at: Frame) -> None:
+def _check_arguments(entry: OperatorEntry, given: v.Arguments, at: Frame) -> None:
     report, node, form = at.check.report, given.node, entry.description.call
     names = [argument.name for argument in entry.arguments]
     if given.unknown:
@@ -126,12 +103,12 @@ def _check_arguments(entry: OperatorEntry, given: Arguments, at: Frame) -> None:
 
 
 def _check_argument(
-    entry: OperatorEntry, argument: Argument, value: Value, node: ast.Call, at: Frame
+    entry: OperatorEntry, argument: Argument, value: v.Value, node: ast.Call, at: Frame
 ) -> None:
     where = f"{argument.name} of {entry.call_name}"
     value = plain(value, at, f" as {where}")
     wrong = {"text": _no_text, "texts": _no_texts}[argument.type](value)
-    if isinstance(value, Listed) and isinstance(value.element, Pending):
+    if isinstance(value, v.Listed) and isinstance(value.element, v.Pending):
         report_unawaited(value, at.check, f" in {where}")
     if wrong:
         at.check.report("W207", node, f"{where} {wrong}")
@@ -139,84 +116,90 @@ def _check_argument(
         _check_origin(value, where, node, at)
 
 
-def _no_text(value: Value) -> str:
-    wrong = isinstance(value, Result | Listed | Mapped | _NO_DATA)
+def _no_text(value: v.Value) -> str:
+    wrong = isinstance(value, v.Result | v.Listed | v.Mapped | _NO_DATA)
     return f"is a {_called(value)}, not a text" if wrong else ""
 
 
-def _no_texts(value: Value) -> str:
-    if isinstance(value, Result | Text | Number | Nothing | Mapped | _NO_DATA):
+def _no_texts(value: v.Value) -> str:
+    if isinstance(value, v.Result | v.Text | v.Number | v.Nothing | v.Mapped | _NO_DATA):
         return f"is a {_called(value)}, not a list of texts"
-    if isinstance(value, Listed):
+    if isinstance(value, v.Listed):
         for item in value.items or (value.element,):
-            if isinstance(item, Result | Listed | Mapped | Operator | _NO_DATA):
+            if isinstance(item, v.Result | v.Listed | v.Mapped | v.Operator | _NO_DATA):
                 return f"holds a {_called(item)}, not texts"
     return ""
 
 
-def _called(value: Value) -> str:
-    return "whole result" if isinstance(value, Result) else kind_of(value)
+def _called(value: v.Value) -> str:
+    return "whole result" if isinstance(value, v.Result) else kind_of(value)
 
 
-def _check_origin(value: Value, where: str, node: ast.Call, at: Frame) -> None:
-    if isinstance(value, Listed) and value.most == 0:
+def _check_origin(value: v.Value, where: str, node: ast.Call, at: Frame) -> None:
+    if isinstance(value, v.Listed) and value.most == 0:
         at.check.report("W401", node, f"{where} is an empty list")
-    elif not origin_of(value) & ANSWER:
+    elif not origin_of(value) & v.ANSWER:
         at.check.report("W401", node, where)
-    elif isinstance(value, Listed) and value.element and origin_of(value.element) & (OWN | LOOSE):
+    elif (
+        isinstance(value, v.Listed)
+        and value.element
+        and origin_of(value.element) & (v.OWN | v.LOOSE)
+    ):
         at.check.report("W402", node, where)
 
 
-def _create_operator(name: str, given: Arguments, at: Frame) -> Value:
+def _create_operator(name: str, given: v.Arguments, at: Frame) -> v.Value:
     report, node = at.check.report, given.node
     model = given.positional[0] if given.positional else given.named.get("llm")
     others = given.named.keys() - {"llm", "name"}
     if model is None:
         report("W203", node, f"{name} without the model", give_model(node))
-    elif model not in (Given("llm"), RECOVERED) and not isinstance(model, Unknown):
+    elif model not in (v.Given("llm"), v.RECOVERED) and not isinstance(model, v.Unknown):
         report("W203", node, f"{name} is not given self.llm")
     elif others or len(given.positional) > 2:
         what = ", ".join(sorted(others)) or "a third argument"
         report("W203", node, f"{name} has no option {what}")
-    return Operator(frozenset({name}), node)
+    return v.Operator(frozenset({name}), node)
 
 
 # ----------------------------------------------------------------------------------- functions
-def _function_call(function: Function, given: Arguments, at: Frame, handed: bool = False) -> Value:
+def _function_call(
+    function: v.Function, given: v.Arguments, at: Frame, handed: bool = False
+) -> v.Value:
     node, check = function.node, at.check
     if not handed and (wrong := misfit(function, given)):
         check.report("W212", given.node, f"{getattr(node, 'name', 'lambda')}: {wrong}")
     if node in check.following:
         check.report("W602", given.node, getattr(node, "name", "lambda"))
-        value: Value = RECOVERED
+        value: v.Value = v.RECOVERED
     else:
         followed = function.follow(given)
         value = followed.value
         at.spend(followed.cost)
         if not handed:  # a list that the function filled is filled for its caller too
             for argument, after in zip(given.node.args, followed.parameters, strict=False):
-                if isinstance(after, Listed | Mapped):
+                if isinstance(after, v.Listed | v.Mapped):
                     place(argument, after, at)
     if isinstance(node, ast.AsyncFunctionDef):
         return pending(given.node, node.name, value, at)
     return value
 
 
-def handed_on(given: Arguments, at: Frame, source: Value | None = None) -> Arguments:
+def handed_on(given: v.Arguments, at: Frame, source: v.Value | None = None) -> v.Arguments:
     """Follows a function among the arguments: ``map(f, items)``, ``max(items, key=f)``.
 
     Args:
         source: what it is called with an item of; None = the first list among the arguments.
     """
-    if not any(isinstance(value, Function) for value in given.every):
+    if not any(isinstance(value, v.Function) for value in given.every):
         return given
-    kinds = Listed | Mapped | Unknown
-    source = source or next((v for v in given.positional if isinstance(v, kinds)), Unknown())
-    made: Value | None = None
+    kinds = v.Listed | v.Mapped | v.Unknown
+    source = source or next((v for v in given.positional if isinstance(v, kinds)), v.Unknown())
+    made: v.Value | None = None
     for value in given.every:
-        if isinstance(value, Function):
+        if isinstance(value, v.Function):
             before = at.state.cost if at.state else 0
-            one = Arguments(given.node, [item_of(source)])
+            one = v.Arguments(given.node, [item_of(source)])
             made = _function_call(value, one, at, handed=True)
             multiply(before, length(source)[1], given.node, at)
     return replace(given, made=made)
@@ -226,7 +209,7 @@ def multiply(before: float, count: float, node: ast.AST, at: Frame) -> None:
     """Model calls since ``before`` happen ``count`` times; unbounded is a finding."""
     if at.state is None or at.state.cost == before:
         return
-    if count == INF:
+    if count == v.INF:
         at.check.report("W601", node, "it calls operators")
     else:
         at.state.cost = before + times(count, at.state.cost - before)

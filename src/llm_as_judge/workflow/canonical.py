@@ -108,49 +108,49 @@ class _Normalise:
         self._write(statement)
         return " ".join(self._parts)
 
-    def _write(self, node: ast.AST) -> None:
-        special = _SPECIAL.get(type(node))
-        if special is not None:
-            getattr(self, special)(node)
-        else:
-            self._plainly(node)
+    def _write(self, node: object) -> None:
+        match node:
+            case ast.Name(id=name):
+                self._parts.append(f"(Name {self._renamed(name)})")
+            case ast.Attribute(value=owner, attr=name):
+                of_self = isinstance(owner, ast.Name) and owner.id == "self"
+                self._node(
+                    f"Attribute {self._attributes.get(name, name) if of_self else name}", owner
+                )
+            case ast.Call():
+                self._call(node)
+            case ast.Return(value=ast.Tuple(elts=[answer, cost])) if _is_cost(cost):
+                self._node("Return", answer)
+            case ast.AnnAssign(target=target, value=value):
+                if value is not None:
+                    self._node("Assign", [target], value, None)
+            case ast.arg(arg=name):
+                self._parts.append(f"(arg {self._renamed(name)})")
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                body = [statement for statement in node.body if not _is_text(statement)]
+                kind = f"{type(node).__name__} {self._renamed(node.name)}"
+                self._node(kind, node.args, node.decorator_list, body)
+            case ast.AST():
+                fields = (getattr(node, name, None) for name in node._fields if name != "ctx")
+                self._node(type(node).__name__, *fields)
+            case list():
+                self._parts.append("[")
+                for item in node:
+                    self._write(item)
+                self._parts.append("]")
+            case _:
+                self._parts.append(repr(node))
 
-    def _plainly(self, node: ast.AST, leave_out: tuple[str, ...] = ("ctx",)) -> None:
-        self._parts.append(f"({type(node).__name__}")
-        for name in node._fields:
-            if name not in leave_out:
-                self._field(getattr(node, name, None))
-        self._parts.append(")")
-
-    def _field(self, value: object) -> None:
-        if isinstance(value, ast.AST):
+    def _node(self, head: str, *fields: object) -> None:
+        self._parts.append(f"({head}")
+        for value in fields:
             self._write(value)
-        elif isinstance(value, list):
-            self._parts.append("[")
-            for item in value:
-                self._field(item)
-            self._parts.append("]")
-        else:
-            self._parts.append(repr(value))
-
-    def _name(self, node: ast.Name) -> None:
-        self._parts.append(f"(Name {self._renamed(node.id)})")
+        self._parts.append(")")
 
     def _renamed(self, name: str) -> str:
         if name not in self._bound or name in ("self", "problem", "entry_point", "test"):
             return name
         return self._names.setdefault(name, f"%{len(self._names)}")
-
-    def _argument(self, node: ast.arg) -> None:
-        self._parts.append(f"(arg {self._renamed(node.arg)})")
-
-    def _attribute(self, node: ast.Attribute) -> None:
-        name = node.attr
-        if isinstance(node.value, ast.Name) and node.value.id == "self":
-            name = self._attributes.get(name, name)
-        self._parts.append(f"(Attribute {name}")
-        self._write(node.value)
-        self._parts.append(")")
 
     def _call(self, node: ast.Call) -> None:
         positional, named = list(node.args), [(k.arg or "", k.value) for k in node.keywords]
@@ -161,7 +161,7 @@ class _Normalise:
             positional = []
         self._parts.append("(Call")
         self._write(node.func)
-        self._field(positional)
+        self._write(positional)
         for name, value in sorted(named, key=lambda item: item[0]):
             self._parts.append(f"{name}=")
             self._write(value)
@@ -174,41 +174,10 @@ class _Normalise:
         entry = self._operators.get(self._attributes.get(function.attr, ""))
         return [argument.name for argument in entry.arguments] if entry is not None else []
 
-    def _annotated(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
-            self._plainly(ast.Assign(targets=[node.target], value=node.value, type_comment=None))
-
-    def _return(self, node: ast.Return) -> None:
-        value = node.value
-        if isinstance(value, ast.Tuple) and len(value.elts) == 2:
-            value = value.elts[0] if _is_cost(value.elts[1]) else value
-        self._parts.append("(Return")
-        self._field(value)
-        self._parts.append(")")
-
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        self._parts.append(f"({type(node).__name__} {self._renamed(node.name)}")
-        self._write(node.args)
-        self._field(node.decorator_list)
-        self._field([statement for statement in node.body if not _is_text(statement)])
-        self._parts.append(")")
-
 
 def _is_cost(node: ast.expr) -> bool:
     """A number, or what AFlow's programs return: ``self.llm.get_usage_summary()["total_cost"]``."""
     return isinstance(node, ast.Constant) or ast.unparse(node).startswith("self.llm.")
-
-
-_SPECIAL: dict[type[ast.AST], str] = {
-    ast.Name: "_name",
-    ast.arg: "_argument",
-    ast.Attribute: "_attribute",
-    ast.Call: "_call",
-    ast.AnnAssign: "_annotated",
-    ast.Return: "_return",
-    ast.FunctionDef: "_function",
-    ast.AsyncFunctionDef: "_function",
-}
 
 
 def _bound_names(statement: ast.stmt) -> set[str]:

@@ -12,6 +12,7 @@ import warnings
 from dataclasses import dataclass
 
 from llm_as_judge.operators.syntax import children
+from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import listed, mapped, origin_of
 from llm_as_judge.workflow.bindings import local_names
 from llm_as_judge.workflow.context import (
@@ -30,23 +31,6 @@ from llm_as_judge.workflow.findings import Finding, Repair
 from llm_as_judge.workflow.given import drop_given_import, given_imports
 from llm_as_judge.workflow.repairs import return_pair
 from llm_as_judge.workflow.statements import define, follow, follow_annotations
-from llm_as_judge.workflow.values import (
-    ANSWER,
-    LOOSE,
-    OWN,
-    PROBLEM,
-    Builtin,
-    Given,
-    Listed,
-    Mapped,
-    Nothing,
-    Number,
-    Pending,
-    Result,
-    Text,
-    Unknown,
-    Value,
-)
 
 __all__ = ["Checked", "check"]
 
@@ -61,7 +45,7 @@ _TOP_LEVEL = (
     ast.Pass,
 )
 _INIT_ARGUMENTS = ("name", "llm_config", "dataset")
-_NO_TUPLE = Text | Number | Nothing | Result | Mapped
+_NO_TUPLE = v.Text | v.Number | v.Nothing | v.Result | v.Mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +94,9 @@ def _follow_program(
     tree: ast.Module, workflow: ast.ClassDef, check: Check, lone: list[ast.Return]
 ) -> int:
     """Follows module, ``__init__`` and ``__call__``; gives the worst-case model calls."""
-    given_names: dict[str, Value] = {
-        "operator": Given("operators"),
-        "create_llm_instance": Builtin("create_llm_instance"),
+    given_names: dict[str, v.Value] = {
+        "operator": v.Given("operators"),
+        "create_llm_instance": v.Builtin("create_llm_instance"),
     }
     names = local_names(tree) | _declared_global(tree) | given_names.keys()
     module = Frame(check, tree, None, names, State(dict(given_names)))
@@ -139,7 +123,7 @@ def _follow_module(tree: ast.Module, workflow: ast.ClassDef, module: Frame) -> N
             repair = Repair("given_import", drop_given_import(statement))
             check.report("W108", statement, "", repair)
             assert module.state is not None
-            module.state.variables.setdefault("DatasetType", Unknown())
+            module.state.variables.setdefault("DatasetType", v.Unknown())
         elif statement is workflow:
             _follow_class(workflow, module)
         elif not _allowed_at_top_level(statement):
@@ -157,7 +141,7 @@ def _follow_class(workflow: ast.ClassDef, module: Frame) -> None:
         if isinstance(item, _FUNCTIONS):
             held[item.name] = define(item, module, defaults=body, bound=True)
     held.update(body.state.variables if body.state is not None else {})
-    module.assign("Workflow", Unknown())
+    module.assign("Workflow", v.Unknown())
 
 
 # ------------------------------------------------------------------------------------ its methods
@@ -167,7 +151,7 @@ def _follow_init(init: ast.FunctionDef | ast.AsyncFunctionDef, module: Frame) ->
         check.report("W105", init, "it must not be async")
         return
     at = Frame(check, init, module)
-    if wrong := _bind_self_and(init, dict.fromkeys(_INIT_ARGUMENTS, Unknown()), at):
+    if wrong := _bind_self_and(init, dict.fromkeys(_INIT_ARGUMENTS, v.Unknown()), at):
         check.report("W105", init, wrong)
     follow(init.body, at)
     for node in ast.walk(init):
@@ -182,9 +166,9 @@ def _follow_init(init: ast.FunctionDef | ast.AsyncFunctionDef, module: Frame) ->
 
 def _follow_call(call: ast.AsyncFunctionDef, module: Frame, lone: list[ast.Return]) -> int:
     check, options = module.check, module.check.options
-    known: dict[str, Value] = {"problem": Text(PROBLEM | OWN)}
+    known: dict[str, v.Value] = {"problem": v.Text(v.PROBLEM | v.OWN)}
     if options.domain == "code":
-        known |= {"entry_point": Text(OWN), "test": Text(OWN)}
+        known |= {"entry_point": v.Text(v.OWN), "test": v.Text(v.OWN)}
     at = Frame(check, call, module)
     if wrong := _bind_self_and(call, known, at):
         check.report("W104", call, wrong)
@@ -198,10 +182,10 @@ def _follow_call(call: ast.AsyncFunctionDef, module: Frame, lone: list[ast.Retur
         check.report("W209", call)
     if at.state is not None:
         check.report("W501", call, "the end of __call__ is reached without return")
-    answered = any(origin_of(_answer(r.value)) & ANSWER for r in at.returns)
+    answered = any(origin_of(_answer(r.value)) & v.ANSWER for r in at.returns)
     for returned in at.returns:
         _check_return(returned, answered, lone, at)
-    report_unawaited(Pending(Unknown(), frozenset(check.created)), check)
+    report_unawaited(v.Pending(v.Unknown(), frozenset(check.created)), check)
     end = meet([at.state, *(r.state for r in at.returns)])
     calls = int(end.cost) if end is not None else 0
     if calls > options.max_calls:
@@ -211,16 +195,16 @@ def _follow_call(call: ast.AsyncFunctionDef, module: Frame, lone: list[ast.Retur
 
 
 def _bind_self_and(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, known: dict[str, Value], at: Frame
+    function: ast.FunctionDef | ast.AsyncFunctionDef, known: dict[str, v.Value], at: Frame
 ) -> str:
     """Binds the arguments that are given by name; tells what does not fit."""
     arguments = function.args
     every = [*arguments.posonlyargs, *arguments.args]
     if not every or every[0].arg != "self":
         return "the first argument must be self"
-    at.assign("self", Given("self"))
+    at.assign("self", v.Given("self"))
     wrong = "arguments are given by name: no `/`" if len(arguments.posonlyargs) > 1 else ""
-    unknown = Unknown(PROBLEM | OWN)
+    unknown = v.Unknown(v.PROBLEM | v.OWN)
     required = every[1 : len(every) - len(arguments.defaults)]
     pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     required += [argument for argument, default in pairs if default is None]
@@ -231,14 +215,14 @@ def _bind_self_and(
     if arguments.vararg is not None:
         at.assign(arguments.vararg.arg, listed(None, 0, 0, ()))
     if arguments.kwarg is not None:
-        at.assign(arguments.kwarg.arg, mapped(unknown, None, OWN))
+        at.assign(arguments.kwarg.arg, mapped(unknown, None, v.OWN))
     return wrong
 
 
 # ------------------------------------------------------------------------------------- the answer
-def _answer(value: Value) -> Value:
+def _answer(value: v.Value) -> v.Value:
     """The first of the pair that is returned."""
-    return value.items[0] if isinstance(value, Listed) and value.items else value
+    return value.items[0] if isinstance(value, v.Listed) and value.items else value
 
 
 def _check_return(returned: Return, answered: bool, lone: list[ast.Return], at: Frame) -> None:
@@ -246,23 +230,23 @@ def _check_return(returned: Return, answered: bool, lone: list[ast.Return], at: 
     if node.value is None:
         report("W501", node, "return without a value")
         return
-    pair = isinstance(value, Listed) and bool(value.items)
-    for item in (value.items or ()) if isinstance(value, Listed) else ():
+    pair = isinstance(value, v.Listed) and bool(value.items)
+    for item in (value.items or ()) if isinstance(value, v.Listed) else ():
         plain(item, at)
     answer = _answer(value)
-    answer = answer.outcome if isinstance(answer, Pending) else answer
+    answer = answer.outcome if isinstance(answer, v.Pending) else answer
     if not pair and node not in lone:
         lone.append(node)
     if at.check.options.wants_tuple and isinstance(value, _NO_TUPLE):
         report("W502", node, "", return_pair(node))
     origin = origin_of(answer)
-    if isinstance(answer, Result):
+    if isinstance(answer, v.Result):
         report("W503", node)
-    elif isinstance(answer, Nothing):
+    elif isinstance(answer, v.Nothing):
         report("W501", node, "None is returned")
-    elif (origin & (ANSWER | OWN)) != ANSWER and not (returned.in_handler and answered):
+    elif (origin & (v.ANSWER | v.OWN)) != v.ANSWER and not (returned.in_handler and answered):
         # A constant in a handler is what an error leaves; elsewhere it is no answer.
-        code = "W405" if origin & ANSWER else "W404" if origin & LOOSE else "W403"
+        code = "W405" if origin & v.ANSWER else "W404" if origin & v.LOOSE else "W403"
         report(code, node)
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from llm_as_judge.operators import Registry
 from llm_as_judge.types import Domain
+from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import calls_of, excused, join
 from llm_as_judge.workflow.bindings import local_names
 from llm_as_judge.workflow.findings import Finding, Repair
 from llm_as_judge.workflow.repairs import await_call
-from llm_as_judge.workflow.values import RECOVERED, Operator, Pending, Value
 
 __all__ = [
     "Check", "CheckOptions", "Frame", "Loop", "Return", "State", "TooComplexError",
@@ -41,7 +41,7 @@ class CheckOptions:
 class State:
     """What holds at one point of a function."""
 
-    variables: dict[str, Value] = field(default_factory=dict)
+    variables: dict[str, v.Value] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)
     """Variables that are unset on some way here."""
     cost: float = 0
@@ -81,7 +81,7 @@ class Loop:
 @dataclass(slots=True, eq=False)
 class Return:
     node: ast.Return
-    value: Value
+    value: v.Value
     state: State
     in_handler: bool
 
@@ -99,9 +99,9 @@ class Check:
     awaited: set[int] = field(default_factory=set)
     unawaited: set[int] = field(default_factory=set)
     """Calls found to be read before any ``await``: one finding each."""
-    assigned: dict[tuple[int, str], Value] = field(default_factory=dict)
+    assigned: dict[tuple[int, str], v.Value] = field(default_factory=dict)
     """(id of function, variable) -> everything assigned to it, for the scope repair."""
-    attributes: dict[str, Value] = field(default_factory=dict)
+    attributes: dict[str, v.Value] = field(default_factory=dict)
     """``self.x``, methods among them."""
     following: list[ast.AST] = field(default_factory=list)
     """Functions that are being followed, the outermost first."""
@@ -138,7 +138,7 @@ class Frame:
     snapshots: list[list[State]] = field(default_factory=list)
     """For each ``try`` body being followed: the points from which a handler may be entered."""
     returns: list[Return] = field(default_factory=list)
-    yields: list[Value] = field(default_factory=list)
+    yields: list[v.Value] = field(default_factory=list)
     handlers: int = 0
     """Depth of ``except`` bodies."""
 
@@ -156,7 +156,7 @@ class Frame:
     def module(self) -> Frame:
         return self if self.parent is None else self.parent.module
 
-    def assign(self, name: str, value: Value) -> None:
+    def assign(self, name: str, value: v.Value) -> None:
         owner = self.owner(name) or self.module
         if owner.state is None:
             return
@@ -172,20 +172,20 @@ class Frame:
 
 
 # -------------------------------------------------------------------------------------- awaiting
-def plain(value: Value, at: Frame, where: str = "") -> Value:
+def plain(value: v.Value, at: Frame, where: str = "") -> v.Value:
     """``value`` used as data: a call that was not awaited is found here, and then taken as if it
     were."""
     match value:
-        case Pending(outcome=outcome):
+        case v.Pending(outcome=outcome):
             report_unawaited(value, at.check, where)
             return outcome
-        case Operator(names=names, node=node):
+        case v.Operator(names=names, node=node):
             at.check.report("W210", node, "/".join(sorted(names)) + where)
-            return RECOVERED
+            return v.RECOVERED
     return value
 
 
-def report_unawaited(value: Value, check: Check, where: str = "") -> None:
+def report_unawaited(value: v.Value, check: Check, where: str = "") -> None:
     for call in calls_of(value) - check.awaited - check.unawaited:
         node, name = check.created[call]
         check.report("W301", node, name + where, await_call(node))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import reduce
 
 from llm_as_judge.workflow import lookup
+from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import (
     as_item,
     calls_of,
@@ -23,11 +24,10 @@ from llm_as_judge.workflow.algebra import (
     mixed,
     of_constant,
     origin_of,
-    repeated,
     sliced,
     times,
-    truth,
 )
+from llm_as_judge.workflow.arithmetic import binary, unary
 from llm_as_judge.workflow.calls import as_data, called, handed_on, multiply
 from llm_as_judge.workflow.context import Frame, plain
 from llm_as_judge.workflow.functions import make_function
@@ -35,27 +35,6 @@ from llm_as_judge.workflow.lookup import as_key, kind_of
 from llm_as_judge.workflow.methods import method_effect
 from llm_as_judge.workflow.places import peek, place, tainted
 from llm_as_judge.workflow.repairs import innermost_call
-from llm_as_judge.workflow.values import (
-    INF,
-    OWN,
-    RECOVERED,
-    Arguments,
-    Builtin,
-    Function,
-    Given,
-    Listed,
-    Mapped,
-    Method,
-    Module,
-    Nothing,
-    Number,
-    Operator,
-    Pending,
-    Result,
-    Text,
-    Unknown,
-    Value,
-)
 from llm_as_judge.workflow.vocabulary import KNOWN_ATTRIBUTES, RESULT_METHODS
 
 __all__ = ["bind", "evaluate", "iterable"]
@@ -63,7 +42,7 @@ __all__ = ["bind", "evaluate", "iterable"]
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
-def evaluate(node: ast.expr, at: Frame) -> Value:
+def evaluate(node: ast.expr, at: Frame) -> v.Value:
     """What ``node`` gives at this point; notes what goes wrong in it."""
     at.check.step()
     match node:
@@ -80,7 +59,7 @@ def evaluate(node: ast.expr, at: Frame) -> Value:
         case ast.Await():
             return _awaited(node, at)
         case ast.JoinedStr(values=parts):
-            return Text(computed(*(origin_of(evaluate(part, at)) for part in parts)))
+            return v.Text(computed(*(origin_of(evaluate(part, at)) for part in parts)))
         case ast.FormattedValue(value=value, format_spec=spec):
             if spec is not None:
                 evaluate(spec, at)
@@ -89,8 +68,9 @@ def evaluate(node: ast.expr, at: Frame) -> Value:
             return _sequence(node, at)
         case ast.Dict():
             return _dictionary(node, at)
-        case ast.BinOp():
-            return _binary(node, at)
+        case ast.BinOp(left=left, right=right):
+            first = plain(evaluate(left, at), at)
+            return binary(node, first, plain(evaluate(right, at), at), at)
         case ast.BoolOp(op=operation, values=parts):
             values = [plain(evaluate(part, at), at) for part in parts]
             if isinstance(operation, ast.Or):
@@ -99,9 +79,9 @@ def evaluate(node: ast.expr, at: Frame) -> Value:
             return labelled(values[-1], mixed(*map(origin_of, values)))
         case ast.Compare(left=left, comparators=others):
             values = [plain(evaluate(part, at), at) for part in (left, *others)]
-            return Number(computed(*map(origin_of, values)))
-        case ast.UnaryOp():
-            return _unary(node, at)
+            return v.Number(computed(*map(origin_of, values)))
+        case ast.UnaryOp(operand=operand):
+            return unary(node, plain(evaluate(operand, at), at))
         case ast.IfExp(test=test, body=body, orelse=orelse):
             plain(evaluate(test, at), at, " in a condition")
             return join(evaluate(body, at), evaluate(orelse, at))
@@ -121,40 +101,40 @@ def evaluate(node: ast.expr, at: Frame) -> Value:
             for part in (lower, step):
                 if part is not None:
                     plain(evaluate(part, at), at)
-            return Nothing() if upper is None else plain(evaluate(upper, at), at)
+            return v.Nothing() if upper is None else plain(evaluate(upper, at), at)
         case ast.Yield(value=value):
-            at.yields.append(Nothing() if value is None else evaluate(value, at))
-            return Unknown()
+            at.yields.append(v.Nothing() if value is None else evaluate(value, at))
+            return v.Unknown()
         case ast.YieldFrom(value=value):
             at.yields.append(item_of(evaluate(value, at)))
-            return Unknown()
+            return v.Unknown()
     at.check.report("W111", node, ast.unparse(node)[:40])
-    return RECOVERED
+    return v.RECOVERED
 
 
-def _awaited(node: ast.Await, at: Frame) -> Value:
+def _awaited(node: ast.Await, at: Frame) -> v.Value:
     value, check = evaluate(node.value, at), at.check
     check.awaited |= calls_of(value)
     match value:
-        case Pending(outcome=outcome):
+        case v.Pending(outcome=outcome):
             return outcome
-        case Unknown():
+        case v.Unknown():
             return value
     # `await f()["key"]`: the repair moves the await to the call.
     inside = isinstance(node.value, ast.Subscript | ast.Attribute)
     if inside and id(innermost_call(node.value)) in check.created:
         return value
-    without = isinstance(value, Listed | Function | Module | Operator)
+    without = isinstance(value, v.Listed | v.Function | v.Module | v.Operator)
     what = kind_of(value) if without else "value that is already there"
     check.report("W305", node, f"await of a {what}")
-    return RECOVERED if without else value
+    return v.RECOVERED if without else value
 
 
 # --------------------------------------------------------------------------------------- literals
-def _sequence(node: ast.List | ast.Tuple | ast.Set, at: Frame) -> Value:
+def _sequence(node: ast.List | ast.Tuple | ast.Set, at: Frame) -> v.Value:
     is_set = isinstance(node, ast.Set)
     made = listed(None, 0, 0, (), is_set)
-    items: list[Value] = []
+    items: list[v.Value] = []
     for part in node.elts:
         value = evaluate(part, at)
         if isinstance(part, ast.Starred):
@@ -166,17 +146,17 @@ def _sequence(node: ast.List | ast.Tuple | ast.Set, at: Frame) -> Value:
     return own if made.most == 0 else concatenated(own, replace(made, items=None))
 
 
-def _dictionary(node: ast.Dict, at: Frame) -> Value:
-    known: dict[str, Value] | None = {}
-    values: list[Value] = []
+def _dictionary(node: ast.Dict, at: Frame) -> v.Value:
+    known: dict[str, v.Value] | None = {}
+    values: list[v.Value] = []
     keys = 0
     for key, item in zip(node.keys, node.values, strict=True):
         value = evaluate(item, at)
         name = None if key is None else as_key(evaluate(key, at), node, at)
         keys |= 0 if name is None else origin_of(name)
-        if known is not None and isinstance(name, Text) and name.constant is not None:
+        if known is not None and isinstance(name, v.Text) and name.constant is not None:
             known[name.constant] = value
-        elif known is not None and name is None and isinstance(value, Mapped) and value.mapping:
+        elif known is not None and name is None and isinstance(value, v.Mapped) and value.mapping:
             known.update(value.mapping)
             value = value.element or value
         else:
@@ -185,7 +165,7 @@ def _dictionary(node: ast.Dict, at: Frame) -> Value:
     return mapped(joined(values), known, keys, 0, len(values))
 
 
-def _comprehension(node: Comprehension, at: Frame) -> Value:
+def _comprehension(node: Comprehension, at: Frame) -> v.Value:
     """The list it makes; its model calls are counted once for each item."""
     inner = Frame(at.check, node, at)
     least, most = 1.0, 1.0
@@ -199,7 +179,7 @@ def _comprehension(node: Comprehension, at: Frame) -> Value:
         for condition in generator.ifs:
             plain(evaluate(condition, inner), inner, " in a condition")
         shortest, longest = length(source)
-        if shortest == INF and not lazy:
+        if shortest == v.INF and not lazy:
             at.check.report("W601", node)
         least = 0 if generator.ifs else times(least, shortest)
         most = times(most, longest)
@@ -207,14 +187,14 @@ def _comprehension(node: Comprehension, at: Frame) -> Value:
     element = _element(node, inner)
     multiply(0, most, node, inner)
     at.spend(inner.state.cost if inner.state else 0)
-    if isinstance(element, Text | Number | Unknown):
+    if isinstance(element, v.Text | v.Number | v.Unknown):
         element = labelled(element, mixed(*sources))
     if isinstance(node, ast.DictComp):
         return mapped(element, None, origin_of(evaluate(node.key, inner)), least, most)
     return listed(as_item(element), least, most, None, isinstance(node, ast.SetComp))
 
 
-def _element(node: Comprehension, inner: Frame) -> Value:
+def _element(node: Comprehension, inner: Frame) -> v.Value:
     if isinstance(node, ast.DictComp):
         as_key(evaluate(node.key, inner), node, inner)
         return evaluate(node.value, inner)
@@ -226,82 +206,33 @@ def _element(node: Comprehension, inner: Frame) -> Value:
     return as_key(value, node, inner) if isinstance(node, ast.SetComp) else value
 
 
-def iterable(source: Value, node: ast.AST, at: Frame) -> Value:
+def iterable(source: v.Value, node: ast.AST, at: Frame) -> v.Value:
     """``source`` as data that is iterated over."""
     source = plain(source, at)
-    if isinstance(source, Method):
+    if isinstance(source, v.Method):
         at.check.report("W306", node, "a method has no items, call it first")
     return source
 
 
 # -------------------------------------------------------------------------------------- operations
-def _binary(node: ast.BinOp, at: Frame) -> Value:
-    left, right = plain(evaluate(node.left, at), at), plain(evaluate(node.right, at), at)
-    if isinstance(left, Result) or isinstance(right, Result):
-        at.check.report("W208", node, "a whole result in an expression, read one of its keys")
-    origin = computed(origin_of(left), origin_of(right))
-    match node.op, left, right:
-        case ast.Add(), Listed(), _:
-            return concatenated(left, right)
-        case ast.Add(), _, Listed() if not isinstance(left, Text | Number):
-            return concatenated(listed(None, 0, 0, ()), concatenated(listed(item_of(left)), right))
-        case ast.Mult(), Listed() as items, count:
-            return repeated(items, count)
-        case ast.Mult(), count, Listed() as items:
-            return repeated(items, count)
-        case ast.Add(), Number(), Number():
-            return _number(origin, left.least + right.least, left.most + right.most)
-        case ast.Sub(), Number(), Number():
-            return _number(origin, left.least - right.most, left.most - right.least)
-        case ast.Mult(), Number(), Number() if left.exact is not None and right.exact is not None:
-            return _number(origin, left.exact * right.exact, left.exact * right.exact)
-        case (_, Text(), _) | (_, _, Text()):
-            return Text(origin)
-        case _, Number(), Number():
-            return Number(origin)
-        case (ast.Add() | ast.Sub(), Number(), _) | (ast.Add() | ast.Sub(), _, Number()):
-            return Number(origin)  # only a number can be added to a number
-    return Unknown(origin)
-
-
-def _number(origin: int, least: float, most: float) -> Number:
-    if abs(least) > 10**12 or abs(most) > 10**12:
-        return Number(origin)
-    return Number(origin if least or most else origin & ~OWN, least, most)
-
-
-def _unary(node: ast.UnaryOp, at: Frame) -> Value:
-    value = plain(evaluate(node.operand, at), at)
-    match node.op, value:
-        case ast.USub(), Number(origin=origin, least=least, most=most):
-            return Number(origin, -most, -least)
-        case ast.Not(), _:
-            holds = truth(value)
-            bounds = (0, 1) if holds is None else (not holds, not holds)
-            return Number(computed(origin_of(value)), *bounds)
-        case _, Number(origin=origin):
-            return Number(origin)
-    return Unknown(computed(origin_of(value)))
-
-
-def _subscript(node: ast.Subscript, at: Frame) -> Value:
+def _subscript(node: ast.Subscript, at: Frame) -> v.Value:
     base = evaluate(node.value, at)
-    if isinstance(base, Pending) and base.calls and base.calls <= at.check.awaited:
+    if isinstance(base, v.Pending) and base.calls and base.calls <= at.check.awaited:
         # Awaited elsewhere: the call itself still has no items.
         at.check.report("W305", node, "the awaited call is read instead of what it gave")
     base = plain(base, at)
     key = as_key(evaluate(node.slice, at), node, at)
     if not isinstance(node.slice, ast.Slice):
         return lookup.subscript(base, key, node, at)
-    found = lookup.subscript(base, Unknown(), node, at)
-    return found if isinstance(base, Result | Number) else sliced(base, key)
+    found = lookup.subscript(base, v.Unknown(), node, at)
+    return found if isinstance(base, v.Result | v.Number) else sliced(base, key)
 
 
 # ------------------------------------------------------------------------------------------- calls
-def _call(node: ast.Call, at: Frame) -> Value:
+def _call(node: ast.Call, at: Frame) -> v.Value:
     if isinstance(node.func, ast.Attribute):
         base = evaluate(node.func.value, at)
-        if not isinstance(base, Given | Module | Builtin):
+        if not isinstance(base, v.Given | v.Module | v.Builtin):
             return _method_call(base, node, node.func, at)
         target = lookup.attribute(base, node.func, at)
     else:
@@ -309,13 +240,13 @@ def _call(node: ast.Call, at: Frame) -> Value:
     return called(target, _arguments(node, at), at)
 
 
-def _arguments(node: ast.Call, at: Frame) -> Arguments:
-    given = Arguments(node, [])
+def _arguments(node: ast.Call, at: Frame) -> v.Arguments:
+    given = v.Arguments(node, [])
     for argument in node.args:
         value = evaluate(argument, at)
         if (
             isinstance(argument, ast.Starred)
-            and isinstance(value, Listed)
+            and isinstance(value, v.Listed)
             and value.items is not None
         ):
             given.positional.extend(value.items)
@@ -326,7 +257,7 @@ def _arguments(node: ast.Call, at: Frame) -> Arguments:
         value = evaluate(keyword.value, at)
         if keyword.arg is not None:
             given.named[keyword.arg] = value
-        elif isinstance(value, Mapped) and value.mapping is not None:
+        elif isinstance(value, v.Mapped) and value.mapping is not None:
             given.named.update(value.mapping)
         else:
             given.named["**"] = value
@@ -334,17 +265,17 @@ def _arguments(node: ast.Call, at: Frame) -> Arguments:
     return given
 
 
-def _method_call(base: Value, node: ast.Call, function: ast.Attribute, at: Frame) -> Value:
+def _method_call(base: v.Value, node: ast.Call, function: ast.Attribute, at: Frame) -> v.Value:
     given, name = _arguments(node, at), function.attr
-    if isinstance(base, Pending) and name in ("result", "done", "cancel", "exception"):
-        return base.outcome if name == "result" else Number(OWN)
+    if isinstance(base, v.Pending) and name in ("result", "done", "cancel", "exception"):
+        return base.outcome if name == "result" else v.Number(v.OWN)
     base = plain(base, at)
-    known = RESULT_METHODS if isinstance(base, Result) else KNOWN_ATTRIBUTES.get(kind_of(base))
+    known = RESULT_METHODS if isinstance(base, v.Result) else KNOWN_ATTRIBUTES.get(kind_of(base))
     if name.startswith("__") or (known is not None and name not in known):
         found = lookup.attribute(base, function, at)
-        place(function.value, tainted(base, RECOVERED), at)
-        return found if isinstance(base, Result) else RECOVERED
-    given = handed_on(given, at, base if isinstance(base, Listed) else None)
+        place(function.value, tainted(base, v.RECOVERED), at)
+        return found if isinstance(base, v.Result) else v.RECOVERED
+    given = handed_on(given, at, base if isinstance(base, v.Listed) else None)
     if name not in ("append", "add", "insert", "create_task"):
         given = as_data(given, at)
     value, after = method_effect(base, name, given, at)
@@ -354,7 +285,7 @@ def _method_call(base: Value, node: ast.Call, function: ast.Attribute, at: Frame
 
 
 # ------------------------------------------------------------------------------------- assignment
-def bind(target: ast.expr, value: Value, at: Frame) -> None:
+def bind(target: ast.expr, value: v.Value, at: Frame) -> None:
     """Assigns ``value`` to a name, attribute, item, or several of them."""
     match target:
         case ast.Name(id=name):
@@ -365,7 +296,7 @@ def bind(target: ast.expr, value: Value, at: Frame) -> None:
             _unpack(target, targets, plain(value, at), at)
         case ast.Attribute(value=owner, attr=name):
             base = evaluate(owner, at)
-            if base == Given("self"):
+            if base == v.Given("self"):
                 at.check.attributes[name] = value
             elif (held := peek(owner, at)) is not None:
                 place(owner, tainted(held, value), at)
@@ -373,16 +304,16 @@ def bind(target: ast.expr, value: Value, at: Frame) -> None:
             plain(evaluate(owner, at), at)
             origin = origin_of(as_key(evaluate(key, at), target, at))
             held = peek(owner, at)
-            if isinstance(held, Text | Number):
+            if isinstance(held, v.Text | v.Number):
                 kind = kind_of(held)
                 at.check.report("W304", target, f"items of a {kind} cannot be assigned")
             place(target, value, at, origin)
 
 
-def _unpack(node: ast.expr, targets: Sequence[ast.expr], value: Value, at: Frame) -> None:
-    if isinstance(value, Result):
+def _unpack(node: ast.expr, targets: Sequence[ast.expr], value: v.Value, at: Frame) -> None:
+    if isinstance(value, v.Result):
         at.check.report("W208", node, "a whole result is unpacked, read its keys")
-    items = value.items if isinstance(value, Listed) else None
+    items = value.items if isinstance(value, v.Listed) else None
     starred = any(isinstance(target, ast.Starred) for target in targets)
     if items is None or starred or len(items) != len(targets):
         items = (item_of(value),) * len(targets)

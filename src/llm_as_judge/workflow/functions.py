@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import joined, listed, mapped
 from llm_as_judge.workflow.context import Frame, meet
-from llm_as_judge.workflow.values import RECOVERED, Arguments, Followed, Function, Given, Value
 
 __all__ = ["make_function", "misfit"]
 
@@ -17,10 +17,10 @@ Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 def make_function(
     node: Defined,
     home: Frame,
-    evaluate: Callable[[ast.expr], Value],
-    run: Callable[[Frame], Value],
+    evaluate: Callable[[ast.expr], v.Value],
+    run: Callable[[Frame], v.Value],
     bound: bool = False,
-) -> Function:
+) -> v.Function:
     """The value of a definition.
 
     Args:
@@ -37,10 +37,10 @@ def make_function(
         if default is not None:
             defaults[keyword.arg] = evaluate(default)
 
-    def follow(given: Arguments) -> Followed:
+    def follow(given: v.Arguments) -> v.Followed:
         inner = Frame(home.check, node, home)
         if takes_self:
-            inner.assign(names[0], Given("self"))
+            inner.assign(names[0], v.Given("self"))
         positional = names[takes_self:]
         for name, value in _bound(arguments, positional, defaults, given).items():
             if name in inner.locals:
@@ -50,10 +50,10 @@ def make_function(
         home.check.following.pop()
         end = meet([inner.state, *(r.state for r in inner.returns)])
         if end is None:
-            return Followed(value, 0, [])
-        return Followed(value, end.cost, [end.variables.get(name) for name in positional])
+            return v.Followed(value, 0, [])
+        return v.Followed(value, end.cost, [end.variables.get(name) for name in positional])
 
-    return Function(node, takes_self, follow)
+    return v.Function(node, takes_self, follow)
 
 
 def is_static(node: ast.AST) -> bool:
@@ -63,11 +63,11 @@ def is_static(node: ast.AST) -> bool:
 
 
 def _bound(
-    arguments: ast.arguments, names: list[str], defaults: dict[str, Value], given: Arguments
-) -> dict[str, Value]:
+    arguments: ast.arguments, names: list[str], defaults: dict[str, v.Value], given: v.Arguments
+) -> dict[str, v.Value]:
     # One that is missing is a finding of its own.
-    missing = dict.fromkeys([*names, *(a.arg for a in arguments.kwonlyargs)], RECOVERED)
-    values: dict[str, Value] = {
+    missing = dict.fromkeys([*names, *(a.arg for a in arguments.kwonlyargs)], v.RECOVERED)
+    values: dict[str, v.Value] = {
         **missing,
         **defaults,
         **dict(zip(names, given.positional, strict=False)),
@@ -80,7 +80,7 @@ def _bound(
     return values | given.named
 
 
-def misfit(function: Function, given: Arguments) -> str:
+def misfit(function: v.Function, given: v.Arguments) -> str:
     """Why the arguments do not fit the function's ``def``; empty if they do."""
     arguments = function.node.args
     if arguments.vararg or arguments.kwarg or given.unknown:

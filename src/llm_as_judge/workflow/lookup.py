@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
+from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import (
     computed,
     item_of,
@@ -15,23 +16,6 @@ from llm_as_judge.workflow.algebra import (
 )
 from llm_as_judge.workflow.context import Frame, nearest, plain
 from llm_as_judge.workflow.repairs import add_to_init, give_first_value, import_module
-from llm_as_judge.workflow.values import (
-    RECOVERED,
-    Builtin,
-    Function,
-    Given,
-    Listed,
-    Mapped,
-    Method,
-    Module,
-    Nothing,
-    Number,
-    Operator,
-    Result,
-    Text,
-    Unknown,
-    Value,
-)
 from llm_as_judge.workflow.vocabulary import (
     ALLOWED_MODULES,
     BUILTINS,
@@ -47,36 +31,36 @@ __all__ = ["as_key", "attribute", "kind_of", "module_attribute", "name", "read_k
 
 _HARMLESS_DUNDERS = frozenset({"__name__", "__init__", "__doc__"})
 _KINDS: dict[type, str] = {
-    Text: "text", Number: "number", Listed: "list", Mapped: "dict", Result: "result",
-    Method: "method", Function: "function", Operator: "operator", Module: "module",
-    Builtin: "class", Nothing: "None",
+    v.Text: "text", v.Number: "number", v.Listed: "list", v.Mapped: "dict", v.Result: "result",
+    v.Method: "method", v.Function: "function", v.Operator: "operator", v.Module: "module",
+    v.Builtin: "class", v.Nothing: "None",
 }  # fmt: skip
 
 
-def kind_of(value: Value) -> str:
+def kind_of(value: v.Value) -> str:
     """What messages and the vocabulary call it."""
-    return value.name if isinstance(value, Given) else _KINDS.get(type(value), "value")
+    return value.name if isinstance(value, v.Given) else _KINDS.get(type(value), "value")
 
 
 # ----------------------------------------------------------------------------------------- names
-def name(node: ast.Name, at: Frame) -> Value:
+def name(node: ast.Name, at: Frame) -> v.Value:
     name, check = node.id, at.check
     if (owner := at.owner(name)) is not None:
         return _variable(node, owner)
     if name in FORBIDDEN_NAMES or (name.startswith("__") and name not in BUILTINS):
         check.report("W110", node, name)
-        return RECOVERED
+        return v.RECOVERED
     if name in BUILTINS:
-        return Builtin(name)
+        return v.Builtin(name)
     repair = import_module(name) if name in ALLOWED_MODULES else None
     check.report("W302", node, name + nearest(name, _visible(at)), repair)
-    return Module(name) if repair else RECOVERED
+    return v.Module(name) if repair else v.RECOVERED
 
 
-def _variable(node: ast.Name, owner: Frame) -> Value:
+def _variable(node: ast.Name, owner: Frame) -> v.Value:
     name, state, check = node.id, owner.state, owner.check
     if state is None:
-        return Unknown()
+        return v.Unknown()
     value = state.variables.get(name)
     if value is not None and name not in state.unsure:
         return value
@@ -89,7 +73,7 @@ def _variable(node: ast.Name, owner: Frame) -> Value:
         repair = give_first_value(owner.function, name, lambda: check.assigned.get(key), operators)
         check.report("W303", node, detail, repair)
     state.unsure.discard(name)
-    return state.variables.setdefault(name, check.assigned.get(key, RECOVERED))
+    return state.variables.setdefault(name, check.assigned.get(key, v.RECOVERED))
 
 
 def _visible(at: Frame | None) -> list[str]:
@@ -97,50 +81,50 @@ def _visible(at: Frame | None) -> list[str]:
 
 
 # ------------------------------------------------------------------------------------ attributes
-def attribute(base: Value, node: ast.Attribute, at: Frame) -> Value:
+def attribute(base: v.Value, node: ast.Attribute, at: Frame) -> v.Value:
     """``base.name``, ``base`` being the value of ``node.value``."""
     name, check = node.attr, at.check
     if name.startswith("__") and name not in _HARMLESS_DUNDERS:
         check.report("W110", node, name)
-        return RECOVERED
+        return v.RECOVERED
     match base:
-        case Given("self"):
+        case v.Given("self"):
             return _self_attribute(node, at)
-        case Given("operators"):
+        case v.Given("operators"):
             return _operator_class(node, at)
-        case Given() if name == "get_usage_summary":
-            return Builtin("llm.get_usage_summary")
-        case Given():
+        case v.Given() if name == "get_usage_summary":
+            return v.Builtin("llm.get_usage_summary")
+        case v.Given():
             check.report("W210", node, f"`.{name}` of the model")
-            return RECOVERED
-        case Module(name=module):
+            return v.RECOVERED
+        case v.Module(name=module):
             return module_attribute(module, name, node, at)
     base = plain(base, at)
     kind, origin = kind_of(base), origin_of(base)
-    if isinstance(base, Result) and name not in RESULT_METHODS:
+    if isinstance(base, v.Result) and name not in RESULT_METHODS:
         keys = sorted(
             {key for each in base.operators for key in check.options.operators[each].empty}
         )
         check.report("W208", node, f"`.{name}`: a result is a dict with the keys {', '.join(keys)}")
-        return Text(origin)
+        return v.Text(origin)
     if (known := KNOWN_ATTRIBUTES.get(kind)) is not None and name not in known:
         hint = ", call it first" if kind == "method" else nearest(name, known)
         check.report("W304", node, f"`.{name}`: a {kind} has none{hint}")
     inner = getattr(base, "element", None) or getattr(base, "item", None)
     if name in METHODS.get(kind, ()):
-        return Method(origin, inner)
-    return Unknown(computed(origin), inner)
+        return v.Method(origin, inner)
+    return v.Unknown(computed(origin), inner)
 
 
-def module_attribute(module: str, name: str, node: ast.AST, at: Frame) -> Value:
+def module_attribute(module: str, name: str, node: ast.AST, at: Frame) -> v.Value:
     """``module.name``; what an allowed module does not have is a finding."""
     if not has_attribute(module, name):
         at.check.report("W304", node, f"{module}.{name}")
-        return RECOVERED
-    return Builtin(f"{module}.{name}")
+        return v.RECOVERED
+    return v.Builtin(f"{module}.{name}")
 
 
-def _self_attribute(node: ast.Attribute, at: Frame) -> Value:
+def _self_attribute(node: ast.Attribute, at: Frame) -> v.Value:
     name, check = node.attr, at.check
     if (held := check.attributes.get(name)) is not None:
         return held
@@ -148,90 +132,90 @@ def _self_attribute(node: ast.Attribute, at: Frame) -> Value:
     if (operator := by_call_name.get(name)) is not None:
         line = f"self.{name} = operator.{operator}(self.llm)"
         check.report("W202", node, f"self.{name}", add_to_init(line))
-        return Operator(frozenset({operator}), node)
+        return v.Operator(frozenset({operator}), node)
     if name == "llm":
         line = "self.llm = create_llm_instance(llm_config)"
         check.report("W304", node, "self.llm", add_to_init(line, first=True))
-        return Given("llm")
+        return v.Given("llm")
     check.report("W304", node, f"self.{name}" + nearest(name, [*check.attributes, *by_call_name]))
-    return RECOVERED
+    return v.RECOVERED
 
 
-def _operator_class(node: ast.Attribute, at: Frame) -> Value:
+def _operator_class(node: ast.Attribute, at: Frame) -> v.Value:
     known = at.check.options.operators
     if node.attr not in known:
         at.check.report("W201", node, f"operator.{node.attr}" + nearest(node.attr, known))
-        return RECOVERED
-    return Builtin(f"operator.{node.attr}")
+        return v.RECOVERED
+    return v.Builtin(f"operator.{node.attr}")
 
 
 # ------------------------------------------------------------------------------------ keys, items
-def as_key(value: Value, node: ast.AST, at: Frame) -> Value:
+def as_key(value: v.Value, node: ast.AST, at: Frame) -> v.Value:
     """``value`` used as a key or an index, or put into a set."""
     value = plain(value, at)
-    if isinstance(value, Result | Mapped):
-        what = "whole result" if isinstance(value, Result) else "dict"
+    if isinstance(value, v.Result | v.Mapped):
+        what = "whole result" if isinstance(value, v.Result) else "dict"
         at.check.report("W306", node, f"a {what} is used as a key or put into a set")
-        return RECOVERED
+        return v.RECOVERED
     return value
 
 
-def subscript(base: Value, key: Value, node: ast.Subscript, at: Frame) -> Value:
+def subscript(base: v.Value, key: v.Value, node: ast.Subscript, at: Frame) -> v.Value:
     """``base[key]`` where it is no slice."""
     check, origin = at.check, origin_of(key)
-    wanted = key.constant if isinstance(key, Text) else None
+    wanted = key.constant if isinstance(key, v.Text) else None
     if without := _without_items(base, wanted):
         check.report("W306", node, without)
-        return RECOVERED
+        return v.RECOVERED
     match base:
-        case Result():
+        case v.Result():
             return read_key(base, key, node, at)
-        case Text() if wanted is not None:
+        case v.Text() if wanted is not None:
             check.report("W208", node, f"{wanted!r}: this is a text, not a result")
             return base
-        case Mapped(mapping=mapping) if mapping is not None and wanted is not None:
+        case v.Mapped(mapping=mapping) if mapping is not None and wanted is not None:
             if wanted not in mapping and isinstance(node.ctx, ast.Load):
                 has = ", ".join(mapping) or "none"
                 check.report("W208", node, f"{wanted!r}: the dict has {has}")
-            return mapping.get(wanted, RECOVERED)
-        case Listed(items=items) if items is not None and isinstance(key, Number):
+            return mapping.get(wanted, v.RECOVERED)
+        case v.Listed(items=items) if items is not None and isinstance(key, v.Number):
             if (index := key.exact) is not None:
-                return items[index] if -len(items) <= index < len(items) else Unknown()
-        case Mapped(element=element) if element is not None:
+                return items[index] if -len(items) <= index < len(items) else v.Unknown()
+        case v.Mapped(element=element) if element is not None:
             return labelled(element, origin)
     return labelled(item_of(base), origin)
 
 
-def _without_items(base: Value, key: str | None) -> str:
+def _without_items(base: v.Value, key: str | None) -> str:
     """Why ``base[key]`` cannot work; empty if it can. A false number may stand for `not yet`."""
     match base:
-        case Number() if not base.least == base.most == 0:
+        case v.Number() if not base.least == base.most == 0:
             return "a number has no items"
-        case Function() | Method() | Module() | Given():
+        case v.Function() | v.Method() | v.Module() | v.Given():
             return f"a {kind_of(base)} has no items"
-        case Builtin(name=name) if hasattr(builtins, name):
+        case v.Builtin(name=name) if hasattr(builtins, name):
             generic = hasattr(getattr(builtins, name), "__class_getitem__")  # list[str] is a type
             return "" if generic else f"{name} has no items"
-        case Listed(most=most) if key is not None and most < float("inf"):
+        case v.Listed(most=most) if key is not None and most < float("inf"):
             return f"{key!r}: items of a list have numbers"
     return ""
 
 
-def read_key(base: Result, key: Value, node: ast.AST, at: Frame) -> Value:
+def read_key(base: v.Result, key: v.Value, node: ast.AST, at: Frame) -> v.Value:
     """``result[key]``; an unknown key is a finding."""
     operators = at.check.options.operators
     name: object
     match key:
-        case Text(constant=str(name)):
+        case v.Text(constant=str(name)):
             pass
-        case Number() if (name := key.exact) is not None:
+        case v.Number() if (name := key.exact) is not None:
             pass
-        case Text() | Unknown() | Nothing():
-            return Unknown(base.origin)
+        case v.Text() | v.Unknown() | v.Nothing():
+            return v.Unknown(base.origin)
         case _:
             at.check.report("W208", node, f"the key is a {kind_of(key)}, not a text")
-            return RECOVERED
-    value: Value | None = None
+            return v.RECOVERED
+    value: v.Value | None = None
     for operator in sorted(base.operators):
         empty = operators[operator].empty
         if not isinstance(name, str) or name not in empty:
@@ -239,14 +223,14 @@ def read_key(base: Result, key: Value, node: ast.AST, at: Frame) -> Value:
             at.check.report("W208", node, f"{name!r}: {operator} returns {wanted}")
         elif value is None or isinstance(empty[name], bool):
             value = like(empty[name], base.origin)
-    return value or Text(base.origin)
+    return value or v.Text(base.origin)
 
 
-def like(empty: object, origin: int) -> Value:
+def like(empty: object, origin: int) -> v.Value:
     """A value of the type of ``empty``."""
     match of_constant(empty):
-        case Number():
-            return Number(origin)
-        case Unknown() if isinstance(empty, list):
-            return listed(Text(origin))
-    return Text(origin)
+        case v.Number():
+            return v.Number(origin)
+        case v.Unknown() if isinstance(empty, list):
+            return listed(v.Text(origin))
+    return v.Text(origin)

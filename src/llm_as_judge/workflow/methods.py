@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import (
     computed,
     concatenated,
@@ -21,134 +22,122 @@ from llm_as_judge.workflow.context import Frame
 from llm_as_judge.workflow.effects import no_whole_results, origin_of_call
 from llm_as_judge.workflow.lookup import as_key, read_key
 from llm_as_judge.workflow.places import tainted
-from llm_as_judge.workflow.values import (
-    OWN,
-    Arguments,
-    Listed,
-    Mapped,
-    Nothing,
-    Number,
-    Result,
-    Text,
-    Unknown,
-    Value,
-)
 from llm_as_judge.workflow.vocabulary import MUTATING_METHODS, TEXT_METHODS
 
 __all__ = ["method_effect"]
 
-Outcome: TypeAlias = tuple[Value, Value | None]
+Outcome: TypeAlias = tuple[v.Value, v.Value | None]
 """(what the call gives, what the value is afterwards; None = as it was)."""
-MethodEffect: TypeAlias = Callable[[Any, Arguments, Frame], Outcome]
+MethodEffect: TypeAlias = Callable[[Any, v.Arguments, Frame], Outcome]
 
 
-def method_effect(base: Value, name: str, given: Arguments, at: Frame) -> Outcome:
+def method_effect(base: v.Value, name: str, given: v.Arguments, at: Frame) -> Outcome:
     """The effect of ``base.name(...)``."""
     table: dict[str, MethodEffect] = METHODS_OF.get(type(base), {})
     if (effect := table.get(name)) is not None:
         return effect(base, given, at)
     origin = computed(origin_of(base), origin_of_call(given)) if given.every else origin_of(base)
     match base:
-        case Listed():
-            return Number(computed(origin)), None
-        case Result():
-            return Unknown(origin), None
+        case v.Listed():
+            return v.Number(computed(origin)), None
+        case v.Result():
+            return v.Unknown(origin), None
     if name == "create_task":
         return given.first, None
     if name == "join":
         no_whole_results(given, "join", at)
     after = None
-    if name in MUTATING_METHODS and not isinstance(base, Text):
-        after = tainted(base, joined(given.every) or Unknown())
+    if name in MUTATING_METHODS and not isinstance(base, v.Text):
+        after = tainted(base, joined(given.every) or v.Unknown())
     if name in TEXT_METHODS:
-        return Text(computed(origin)), after
+        return v.Text(computed(origin)), after
     if name in ("split", "splitlines", "rsplit"):
-        return listed(Text(computed(origin))), after
-    return Unknown(computed(origin), base.item if isinstance(base, Unknown) else None), after
+        return listed(v.Text(computed(origin))), after
+    return v.Unknown(computed(origin), base.item if isinstance(base, v.Unknown) else None), after
 
 
 # ------------------------------------------------------------------------------------------ lists
-def _append(base: Listed, given: Arguments, at: Frame) -> Outcome:
-    added = given.positional[-1] if given.positional else Unknown()
+def _append(base: v.Listed, given: v.Arguments, at: Frame) -> Outcome:
+    added = given.positional[-1] if given.positional else v.Unknown()
     if base.is_set:
         added = as_key(added, given.node, at)
-    return Nothing(), with_item(base, added)
+    return v.Nothing(), with_item(base, added)
 
 
-def _extend(base: Listed, given: Arguments, at: Frame) -> Outcome:
-    return Nothing(), concatenated(base, given.first)
+def _extend(base: v.Listed, given: v.Arguments, at: Frame) -> Outcome:
+    return v.Nothing(), concatenated(base, given.first)
 
 
-def _pop_item(base: Listed, given: Arguments, at: Frame) -> Outcome:
+def _pop_item(base: v.Listed, given: v.Arguments, at: Frame) -> Outcome:
     shorter = listed(base.element, max(0, base.least - 1), base.most, None, base.is_set)
     return item_of(base), shorter
 
 
-def _reordered(base: Listed, given: Arguments, at: Frame) -> Outcome:
-    return Nothing(), listed(base.element, 0, base.most, None, base.is_set)
+def _reordered(base: v.Listed, given: v.Arguments, at: Frame) -> Outcome:
+    return v.Nothing(), listed(base.element, 0, base.most, None, base.is_set)
 
 
-def _united(base: Listed, given: Arguments, at: Frame) -> Outcome:
-    others = [value for value in given.every if isinstance(value, Listed)]
+def _united(base: v.Listed, given: v.Arguments, at: Frame) -> Outcome:
+    others = [value for value in given.every if isinstance(value, v.Listed)]
     elements = joined([base.element, *(other.element for other in others)])
     most = base.most + sum(other.most for other in others)
     return listed(elements, 0, most, None, base.is_set), None
 
 
 # ------------------------------------------------------------------------------------------ dicts
-def _get(base: Mapped, given: Arguments, at: Frame) -> Outcome:
+def _get(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:
     key = as_key(given.first, given.node, at)
-    name = key.constant if isinstance(key, Text) else None
+    name = key.constant if isinstance(key, v.Text) else None
     found = base.mapping.get(name) if base.mapping and name is not None else None
-    value = found or base.element or Unknown()
+    value = found or base.element or v.Unknown()
     if found is None and len(given.positional) > 1:
         value = join(value, given.positional[1]) if base.element else given.positional[1]
     return labelled(value, origin_of(key)), None
 
 
-def _pop_key(base: Mapped, given: Arguments, at: Frame) -> Outcome:
+def _pop_key(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:
     value, _ = _get(base, given, at)
     return value, mapped(base.element, None, base.keys, max(0, base.least - 1), base.most)
 
 
-def _values(base: Mapped, given: Arguments, at: Frame) -> Outcome:
+def _values(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:
     items = tuple(base.mapping.values()) if base.mapping else None
     return listed(base.element, base.least, base.most, items), None
 
 
-def _keys(base: Mapped, given: Arguments, at: Frame) -> Outcome:
+def _keys(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:
     return listed(item_of(base), base.least, base.most), None
 
 
-def _items(base: Mapped, given: Arguments, at: Frame) -> Outcome:
-    row = (item_of(base), base.element or Unknown())
+def _items(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:
+    row = (item_of(base), base.element or v.Unknown())
     return listed(listed(joined(row), 2, 2, row), base.least, base.most), None
 
 
-def _update(base: Mapped, given: Arguments, at: Frame) -> Outcome:
-    others = [v.element if isinstance(v, Mapped) else item_of(v) for v in given.every]
-    return Nothing(), mapped(joined([base.element, *others]), None, base.keys | OWN)
+def _update(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:
+    others = [o.element if isinstance(o, v.Mapped) else item_of(o) for o in given.every]
+    return v.Nothing(), mapped(joined([base.element, *others]), None, base.keys | v.OWN)
 
 
-def _same(base: Value, given: Arguments, at: Frame) -> Outcome:
+def _same(base: v.Value, given: v.Arguments, at: Frame) -> Outcome:
     return base, None
 
 
-def _read(base: Result, given: Arguments, at: Frame) -> Outcome:
+def _read(base: v.Result, given: v.Arguments, at: Frame) -> Outcome:
     return read_key(base, given.first, given.node, at), None
 
 
 METHODS_OF: dict[type, dict[str, MethodEffect]] = {
-    Listed: {
+    v.Listed: {
         **dict.fromkeys(("append", "add", "insert", "appendleft"), _append),
         **dict.fromkeys(("extend", "update", "extendleft"), _extend),
         **dict.fromkeys(("pop", "popleft"), _pop_item),
         **dict.fromkeys(("sort", "reverse", "clear", "remove", "discard"), _reordered),
         **dict.fromkeys(("copy", "union", "intersection", "difference"), _united),
     },
-    Mapped: {
+    v.Mapped: {
         "get": _get, "pop": _pop_key, "values": _values, "keys": _keys, "items": _items,
         "update": _update, "copy": _same,
     },
-    Result: {"get": _read, "pop": _read, "copy": _same},
+    v.Result: {"get": _read, "pop": _read, "copy": _same},
 }  # fmt: skip

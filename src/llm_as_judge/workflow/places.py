@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import (
     calls_of,
     join,
@@ -15,22 +16,11 @@ from llm_as_judge.workflow.algebra import (
     origin_of,
 )
 from llm_as_judge.workflow.context import Frame
-from llm_as_judge.workflow.values import (
-    INF,
-    Listed,
-    Mapped,
-    Nothing,
-    Origin,
-    Result,
-    Text,
-    Unknown,
-    Value,
-)
 
 __all__ = ["peek", "place", "tainted"]
 
 
-def peek(node: ast.expr, at: Frame) -> Value | None:
+def peek(node: ast.expr, at: Frame) -> v.Value | None:
     """What a place holds now; None where that is not known."""
     match node:
         case ast.Name(id=name):
@@ -40,11 +30,11 @@ def peek(node: ast.expr, at: Frame) -> Value | None:
             return at.check.attributes.get(name)
         case ast.Subscript(value=base, slice=ast.Constant(value=str(key))):
             held = peek(base, at)
-            return held.mapping.get(key) if isinstance(held, Mapped) and held.mapping else None
+            return held.mapping.get(key) if isinstance(held, v.Mapped) and held.mapping else None
     return None
 
 
-def place(node: ast.expr, value: Value, at: Frame, key: Origin = 0) -> None:
+def place(node: ast.expr, value: v.Value, at: Frame, key: v.Origin = 0) -> None:
     """Changes what a place holds. Of a place inside an object, only who had a part in the object.
 
     Args:
@@ -74,32 +64,32 @@ def place(node: ast.expr, value: Value, at: Frame, key: Origin = 0) -> None:
                 place(base, value, at)
 
 
-def _with_entry(held: Value, name: object, value: Value, key: Origin, at: Frame) -> Value:
+def _with_entry(held: v.Value, name: object, value: v.Value, key: v.Origin, at: Frame) -> v.Value:
     match held:
-        case Mapped(mapping=mapping):
+        case v.Mapped(mapping=mapping):
             element, keys = join(held.element or value, value), held.keys | key
             if mapping is not None and isinstance(name, str):
                 return mapped(element, {**mapping, name: value}, keys)
             return mapped(element, None, keys, held.least, held.most + 1)
-        case Listed():
+        case v.Listed():
             return listed(join(held.element or value, value), held.least, held.most)
-        case Result(origin=origin, operators=operators):
+        case v.Result(origin=origin, operators=operators):
             known = [key for each in operators for key in at.check.options.operators[each].empty]
-            return Result(origin | origin_of(value), operators) if name in known else held
+            return v.Result(origin | origin_of(value), operators) if name in known else held
     return tainted(held, labelled(value, key))
 
 
-def tainted(held: Value, added: Value) -> Value:
+def tainted(held: v.Value, added: v.Value) -> v.Value:
     """An object that something went into."""
     origin = mixed(origin_of(held), origin_of(added))
-    part = added if calls_of(added) else Unknown(origin)
+    part = added if calls_of(added) else v.Unknown(origin)
     match held:
-        case Mapped(element=element, keys=keys):
+        case v.Mapped(element=element, keys=keys):
             return mapped(joined([element, part]), None, keys)
-        case Listed(element=element):
-            return listed(joined([element, part]), held.least, INF)
-        case Unknown(item=item):
-            return Unknown(origin, joined([item, part]), held.is_object)
-        case Nothing() | Text():
-            return Unknown(origin, part)
+        case v.Listed(element=element):
+            return listed(joined([element, part]), held.least, v.INF)
+        case v.Unknown(item=item):
+            return v.Unknown(origin, joined([item, part]), held.is_object)
+        case v.Nothing() | v.Text():
+            return v.Unknown(origin, part)
     return held

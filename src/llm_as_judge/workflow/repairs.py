@@ -6,18 +6,8 @@ import ast
 from collections.abc import Callable
 
 from llm_as_judge.operators import Registry
+from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.findings import Repair
-from llm_as_judge.workflow.values import (
-    Listed,
-    Mapped,
-    Method,
-    Nothing,
-    Number,
-    Result,
-    Text,
-    Unknown,
-    Value,
-)
 
 __all__ = [
     "add_to_init",
@@ -94,7 +84,7 @@ def init_of(tree: ast.Module) -> ast.FunctionDef:
 
 
 def give_first_value(
-    function: ast.AST, name: str, assigned: Callable[[], Value | None], operators: Registry
+    function: ast.AST, name: str, assigned: Callable[[], v.Value | None], operators: Registry
 ) -> Repair | None:
     """``name = <empty>`` as the first statement of ``function``, of the type that is assigned
     later; without effect where no plain empty value fits that type."""
@@ -102,7 +92,7 @@ def give_first_value(
         return None
 
     def apply(tree: ast.Module) -> None:
-        source = _empty_source(assigned() or Unknown(), operators)
+        source = _empty_source(assigned() or v.Unknown(), operators)
         body = function.body
         after_docstring = int(
             isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
@@ -113,26 +103,26 @@ def give_first_value(
     return Repair("variable_scope", apply)
 
 
-def _empty_source(value: Value, operators: Registry) -> str:
+def _empty_source(value: v.Value, operators: Registry) -> str:
     match value:
-        case Result(operators=names):
+        case v.Result(operators=names):
             empties: dict[str, object] = {}
             for operator in sorted(names):
                 empties.update(operators[operator].empty)
             return repr(empties)
-        case Mapped(mapping=mapping) if mapping:
+        case v.Mapped(mapping=mapping) if mapping:
             parts = {key: _empty_source(item, operators) for key, item in mapping.items()}
             items = ", ".join(f"{key!r}: {source}" for key, source in parts.items())
             return f"{{{items}}}" if all(parts.values()) else ""
-        case Listed(is_set=is_set):
+        case v.Listed(is_set=is_set):
             return "set()" if is_set else "[]"
-        case Mapped():
+        case v.Mapped():
             return "{}"
-        case Number():
+        case v.Number():
             return "0"
-        case Nothing():
+        case v.Nothing():
             return "None"
-        case Text() | Method() | Unknown(is_object=False):
+        case v.Text() | v.Method() | v.Unknown(is_object=False):
             return '""'
     return ""
 

@@ -3,46 +3,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
+from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import (
     excused,
-    item_of,
     join,
     joined,
-    length,
     listed,
     origin_of,
     truth,
 )
-from llm_as_judge.workflow.bounds import (
-    closed,
-    counted_by,
-    grows_what_it_iterates,
-    is_exact,
-    rounds_of,
-    widened,
-)
-from llm_as_judge.workflow.context import Frame, Loop, Return, State, meet, plain, report_unawaited
-from llm_as_judge.workflow.expressions import bind, evaluate, iterable
+from llm_as_judge.workflow.context import Frame, Return, State, meet, plain, report_unawaited
+from llm_as_judge.workflow.expressions import bind, evaluate
 from llm_as_judge.workflow.findings import Repair
 from llm_as_judge.workflow.functions import make_function
 from llm_as_judge.workflow.lookup import module_attribute
-from llm_as_judge.workflow.places import peek, place
-from llm_as_judge.workflow.values import (
-    INF,
-    RECOVERED,
-    Function,
-    Listed,
-    Mapped,
-    Module,
-    Nothing,
-    Pending,
-    Unknown,
-    Value,
-)
+from llm_as_judge.workflow.loops import for_loop, left_loop, while_loop
+from llm_as_judge.workflow.places import place
 from llm_as_judge.workflow.vocabulary import ALLOWED_MODULES
 
 __all__ = ["define", "follow", "follow_annotations"]
@@ -69,14 +49,14 @@ def _statement(node: ast.stmt, at: Frame) -> None:
             _returned(node, at)
         case ast.Expr(value=value):
             held = evaluate(value, at)
-            if isinstance(held, Pending):
+            if isinstance(held, v.Pending):
                 report_unawaited(held, at.check)
         case ast.If():
             _branch(node, at)
         case ast.For():
-            _for(node, at)
+            for_loop(node, at, follow)
         case ast.While():
-            _while(node, at)
+            while_loop(node, at, follow)
         case ast.AugAssign(target=target, op=operation, value=value):
             loaded = ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target
             sum_ = ast.BinOp(ast.copy_location(loaded, target), operation, value)
@@ -87,7 +67,7 @@ def _statement(node: ast.stmt, at: Frame) -> None:
         case ast.Try():
             _try(node, at)
         case ast.Break() | ast.Continue():
-            _left(node, at)
+            left_loop(node, at)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             for decorator in node.decorator_list:
                 evaluate(decorator, at)
@@ -146,7 +126,7 @@ def _match(node: ast.Match, at: Frame) -> None:
         for part in ast.walk(case.pattern):
             name = getattr(part, "name", None) or getattr(part, "rest", None)
             if isinstance(name, str):
-                at.assign(name, Unknown(origin_of(subject)))
+                at.assign(name, v.Unknown(origin_of(subject)))
         if case.guard is not None:
             plain(evaluate(case.guard, at), at)
         follow(case.body, at)
@@ -172,7 +152,7 @@ def _try(node: ast.Try, at: Frame) -> None:
         if handler.type is not None:
             evaluate(handler.type, at)
         if handler.name:
-            at.assign(handler.name, Unknown())
+            at.assign(handler.name, v.Unknown())
         at.handlers += 1
         follow(handler.body, at)
         at.handlers -= 1
@@ -199,116 +179,6 @@ def _finally(body: list[ast.stmt], returns: list[Return], at: Frame) -> None:
     at.state = at.state if goes_on else None
 
 
-# ------------------------------------------------------------------------------------------ loops
-def _for(node: ast.For, at: Frame) -> None:
-    source = iterable(evaluate(node.iter, at), node, at)
-    least, most = length(source)
-    if least == INF or grows_what_it_iterates(node):
-        at.check.report("W601", node)
-    _loop(node, least > 0, most, lambda: bind(node.target, item_of(source), at), at)
-
-
-def _while(node: ast.While, at: Frame) -> None:
-    holds = truth(plain(evaluate(node.test, at), at, " in a condition"))
-    if holds is False:
-        follow(node.orelse, at)
-        return
-    most, begins = INF, bool(holds)
-    if (counted := counted_by(node)) is not None:
-        variable, _, limit = counted
-        counter = variable.args[0] if isinstance(variable, ast.Call) else variable
-        start, end = peek(counter, at), evaluate(limit, at)
-        most = rounds_of(node, counted, start, end)
-        if isinstance(node.test, ast.Compare) and is_exact(start) and is_exact(end):
-            begins = begins or most > 0
-    if most == INF:
-        at.check.report("W601", node)
-    forever = isinstance(node.test, ast.Constant)
-    _loop(node, begins, most, lambda: plain(evaluate(node.test, at), at), at, forever)
-
-
-def _left(node: ast.Break | ast.Continue, at: Frame) -> None:
-    if at.loops and at.state is not None:
-        loop = at.loops[-1]
-        (loop.breaks if isinstance(node, ast.Break) else loop.continues).append(at.state)
-    at.state = None
-
-
-def _loop(
-    node: ast.For | ast.While,
-    once: bool,
-    most: float,
-    enter: Callable[[], object],
-    at: Frame,
-    forever: bool = False,
-) -> None:
-    """Follows the body from the state before it, then from what many rounds may have left.
-
-    Args:
-        once: it runs at least once.
-        most: rounds at most.
-        enter: what begins each round.
-        forever: it is left by ``break`` and ``return`` alone.
-    """
-    before = at.state
-    assert before is not None
-    first_return = len(at.returns)
-    end, breaks = _round(node, before.copy(), enter, at)
-    first = meet([end, *breaks])
-    ends = [end, *breaks]
-    if end is not None and first is not None and most != 1:
-        start = end.copy()
-        start.cost = before.cost
-        wide = {
-            name: widened(before.variables.get(name), value, most)
-            for name, value in first.variables.items()
-            if value is not before.variables.get(name) and name in start.variables
-        }
-        start.variables |= wide
-        again, more = _round(node, start, enter, at)
-        end = meet([end, again])
-        breaks += more
-        ends = [end, *breaks]
-        for state in filter(None, ends):
-            for name, value in wide.items():
-                if name in state.variables:
-                    was = before.variables.get(name)
-                    state.variables[name] = closed(
-                        was, first.variables[name], value, state.variables[name]
-                    )
-    _count(node, before, [*ends, *(r.state for r in at.returns[first_return:])], most, at)
-    at.state = None if forever else meet([end, None if once else before])
-    follow(node.orelse, at)
-    at.state = meet([at.state, *breaks])
-
-
-def _round(
-    node: ast.For | ast.While, start: State, enter: Callable[[], object], at: Frame
-) -> tuple[State | None, list[State]]:
-    """(state at the end of one round, states at its breaks)."""
-    loop = Loop()
-    at.loops.append(loop)
-    at.state = start
-    enter()
-    follow(node.body, at)
-    at.loops.pop()
-    return meet([at.state, *loop.continues]), loop.breaks
-
-
-def _count(
-    node: ast.stmt, before: State, leaving: Sequence[State | None], most: float, at: Frame
-) -> None:
-    """Every way out of the loop costs at most all rounds of its costliest one."""
-    states = {id(state): state for state in leaving if state is not None}.values()
-    per_round = max((state.cost - before.cost for state in states), default=0)
-    if per_round <= 0:
-        return
-    if most == INF:
-        at.check.report("W601", node, "" if isinstance(node, ast.While) else "it calls operators")
-    for state in states:
-        state.cost = before.cost + per_round * (1 if most == INF else most)
-
-
 # ------------------------------------------------------------------------------- leaving a function
 def _returned(node: ast.Return, at: Frame) -> None:
     match node.value:
@@ -317,7 +187,7 @@ def _returned(node: ast.Return, at: Frame) -> None:
             # Changed at once, so that the rest can be followed.
             node.value.elts[1] = ast.copy_location(ast.Constant(0.0), cost)
             at.check.report("W211", node, "", Repair("cost", lambda tree: None))
-    value = Nothing() if node.value is None else evaluate(node.value, at)
+    value = v.Nothing() if node.value is None else evaluate(node.value, at)
     if at.state is not None:
         at.returns.append(Return(node, value, at.state, bool(at.handlers)))
     at.state = None
@@ -331,9 +201,9 @@ def _deleted(target: ast.expr, at: Frame) -> None:
         case ast.Subscript(value=owner, slice=key):
             plain(evaluate(key, at), at)
             held = plain(evaluate(owner, at), at)
-            if isinstance(held, Listed):
+            if isinstance(held, v.Listed):
                 place(owner, listed(held.element, max(0, held.least - 1), held.most), at)
-            elif isinstance(held, Mapped):
+            elif isinstance(held, v.Mapped):
                 place(owner, replace(held, mapping=None, least=max(0, held.least - 1)), at)
 
 
@@ -343,7 +213,7 @@ def define(
     home: Frame,
     defaults: Frame | None = None,
     bound: bool = False,
-) -> Function:
+) -> v.Function:
     """The value of a ``def``.
 
     Args:
@@ -352,7 +222,7 @@ def define(
         bound: it is a method of the workflow.
     """
 
-    def run(inner: Frame) -> Value:
+    def run(inner: Frame) -> v.Value:
         follow(node.body, inner)
         return _function_value(inner)
 
@@ -361,12 +231,12 @@ def define(
     )
 
 
-def _function_value(inner: Frame) -> Value:
+def _function_value(inner: Frame) -> v.Value:
     if inner.yields:
         return listed(joined(inner.yields))
     values = [excused(r.value) if r.in_handler else r.value for r in inner.returns]
-    value = reduce(join, values) if values else Nothing()
-    return join(value, Nothing()) if inner.state is not None and inner.returns else value
+    value = reduce(join, values) if values else v.Nothing()
+    return join(value, v.Nothing()) if inner.state is not None and inner.returns else value
 
 
 def follow_annotations(node: ast.FunctionDef | ast.AsyncFunctionDef, at: Frame) -> None:
@@ -384,12 +254,12 @@ def _imported(node: ast.Import | ast.ImportFrom, at: Frame) -> None:
         name, bound = of or alias.name, alias.asname or alias.name
         if name.partition(".")[0] not in ALLOWED_MODULES:
             at.check.report("W106", node, name)
-            at.assign(bound.partition(".")[0], RECOVERED)
+            at.assign(bound.partition(".")[0], v.RECOVERED)
         elif of:
             at.assign(bound, module_attribute(of, alias.name, node, at))
         else:
             root = alias.name if alias.asname else alias.name.partition(".")[0]
-            at.assign(alias.asname or root, Module(root))
+            at.assign(alias.asname or root, v.Module(root))
 
 
 def _class_beside(node: ast.ClassDef, at: Frame) -> None:
@@ -403,4 +273,4 @@ def _class_beside(node: ast.ClassDef, at: Frame) -> None:
         for part in ast.walk(method) if isinstance(method, functions) else ():
             if isinstance(part, ast.Attribute) and part.attr in call_names:
                 at.check.report("W210", part, f"{part.attr} inside class {node.name}")
-    at.assign(node.name, Unknown())
+    at.assign(node.name, v.Unknown())

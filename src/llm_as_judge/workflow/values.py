@@ -172,6 +172,8 @@ class Arguments:
     named: dict[str, Value] = field(default_factory=dict)
     unknown: bool = False
     """``*args`` or ``**kwargs`` of which the parts are not known."""
+    name: str = ""
+    """Of the function that is called, where it is a given one."""
     made: Value | None = None
     """What a function that is among them gives when it is called with an item of the others."""
 

@@ -1,0 +1,140 @@
+"""Loops: how often they run, what holds after them, and what their calls cost."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from llm_as_judge.workflow import values as v
+from llm_as_judge.workflow.algebra import item_of, length, truth
+from llm_as_judge.workflow.bounds import (
+    closed,
+    counted_by,
+    grows_what_it_iterates,
+    is_exact,
+    rounds_of,
+    widened,
+)
+from llm_as_judge.workflow.context import Frame, Loop, State, meet, plain
+from llm_as_judge.workflow.expressions import bind, evaluate, iterable
+from llm_as_judge.workflow.places import peek
+
+__all__ = ["for_loop", "left_loop", "while_loop"]
+
+Follow: TypeAlias = Callable[[Sequence[ast.stmt], Frame], None]
+"""Follows statements: the interpreter itself."""
+
+
+def for_loop(node: ast.For, at: Frame, follow: Follow) -> None:
+    source = iterable(evaluate(node.iter, at), node, at)
+    least, most = length(source)
+    if least == v.INF or grows_what_it_iterates(node):
+        at.check.report("W601", node)
+    _loop(node, least > 0, most, lambda: bind(node.target, item_of(source), at), at, follow)
+
+
+def while_loop(node: ast.While, at: Frame, follow: Follow) -> None:
+    holds = truth(plain(evaluate(node.test, at), at, " in a condition"))
+    if holds is False:
+        follow(node.orelse, at)
+        return
+    most, begins = v.INF, bool(holds)
+    if (counted := counted_by(node)) is not None:
+        variable, _, limit = counted
+        counter = variable.args[0] if isinstance(variable, ast.Call) else variable
+        start, end = peek(counter, at), evaluate(limit, at)
+        most = rounds_of(node, counted, start, end)
+        if isinstance(node.test, ast.Compare) and is_exact(start) and is_exact(end):
+            begins = begins or most > 0
+    if most == v.INF:
+        at.check.report("W601", node)
+    forever = isinstance(node.test, ast.Constant)
+    _loop(node, begins, most, lambda: plain(evaluate(node.test, at), at), at, follow, forever)
+
+
+def left_loop(node: ast.Break | ast.Continue, at: Frame) -> None:
+    if at.loops and at.state is not None:
+        loop = at.loops[-1]
+        (loop.breaks if isinstance(node, ast.Break) else loop.continues).append(at.state)
+    at.state = None
+
+
+def _loop(
+    node: ast.For | ast.While,
+    once: bool,
+    most: float,
+    enter: Callable[[], object],
+    at: Frame,
+    follow: Follow,
+    forever: bool = False,
+) -> None:
+    """Follows the body from the state before it, then from what many rounds may have left.
+
+    Args:
+        once: it runs at least once.
+        most: rounds at most.
+        enter: what begins each round.
+        forever: it is left by ``break`` and ``return`` alone.
+    """
+    before = at.state
+    assert before is not None
+    first_return = len(at.returns)
+    end, breaks = _round(node, before.copy(), enter, at, follow)
+    first = meet([end, *breaks])
+    ends = [end, *breaks]
+    if end is not None and first is not None and most != 1:
+        start = end.copy()
+        start.cost = before.cost
+        wide = {
+            name: widened(before.variables.get(name), value, most)
+            for name, value in first.variables.items()
+            if value is not before.variables.get(name) and name in start.variables
+        }
+        start.variables |= wide
+        again, more = _round(node, start, enter, at, follow)
+        end = meet([end, again])
+        breaks += more
+        ends = [end, *breaks]
+        for state in filter(None, ends):
+            for name, value in wide.items():
+                if name in state.variables:
+                    was = before.variables.get(name)
+                    state.variables[name] = closed(
+                        was, first.variables[name], value, state.variables[name]
+                    )
+    _count(node, before, [*ends, *(r.state for r in at.returns[first_return:])], most, at)
+    at.state = None if forever else meet([end, None if once else before])
+    follow(node.orelse, at)
+    at.state = meet([at.state, *breaks])
+
+
+def _round(
+    node: ast.For | ast.While,
+    start: State,
+    enter: Callable[[], object],
+    at: Frame,
+    follow: Follow,
+) -> tuple[State | None, list[State]]:
+    """(state at the end of one round, states at its breaks)."""
+    loop = Loop()
+    at.loops.append(loop)
+    at.state = start
+    enter()
+    follow(node.body, at)
+    at.loops.pop()
+    return meet([at.state, *loop.continues]), loop.breaks
+
+
+def _count(
+    node: ast.stmt, before: State, leaving: Sequence[State | None], most: float, at: Frame
+) -> None:
+    """Every way out of the loop costs at most all rounds of its costliest one."""
+    states = {id(state): state for state in leaving if state is not None}.values()
+    per_round = max((state.cost - before.cost for state in states), default=0)
+    if per_round <= 0:
+        return
+    if most == v.INF:
+        at.check.report("W601", node, "" if isinstance(node, ast.While) else "it calls operators")
+    for state in states:
+        state.cost = before.cost + per_round * (1 if most == v.INF else most)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import textwrap
 from pathlib import Path
 
 from program_corpus import corpus
 
 from llm_as_judge.operators.syntax import MAX_SOURCE_CHARACTERS
-from llm_as_judge.workflow import ProgramForm, parse_program
+from llm_as_judge.workflow import ProgramForm, extract, parse_program
 from llm_as_judge.workflow.findings import RULES
 from llm_as_judge.workflow.vocabulary import ALLOWED_MODULES, FORBIDDEN_NAMES
 
+ANSWER = 'draft = await answer_generate(input=problem)\nreturn draft["answer"]'
+DEPRECATED = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis"}
+"""Kinds that the parser no longer makes."""
 DOCS = Path(__file__).parents[2] / "docs" / "programs.md"
 
 
@@ -51,3 +56,29 @@ def test_every_finding_and_every_repair_occurs_in_the_corpus() -> None:
         re.MULTILINE,
     )
     assert repairs == set(documented)
+
+
+OUTSIDE = {
+    "AsyncFor": "async for d in answer_generate(input=problem):\n    pass",
+    "TryStar": "try:\n    pass\nexcept* ValueError:\n    pass",
+    "TypeAlias": "type Answer = str",
+    "TemplateStr": 'x = t"{problem}"',
+}
+"""Kinds of statement and expression that the language leaves out, each with a program."""
+
+
+def kinds_of(base: type[ast.AST]) -> set[str]:
+    return {kind.__name__ for kind in base.__subclasses__() if not kind.__subclasses__()}
+
+
+def test_each_kind_of_syntax_is_understood_or_refused() -> None:
+    understood = set[str]()
+    for entry in corpus():
+        if entry.valid:
+            tree = ast.parse(textwrap.dedent(extract(entry.text)))
+            understood |= {type(node).__name__ for node in ast.walk(tree)}
+    every = (kinds_of(ast.stmt) | kinds_of(ast.expr)) - DEPRECATED
+    assert every - understood - {"Interpolation"} <= OUTSIDE.keys()
+    for kind in every & OUTSIDE.keys():
+        program = parse_program(f"{OUTSIDE[kind]}\n{ANSWER}", "math", "body")
+        assert {finding.code for finding in program.diagnostics} == {"W111"}, kind

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import time
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_as_judge.operators import registry
-from llm_as_judge.types import Domain, Program
+from llm_as_judge.operators import OperatorEntry, registry
+from llm_as_judge.types import Domain, Json, Program
 from llm_as_judge.workflow import ProgramForm, extract, form_of, parse_program
 from llm_as_judge.workflow.findings import RULES
 
@@ -79,6 +80,11 @@ HOSTILE = {
     "doubling list": "x = [1]\n" + "x = x + x\n" * 1000 + BODY,
     "doubling tuple": "x = (1,)\n" + "x = (x, x)\n" * 1000 + BODY,
     "doubling dict": 'x = {"a": 1}\n' + 'x = {"a": x, "b": x}\n' * 800 + BODY,
+    "huge numbers": "for i in range(10**4000):\n    x = i * 10**4000\n" + BODY,
+    "huge loops": "".join(" " * i + "for i in range(10**11):\n" for i in range(30))
+    + " " * 30
+    + "await custom(input=problem, instruction='x')\n"
+    + BODY,
     "many mistakes": "await answer_generate(inputt=problem)\n" * 500,
 }
 
@@ -304,12 +310,34 @@ def test_two_variables_are_not_mixed_up() -> None:
             "xs = [await f(i) for i in range(5)]\nreturn xs[0]"),
             5,
         ),
+        (
+            ("count = 2 if len(problem) > 40 else 3\nxs = []\nfor _ in range(count):\n"
+            "    xs.append((await answer_generate(input=problem))['answer'])\nreturn xs[0]"),
+            3,
+        ),
+        (
+            ("found = {}\nfor way in ('a', 'b'):\n"
+            "    found[way] = (await custom(input=problem, instruction=way))['response']\n"
+            "for way in found:\n    c = await review(problem=problem, solution=found[way])\n"
+            "return found['a']"),
+            4,
+        ),
     ],
 )  # fmt: skip
 def test_worst_case_calls_by_hand(text: str, calls: int) -> None:
     program = body(text)
     assert program.strictly_valid, program.diagnostics
     assert program.worst_case_calls == calls
+
+
+def test_a_list_that_doubles_in_a_loop_has_no_bound() -> None:
+    text = (
+        "xs = [(await answer_generate(input=problem))['answer']]\n"
+        "for _ in range(5):\n    xs = xs + xs\n"
+        "for x in xs:\n    c = await review(problem=problem, solution=x)\nreturn xs[0]"
+    )
+    (finding,) = body(text).diagnostics
+    assert finding.code == "W601"
 
 
 def test_the_bound_on_calls_is_an_argument() -> None:
@@ -332,6 +360,34 @@ def test_other_operators_can_be_given() -> None:
     only = {"Custom": registry()["Custom"]}
     program = parse_program(BODY, "math", "body", operators=only)
     assert {d.code for d in program.diagnostics} == {"W302"}
+
+
+class Poll(registry()["Custom"].operator):  # type: ignore[misc]
+    """An operator that is not among the shipped ones."""
+
+    empty: ClassVar[dict[str, Json]] = {"winner": "", "share": 0.0, "votes": []}
+    worst_case_calls = 5
+
+
+@pytest.mark.parametrize(
+    ("ending", "codes"),
+    [
+        ('if r["share"] > 0.5:\n    return r["winner"]\nreturn r["votes"][0]', set()),
+        ('best = await sc_ensemble(solutions=r["votes"], problem=problem)\nreturn best["response"]', set()),
+        ('return r["share"]["winner"]', {"W306"}),
+        ('return r["response"]', {"W208"}),
+        ('for vote in r["votes"]:\n    c = await custom(vote, "?")\nreturn r["winner"]', {"W601"}),
+    ],
+    ids=["read", "ensemble", "item of a number", "no such key", "calls for each"],
+)  # fmt: skip
+def test_a_new_operator_is_checked_by_its_class_alone(ending: str, codes: set[str]) -> None:
+    custom = registry()["Custom"]
+    operators = {**registry(), "Poll": OperatorEntry(Poll, custom.description, custom.arguments)}
+    text = f'r = await poll(input=problem, instruction="Answer.")\n{ending}'
+    program = parse_program(text, "math", "body", operators=operators)
+    assert {finding.code for finding in program.diagnostics} == codes
+    assert program.operators[0] == "Poll"
+    assert program.worst_case_calls >= 5
 
 
 @pytest.mark.parametrize(

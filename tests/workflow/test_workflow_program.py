@@ -316,6 +316,12 @@ def test_two_variables_are_not_mixed_up() -> None:
             3,
         ),
         (
+            ("xs = []\nasync def fill():\n    for _ in range(4):\n"
+            "        xs.append((await answer_generate(input=problem))['answer'])\nawait fill()\n"
+            "for x in xs:\n    c = await review(problem=problem, solution=x)\nreturn xs[0]"),
+            8,
+        ),
+        (
             ("found = {}\nfor way in ('a', 'b'):\n"
             "    found[way] = (await custom(input=problem, instruction=way))['response']\n"
             "for way in found:\n    c = await review(problem=problem, solution=found[way])\n"
@@ -328,6 +334,18 @@ def test_worst_case_calls_by_hand(text: str, calls: int) -> None:
     program = body(text)
     assert program.strictly_valid, program.diagnostics
     assert program.worst_case_calls == calls
+
+
+def test_a_list_of_the_workflow_grows_in_a_loop() -> None:
+    text = CLASS.replace(
+        "        draft =",
+        "        self.kept = []\n        for _ in range(5):\n            self.kept.append(problem)\n"
+        "        for text in self.kept:\n            await self.answer_generate(input=text)\n"
+        "        draft =",
+    )
+    program = parse_program(text, "math")
+    assert program.strictly_valid, program.diagnostics
+    assert program.worst_case_calls == 6
 
 
 def test_a_list_that_doubles_in_a_loop_has_no_bound() -> None:

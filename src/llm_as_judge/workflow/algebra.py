@@ -13,7 +13,7 @@ from dataclasses import replace
 from llm_as_judge.workflow import values as v
 
 __all__ = [
-    "as_item", "calls_of", "computed", "concatenated", "excused", "item_of", "join", "joined",
+    "as_item", "calls_of", "computed", "concatenated", "excused", "holds_other", "item_of", "join", "joined",
     "labelled", "length", "listed", "mapped", "mixed", "of_constant", "origin_of", "repeated",
     "settled", "sliced", "times", "truth", "with_item",
 ]  # fmt: skip
@@ -58,6 +58,11 @@ def origin_of(value: v.Value) -> v.Origin:
     return 0
 
 
+def holds_other(value: v.Listed) -> bool:
+    """Whether some item was not made by an operator that was given the problem."""
+    return value.element is not None and bool(origin_of(value.element) & (v.OWN | v.LOOSE))
+
+
 def labelled(value: v.Value, origin: v.Origin) -> v.Value:
     """``value``, in which another one had a part."""
     return _changed(value, lambda own: mixed(own, origin))
@@ -77,7 +82,9 @@ def _changed(value: v.Value, change: Callable[[v.Origin], v.Origin]) -> v.Value:
             parts = None if items is None else tuple(_changed(item, change) for item in items)
             return replace(value, element=_changed(element, change), items=parts)
         case v.Mapped(element=element, mapping=known) if element is not None:
-            entries = None if known is None else {k: _changed(v, change) for k, v in known.items()}
+            entries = (
+                None if known is None else {k: _changed(held, change) for k, held in known.items()}
+            )
             return replace(value, element=_changed(element, change), mapping=entries)
         case v.Pending(outcome=outcome):
             return replace(value, outcome=_changed(outcome, change))

@@ -146,7 +146,8 @@ def widened(before: v.Value | None, after: v.Value, rounds: float) -> v.Value:
             element = _beyond(before.element, after.element)
             if after.mapping is None or before.mapping is None:
                 return mapped(element, None, after.keys, 0, most)
-            known = {k: _beyond(before.mapping.get(k), v) or v for k, v in after.mapping.items()}
+            old = before.mapping
+            known = {k: _beyond(old.get(k), new) or new for k, new in after.mapping.items()}
             return mapped(element, known, after.keys)
         case v.Number(), v.Number():
             least = after.least if after.least >= before.least else -v.INF
@@ -161,11 +162,8 @@ def _grown(before: float, after: float, rounds: float) -> float:
 
 def _beyond(before: v.Value | None, after: v.Value | None) -> v.Value | None:
     """An item of a list or dict: its own growth has no bound."""
-    return (
-        after
-        if before is None or after is None or before is after
-        else widened(before, after, v.INF)
-    )
+    known = before is not None and after is not None and before is not after
+    return widened(before, after, v.INF) if known and after is not None else after
 
 
 def closed(before: v.Value | None, first: v.Value, wide: v.Value, last: v.Value) -> v.Value:
@@ -177,13 +175,8 @@ def closed(before: v.Value | None, first: v.Value, wide: v.Value, last: v.Value)
     match wide, last:
         case v.Listed(most=most), v.Listed():
             most = most if last.most <= most + _step_of(before, first) else v.INF
-            return listed(
-                last.element,
-                last.least,
-                most,
-                None if most > last.least else last.items,
-                last.is_set,
-            )
+            items = None if most > last.least else last.items
+            return listed(last.element, last.least, most, items, last.is_set)
         case v.Mapped(most=most), v.Mapped(mapping=None):
             most = most if last.most <= most + _step_of(before, first) else v.INF
             return mapped(last.element, None, last.keys, last.least, most)

@@ -8,13 +8,7 @@ from dataclasses import replace
 from llm_as_judge.operators import OperatorEntry
 from llm_as_judge.operators.base import Argument
 from llm_as_judge.workflow import values as v
-from llm_as_judge.workflow.algebra import (
-    computed,
-    item_of,
-    length,
-    origin_of,
-    times,
-)
+from llm_as_judge.workflow.algebra import computed, holds_other, item_of, length, origin_of, times
 from llm_as_judge.workflow.context import Frame, nearest, plain, report_unawaited
 from llm_as_judge.workflow.effects import effect_of, origin_of_call, pending, unawaited_items
 from llm_as_judge.workflow.functions import misfit
@@ -55,9 +49,8 @@ def called(target: v.Value, given: v.Arguments, at: Frame) -> v.Value:
 def as_data(given: v.Arguments, at: Frame) -> v.Arguments:
     """The arguments as data: none of them is a call that waits."""
     positional = [plain(value, at) for value in given.positional]
-    return replace(
-        given, positional=positional, named={k: plain(v, at) for k, v in given.named.items()}
-    )
+    named = {name: plain(value, at) for name, value in given.named.items()}
+    return replace(given, positional=positional, named=named)
 
 
 def _unknown_call(target: v.Unknown | v.Method, given: v.Arguments) -> v.Value:
@@ -140,11 +133,7 @@ def _check_origin(value: v.Value, where: str, node: ast.Call, at: Frame) -> None
         at.check.report("W401", node, f"{where} is an empty list")
     elif not origin_of(value) & v.ANSWER:
         at.check.report("W401", node, where)
-    elif (
-        isinstance(value, v.Listed)
-        and value.element
-        and origin_of(value.element) & (v.OWN | v.LOOSE)
-    ):
+    elif isinstance(value, v.Listed) and holds_other(value):
         at.check.report("W402", node, where)
 
 
@@ -194,7 +183,8 @@ def handed_on(given: v.Arguments, at: Frame, source: v.Value | None = None) -> v
     if not any(isinstance(value, v.Function) for value in given.every):
         return given
     kinds = v.Listed | v.Mapped | v.Unknown
-    source = source or next((v for v in given.positional if isinstance(v, kinds)), v.Unknown())
+    lists = (value for value in given.positional if isinstance(value, kinds))
+    source = source or next(lists, v.Unknown())
     made: v.Value | None = None
     for value in given.every:
         if isinstance(value, v.Function):

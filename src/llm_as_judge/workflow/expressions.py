@@ -184,26 +184,27 @@ def _comprehension(node: Comprehension, at: Frame) -> v.Value:
         least = 0 if generator.ifs else times(least, shortest)
         most = times(most, longest)
         sources.append(origin_of(source))
-    element = _element(node, inner)
+    element, keys = _element(node, inner)
     multiply(0, most, node, inner)
     at.spend(inner.state.cost if inner.state else 0)
     if isinstance(element, v.Text | v.Number | v.Unknown):
         element = labelled(element, mixed(*sources))
     if isinstance(node, ast.DictComp):
-        return mapped(element, None, origin_of(evaluate(node.key, inner)), least, most)
+        return mapped(element, None, keys, least, most)
     return listed(as_item(element), least, most, None, isinstance(node, ast.SetComp))
 
 
-def _element(node: Comprehension, inner: Frame) -> v.Value:
+def _element(node: Comprehension, inner: Frame) -> tuple[v.Value, v.Origin]:
+    """(an item, or a value of a dict; origin of its keys)."""
     if isinstance(node, ast.DictComp):
-        as_key(evaluate(node.key, inner), node, inner)
-        return evaluate(node.value, inner)
+        key = as_key(evaluate(node.key, inner), node, inner)
+        return evaluate(node.value, inner), origin_of(key)
     if isinstance(node, ast.GeneratorExp) and any(
         isinstance(part, ast.Await) for part in ast.walk(node.elt)
     ):
         inner.check.report("W305", node, "a generator with await; make a list: [await ...]")
     value = evaluate(node.elt, inner)
-    return as_key(value, node, inner) if isinstance(node, ast.SetComp) else value
+    return as_key(value, node, inner) if isinstance(node, ast.SetComp) else value, 0
 
 
 def iterable(source: v.Value, node: ast.AST, at: Frame) -> v.Value:
@@ -244,15 +245,12 @@ def _arguments(node: ast.Call, at: Frame) -> v.Arguments:
     given = v.Arguments(node, [])
     for argument in node.args:
         value = evaluate(argument, at)
-        if (
-            isinstance(argument, ast.Starred)
-            and isinstance(value, v.Listed)
-            and value.items is not None
-        ):
+        starred = isinstance(argument, ast.Starred)
+        if starred and isinstance(value, v.Listed) and value.items is not None:
             given.positional.extend(value.items)
         else:
             given.positional.append(value)
-            given.unknown = given.unknown or isinstance(argument, ast.Starred)
+            given.unknown = given.unknown or starred
     for keyword in node.keywords:
         value = evaluate(keyword.value, at)
         if keyword.arg is not None:

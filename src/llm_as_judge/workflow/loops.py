@@ -24,6 +24,7 @@ __all__ = ["for_loop", "left_loop", "while_loop"]
 
 Follow: TypeAlias = Callable[[Sequence[ast.stmt], Frame], None]
 """Follows statements: the interpreter itself."""
+Variables: TypeAlias = dict[str, v.Value]
 
 
 def for_loop(node: ast.For, at: Frame, follow: Follow) -> None:
@@ -80,33 +81,53 @@ def _loop(
     before = at.state
     assert before is not None
     first_return = len(at.returns)
+    outer = _outer_variables(at)
+    kept = [dict(variables) for variables in outer]
     end, breaks = _round(node, before.copy(), enter, at, follow)
-    first = meet([end, *breaks])
-    ends = [end, *breaks]
+    first, ends = meet([end, *breaks]), [end, *breaks]
     if end is not None and first is not None and most != 1:
         start = end.copy()
         start.cost = before.cost
-        wide = {
-            name: widened(before.variables.get(name), value, most)
-            for name, value in first.variables.items()
-            if value is not before.variables.get(name) and name in start.variables
-        }
-        start.variables |= wide
+        wide = _widened(before.variables, first.variables, most)
+        start.variables |= {k: value for k, value in wide.items() if k in start.variables}
+        first_outer = [dict(variables) for variables in outer]
+        wide_outer = [_widened(*pair, most) for pair in zip(kept, outer, strict=True)]
+        for variables, changed in zip(outer, wide_outer, strict=True):
+            variables |= changed
         again, more = _round(node, start, enter, at, follow)
-        end = meet([end, again])
-        breaks += more
+        end, breaks = meet([end, again]), [*breaks, *more]
         ends = [end, *breaks]
         for state in filter(None, ends):
-            for name, value in wide.items():
-                if name in state.variables:
-                    was = before.variables.get(name)
-                    state.variables[name] = closed(
-                        was, first.variables[name], value, state.variables[name]
-                    )
+            _close(before.variables, first.variables, wide, state.variables)
+        for parts in zip(kept, first_outer, wide_outer, outer, strict=True):
+            _close(*parts)
     _count(node, before, [*ends, *(r.state for r in at.returns[first_return:])], most, at)
     at.state = None if forever else meet([end, None if once else before])
     follow(node.orelse, at)
     at.state = meet([at.state, *breaks])
+
+
+def _outer_variables(at: Frame) -> list[Variables]:
+    """Variables that the loop may change and that are not its own function's."""
+    outer, frame = [at.check.attributes], at.parent
+    while frame is not None:
+        outer += [frame.state.variables] if frame.state is not None else []
+        frame = frame.parent
+    return outer
+
+
+def _widened(before: Variables, after: Variables, most: float) -> Variables:
+    """Variables that one round changed, as they may be at the start of any round."""
+    return {
+        name: widened(before.get(name), value, most)
+        for name, value in after.items()
+        if value is not before.get(name)
+    }
+
+
+def _close(before: Variables, first: Variables, wide: Variables, last: Variables) -> None:
+    for name in wide.keys() & last.keys():
+        last[name] = closed(before.get(name), first[name], wide[name], last[name])
 
 
 def _round(

@@ -8,14 +8,7 @@ from dataclasses import replace
 from functools import reduce
 
 from llm_as_judge.workflow import values as v
-from llm_as_judge.workflow.algebra import (
-    excused,
-    join,
-    joined,
-    listed,
-    origin_of,
-    truth,
-)
+from llm_as_judge.workflow.algebra import excused, join, joined, listed, origin_of, truth
 from llm_as_judge.workflow.context import Frame, Return, State, meet, plain, report_unawaited
 from llm_as_judge.workflow.expressions import bind, evaluate
 from llm_as_judge.workflow.findings import Repair

@@ -1,7 +1,7 @@
 """Names in the configuration -> chat models: executor and judge of one run.
 
     name in aflow_llm.yaml         a client of that endpoint, probed
-    GGUF entry of models.yaml      an embedded server, started here, and its client
+    GGUF weights                   an embedded server, started here, and its client
     scripted                       replies from a hash of the request: dry runs
     any name, calls.mode replay    replies of a recorded run; nothing is started
 
@@ -14,7 +14,16 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
-from llm_as_judge.config import CallsConfig, Config, Endpoint, load_endpoints, load_models
+from llm_as_judge.config import (
+    CallsConfig,
+    Config,
+    Endpoint,
+    ModelEntry,
+    find_model,
+    known_model,
+    load_endpoints,
+    load_models,
+)
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.client import Limits, OpenAIChat
@@ -83,12 +92,12 @@ class ChatModels:
             self._require_price(None, name, role)
             reply = rehearsed_reply if role == "executor" else None
             return ScriptedChat(reply, ledger=self.ledger, role=role)
-        endpoints, entries = load_endpoints(), load_models()
+        endpoints = load_endpoints()
         if name in endpoints:
             price = price_of(endpoints[name])
             self._require_price(price, name, role)
             chat = self._endpoint(name, endpoints[name], price, role)
-        elif name in entries and entries[name].format == "gguf":
+        elif embedded_weights(name):
             chat = await self._embedded(name, role)
         else:
             raise no_such_model(role, name)
@@ -176,11 +185,10 @@ def require_known_models(config: Config) -> None:
     Raises:
         ConfigError: one is not, with the names that are.
     """
-    endpoints, entries = load_endpoints(), load_models()
+    endpoints = load_endpoints()
     for role, name in _asked(config):
         unserved = name in (None, "scripted") or (role == "judge" and name == "none")
-        served = name in entries and entries[name].format == "gguf"
-        if name is not None and not (unserved or served or name in endpoints):
+        if name is not None and not (unserved or name in endpoints or embedded_weights(name)):
             raise no_such_model(role, name)
 
 
@@ -194,7 +202,19 @@ def embedded_limits(config: Config) -> Limits:
     )
 
 
+def embedded_weights(name: str) -> ModelEntry | None:
+    """The weights of this name that the embedded server can serve, if there are any."""
+    entry = find_model(name)
+    return entry if entry and entry.format == "gguf" else None
+
+
 def no_such_model(role: Role, name: str) -> ConfigError:
+    entry = find_model(name)
+    if entry is not None:
+        return ConfigError(
+            f"{role}.model: {name!r} is safetensors weights, and the embedded server reads GGUF; "
+            "serve them (vllm serve), and name the server in config/aflow_llm.yaml"
+        )
     local = (n for n, entry in load_models().items() if entry.format == "gguf")
     known = [*load_endpoints(), *local, "scripted"]
     return ConfigError(f"{role}.model: no {name!r} (known: {', '.join(known)})")
@@ -208,12 +228,13 @@ def price_of(endpoint: Endpoint) -> Price | None:
 
 
 async def start_embedded(stack: AsyncExitStack, config: Config, name: str) -> EmbeddedServer:
-    """A server of the GGUF entry ``name``, its weights fetched if need be; ``stack`` stops it.
+    """A server of the GGUF weights ``name``, fetched if need be; ``stack`` stops it.
 
     Raises:
+        ConfigError: no such weights.
         ModelError: weights cannot be had, or the server does not start.
     """
-    weights = await asyncio.to_thread(fetch, load_models()[name], config.output.cache_dir())
+    weights = await asyncio.to_thread(fetch, known_model(name, "model"), config.output.cache_dir())
     executor = config.executor
     settings = ServerSettings(slots=executor.slots, context_tokens=executor.context_tokens)
     server = EmbeddedServer(weights, name, settings)

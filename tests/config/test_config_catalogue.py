@@ -71,6 +71,20 @@ def test_an_endpoint_that_is_wrong_is_one_line_that_shows_no_key(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('"localhost,127.0.0.1"', "localhost,127.0.0.1"),
+        ("true", True),
+        ("'${TEST_NO_PROXY:-false}'", False),
+        ("'True'", True),
+    ],
+)
+def test_no_proxy_is_yes_no_or_hosts(tmp_path: Path, written: str, read: bool | str) -> None:
+    text = f"models: {{near: {{base_url: 'http://a/v1', no_proxy: {written}}}}}\n"
+    assert load_endpoints(yaml_file(tmp_path, text))["near"].no_proxy == read
+
+
 def test_a_key_of_the_wrong_type_is_not_shown(tmp_path: Path) -> None:
     path = yaml_file(tmp_path, "models: {near: {base_url: 'http://a/v1', api_key: 987654}}\n")
     with pytest.raises(

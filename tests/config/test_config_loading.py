@@ -159,6 +159,13 @@ def test_off_is_a_mode_of_calls_though_yaml_reads_it_as_false(tmp_path: Path, te
     assert load_config(yaml_file(tmp_path, f"calls: {{mode: {text}}}\n")).calls.mode == "off"
 
 
+def test_a_documented_flat_key_is_set_like_any_other() -> None:
+    config = load_config(overrides=["physical_gpus=[0]", "experience_buffer.top_k=2"])
+    assert (config.policy.device, config.experience.top_k) == ("cuda:0", 2)
+    with pytest.raises(ConfigError, match=r"--set physical_gpus=0: physical_gpus: found 0, wanted"):
+        load_config(overrides=["physical_gpus=0"])
+
+
 def test_an_exponent_without_a_point_is_a_number(tmp_path: Path) -> None:
     assert load_config(yaml_file(tmp_path, "learning_rate: 5e-6\n")).training.learning_rate == 5e-6
     assert load_config(overrides=["learning_rate=2e-4"]).training.learning_rate == 2e-4

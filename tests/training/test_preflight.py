@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def test_looking_whether_a_run_can_start_leaves_nothing_behind(tmp_path: Path) -
         ("executor", {"model": "gtp"}, r"executor\.model: no 'gtp' \(known: gpt-oss-120b"),
         ("judge", {"model": "gtp"}, r"judge\.model: no 'gtp'"),
         ("executor", {"model": "none"}, r"executor\.model: no 'none'"),
-        ("executor", {"model": "qwen25-7b"}, r"executor\.model: no 'qwen25-7b'"),
+        ("executor", {"model": "qwen25-7b"}, r"'qwen25-7b' is safetensors weights, .*vllm serve"),
     ],
 )
 def test_an_unknown_model_is_named_with_the_known_ones(
@@ -45,6 +46,22 @@ def test_an_unknown_model_is_named_with_the_known_ones(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         check_before_training(config(tmp_path, **{section: value}), run_dir=None, resume=False)
+
+
+def test_checkpoints_of_other_weights_of_the_same_name_are_not_gone_on_with(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name / "mine").mkdir(parents=True)
+        (tmp_path / name / "mine" / "config.json").write_text("{}")
+    first, second = (str(tmp_path / name / "mine") for name in ("a", "b"))
+    step = tmp_path / "checkpoints" / "mine" / "grpo_mixed" / "step_1"
+    step.mkdir(parents=True)
+    (step / "state.json").write_text(json.dumps({"base_model": first}))
+    for resume in (False, True):
+        own = config(tmp_path, policy={"name": first})
+        assert check_before_training(own, run_dir=None, resume=resume) == (step if resume else None)
+        other = config(tmp_path, policy={"name": second})
+        with pytest.raises(ConfigError, match=f"holds checkpoints of {first}, and the policy is"):
+            check_before_training(other, run_dir=None, resume=resume)
 
 
 def test_a_missing_training_file_says_what_makes_it(tmp_path: Path) -> None:

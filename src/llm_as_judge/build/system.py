@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.build.workbench import DOMAINS, Workbench, open_workbench
-from llm_as_judge.config import Config, config_dir, load_models
-from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.config import Config, config_dir, find_model, known_model
+from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import operator_docs
@@ -80,9 +80,9 @@ class System:
 
 
 def _hashes_of_models(config: Config) -> dict[str, str | None]:
-    entries = load_models()
     used = {config.policy.name, config.executor.model, config.judge.model}
-    return {name: entries[name].sha256 for name in sorted(used) if name in entries}
+    found = {name: find_model(name) for name in sorted(used)}
+    return {name: entry.sha256 for name, entry in found.items() if entry}
 
 
 def versions() -> dict[str, str]:
@@ -270,8 +270,5 @@ def open_memory(
 
 
 def model_weights(config: Config, name: str, key: str) -> Path:
-    """Weights of the models.yaml entry that ``key`` names, fetched if they are not here yet."""
-    entries = load_models()
-    if name not in entries:
-        raise ConfigError(f"{key}: no model {name!r} in models.yaml (known: {', '.join(entries)})")
-    return fetch(entries[name], config.output.cache_dir())
+    """Weights of the model that ``key`` names, fetched if they are not here yet."""
+    return fetch(known_model(name, key), config.output.cache_dir())

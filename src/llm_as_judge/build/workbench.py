@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from llm_as_judge.chat_models import ChatModels, no_such_model, operator_settings
-from llm_as_judge.config import Config, load_endpoints, load_models
+from llm_as_judge.chat_models import ChatModels, embedded_weights, no_such_model, operator_settings
+from llm_as_judge.config import Config, load_endpoints
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
 from llm_as_judge.judge.drift import ModelOnly
@@ -18,6 +18,7 @@ from llm_as_judge.judge.rules import RuleGrader
 from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recording import Recording
+from llm_as_judge.llm.weights import weights_identity
 from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.rollout import WorkflowEnvironment
 from llm_as_judge.types import (
@@ -206,7 +207,7 @@ def _judge_identity(config: Config) -> str | None:
     """What the judge model is known by: an endpoint by the model it is asked for, weights by
     their hash. Where an endpoint runs is no part of it."""
     name = config.judge.model
-    endpoints, entries = load_endpoints(), load_models()
+    endpoints, weights = load_endpoints(), embedded_weights(name)
     if name == "none":
         return None
     if name in endpoints:
@@ -214,8 +215,8 @@ def _judge_identity(config: Config) -> str | None:
         thinking = f";thinking={one.thinking_tokens}" if one.thinking_tokens else ""
         effort = f";effort={one.reasoning_effort}" if one.reasoning_effort else ""
         return f"{name}={one.model_name or name}{thinking}{effort}"
-    if name in entries and entries[name].format == "gguf":
-        return f"{name}={entries[name].sha256 or entries[name].filename}"
+    if weights is not None:
+        return f"{weights.name}={weights_identity(weights) or weights.filename}"
     if name == "scripted":
         return name
     raise no_such_model("judge", name)

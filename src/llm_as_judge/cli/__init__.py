@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     try:
         with signals():
-            app(args=arguments)
+            app(args=arguments, prog_name="llm-as-judge")  # doors and -m are not to name themselves
     except UserError as error:
         _complain(f"{error}{_smaller(str(error), given)}", 2)
     except LlmAsJudgeError as error:

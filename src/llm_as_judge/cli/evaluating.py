@@ -229,7 +229,7 @@ def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settin
         return given[0]
     from llm_as_judge.policy.checkpoint import latest_checkpoint
 
-    root = settings.output.checkpoints / settings.policy.name / "grpo_mixed"
+    root = settings.output.checkpoints / settings.policy.label / "grpo_mixed"
     latest = latest_checkpoint(root)
     if latest is None:
         raise ModelError(f"{root}: no checkpoint; train first, or evaluate --untrained")
@@ -244,9 +244,9 @@ def _name(spec: str, settings: Config) -> str:
     if spec in CONTROLS:
         return f"control_{spec}"
     if spec == "untrained":
-        return f"{settings.policy.name}_untrained"
+        return f"{settings.policy.label}_untrained"
     if (path / "state.json").is_file():
-        return settings.policy.name
+        return settings.policy.label
     return path.stem
 
 

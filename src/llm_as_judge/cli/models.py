@@ -21,10 +21,13 @@ from llm_as_judge.cli.options import (
 from llm_as_judge.config import (
     Config,
     environment_key,
+    find_model,
+    known_model,
     load_config,
     load_endpoints,
     load_models,
 )
+from llm_as_judge.config.names import resolved_name
 from llm_as_judge.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -75,7 +78,10 @@ def list_models(config: ConfigOption = None, as_json: JsonOption = False) -> Non
 @models.command(epilog="Example: llm-as-judge models pull smollm2-135m")
 def pull(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Entries; default: those the configuration uses.")
+        list[str] | None,
+        typer.Argument(
+            help="Entries of models.yaml, or hub ids; default: those the configuration uses."
+        ),
     ] = None,
     config: ConfigOption = None,
     model: ModelOption = None,
@@ -83,24 +89,24 @@ def pull(
     """Fetch weights into the cache: verified, resumable, from the first source that has them."""
     from llm_as_judge.llm.weights import fetch
 
-    settings, entries = load_config(config, model=model), load_models()
+    settings = load_config(config, model=model)
     if not names:
         used = [settings.policy.name, settings.executor.model, settings.judge.model]
         if settings.experience.enabled:
             used.append(settings.experience.embedder)
-        names = [name for name in dict.fromkeys(used) if name in entries]
+        endpoints = load_endpoints()
+        names = [n for n in dict.fromkeys(used) if n not in endpoints and find_model(n)]
     for name in names:
-        if name not in entries:
-            raise ConfigError(f"no model {name!r} in models.yaml (known: {', '.join(entries)})")
+        entry = known_model(resolved_name(name), "models pull")
         with progress_bar() as show:
-            path = fetch(entries[name], settings.output.cache_dir(), show)
+            path = fetch(entry, settings.output.cache_dir(), show)
         console.print(f"{name}: {path}", highlight=False)
 
 
 @models.command(epilog="Example: llm-as-judge models probe http://localhost:8002/v1")
 def probe(
     target: Annotated[
-        str, typer.Argument(help="URL ending in /v1, or a name in aflow_llm.yaml or models.yaml.")
+        str, typer.Argument(help="URL ending in /v1, or a name like executor.model.")
     ],
     model: Annotated[
         str | None, typer.Option("--model", help="Model to ask; default: the first one served.")
@@ -144,24 +150,24 @@ class _Target:
     url: str
     model: str | None
     api_key: str
-    no_proxy: bool = False
+    no_proxy: bool | str = False
 
 
 async def _targets(stack: AsyncExitStack, settings: Config, target: str) -> list[_Target]:
     """Every server of ``target``; an embedded one is started for the probe."""
-    endpoints, entries = load_endpoints(), load_models()
     if target.startswith(("http://", "https://")):
         return [_Target(target, None, environment_key("OPENAI_API_KEY"))]
+    endpoints, target = load_endpoints(), resolved_name(target, served=True)
     if target in endpoints:
         found = endpoints[target]
         key, name = found.api_key.get_secret_value(), found.model_name or target
         return [_Target(url, name, key, found.no_proxy) for url in found.urls()]
-    if target in entries and entries[target].format == "gguf":
-        from llm_as_judge.chat_models import start_embedded
+    from llm_as_judge.chat_models import embedded_weights, start_embedded
 
+    if embedded_weights(target):
         server = await start_embedded(stack, settings, target)
         return [_Target(server.base_url, server.model_name, server.api_key)]
-    local = (name for name, entry in entries.items() if entry.format == "gguf")
+    local = (name for name, entry in load_models().items() if entry.format == "gguf")
     raise ConfigError(
         f"models probe: no endpoint {target!r} (known: {', '.join((*endpoints, *local))}); "
         "or give a URL, http://HOST:PORT/v1"

@@ -24,7 +24,8 @@ ConfigOption = Annotated[
     typer.Option("--config", help="YAML file or shipped profile (embedded); default training."),
 ]
 ModelOption = Annotated[
-    str | None, typer.Option("--model", help="Entry of models.yaml: the policy's base model.")
+    str | None,
+    typer.Option("--model", help="The policy's base model: entry of models.yaml, hub id or path."),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -34,7 +35,9 @@ DeviceOption = Annotated[str | None, typer.Option("--device", help="cpu, cuda:0 
 SeedOption = Annotated[int | None, typer.Option("--seed", help="Of everything random.")]
 ExecutorOption = Annotated[
     str | None,
-    typer.Option("--executor", help="Name in aflow_llm.yaml or models.yaml, or `scripted`."),
+    typer.Option(
+        "--executor", help="Name in aflow_llm.yaml or models.yaml, hub id, path, or `scripted`."
+    ),
 ]
 DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", help="Folder of raw/, mixed/ and test/.")

@@ -112,7 +112,7 @@ def _headed(
     if results:
         return {path.name.removesuffix("_results.json"): read(path) for path in results}
     settings = load_config(config, model=model)
-    folder, name = settings.output.results / "evaluation", settings.policy.name
+    folder, name = settings.output.results / "evaluation", settings.policy.label
     return {
         "before": read(folder / f"{name}_untrained_results.json"),
         "after": read(folder / f"{name}_results.json"),

@@ -13,6 +13,7 @@ from llm_as_judge.config.catalogue import (
 from llm_as_judge.config.credentials import checked_key, environment_key
 from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS, Split
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
+from llm_as_judge.config.names import find_model, known_model
 from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import config_dir, iterate_fields, parse_yaml
@@ -36,7 +37,9 @@ __all__ = [
     "checked_key",
     "config_dir",
     "environment_key",
+    "find_model",
     "iterate_fields",
+    "known_model",
     "load_config",
     "load_endpoints",
     "load_hub_records",

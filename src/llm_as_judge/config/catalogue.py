@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, SecretStr, model_validator
+from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from llm_as_judge.config.credentials import checked_key, environment_key, from_environment
 from llm_as_judge.config.reading import Number, Section, config_dir, read_yaml, validated
@@ -81,7 +81,11 @@ class Endpoint(Section):
     top_p: Number | None = Field(
         None, gt=0, le=1, description="Of operator calls where executor.top_p is not set."
     )
-    no_proxy: bool = Field(False, description="Ignore proxy settings of the environment.")
+    no_proxy: bool | str = Field(
+        False,
+        description="true: never ask by a proxy of the environment; text: hosts that are asked "
+        "without one, as in the variable NO_PROXY.",
+    )
     requests_per_minute: Number | None = Field(
         None, gt=0, description="Requests that may start in a minute, over all servers."
     )
@@ -96,6 +100,13 @@ class Endpoint(Section):
     )
     usd_per_million_prompt_tokens: Number | None = Field(None, ge=0)
     usd_per_million_completion_tokens: Number | None = Field(None, ge=0)
+
+    @field_validator("no_proxy", mode="before")
+    @classmethod
+    def _yes_or_hosts(cls, value: object) -> object:
+        """``"${VARIABLE}"`` gives text: the word true is no host."""
+        words = {"true": True, "false": False}
+        return words.get(value.strip().lower(), value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _whole(self) -> Endpoint:

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.config.catalogue import load_models
 from llm_as_judge.config.credentials import WHERE_KEYS_BELONG, names_a_secret, without_secrets
+from llm_as_judge.config.names import find_model, no_such_policy, resolved_name
 from llm_as_judge.config.policy import PolicyConfig
 from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import config_dir, parse_yaml, read_yaml, validated
@@ -40,6 +40,10 @@ FLAT_KEYS: Mapping[str, str] = {
 }
 """Documented flat key of training.yaml -> place in the tree."""
 
+_SERVED = ("executor.model", "judge.model", "judge.second_model")
+_MODELS = ("policy.name", *_SERVED, "experience.embedder")
+"""Places of model names."""
+
 
 def load_config(
     path: Path | str | None = None,
@@ -52,11 +56,11 @@ def load_config(
 
     Args:
         path: a YAML file, or the name of a shipped profile (``embedded``); None = training.yaml.
-        model: entry of models.yaml to use as policy.
+        model: policy: an entry of models.yaml, a hub id or a local path (:mod:`names`).
         overrides: ``a.b=value`` texts, the value read as YAML.
         flags: dotted keys set by command-line flags; None values are skipped.
     Raises:
-        ConfigError: says which file and key, and the nearest known key; ``model`` is no entry.
+        ConfigError: says which file and key, and the nearest known key; ``model`` is no model.
     """
     file = _find_profile(path)
     tree = _tree(read_yaml(file), str(file))
@@ -72,19 +76,26 @@ def load_config(
         _merge(command, layer)
     merged = _with_preset(tree)
     _merge(merged, _with_preset(command))
+    _resolve_names(merged)
     policy = merged.get("policy", {})
     name = policy.get("name", PolicyConfig().name) if isinstance(policy, dict) else None
-    entries = load_models()
-    if model is not None and model not in entries:  # a written program would never look for it
-        raise ConfigError(
-            f"--model: no model {model!r} in models.yaml (known: {', '.join(entries)})"
-        )
-    entry = entries.get(name) if isinstance(name, str) else None
+    entry = find_model(name) if isinstance(name, str) else None
+    if model is not None and entry is None:  # a written program would never look for it
+        raise no_such_policy(model, "--model")
     base = _nest(entry.overrides, f"models.yaml: models.{name}.overrides") if entry else {}
     base = _with_preset(base)
     _merge(base, merged)
     where = " + ".join(where for where, layer in layers if layer)
     return validated(Config, base, where, also_known=tuple(FLAT_KEYS))
+
+
+def _resolve_names(merged: Mapping[str, Any]) -> None:
+    """Every model's name as :func:`resolved_name` gives it."""
+    for place in _MODELS:
+        section, key = place.split(".")
+        given = merged.get(section)
+        if isinstance(given, dict) and isinstance(given.get(key), str):
+            given[key] = resolved_name(given[key], served=place in _SERVED)
 
 
 def _with_preset(layer: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,16 +127,18 @@ def _tree(raw: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Flat documented keys moved to their place in the tree; the tree's own keys kept."""
     tree: dict[str, Any] = {}
     for key, value in raw.items():
-        target = FLAT_KEYS.get(key)
-        if target is None:
-            _merge(tree, {key: value})
-            continue
-        if key == "physical_gpus":
-            if not isinstance(value, list) or not all(isinstance(gpu, int) for gpu in value):
-                raise ConfigError(f"{where}: physical_gpus: found {value!r}, wanted e.g. [0]")
-            value = f"cuda:{value[0]}" if value else "cpu"
-        _merge(tree, _nest({target: value}, where))
+        _merge(tree, _placed(key, value, where) if key in FLAT_KEYS else {key: value})
     return tree
+
+
+def _placed(key: str, value: Any, where: str) -> dict[str, Any]:
+    """The layer of one key, which may be a documented flat one, or stand below one."""
+    if key == "physical_gpus":
+        if not isinstance(value, list) or not all(isinstance(gpu, int) for gpu in value):
+            raise ConfigError(f"{where}: physical_gpus: found {value!r}, wanted e.g. [0]")
+        value = f"cuda:{value[0]}" if value else "cpu"
+    first, dot, rest = key.partition(".")
+    return _nest({FLAT_KEYS.get(first, first) + dot + rest: value}, where)
 
 
 def _parse_override(text: str) -> dict[str, Any]:
@@ -136,7 +149,7 @@ def _parse_override(text: str) -> dict[str, Any]:
     if names_a_secret(key):
         raise ConfigError(f"--set {key}: unknown key; {WHERE_KEYS_BELONG}")
     where = f"--set {without_secrets(text)}"
-    return _nest({FLAT_KEYS.get(key, key): parse_yaml(value, where)}, where)
+    return _placed(key, parse_yaml(value, where), where)
 
 
 def _nest(dotted: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -8,13 +8,18 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
+from llm_as_judge.config.names import file_label
 from llm_as_judge.config.reading import Number, Section
 
 
 class PolicyConfig(Section):
     """The model that writes programs, and its adapter."""
 
-    name: str = Field("qwen25-7b", description="Entry of models.yaml: the policy's base model.")
+    name: str = Field(
+        "qwen25-7b",
+        description="The policy's base model: an entry of models.yaml, a hub id "
+        "(`Qwen/Qwen2.5-7B-Instruct`), or a local folder or .gguf file.",
+    )
     device: str = Field("auto", description="`cpu`, `cuda:0` ...; `auto` takes CUDA if present.")
     dtype: Literal["auto", "bfloat16", "float32"] = Field(
         "auto",
@@ -30,6 +35,11 @@ class PolicyConfig(Section):
     gradient_checkpointing: bool = Field(
         False, description="Recompute activations in the backward pass: less memory, more time."
     )
+
+    @property
+    def label(self) -> str:
+        """What files and folders of this policy are called."""
+        return file_label(self.name)
 
 
 def _is_address(url: str) -> bool:
@@ -138,7 +148,11 @@ class ExperienceConfig(Section):
         "are then computed once; `per_problem`: each problem gets its own nearest ones.",
     )
     embedder: str = Field(
-        "all-minilm-l6-v2", description="Entry of models.yaml: the sentence model of the search."
+        "all-minilm-l6-v2",
+        description="The sentence model of the search; named like policy.name.",
+    )
+    similarity_metric: Literal["cosine"] = Field(
+        "cosine", description="Likeness of two problems: the cosine of their sentence vectors."
     )
     folder: Path | None = Field(
         None, description="Where the buffer lies; default DATA_DIR/experience_buffer."

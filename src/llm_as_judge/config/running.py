@@ -15,8 +15,8 @@ class ExecutorConfig(Section):
 
     model: str = Field(
         "gpt-oss-120b",
-        description="Name in aflow_llm.yaml (an endpoint), in models.yaml (GGUF weights, served "
-        "by the embedded server), or `scripted`.",
+        description="Name in aflow_llm.yaml (an endpoint) or the model_name of one; GGUF weights, "
+        "named like policy.name, for the embedded server; or `scripted`.",
     )
     temperature: Number | None = Field(
         None,

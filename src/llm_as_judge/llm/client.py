@@ -23,7 +23,7 @@ from llm_as_judge.config import checked_key
 from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Attempt, Role
 from llm_as_judge.llm.ledger import Ledger, Price, worst_case_tokens
-from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, is_loopback
+from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
 from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json, read_post
 from llm_as_judge.llm.wire import Unusable, WireReply, read_response, request_body
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
@@ -68,7 +68,7 @@ class OpenAIChat:
         api_key: sent as bearer token; never logged and never part of a message.
         model_name: what the server calls the model; default ``name``.
         price: None = unknown; costs are then unknown, not zero.
-        no_proxy: ignore proxy settings of the environment (always so for loopback addresses).
+        no_proxy: servers asked without a proxy of the environment (:func:`asked_directly`).
         revive: told when an attempt that found no server began (``time.monotonic``); True = one has
             been started since, and the attempt is made anew without counting as a retry.
         transport: stands in for the network in tests.
@@ -83,7 +83,7 @@ class OpenAIChat:
         model_name: str | None = None,
         price: Price | None = None,
         limits: Limits | None = None,
-        no_proxy: bool = False,
+        no_proxy: bool | str = False,
         ledger: Ledger | None = None,
         role: Role = "executor",
         seed: int = 0,
@@ -104,7 +104,8 @@ class OpenAIChat:
         self._role: Role = role
         self._api_key = checked_key(api_key, f"{role} {name}: api_key")
         self._replicas = Replicas(urls)
-        self._trust_env = not (no_proxy or all(is_loopback(url) for url in urls))
+        self._direct = [url for url in urls if asked_directly(url, no_proxy)]
+        self._trust_env = len(self._direct) < len(urls)
         self._transport = transport
         self._revive = revive
         self._jitter = random.Random(seed)
@@ -356,6 +357,7 @@ class OpenAIChat:
                 timeout=httpx.Timeout(self.limits.timeout_s, connect=CONNECT_S, pool=None),
                 limits=POOL,
                 trust_env=self._trust_env,
+                mounts={f"all://{httpx.URL(url).netloc.decode()}": None for url in self._direct},
                 transport=self._transport,
             )
         except (ValueError, ImportError, httpx.InvalidURL) as error:  # the address of a proxy

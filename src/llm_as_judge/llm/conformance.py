@@ -83,7 +83,7 @@ async def examine(
     model: str | None = None,
     *,
     api_key: str = "",
-    no_proxy: bool = False,
+    no_proxy: bool | str = False,
     timeout_s: float = 60.0,
     samples: int = 8,
     max_concurrency: int = 16,

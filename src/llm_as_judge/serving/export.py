@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 from jinja2 import Environment, StrictUndefined
 
-from llm_as_judge.config import load_models
+from llm_as_judge.config import find_model
+from llm_as_judge.config.names import file_label
 from llm_as_judge.errors import DataError, ModelError
 from llm_as_judge.files import write_text
 from llm_as_judge.monitoring.judges import judges_of, unaudited_warning
@@ -182,9 +183,9 @@ def _with_header(program: Program, record: ProgramRecord, run_dir: Path) -> str:
 
 def hub_name(base: str) -> str:
     """Where others find a base model; its own name where no hub has it."""
-    entry = load_models().get(base)
+    entry = find_model(base)
     hubs = [source.hub for source in entry.sources if source.hub] if entry else []
-    return hubs[0] if hubs else base
+    return hubs[0] if hubs else file_label(base)
 
 
 def model_card(
@@ -222,7 +223,7 @@ def model_card(
             f"{checkpoint}: not a checkpoint of a run ({type(error).__name__}: {error}); "
             "wanted a folder like checkpoints/MODEL/grpo_mixed/step_100"
         ) from None
-    entry = load_models().get(values["base"])
+    entry = find_model(values["base"])
     values["hub"] = hub_name(values["base"])
     values["licence"] = entry.licence if entry else ""
     # one line each: a value cannot add a line to the card

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from llm_as_judge.chat_models import require_known_models
-from llm_as_judge.config import Config, load_models
+from llm_as_judge.config import Config, known_model
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.files import require_writable
 from llm_as_judge.monitoring.runlog import is_used
 from llm_as_judge.monitoring.sinks import require_sinks
-from llm_as_judge.policy.checkpoint import latest_checkpoint
+from llm_as_judge.policy.checkpoint import STATE, latest_checkpoint
 from llm_as_judge.policy.launched import launched
 
 
 def checkpoint_root(config: Config) -> Path:
     """Folder of the checkpoints of this model."""
-    return config.output.checkpoints / config.policy.name / "grpo_mixed"
+    return config.output.checkpoints / config.policy.label / "grpo_mixed"
 
 
 def check_before_training(config: Config, *, run_dir: Path | None, resume: bool) -> Path | None:
@@ -27,18 +28,15 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
     Raises:
         DataError: the training file is missing.
         ConfigError: a model is unknown, a tracker not installed, there is nothing to resume,
-            ``run_dir`` already holds a run, or several processes cannot train like this.
+            ``run_dir`` already holds a run, several processes cannot train like this, or
+            the folder of checkpoints holds those of another model.
         OutputError: the folder of checkpoints or of the run cannot be written.
     """
     if not config.data.train_file.is_file():
         raise DataError(
             f"{config.data.train_file}: no such file; run: llm-as-judge download, then process"
         )
-    if config.policy.name not in load_models():
-        raise ConfigError(
-            f"policy.name: no model {config.policy.name!r} in models.yaml "
-            f"(known: {', '.join(load_models())})"
-        )
+    known_model(config.policy.name, "policy.name")
     require_known_models(config)
     require_sinks(config)
     require_writable(config.output.checkpoints)
@@ -56,15 +54,34 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
             "against those it allows; train without it, evaluate with it"
         )
     _check_processes(config)
+    root = checkpoint_root(config)
+    found = latest_checkpoint(root)
+    _refuse_another_base(root, found, config.policy.name)
     if not resume:
         if run_dir is not None:
             refuse_used(run_dir)
         return None
-    root = checkpoint_root(config)
-    found = latest_checkpoint(root)
     if found is None:
         raise ConfigError(f"{root}: no checkpoint to resume from; train without --resume")
     return found
+
+
+def _refuse_another_base(root: Path, checkpoint: Path | None, policy: str) -> None:
+    """Two folders of weights may have the same last name; their checkpoints are not mixed."""
+    base = _base_model(checkpoint) if checkpoint else None
+    if base not in (None, policy):
+        raise ConfigError(
+            f"{root}: holds checkpoints of {base}, and the policy is {policy}; name another folder: "
+            "--set output.checkpoints=FOLDER"
+        )
+
+
+def _base_model(checkpoint: Path) -> object:
+    """None = it does not say, or is damaged, of which ``--resume`` speaks."""
+    try:
+        return json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["base_model"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
 
 
 def _check_processes(config: Config) -> None:

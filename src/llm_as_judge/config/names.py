@@ -1,0 +1,118 @@
+"""Names of models as people write them: an entry of models.yaml, a hub id, or a local path.
+
+    qwen25-7b                        an entry of models.yaml
+    Qwen/Qwen2.5-7B-Instruct         the entry that has this hub id, else the hub's own weights
+    OWNER/NAME/FILE.gguf             one file of a repository on the hub
+    /models/mine, ./mine, mine.gguf  a folder with config.json, or a GGUF file, on this machine
+
+A configuration holds the shortest of them: the entry's name where there is one, and paths whole, so
+that a run is found again from another folder.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from llm_as_judge.config.catalogue import ModelEntry, ModelSource, load_endpoints, load_models
+from llm_as_judge.errors import ConfigError
+
+__all__ = ["file_label", "find_model", "known_model", "no_such_policy", "resolved_name"]
+
+FORMS = "a hub id OWNER/NAME, a folder with config.json, or a .gguf file"
+_PART = r"[A-Za-z0-9][\w.-]*"
+_HUB_ID = re.compile(rf"({_PART}/{_PART})(?:/({_PART}\.gguf))?")
+
+
+def find_model(name: str) -> ModelEntry | None:
+    """The weights called ``name``; None: it is no entry, no hub id and no weights on this machine.
+
+    Raises:
+        ConfigError: models.yaml cannot be read.
+    """
+    entries = load_models()
+    return entries.get(name) or _of_hub(name, entries) or _unlisted(name)
+
+
+def known_model(name: str, key: str) -> ModelEntry:
+    """The weights called ``name``.
+
+    Args:
+        key: where the name stands, for the message.
+    Raises:
+        ConfigError: there are none.
+    """
+    found = find_model(name)
+    if found is None:
+        raise no_such_policy(name, key)
+    return found
+
+
+def no_such_policy(name: str, key: str) -> ConfigError:
+    known = ", ".join(load_models())
+    return ConfigError(f"{key}: no model {name!r} in models.yaml (known: {known}; or {FORMS})")
+
+
+def resolved_name(name: str, *, served: bool = False) -> str:
+    """``name`` as a configuration holds it; one that names no model is left for its user to refuse.
+
+    Args:
+        served: an endpoint may have it: one whose ``model_name`` it is goes before weights.
+    Raises:
+        ConfigError: models.yaml or aflow_llm.yaml cannot be read.
+    """
+    entries = load_models()
+    if name in entries:
+        return name
+    if served and "/" in name:
+        endpoints = load_endpoints()
+        asked = [key for key, one in endpoints.items() if name in (key, one.model_name)]
+        if asked:
+            return name if name in asked else asked[0]
+    listed = _of_hub(name, entries)
+    if listed is not None:
+        return listed.name
+    path = _weights_here(name)
+    return str(path) if path else name
+
+
+def file_label(name: str) -> str:
+    """What files and folders of this model are called: never more than one part of a path."""
+    if Path(name).is_absolute():
+        return Path(name).name.removesuffix(".gguf")
+    return name.replace("/", "--")
+
+
+def _of_hub(name: str, entries: dict[str, ModelEntry]) -> ModelEntry | None:
+    having = (e for e in entries.values() if any(source.hub == name for source in e.sources))
+    return next(having, None)
+
+
+def _weights_here(name: str) -> Path | None:
+    try:
+        path = Path(name).expanduser()
+        if (path / "config.json").is_file() or (path.suffix == ".gguf" and path.is_file()):
+            return path.resolve()
+    except (OSError, ValueError, RuntimeError):  # no path: too long, a NUL in it, no such home
+        return None
+    return None
+
+
+def _unlisted(name: str) -> ModelEntry | None:
+    """Weights that models.yaml does not list."""
+    path = _weights_here(name)
+    if path is not None:
+        label = file_label(str(path))
+        if path.is_file():
+            source = ModelSource(path=path)
+            return ModelEntry(name=label, format="gguf", filename=path.name, sources=(source,))
+        return ModelEntry(name=label, format="safetensors", sources=(ModelSource(path=path),))
+    on_hub = _HUB_ID.fullmatch(name)
+    if on_hub is None or Path(name).exists():  # a folder of something else
+        return None
+    repository, file = on_hub.groups()
+    label = file_label(name)
+    source = ModelSource(hub=repository, file=file)
+    if file is None:
+        return ModelEntry(name=label, format="safetensors", sources=(source,))
+    return ModelEntry(name=label, format="gguf", filename=label, sources=(source,))

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import json
 import random
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 FAULTS = (
     "500",
@@ -134,6 +135,22 @@ class FaultEndpoint:
             "usage": {"prompt_tokens": len(asked), "completion_tokens": 7},
         }
         return json.dumps(reply).encode()
+
+
+@contextlib.contextmanager
+def in_a_thread(server: FaultEndpoint) -> Iterator[FaultEndpoint]:
+    """``server`` on a loop of its own, for what is not written for an event loop."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 async def _send(

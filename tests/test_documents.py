@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import json
 import re
 import subprocess
@@ -13,15 +14,20 @@ import pytest
 import typer
 import yaml
 
+from documented import DOCUMENTS, ROOT, blocks, commands
 from llm_as_judge.cli import app
-from llm_as_judge.config import Config, iterate_fields
+from llm_as_judge.config import (
+    Config,
+    iterate_fields,
+    load_config,
+    load_endpoints,
+    load_hub_records,
+    load_models,
+)
 from llm_as_judge.config.reference import configuration_page
 from llm_as_judge.monitoring.metric_names import metrics_page
+from llm_as_judge.workflow.program import parse_program
 
-ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted(
-    path for of in ("*.md", "docs/**/*.md", "recipes/*.md") for path in ROOT.glob(of)
-)
 DOORS = [
     path
     for path in sorted([*ROOT.glob("*.py"), *ROOT.glob("scripts/*.py")])
@@ -56,17 +62,16 @@ def test_links_lead_to_files_that_exist(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
 def test_commands_and_their_options_exist(document: Path) -> None:
-    text = document.read_text(encoding="utf-8")
-    for line in re.findall(r"(?:^ {4}|`)llm-as-judge ([a-z][^`\n]*)", text, re.MULTILINE):
-        words = line.split("#")[0].split()
+    """Also of those that are only mentioned; test_typed_commands.py has all others parsed or run."""
+    for command in commands(document):
+        if not command.text.startswith("llm-as-judge "):
+            continue
+        words = command.text.split()[1:]
         two, one = " ".join(words[:2]), words[0]
         verb = two if two in VERBS else one
-        if "|" in one or "," in one:
-            continue
-        assert verb in VERBS, f"{document.name}: no verb in {line!r}"
-        for option in re.findall(r"(?<!\S)(--[a-z-]+)", line.split("#")[0]):
-            known = VERBS[verb] | {"--help"}
-            assert option in known, f"{document.name}: {verb} has no {option}"
+        assert verb in VERBS, f"{command}: no such verb"
+        unknown = set(re.findall(r"(?<!\S)\[?(--[a-z-]+)", command.text)) - VERBS[verb]
+        assert unknown == set(), f"{command}: {verb} has no {unknown}"
 
 
 def test_commands_that_the_pipeline_names_at_its_end_exist() -> None:
@@ -106,26 +111,37 @@ def test_a_door_outside_the_environment_says_how_to_enter_it(door: Path, tmp_pat
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
-def test_blocks_of_code_can_be_read(document: Path) -> None:
-    text = document.read_text(encoding="utf-8")
-    for kind, words, block in re.findall(r"^```(\w+)([^\n]*)\n(.*?)^```", text, re.M | re.S):
-        if kind == "python" and "body" not in words:  # a body has a `return` outside of functions
-            compile(block, document.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        if kind == "yaml":
-            yaml.safe_load(block)
-        for text in [block] * (kind == "json") + block.splitlines() * (kind == "jsonl"):
-            json.loads(text)
-        known = ("python", "bash", "yaml", "json", "jsonl")
-        assert kind in known, f"{document.name}: block of {kind!r}"
+def test_blocks_can_be_read(document: Path, tmp_path: Path) -> None:
+    for block in blocks(document):
+        if block.kind == "python" and block.words != "body":
+            compile(block.text, document.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        elif block.kind == "python":
+            assert parse_program(block.text, "math", "body").strictly_valid, block.text
+        elif block.kind == "json":
+            json.loads(block.text)
+        elif block.kind == "yaml":
+            read_configuration(block.text, tmp_path)
+        else:  # commands are typed, and rows graded, by test_typed_commands.py; pictures of words
+            assert block.kind in ("bash", "jsonl", ""), f"{document.name}: block of {block.kind!r}"
+
+
+def read_configuration(text: str, folder: Path) -> None:
+    """A block of a configuration file, by the kind of file that has its keys."""
+    (folder / "block.yaml").write_text(text, encoding="utf-8")
+    keys = set(yaml.safe_load(text))
+    if keys == {"datasets"}:
+        assert load_hub_records(folder / "block.yaml")
+    elif keys == {"models"} and "base_url" in text:
+        assert load_endpoints(folder / "block.yaml")
+    elif keys == {"models"}:
+        assert load_models(folder / "block.yaml")
+    else:
+        load_config(folder / "block.yaml")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
-def test_scripts_and_targets_in_documents_exist(document: Path) -> None:
+def test_scripts_in_documents_exist(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.M))
-    asked = re.findall(r"(?:^ {4}|`)make ([a-z-]+)", text, re.M)
-    assert [name for name in asked if name not in targets] == []
     started = re.findall(r"(?:python|bash) ([\w./]+\.(?:py|sh))", text)
     named = re.findall(r"(?<![\w/])((?:scripts|benchmarks|examples|recipes)/[\w/]+\.\w+)", text)
     missing = [name for name in (*started, *named) if not (ROOT / name).exists()]
@@ -137,6 +153,12 @@ def test_every_configuration_key_says_what_it_means() -> None:
         name for name, info in iterate_fields(Config) if "." in name and not info.description
     ]
     assert not undescribed
+
+
+def test_the_citation_is_of_this_version() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == importlib.metadata.version("llm-as-judge")
+    assert set(cited) >= {"cff-version", "message", "title", "authors", "license"}
 
 
 def test_help_of_every_verb_has_an_example() -> None:

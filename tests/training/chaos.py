@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import os
 import random
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +21,7 @@ from killable_runs import (
     started,
 )
 
-from fault_endpoint import MOSTLY_QUICK, FaultEndpoint
+from fault_endpoint import MOSTLY_QUICK, FaultEndpoint, in_a_thread
 from llm_as_judge.monitoring.runlog import ROLLOUTS, read_lines
 
 TRIES = int(os.environ.get("CHAOS", "0"))
@@ -80,18 +78,8 @@ def faulty(share: float, seed: int) -> Iterator[FaultEndpoint]:
         number = str(int(hashlib.sha256(asked.encode()).hexdigest()[:11], 16))
         return in_fields(asked, knowing(asked, number))
 
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    server = FaultEndpoint(share, seed, MOSTLY_QUICK, answer)
-    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
-    try:
+    with in_a_thread(FaultEndpoint(share, seed, MOSTLY_QUICK, answer)) as server:
         yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 def ended_well(place: Path, name: str, reference: str = "reference") -> None:

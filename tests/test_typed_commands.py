@@ -1,0 +1,277 @@
+"""Every command of the documents is typed, word for word, in a folder prepared for it.
+
+What cannot run here is listed with the reason, and checked up to what it would start: its verb, options
+and their values, configuration, model entries, scripts and files. A command that is neither a verb nor
+in the list fails: say there how it is checked. Those of docs/results/ are checked alone: they say how
+figures were made, in hours.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from documented import DOCUMENTS, ROOT, TYPED, Command, commands
+from fault_endpoint import FaultEndpoint, in_a_thread
+from llm_as_judge.chat_models import require_known_models
+from llm_as_judge.cli import app
+from llm_as_judge.config import known_model, load_config
+from typed_place import Knowing, ended, prepare
+
+MENTIONED = {
+    "./scripts/run_full_pipeline.sh",
+    "accelerate launch",
+    "llm-as-judge audit",
+    "llm-as-judge check --domain DOMAIN",
+    "llm-as-judge check FILE [--domain D] [--form body] [--json]",
+    "llm-as-judge compare",
+    "llm-as-judge data disputed",
+    "llm-as-judge grade",
+    "llm-as-judge run",
+    "pip download",
+    "python -c",
+    "python -i",
+    "python -m asyncio",
+}
+"""Named in a sentence, without what it works on."""
+NOT_RUN = {
+    r"make ": "targets run the tests, benchmarks and small real models, minutes to hours each",
+    r"pip install ": "downloads packages",
+    r"apt(-get)? install ": "changes the machine",
+    r"python benchmarks/": "measures for minutes to hours",
+    r"python scripts/gpu_check": "needs a GPU",
+    r"python scripts/mutants": "breaks the update in thirteen ways, a quarter of an hour",
+    r"python scripts/pictures": "needs a browser",
+    r"python scripts/reference_pages": "writes into docs/; test_documents.py compares the pages",
+    r"(VLLM_\w+=\S+ )?(vllm serve|pytest -s tests/policy/test_vllm_real)": "needs vLLM",
+    r"(CUDA_VISIBLE_DEVICES=\S+ )?bash launch_replicas": "serves until stopped; test_launch_replicas.py",
+    r"\./scripts/run_full_pipeline.sh .*--device cuda": "needs a GPU; test_pipeline_script.py",
+    r"llm-as-judge .*--device cuda": "needs a GPU",
+    r"accelerate launch ": "several processes; tests/training/test_launched_runs.py",
+    r"llm-as-judge train .*sampling.backend=vllm": "needs vLLM servers; tests/policy/test_vllm.py",
+    r"llm-as-judge train .*workers.backend=ray": "needs a cluster; tests/workers",
+    r"llm-as-judge train .*tracking.sinks": "needs the extras; tests/monitoring/test_monitoring_sinks.py",
+    r"llm-as-judge replicas ": "asks servers at fixed addresses; tests/cli/test_cli_replicas.py",
+    r"ray ": "starts a cluster",
+    r"llm-as-judge audit .*judge.model=|llm-as-judge audit --labelled FILE$": (
+        "asks the judge some thousand times; tests/judge/test_judge_audit.py"
+    ),
+    r"llm-as-judge models pull ": "downloads weights; tests/llm/test_llm_weights.py",
+    r"llm-as-judge models probe http": "asks a server at a fixed address; tests/cli/test_cli_endpoints.py",
+    r"llm-as-judge monitor(?!.*--once)|python monitor_training": (
+        "shows a run until stopped; tests/monitoring/test_monitoring_live.py"
+    ),
+    r"llm-as-judge serve ": "serves until stopped; tests/serving",
+    r"export JUDGE_|inspect eval ": "needs inspect_ai and a policy that is served",
+}
+"""Beginning of a command -> why it is checked and not run."""
+RUN = re.compile(r"llm-as-judge |python |bash launch_vllm|jq |echo .* \| llm-as-judge |for gpu in ")
+VERB_OF_DOOR = {
+    "train.py": "train",
+    "monitor_training.py": "monitor",
+    "analyze_by_domain.py": "analyze",
+    "scripts/download_datasets.py": "download",
+    "scripts/process_datasets.py": "process",
+    "scripts/eval_6datasets.py": "evaluate",
+}
+SHELL = re.compile(r"[|&;]|\$\(|^for ")
+
+
+def reason_not_to_run(text: str) -> str | None:
+    if text in MENTIONED:
+        return "mentioned"
+    return next((why for begin, why in NOT_RUN.items() if re.match(begin, text)), None)
+
+
+# ------------------------------------------------------------------------------------------ checked
+def check(text: str) -> None:
+    """A command up to what it would start; AssertionError or the program's own error if it is wrong."""
+    words = [word for word in shlex.split(text) if not re.match(r"[A-Z_]+=", word)]
+    first, rest = words[0], words[1:]
+    if first == "llm-as-judge":
+        check_verb(rest)
+    elif first == "make":
+        targets = re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.M)
+        assert rest[0] in targets, f"no target {rest[0]}"
+    elif first == "accelerate":
+        assert (ROOT / rest[rest.index("--config_file") + 1]).is_file()
+        check_verb(rest[rest.index("llm_as_judge") + 1 :])
+    elif first == "pytest" or words[:3] == ["python", "-m", "pytest"]:
+        (path,) = (word for word in rest if word.startswith("tests/"))
+        assert (ROOT / path).exists(), f"no {path}"
+    elif first in ("python", "bash") and rest[0].startswith("-"):
+        assert "-c" in rest, "neither a script nor a text to run"
+    elif first in ("python", "bash") or first.startswith("./"):
+        check_script(words)
+    elif first == "pip":
+        check_packages(rest[1:])
+
+
+def check_verb(words: list[str]) -> None:
+    """Verb, options and values as they are parsed, and the configuration and models that they name."""
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        assert words, "a verb is missing"
+        assert words[0] in command.commands, f"no verb {words[0]}"
+        command, words = command.commands[words[0]], words[1:]
+    given = command.make_context("llm-as-judge", list(words)).params
+    asked = {"config", "model", "set_"} & set(given)
+    if asked == {"config", "model", "set_"}:
+        config = load_config(given["config"], model=given["model"], overrides=given["set_"] or ())
+        require_known_models(config)
+        known_model(config.policy.name, "policy.name")
+
+
+def check_script(words: list[str]) -> None:
+    """The script is there, and has the options; a door takes those of its verb."""
+    name = words[0] if words[0].startswith("./") else words[1]
+    options = words[words.index(name) + 1 :]
+    script = ROOT / name
+    assert script.is_file(), f"no {name}"
+    if name in VERB_OF_DOOR:
+        check_verb([VERB_OF_DOOR[name], *options])
+    elif not name.startswith("launch_"):  # these hand options on
+        source = script.read_text(encoding="utf-8")
+        unknown = [o for o in options if o.startswith("--") and o not in source]
+        assert unknown == [], f"{name} has no {unknown}"
+
+
+def check_packages(words: list[str]) -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    if words[0] == "-r":
+        assert (ROOT / words[1]).is_file()
+    for extras in re.findall(r"\[(.*)\]", " ".join(words)):
+        for extra in extras.split(","):
+            assert re.search(rf"^{extra} = \[", project, re.M), f"no extra {extra}"
+
+
+CHECKED = [
+    command
+    for document in DOCUMENTS
+    for command in commands(document)
+    if command.text not in MENTIONED
+    and (document in TYPED or re.match(r"(llm-as-judge|make|python|bash) [^<]", command.text))
+    and not SHELL.search(command.text)
+    and " ... " not in command.text
+    and "[" not in re.sub(r"=\S*|'[^']*'", "", command.text)  # a synopsis
+]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.stem)
+def test_commands_are_right_up_to_what_they_start(
+    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    shutil.copy(ROOT / "config" / "training.yaml", tmp_path / "my.yaml")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    entry = "  NAME: {format: gguf, sources: [{path: /none}]}\n"
+    models = tmp_path / "config" / "models.yaml"
+    models.write_text(models.read_text("utf-8") + "\n" + entry, encoding="utf-8")
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    name = document.relative_to(ROOT).as_posix()
+    for command in (c for c in CHECKED if c.document == name):
+        check(command.text)
+
+
+def test_every_command_is_run_or_listed() -> None:
+    unknown = [
+        str(command)
+        for document in TYPED
+        for command in commands(document)
+        if not reason_not_to_run(command.text) and not RUN.match(command.text)
+    ]
+    assert unknown == []
+
+
+def test_nothing_is_listed_that_no_document_says() -> None:
+    said = {command.text for document in TYPED for command in commands(document)}
+    assert said >= MENTIONED
+    assert [b for b in NOT_RUN if not any(re.match(b, text) for text in said)] == []
+
+
+def test_a_wrong_command_is_found() -> None:
+    for wrong in (
+        "llm-as-judge trian",
+        "llm-as-judge train --stepz 3",
+        "llm-as-judge train --steps many",
+        "llm-as-judge train --set training.stepz=3",
+        "llm-as-judge train --model no_such_model",
+        "llm-as-judge evaluate --executor",
+        "make no-such-target",
+        "python scripts/no_such_script.py",
+        "python benchmarks/presets.py --no-such-option",
+        "python train.py --no-such-option",
+        "pip install -e '.[no_such_extra]'",
+    ):
+        with pytest.raises(Exception, match=r"\w"):
+            check(wrong)
+
+
+# --------------------------------------------------------------------------------------------- run
+@pytest.fixture(scope="module")
+def prepared(
+    tmp_path_factory: pytest.TempPathFactory, fluent_weights: Path, tiny_encoder: Path
+) -> Iterator[Path]:
+    """The place that every document starts from, and its endpoint while they are typed."""
+    place = tmp_path_factory.mktemp("typed")
+    with (
+        in_a_thread(
+            FaultEndpoint(0.0, answer=Knowing(place / "data" / "mixed" / "train_mixed.jsonl"))
+        ) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        clean_environment(patch, place)
+        patch.chdir(place)
+        prepare(place, fluent_weights, tiny_encoder, server.url)
+        yield place
+
+
+def clean_environment(patch: pytest.MonkeyPatch, place: Path) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "QWEN_MODEL_PATH", "GPT_OSS_MODEL_PATH"):
+        patch.delenv(name, raising=False)
+    patch.setenv("LLM_AS_JUDGE_CONFIG", str(place / "config"))
+    patch.setenv("LLM_AS_JUDGE_CACHE", str(place / "cache"))
+    patch.setenv("HF_HUB_OFFLINE", "1")
+    patch.setenv("OMP_NUM_THREADS", "1")
+    patch.setenv("PATH", f"{place / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", TYPED, ids=lambda p: p.stem)
+def test_commands_run_word_for_word(
+    document: Path, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = [c for c in commands(document) if not reason_not_to_run(c.text)]
+    if not typed:
+        return
+    place = tmp_path / "place"
+    shutil.copytree(prepared, place, symlinks=True)
+    clean_environment(monkeypatch, place)
+    monkeypatch.chdir(place)
+    for command in typed:
+        type_in(command)
+
+
+def type_in(command: Command) -> None:
+    """Type one command: a verb in this process, its words expanded by the shell; all else in a shell."""
+    words = None
+    if command.text.startswith("llm-as-judge ") and not SHELL.search(command.text):
+        words = in_a_shell(rf"printf '%s\0' {command.text}").split("\0")[1:-1]
+    ended(words) if words else in_a_shell(command.text)
+
+
+def in_a_shell(text: str) -> str:
+    done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -44,16 +44,18 @@ RULE_MODULES = [
     "symbolic",
     "units",
     "wording",
+    "wordlists",
 ]
+_RULE_DATA = ("words.yaml",)
 _CODE_GRADER = ("grading", "inside/grading", "inside/literals")
 _ALGEBRA = ("math-verify", "latex2sympy2-extended", "sympy")
 
 
-def rules_fingerprint() -> str:
-    """Hash of the grading code and of the algebra packages it stands on."""
+def rules_fingerprint(folder: Path = Path(__file__).parent) -> str:
+    """Hash of the grading code in ``folder``, its words, and the algebra packages it stands on."""
     digest = hashlib.sha256()
-    for name in RULE_MODULES:
-        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    for name in (*(f"{module}.py" for module in RULE_MODULES), *_RULE_DATA):
+        digest.update((folder / name).read_bytes())
     for name in _CODE_GRADER:
         digest.update((Path(code_sandbox.__file__).parent / f"{name}.py").read_bytes())
     for package in _ALGEBRA:

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from llm_as_judge.judge.extract import Declared, is_hedged, is_negated
 from llm_as_judge.judge.latex import normalise
-from llm_as_judge.judge.number import NOT_A_UNIT, NUMERALS, Quantity, count_numbers, parse_number
+from llm_as_judge.judge.number import Quantity, count_numbers, parse_number
 from llm_as_judge.judge.objects import is_object
+from llm_as_judge.judge.wordlists import NOT_A_UNIT, NUMERALS
 from llm_as_judge.types import Verdict
 
 __all__ = ["final_expression", "fold", "quantity", "verdict_of", "words"]

@@ -14,44 +14,10 @@ from fractions import Fraction
 from typing import Literal
 
 from llm_as_judge.judge.units import CURRENCY, FAMILY_OF, singular
+from llm_as_judge.judge.wordlists import NOT_A_UNIT, NUMERALS, TENS
 
-__all__ = ["NOT_A_UNIT", "NUMERALS", "Quantity", "count_numbers", "is_written_as", "parse_number"]
+__all__ = ["Quantity", "count_numbers", "is_written_as", "parse_number"]
 
-NUMERALS = dict(
-    zip(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ],
-        range(20),
-        strict=True,
-    )
-)
-_TENS = dict(
-    zip(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"],
-        range(20, 100, 10),
-        strict=True,
-    )
-)
 _SCALES = {
     "hundred": 100,
     "thousand": 10**3,
@@ -75,39 +41,6 @@ _UNIT_TAIL = re.compile(
 )
 _TELLING_DIGITS = 3
 """A decimal with fewer digits says too little to be told from other values by them."""
-NOT_A_UNIT = frozenset(
-    [
-        "or",
-        "and",
-        "not",
-        "pi",
-        "e",
-        "i",
-        "sqrt",
-        "ln",
-        "log",
-        "sin",
-        "cos",
-        "tan",
-        "inf",
-        "infinity",
-        "to",
-        "versus",
-        "vs",
-        "mod",
-        "choose",
-        "squared",
-        "cubed",
-        "factorial",
-        "times",
-        "plus",
-        "minus",
-        "divided",
-        "doubled",
-        "halved",
-    ]
-)
-"""Words that make another number, or no number, of one before them."""
 _ANY_NUMBER = re.compile(
     rf"(?<![\w.])(?:(?<!/){_DIGITS}/[1-9]\d*(?![\d/]|\.\d)|{_DIGITS}(?:\.\d+)?|\.\d+)"
 )
@@ -144,8 +77,8 @@ def _words_value(words: list[str]) -> tuple[int, int] | None:
     total = current = 0
     used = 0
     for index, word in enumerate(words):
-        if word in NUMERALS or word in _TENS:
-            current += NUMERALS.get(word, 0) + _TENS.get(word, 0)
+        if word in NUMERALS or word in TENS:
+            current += NUMERALS.get(word, 0) + TENS.get(word, 0)
         elif word == "hundred" and used:
             current = max(current, 1) * 100
         elif word in _SCALES and used:
@@ -230,7 +163,7 @@ def _is_unit(tail: str) -> bool:
     words = re.findall(r"[^\W\d_]+|[°¢]", tail.lower())
     if not words:
         return True
-    if any(word in NUMERALS or word in _TENS for word in words):
+    if any(word in NUMERALS or word in TENS for word in words):
         return False
     first = words[0]
     known = singular(first) in FAMILY_OF or first in _FACTORS
@@ -249,7 +182,7 @@ def _spelled(text: str, unit: str) -> Quantity | None:
     tail = " ".join(words[used:])
     if len(words) - used > 4 or re.search(r"\d|[^\w\s%.'-]", tail):
         return None
-    if any(word in NUMERALS or word in _TENS for word in words[used:]):
+    if any(word in NUMERALS or word in TENS for word in words[used:]):
         return None
     tail_unit, percent, factor = _unit(tail)
     return Quantity(Fraction(sign * value * factor), "words", unit or tail_unit, percent)

@@ -16,7 +16,8 @@ from llm_as_judge.judge.number import parse_number
 from llm_as_judge.judge.objects import is_object
 from llm_as_judge.judge.squad import hotpot_f1, normalise_answer, squad_f1
 from llm_as_judge.judge.units import FAMILIES
-from llm_as_judge.judge.wording import MONTHS, informative, stem, tokens
+from llm_as_judge.judge.wording import informative, stem, tokens
+from llm_as_judge.judge.wordlists import MONTHS, TURNING
 from llm_as_judge.types import Problem, Verdict
 
 __all__ = ["grade_qa", "official_score"]
@@ -144,43 +145,6 @@ def _yes_or_no(gold: str, text: str, score: float) -> Verdict:
 
 
 # --------------------------------------------------------------------------- the same information
-_TURNING = frozenset(
-    [
-        "not",
-        "no",
-        "never",
-        "neither",
-        "nor",
-        "except",
-        "without",
-        "but",
-        "or",
-        "either",
-        "maybe",
-        "perhaps",
-        "possibly",
-        "unknown",
-        "wrong",
-        "false",
-        "instead",
-        "excluding",
-        "unlike",
-        "almost",
-        "nearly",
-        "half",
-        "quarter",
-        "least",
-        "most",
-        "more",
-        "less",
-        "over",
-        "under",
-        "before",
-        "after",
-        "until",
-        "since",
-    ]
-)
 _COORDINATION = re.compile(r"\band\b|\bor\b|&|/|;|,|\n|\bvs\b|\bas well as\b", re.IGNORECASE)
 
 
@@ -199,7 +163,7 @@ def _same_information(gold: str, text: str, problem: Problem) -> str | None:
     gold_words, words = informative(gold), informative(text)
     if not gold_words or not words:
         return None
-    if (_TURNING & set(tokens(text))) - set(tokens(gold)):
+    if (TURNING & set(tokens(text))) - set(tokens(gold)):
         return None
     if _adds(_COORDINATION, gold, text):
         return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from llm_as_judge.judge.wordlists import UNIT_NAMES
+
 __all__ = ["CURRENCY", "FAMILIES", "FAMILY_OF", "singular"]
 
 CURRENCY = {
@@ -46,56 +48,12 @@ FAMILIES: dict[str, dict[str, Fraction]] = {
     "money": {"cent": Fraction(1), "dollar": Fraction(100)},
     "angle": {"degree": Fraction(1), "radian": Fraction(180)},
 }
-_UNIT_NAMES = {
-    "sec": "second",
-    "secs": "second",
-    "s": "second",
-    "min": "minute",
-    "mins": "minute",
-    "hr": "hour",
-    "hrs": "hour",
-    "h": "hour",
-    "yr": "year",
-    "yrs": "year",
-    "millimeter": "mm",
-    "centimeter": "cm",
-    "meter": "m",
-    "kilometer": "km",
-    "millimetre": "mm",
-    "centimetre": "cm",
-    "metre": "m",
-    "kilometre": "km",
-    "in": "inch",
-    "inches": "inch",
-    "ft": "foot",
-    "feet": "foot",
-    "yd": "yard",
-    "mi": "mile",
-    "gram": "g",
-    "kilogram": "kg",
-    "milligram": "mg",
-    "oz": "ounce",
-    "lb": "pound",
-    "lbs": "pound",
-    "liter": "l",
-    "litre": "l",
-    "milliliter": "ml",
-    "millilitre": "ml",
-    "usd": "dollar",
-    "buck": "dollar",
-    "penny": "cent",
-    "pennies": "cent",
-    "deg": "degree",
-    "rad": "radian",
-    "¢": "cent",
-    "°": "degree",
-}
 FAMILY_OF = {unit: family for family, units in FAMILIES.items() for unit in units}
 
 
 def singular(word: str) -> str:
     """A unit or a thing counted, in the singular where that is known."""
-    if word in _UNIT_NAMES:
-        return _UNIT_NAMES[word]
+    if word in UNIT_NAMES:
+        return UNIT_NAMES[word]
     stem = word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 2 else word
-    return _UNIT_NAMES.get(stem, stem)
+    return UNIT_NAMES.get(stem, stem)

@@ -263,6 +263,23 @@ def test_commands_run_word_for_word(
         type_in(command)
 
 
+@pytest.mark.slow
+def test_a_policy_named_by_its_folder_or_hub_id_is_trained_evaluated_and_reported(
+    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    shutil.copytree(prepared, place, symlinks=True)
+    clean_environment(monkeypatch, place)
+    monkeypatch.chdir(place)
+    for name in ("./FOLDER", "FOLDER"):  # the second goes on with the first's checkpoints
+        ended(["train", "--model", name, "--steps", "1"])
+        ended(["evaluate", "--model", name, "--limit", "1"])
+    assert (place / "checkpoints" / "FOLDER" / "grpo_mixed" / "step_1").is_dir()
+    assert (place / "results" / "evaluation" / "FOLDER_results.json").is_file()
+    ended(["evaluate", "--model", "Qwen/Qwen2.5-7B-Instruct", "--limit", "1"])  # an entry's hub id
+    ended(["evaluate", "--model", "Qwen/Qwen3-4B", "--untrained"], wanted=2)  # up to its download
+
+
 def type_in(command: Command) -> None:
     """Type one command: a verb in this process, its words expanded by the shell; all else in a shell."""
     words = None

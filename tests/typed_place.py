@@ -148,8 +148,9 @@ def _write_config(folder: Path, weights: Path, encoder: Path, url: str) -> None:
     for name, entry in models.items():
         if entry["format"] == "safetensors" or name == "qwen25-coder-0.5b":
             own = encoder if name == "all-minilm-l6-v2" else weights
-            models[name] = {"format": "safetensors", "sources": [{"path": str(own)}]}
-    models["NAME"] = models["qwen25-7b"]
+            hubs = [source for source in entry["sources"] if "hub" in source]
+            models[name] = {"format": "safetensors", "sources": [{"path": str(own)}, *hubs]}
+    models["NAME"] = {"format": "safetensors", "sources": [{"path": str(weights)}]}
     path.write_text(yaml.safe_dump({"models": models}), encoding="utf-8")
     endpoint = {"base_url": url, "api_key": "none", "model_name": "m", "no_proxy": "127.0.0.1"}
     endpoints = {"models": dict.fromkeys(_ENDPOINTS, endpoint)}

@@ -57,6 +57,16 @@ def test_a_folder_or_file_of_weights_is_held_whole_and_found_from_anywhere(
     assert (file.name, file.format, file.filename) == ("small", "gguf", "small.gguf")
 
 
+def test_a_link_to_weights_keeps_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to(weights_folder(tmp_path, "a/snapshot"))
+    monkeypatch.chdir(tmp_path)
+    assert resolved_name("./link") == str(tmp_path / "link")
+    monkeypatch.chdir(tmp_path / "link")
+    assert resolved_name(".") == str(tmp_path / "a" / "snapshot")
+
+
 @pytest.mark.parametrize(
     "name",
     [

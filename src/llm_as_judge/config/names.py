@@ -92,7 +92,8 @@ def _weights_here(name: str) -> Path | None:
     try:
         path = Path(name).expanduser()
         if (path / "config.json").is_file() or (path.suffix == ".gguf" and path.is_file()):
-            return path.resolve()
+            own = path.name not in ("", "..")  # a link keeps its own name
+            return path.parent.resolve() / path.name if own else path.resolve()
     except (OSError, ValueError, RuntimeError):  # no path: too long, a NUL in it, no such home
         return None
     return None

@@ -63,6 +63,7 @@ NOT_RUN = {
     r"llm-as-judge train .*tracking.sinks": "needs the extras; tests/monitoring/test_monitoring_sinks.py",
     r"llm-as-judge replicas ": "asks servers at fixed addresses; tests/cli/test_cli_replicas.py",
     r"ray ": "starts a cluster",
+    r"jq ": "a tool of its own; tests/evaluation/test_evaluation_records.py holds the form that it reads",
     r"llm-as-judge audit .*judge.model=|llm-as-judge audit --labelled FILE$": (
         "asks the judge some thousand times; tests/judge/test_judge_audit.py"
     ),
@@ -75,7 +76,7 @@ NOT_RUN = {
     r"export JUDGE_|inspect eval ": "needs inspect_ai and a policy that is served",
 }
 """Beginning of a command -> why it is checked and not run."""
-RUN = re.compile(r"llm-as-judge |python |bash launch_vllm|jq |echo .* \| llm-as-judge |for gpu in ")
+RUN = re.compile(r"llm-as-judge |python |bash launch_vllm|echo .* \| llm-as-judge |for gpu in ")
 VERB_OF_DOOR = {
     "train.py": "train",
     "monitor_training.py": "monitor",

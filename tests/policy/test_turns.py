@@ -19,8 +19,9 @@ from llm_as_judge.policy.vllm import Limits, open_replicas
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.types import Message, Sampling
 from running_app import running
+from streams import prompts, publish
 from tiny_models import naive_logprobs
-from vllm_server import ScriptedVllm, at_once
+from vllm_server import ScriptedVllm
 
 THINKING = (
     "{% for m in messages %}{% set text = m['content'] %}"
@@ -89,11 +90,10 @@ def test_tags_in_a_message_are_text_and_cut_no_example(thinking_weights: Path) -
 async def test_every_sampler_and_both_ways_of_the_update_read_the_same_prompt(
     policy: Policy, tmp_path: Path
 ) -> None:
-    prompts = [MESSAGES, OTHER]
-    wanted = [prompt_ids(policy.tokenizer, messages) for messages in prompts]
-    groups = HFSampler(policy).sample(prompts, Sampling(2, 1.0, 12, seed=3))
+    wanted = [prompt_ids(policy.tokenizer, messages) for messages in (MESSAGES, OTHER)]
+    groups = HFSampler(policy).complete(prompts([MESSAGES, OTHER]), Sampling(2, 1.0, 12, seed=3))
     assert [list(group[0].prompt_ids) for group in groups] == wanted
-    assert await _asked_of_a_replica(policy, prompts, tmp_path) == sorted(wanted)
+    assert await _asked_of_a_replica(policy, [MESSAGES, OTHER], tmp_path) == sorted(wanted)
 
     base = policy.model.get_base_model()
     completions = [[list(c.token_ids) for c in group] for group in groups]
@@ -109,7 +109,7 @@ async def test_every_sampler_and_both_ways_of_the_update_read_the_same_prompt(
 
 
 async def _asked_of_a_replica(
-    policy: Policy, prompts: Sequence[list[Message]], folder: Path
+    policy: Policy, messages_P: Sequence[list[Message]], folder: Path
 ) -> list[list[int]]:
     server = ScriptedVllm()
     limits = Limits(rows_at_once=4, timeout_s=20, retries=0)
@@ -117,6 +117,6 @@ async def _asked_of_a_replica(
         running(server.app) as url,
         open_replicas(policy, [f"{url}/v1"], folder, limits, temperature=1.0) as replicas,
     ):
-        published = await replicas.publish(at_once)
-        await published.sample(list(prompts), Sampling(1, 1.0, 9, seed=3))
+        published = await publish(replicas)
+        await published.sample(messages_P, Sampling(1, 1.0, 9, seed=3))
     return sorted(body["prompt"] for body in server.asked)

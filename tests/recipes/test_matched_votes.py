@@ -13,8 +13,6 @@ import pytest
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.evaluation.baselines import find_entrant
-from llm_as_judge.evaluation.entrants import ProgramEntrant
-from llm_as_judge.types import Sampling
 from matched_votes import Matched, matching_votes, write_programs
 
 CONFIG = Config()
@@ -68,10 +66,8 @@ def test_the_programs_cast_these_votes_pass_the_check_and_replace_none(tmp_path:
     votes = {"math": Matched(3, 1, 1, False), "code": Matched(11, 1, 1, True)}
     write_programs(votes, tmp_path / "new")
     voting = find_entrant(str(tmp_path / "new"), CONFIG)
-    assert isinstance(voting, ProgramEntrant)
     assert voting.domains == {"math", "code"}
-    (written,) = voting.samplers["math"].sample([[]], Sampling(1, 0.0, 1, seed=0))
-    assert "VOTES = 3\n" in written[0].text
+    assert "VOTES = 3\n" in (tmp_path / "new" / "math.py").read_text()
     with pytest.raises(OutputError, match="new: is there already; remove it"):
         write_programs(votes, tmp_path / "new")
 

@@ -20,7 +20,7 @@ from llm_as_judge.data.catalog import CATALOG, Dataset
 from llm_as_judge.data.rows import RowError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.sandbox import open_sandbox
-from llm_as_judge.types import Problem
+from llm_as_judge.types import DOMAINS, Problem
 
 FILES = {
     "gsm8k": ("gsm8k/train.jsonl", "gsm8k/test.jsonl"),
@@ -104,7 +104,7 @@ async def report(files: Sequence[tuple[str, Path]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--source", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--only", choices=("math", "qa", "code"), help="sets of one domain")
+    parser.add_argument("--only", choices=DOMAINS, help="sets of one domain")
     parser.add_argument("--humaneval", type=Path, help="HumanEval.jsonl.gz with all 164 problems")
     options = parser.parse_args()
     wanted = {n: f for n, f in FILES.items() if options.only in (None, CATALOG[n].domain)}

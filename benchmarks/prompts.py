@@ -36,7 +36,7 @@ from typing import Any
 import httpx
 from real_problems import real_problems
 
-from llm_as_judge.build import DOMAINS, Workbench, model_weights, open_workbench
+from llm_as_judge.build import Workbench, model_weights, open_workbench
 from llm_as_judge.config import config_dir, load_config
 from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.intervals import wilson
@@ -44,7 +44,7 @@ from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.operators import operator_docs
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.policy.turns import FENCE, REPLY_PREFIX
-from llm_as_judge.types import Domain, Message, Problem, Program
+from llm_as_judge.types import DOMAINS, Domain, Message, Problem, Program
 from llm_as_judge.workflow.grammar import program_grammar
 from llm_as_judge.workflow.program import parse_program
 

@@ -36,8 +36,7 @@ def problems(data_dir: Path | None) -> list[Problem]:
         return [p for file in files if file.is_file() for p in read_problems(file)]
     root = Path(str(resources.files("llm_as_judge.data") / "sample"))
     found = []
-    for name in ("gsm8k", "math", "squad2", "hotpotqa", "mbpp"):
-        dataset = CATALOG[name]
+    for dataset in (CATALOG[name] for name in DATASETS if not CATALOG[name].in_package):
         found += [dataset.convert(row, dataset.split) for row in dataset.rows(dataset.find(root))]
     return found
 

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_as_judge.build import DOMAINS
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.evaluation.baselines import program_files, workflows_dir
@@ -29,7 +28,7 @@ from llm_as_judge.evaluation.conditions import (
 from llm_as_judge.evaluation.full_results import read_full, tokens_by_domain
 from llm_as_judge.evaluation.layout import FULL, read_results
 from llm_as_judge.files import write_text
-from llm_as_judge.types import Domain
+from llm_as_judge.types import DOMAINS, Domain
 from recipe import run
 
 VOTE_OF: Mapping[Domain, str] = {"math": "cot", "qa": "cot", "code": "direct"}

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_as_judge.build import DOMAINS
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.evaluation.baselines import baseline_names, find_entrant, workflows_dir
 from llm_as_judge.evaluation.entrants import ModelEntrant, check_base_model
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, random_body
-from llm_as_judge.types import Domain, Message, Sampling
+from llm_as_judge.types import DOMAINS, Domain, Message, Sampling
 from llm_as_judge.workflow.program import parse_program
 from streams import sampled
 

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from oracle import bench_with
 
-from llm_as_judge.build import DOMAINS
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError, EndpointError
 from llm_as_judge.evaluation.baselines import find_entrant, workflows_dir
 from llm_as_judge.evaluation.best_program import ALWAYS_TRIED, Tried, candidates, choose
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.types import ChatRequest, Problem
+from llm_as_judge.types import DOMAINS, ChatRequest, Problem
 
 MATH = [Problem(f"gsm8k/val/{n}", "gsm8k", "math", f"{n} + 1?", (str(n + 1),)) for n in range(4)]
 ASKS = 'reply = await custom(input=problem, instruction="{}")\nreturn reply["response"]\n'

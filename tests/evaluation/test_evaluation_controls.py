@@ -22,7 +22,7 @@ from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.regrade import plan_regrade, regrade
 from llm_as_judge.evaluation.results import results_json
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.types import Problem
+from llm_as_judge.types import DOMAINS, Problem
 
 SETS = {"gsm8k": 4, "math": 4, "squad2": 6, "hotpotqa": 4, "mbpp": 4}
 pytestmark = [
@@ -158,7 +158,7 @@ async def test_a_policy_that_writes_no_program_scores_0_and_asks_nobody(
     place: Path, problems: list[Problem], text: str
 ) -> None:
     chat = oracle(problems, gold)
-    samplers: Any = {domain: FixedProgram(text) for domain in ("math", "qa", "code")}
+    samplers: Any = {domain: FixedProgram(text) for domain in DOMAINS}
     found = results_json(
         await evaluated(settings(place), ProgramEntrant("no", samplers, text), chat)
     )

@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import bench_with
 
-from llm_as_judge.build import DOMAINS
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.baselines import find_entrant
 from llm_as_judge.evaluation.optimise import SEEDS, Candidate, optimise, program_text, search
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.types import ChatRequest, Domain, Problem
+from llm_as_judge.types import DOMAINS, ChatRequest, Domain, Problem
 from llm_as_judge.workflow.program import parse_program
 
 MAGIC = "Count on your fingers."

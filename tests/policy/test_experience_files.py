@@ -15,6 +15,7 @@ from experience_fakes import experience
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.policy.experience import ExperienceBuffer
 from llm_as_judge.policy.experience_files import BufferKind, load_buffer, save_buffer
+from llm_as_judge.types import DOMAINS
 
 KIND = BufferKind("body", "letters", 2)
 
@@ -39,7 +40,7 @@ def loaded(folder: Path, kind: BufferKind = KIND) -> ExperienceBuffer:
 def test_what_is_saved_comes_back_with_the_same_vectors(tmp_path: Path) -> None:
     save_buffer(tmp_path, filled(), KIND)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["math.jsonl", "qa.jsonl"]
-    for domain in ("math", "qa", "code"):
+    for domain in DOMAINS:
         old, new = filled().entries(domain), loaded(tmp_path).entries(domain)
         assert old == new
         assert all(np.array_equal(a.vector, b.vector) for a, b in zip(old, new, strict=True))

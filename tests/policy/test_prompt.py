@@ -15,11 +15,10 @@ from llm_as_judge.config import config_dir
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.operators import operator_docs, registry
 from llm_as_judge.policy.prompt import Example, PolicyPrompt, fill, shorten
-from llm_as_judge.types import Domain, Message, Problem, PromptFacts
+from llm_as_judge.types import DOMAINS, Domain, Message, Problem, PromptFacts
 from llm_as_judge.workflow.program import parse_program
 
 SHIPPED = config_dir() / "prompts" / "policy"
-DOMAINS: tuple[Domain, ...] = ("math", "qa", "code")
 DOCS: dict[Domain, str] = {domain: f"operators of {domain}" for domain in DOMAINS}
 TEMPLATE = """
 system: "S <<operators>>"

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import pytest
 
 from llm_as_judge.operators import registry
-from llm_as_judge.types import Domain
+from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.grammar import MAX_STEPS, program_grammar
 from llm_as_judge.workflow.program import parse_program
 
-DOMAINS: tuple[Domain, ...] = ("math", "qa", "code")
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\[\^(?:[^]\\]|\\.)*\]|\{\d+,\d+\}|[\w-]+|[()|?]')
 
 

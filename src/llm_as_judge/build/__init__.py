@@ -17,7 +17,6 @@ from llm_as_judge.build.system import (
     versions,
 )
 from llm_as_judge.build.workbench import (
-    DOMAINS,
     Workbench,
     judge_fingerprint,
     open_grading,
@@ -27,7 +26,6 @@ from llm_as_judge.build.workbench import (
 )
 
 __all__ = [
-    "DOMAINS",
     "System",
     "Workbench",
     "adapters_folder",

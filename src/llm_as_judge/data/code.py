@@ -17,6 +17,7 @@ from typing import Any
 from llm_as_judge.data.fields import field, fields, text, texts
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.types import Problem
+from llm_as_judge.types.datasets import HUMANEVAL, MBPP
 
 __all__ = [
     "docstring_tests",
@@ -54,8 +55,8 @@ def humaneval(row: RawRow, split: str) -> Problem:
     if "check" not in _functions(parsed(test, "test")):
         raise RowError("'test' does not define check(candidate)")
     return Problem(
-        id=f"humaneval/{split}/{name.rpartition('/')[2]}",
-        dataset="humaneval",
+        id=f"{HUMANEVAL.name}/{split}/{name.rpartition('/')[2]}",
+        dataset=HUMANEVAL.name,
         domain="code",
         question=f"Complete this Python function. Give the whole function.\n\n{prompt.strip()}\n",
         entry_point=entry_point,
@@ -95,8 +96,8 @@ def mbpp(row: RawRow, split: str) -> Problem:
     wanted = text(record, "prompt" if "prompt" in record else "text").strip()
     shown = f"\nIt must pass, for example:\n{visible[0]}\n" if visible else ""
     return Problem(
-        id=f"mbpp/{split}/{number}",
-        dataset="mbpp",
+        id=f"{MBPP.name}/{split}/{number}",
+        dataset=MBPP.name,
         domain="code",
         question=f"{wanted}\n\nSignature:\n{signature}\n{shown}",
         entry_point=entry_point,
@@ -111,7 +112,7 @@ def mbpp(row: RawRow, split: str) -> Problem:
 def graded_by_all_asserts(problem: Problem) -> Problem:
     """The problem as :func:`mbpp` makes it, also from a file whose shown assert does not grade."""
     unused = tuple(test for test in problem.visible_tests if test not in problem.hidden_tests)
-    if problem.dataset not in ("mbpp", "mbpp_full") or not unused:
+    if not problem.dataset_info.visible_tests_grade or not unused:
         return problem
     return replace(problem, hidden_tests=(*unused, *problem.hidden_tests))
 

@@ -11,9 +11,7 @@ from typing import Any
 from llm_as_judge.data.code import parsed
 from llm_as_judge.data.fields import field, fields, text, texts
 from llm_as_judge.data.rows import RawRow, RowError
-from llm_as_judge.types import Domain, Problem
-
-_DOMAINS: dict[str, Domain] = {"math": "math", "code": "code", "qa": "qa"}
+from llm_as_judge.types import Domain, Problem, known_domain
 
 
 def is_own_row(record: Any) -> bool:
@@ -23,8 +21,7 @@ def is_own_row(record: Any) -> bool:
 
 def custom_domain(row: RawRow) -> Domain | None:
     """The domain that a row of one's own names; None if it names none, or is no row."""
-    named = row.record.get("type") if isinstance(row.record, dict) else None
-    return _DOMAINS.get(named) if isinstance(named, str) else None
+    return known_domain(row.record.get("type")) if isinstance(row.record, dict) else None
 
 
 def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
@@ -39,7 +36,7 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
         RowError: a field is missing or not as wanted, or tests of code that no solution can fail.
     """
     record = fields(row.record)
-    domain = _DOMAINS.get(text(record, "type"))
+    domain = known_domain(text(record, "type"))
     if domain is None:
         raise RowError(f"'type' is {record['type']!r}, wanted math, code or qa")
     if "answer" not in record:

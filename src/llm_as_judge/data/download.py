@@ -18,7 +18,8 @@ from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 
-from llm_as_judge.data.catalog import DEFAULT_SETS, Dataset, dataset_named
+from llm_as_judge.config import DATASETS
+from llm_as_judge.data.catalog import Dataset, dataset_named
 from llm_as_judge.data.generated import write_generated
 from llm_as_judge.data.hub import DatasetsHub, Hub
 from llm_as_judge.data.humaneval_package import HUMANEVAL_PACKAGE, fetch_humaneval
@@ -47,7 +48,7 @@ def acquire(
     allow_hub: bool,
     cache_dir: Path,
     *,
-    sets: Sequence[str] = DEFAULT_SETS,
+    sets: Sequence[str] = DATASETS,
     hub: Hub | None = None,
     humaneval: Package | None = None,
     progress: Progress = silent,
@@ -125,8 +126,8 @@ def _from_sample(
         for real in ("hub", "source"):  # real rows that are there never give way to the sample
             if earlier and unchanged(raw_dir, earlier, real):
                 return earlier
-        if dataset.name == "humaneval":
-            file = _copy(humaneval(cache_dir), raw_dir / "humaneval" / "HumanEval.jsonl.gz")
+        if dataset.in_package:
+            file = _copy(humaneval(cache_dir), raw_dir / dataset.folder / dataset.files[0])
             return entry_of(raw_dir, dataset, [file], "package", f"PyPI {HUMANEVAL_PACKAGE}")
         with resources.as_file(sample) as folder:
             found = dataset.find(folder)

@@ -46,7 +46,7 @@ def passages(problem: Problem) -> list[str]:
     """The passages that answer the question: the supporting paragraphs of HotpotQA, the whole
     context of other sets."""
     facts = problem.meta.get("supporting_facts")
-    if facts is None or problem.dataset != "hotpotqa":
+    if facts is None or not problem.dataset_info.supporting_facts:
         return [problem.context] if problem.context else []
     titles = {title for title, _ in json.loads(facts)}
     return [p for p in problem.context.split("\n\n") if p.partition(": ")[0] in titles]

@@ -13,7 +13,7 @@ from llm_as_judge.data.custom import custom, custom_domain, is_own_row
 from llm_as_judge.data.rows import MAX_ROW_BYTES, RawRow, RowError
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
-from llm_as_judge.types import Problem
+from llm_as_judge.types import DOMAINS, Problem
 
 __all__ = [
     "ProblemFile",
@@ -116,7 +116,7 @@ def _problem(row: Any) -> Problem:
     meta = row.get("meta", {})
     if not isinstance(meta, dict) or not all(isinstance(x, str) for x in meta.values()):
         raise TypeError("'meta' is not an object of texts")
-    if row.get("domain") not in ("math", "qa", "code"):
+    if row.get("domain") not in DOMAINS:
         raise TypeError(f"'domain' is {row.get('domain')!r}, wanted math, qa or code")
     if unknown := set(row).difference(_FIELDS):
         raise TypeError(f"unknown field {min(unknown)!r}")

@@ -17,6 +17,7 @@ from llm_as_judge.data.fields import field, fields, text
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Problem
+from llm_as_judge.types.datasets import REASONING_GYM
 
 __all__ = ["PACKAGE", "TASKS", "reasoning_gym", "write_generated"]
 
@@ -71,8 +72,8 @@ def reasoning_gym(row: RawRow, split: str) -> Problem:
     except ValueError:
         raise RowError(f"'answer' is {answer!r}, wanted a number") from None
     return Problem(
-        id=f"reasoning_gym/{split}/{task}-{seed}-{index}",
-        dataset="reasoning_gym",
+        id=f"{REASONING_GYM.name}/{split}/{task}-{seed}-{index}",
+        dataset=REASONING_GYM.name,
         domain="math",
         question=text(record, "question"),
         answers=(answer,),

@@ -13,6 +13,7 @@ import re
 from llm_as_judge.data.fields import field, fields, text
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.types import Problem
+from llm_as_judge.types.datasets import GSM8K, MATH
 
 
 def gsm8k(row: RawRow, split: str) -> Problem:
@@ -27,8 +28,8 @@ def gsm8k(row: RawRow, split: str) -> Problem:
     if not marker or not answer:
         raise RowError("'answer' has no number after '####'")
     return Problem(
-        id=f"gsm8k/{split}/{row.number}",
-        dataset="gsm8k",
+        id=f"{GSM8K.name}/{split}/{row.number}",
+        dataset=GSM8K.name,
         domain="math",
         question=text(record, "question"),
         answers=(answer,),
@@ -47,8 +48,8 @@ def math(row: RawRow, split: str) -> Problem:
     if not answer:
         raise RowError(r"'solution' has no \boxed{} or \fbox{} with an answer")
     return Problem(
-        id=f"math/{split}/{row.number}",
-        dataset="math",
+        id=f"{MATH.name}/{split}/{row.number}",
+        dataset=MATH.name,
         domain="math",
         question=question,
         answers=(answer,),

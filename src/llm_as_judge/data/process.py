@@ -23,7 +23,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from llm_as_judge.data.catalog import DEFAULT_SETS, Dataset, custom_datasets, dataset_named
+from llm_as_judge.config import DATASETS
+from llm_as_judge.data.catalog import Dataset, custom_datasets, dataset_named
 from llm_as_judge.data.mix import DOMAIN_SHARES, Draws, prefix_until_used_up, resampled
 from llm_as_judge.data.unify import (
     Lines,
@@ -37,7 +38,7 @@ from llm_as_judge.data.unify import (
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import file_sha256
 from llm_as_judge.processes import ProcessPool
-from llm_as_judge.types import Domain, Json, to_json
+from llm_as_judge.types import DATASET_INFO, Domain, Json, to_json
 
 __all__ = ["MixReport", "ProcessReport", "Progress", "Refusal", "SetReport", "process"]
 
@@ -76,7 +77,7 @@ def process(
     raw_dir: Path,
     data_dir: Path,
     *,
-    sets: Sequence[str] = DEFAULT_SETS,
+    sets: Sequence[str] = DATASETS,
     custom: Sequence[Path] = (),
     seed: int = 0,
     val_fraction: float = 0.02,
@@ -132,11 +133,13 @@ def _require_apart(names: Sequence[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(f"two data sets would be called {twice[0]!r}; rename one of the files")
-    if {"mbpp", "mbpp_full"} <= set(names):
-        raise DataError(
-            "data.sets: mbpp is a part of mbpp_full, so that the same tasks would be in train and "
-            "in test; choose one of them"
-        )
+    for name in names:
+        whole = DATASET_INFO[name].part_of if name in DATASET_INFO else ""
+        if whole in names:
+            raise DataError(
+                f"data.sets: {name} is a part of {whole}, so that the same tasks would be in train "
+                "and in test; choose one of them"
+            )
 
 
 def _work_folder(data_dir: Path) -> Path:

@@ -14,6 +14,7 @@ from typing import Any
 from llm_as_judge.data.fields import compact, field, fields, text, texts, zipped
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.types import Problem
+from llm_as_judge.types.datasets import HOTPOTQA, SQUAD2
 
 
 def flatten_squad(rows: Iterable[RawRow]) -> Iterator[RawRow]:
@@ -72,8 +73,8 @@ def squad2(row: RawRow, split: str) -> Problem:
     if record.get("plausible_answers"):
         meta["plausible_answers"] = compact(record["plausible_answers"])
     return Problem(
-        id=f"squad2/{split}/{name}",
-        dataset="squad2",
+        id=f"{SQUAD2.name}/{split}/{name}",
+        dataset=SQUAD2.name,
         domain="qa",
         question=text(record, "question"),
         answers=tuple(dict.fromkeys(aliases)),
@@ -117,8 +118,8 @@ def hotpotqa(row: RawRow, split: str) -> Problem:
     }
     meta |= {key: text(record, key) for key in ("type", "level") if key in record}
     return Problem(
-        id=f"hotpotqa/{split}/{name or row.number}",
-        dataset="hotpotqa",
+        id=f"{HOTPOTQA.name}/{split}/{name or row.number}",
+        dataset=HOTPOTQA.name,
         domain="qa",
         question=text(record, "question"),
         answers=(text(record, "answer"),),

@@ -15,13 +15,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import llm_as_judge
-from llm_as_judge.build import DOMAINS
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.controls import CONTROLS, ControlEntrant
 from llm_as_judge.evaluation.entrants import Entrant, FixedProgram, ModelEntrant, ProgramEntrant
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
-from llm_as_judge.types import Domain
+from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.program import form_of, parse_program
 
 UNTRAINED, RANDOM = "untrained", "random"

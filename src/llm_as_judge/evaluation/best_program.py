@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_as_judge.build import DOMAINS, Workbench
+from llm_as_judge.build import Workbench
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.baselines import program_files, program_of, workflows_dir
 from llm_as_judge.evaluation.optimise import run_on
 from llm_as_judge.files import write_text
-from llm_as_judge.types import Domain, Problem
+from llm_as_judge.types import DOMAINS, Domain, Problem
 from llm_as_judge.workflow.program import form_of, parse_program
 
 ALWAYS_TRIED = ("direct", "cot", "program_of_thought", "hand_crafted")

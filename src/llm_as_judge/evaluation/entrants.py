@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Protocol
 
 from llm_as_judge.build import (
-    DOMAINS,
     Workbench,
     open_memory,
     open_system,
@@ -34,6 +33,7 @@ from llm_as_judge.policy.recorded import RecordedSampler
 from llm_as_judge.policy.stream import ready
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
+    DOMAINS,
     Completion,
     Domain,
     IsolationReport,

@@ -16,7 +16,6 @@ from llm_as_judge.evaluation.statistics import (
     pass_at_k,
     share_interval,
 )
-from llm_as_judge.judge.spans import SPAN_SETS
 from llm_as_judge.types import Group, Rollout
 
 Metrics = dict[str, float | None]
@@ -132,9 +131,9 @@ def _mean(total: float, count: int) -> float | None:
 def _official(groups: Sequence[Group]) -> Metrics:
     """EM and F1 where all problems are of one span set; pass@k for code."""
     datasets = {group.problem.dataset for group in groups}
-    if len(datasets) == 1 and datasets <= SPAN_SETS:
+    if len(datasets) == 1 and groups[0].problem.dataset_info.has_text_scores:
         return _spans(groups)
-    if groups and all(group.problem.domain == "code" for group in groups):
+    if groups and all(group.problem.dataset_info.metric == "pass_at_k" for group in groups):
         return _passes(groups)
     return {}
 
@@ -145,7 +144,7 @@ def _spans(groups: Sequence[Group]) -> Metrics:
     metrics: Metrics = {}
     for name in ("em", "f1"):
         metrics |= _with_interval(name, [scores[name] for _, scores in scored])
-    if groups[0].problem.dataset == "hotpotqa":
+    if not groups[0].problem.dataset_info.unanswerable:
         return metrics
     for prefix, answerable in (("has_answer", True), ("no_answer", False)):
         part = [scores for has, scores in scored if has is answerable]

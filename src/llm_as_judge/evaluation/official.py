@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from llm_as_judge.judge.spans import SPAN_SETS, prediction, span_scores
+from llm_as_judge.judge.spans import prediction, span_scores
 from llm_as_judge.types import Problem, Rollout
 
 
 def official_scores(problem: Problem, rollout: Rollout) -> Mapping[str, float]:
     """The scores of one rollout that its set's metric averages; empty for other sets, and for a
     rollout that failed before it was judged."""
-    if problem.dataset not in SPAN_SETS or rollout.verdict is None:
+    if not problem.dataset_info.has_text_scores or rollout.verdict is None:
         return {}
     if rollout.execution is None or rollout.execution.status != "ok":
         return {"em": 0.0, "f1": 0.0}

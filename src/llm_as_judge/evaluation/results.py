@@ -16,7 +16,6 @@ from llm_as_judge.evaluation.official import official_scores
 from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet, put_aside
 from llm_as_judge.evaluation.selection import MIXED
 from llm_as_judge.files import output_errors, write_text
-from llm_as_judge.judge.spans import SPAN_SETS
 from llm_as_judge.types import Group, Problem, to_json
 
 
@@ -70,9 +69,9 @@ def _official_names(groups: Sequence[Group]) -> list[str]:
     problem = groups[0].problem if groups else None
     if problem is None or len({g.problem.dataset for g in groups}) > 1:
         return ["accuracy"]
-    if problem.dataset in SPAN_SETS:
+    if problem.dataset_info.has_text_scores:
         return ["em", "f1"]
-    return ["pass_at_1"] if problem.domain == "code" else ["accuracy"]
+    return ["pass_at_1"] if problem.dataset_info.metric == "pass_at_k" else ["accuracy"]
 
 
 def full_json(record: EvaluationRecord) -> dict[str, Any]:

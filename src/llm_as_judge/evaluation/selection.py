@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,18 +16,10 @@ from llm_as_judge.data.files import ProblemFile, read_problems
 from llm_as_judge.data.mix import DOMAIN_SHARES
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.mixing import mix_of
-from llm_as_judge.types import Domain, Problem
+from llm_as_judge.types import DATASET_INFO, Domain, Problem
 
 MIXED = "mixed"
 """Name of the mix among the sets: ``data/mixed/test_mixed.jsonl``, or that of another split."""
-STRATA: Mapping[str, tuple[str, Callable[[Problem], str]]] = {
-    "math": ("level", lambda p: p.meta.get("level", "")),
-    "squad2": ("answerable", lambda p: "yes" if p.answers else "no"),
-    "hotpotqa": ("type", lambda p: p.meta.get("type", "")),
-    MIXED: ("dataset", lambda p: p.dataset),
-    "mmlu": ("subject", lambda p: p.meta.get("subject", "")),
-}
-"""By set: the name of what a limited sample keeps the proportions of, and its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +46,8 @@ class EvaluatedSet:
             return "all rows"
         if len(self.problems) + self.other_domains == self.rows:
             return f"{len(self.problems)} of {self.rows} rows: those of the policy's domains"
-        by = f" stratified by {STRATA[self.name][0]}" if self.name in STRATA else ""
+        stratum = _stratum(self.name)
+        by = f" stratified by {stratum}" if stratum else ""
         return f"{len(self.problems)} of {self.rows} rows: a seeded sample{by}"
 
 
@@ -197,6 +190,21 @@ def _file(data_dir: Path, name: str, split: Split) -> Path:
     return data_dir / ("test" if split == "test" else "processed") / f"{name}_{split}.jsonl"
 
 
+def _stratum(name: str) -> str:
+    """What a limited sample of a set, or of the mix, keeps the proportions of."""
+    if name == MIXED:
+        return "dataset"
+    return DATASET_INFO[name].stratum if name in DATASET_INFO else ""
+
+
+def _stratum_of(problem: Problem, stratum: str) -> str:
+    if stratum == "dataset":
+        return problem.dataset
+    if stratum == "answerable":
+        return "yes" if problem.answers else "no"
+    return problem.meta.get(stratum, "")
+
+
 def limited(name: str, rows: Sequence[Problem], limit: int | None, seed: int) -> list[Problem]:
     """At most ``limit`` rows in file order, each stratum with its share (largest remainders).
 
@@ -204,10 +212,10 @@ def limited(name: str, rows: Sequence[Problem], limit: int | None, seed: int) ->
     """
     if limit is None or limit >= len(rows):
         return list(rows)
-    stratum_of = STRATA[name][1] if name in STRATA else lambda problem: ""
+    by = _stratum(name)
     strata: dict[str, list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
-        strata[stratum_of(row)].append(index)
+        strata[_stratum_of(row, by)].append(index)
     picked: list[int] = []
     chance = random.Random(f"evaluation/{seed}/{name}")
     for stratum, count in _shares({k: len(v) for k, v in strata.items()}, limit, chance).items():

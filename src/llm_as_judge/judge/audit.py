@@ -259,7 +259,7 @@ def _rates(graded: Sequence[Graded]) -> tuple[Interval, Interval, Interval]:
 def _kind(graded: Sequence[Graded]) -> str:
     problems = [g.case.problem for g in graded]
     if all(problem.domain == "qa" for problem in problems):
-        return "SQuAD2" if all(problem.dataset == "squad2" for problem in problems) else "open QA"
+        return "SQuAD2" if all(p.dataset_info.metric == "squad" for p in problems) else "open QA"
     if not all(problem.domain == "math" for problem in problems):
         return "mixed"
     plain = [problem for problem in problems if parse_number(problem.answers[0]) is not None]

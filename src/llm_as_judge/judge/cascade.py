@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import llm_as_judge.sandbox as code_sandbox
+import llm_as_judge.types.datasets as known_datasets
 from llm_as_judge.judge.extract import clean, declared_answer, guard
 from llm_as_judge.judge.llm_judge import JudgePrompts, LlmJudge, llm_fingerprint
 from llm_as_judge.judge.records import JudgeRecords
@@ -58,6 +59,7 @@ def rules_fingerprint(folder: Path = Path(__file__).parent) -> str:
         digest.update((folder / name).read_bytes())
     for name in _CODE_GRADER:
         digest.update((Path(code_sandbox.__file__).parent / f"{name}.py").read_bytes())
+    digest.update(Path(known_datasets.__file__).read_bytes())  # says which F1 is a set's own
     for package in _ALGEBRA:
         digest.update(f"{package}=={importlib.metadata.version(package)}".encode())
     return digest.hexdigest()

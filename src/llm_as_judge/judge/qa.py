@@ -27,7 +27,7 @@ def official_score(problem: Problem, answer: str) -> float:
     """Greatest official F1 over all gold answers; of an unanswerable problem 1 for abstaining."""
     if not problem.answers:
         return float(is_abstention(answer, problem.question) or not normalise_answer(answer))
-    if problem.dataset == "hotpotqa":
+    if problem.dataset_info.metric == "hotpot":
         return max(hotpot_f1(answer, gold)[0] for gold in problem.answers)
     return max(squad_f1(answer, gold) for gold in problem.answers)
 

@@ -15,20 +15,17 @@ from typing import Any, Protocol, TypeVar, cast
 
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import require_writable, write_text
-from llm_as_judge.judge.spans import SPAN_SETS, Facts, prediction, span_scores
-from llm_as_judge.types import Domain, Problem, Verdict
+from llm_as_judge.judge.spans import Facts, prediction, span_scores
+from llm_as_judge.types import DATASET_INFO, DOMAINS, Domain, Problem, Verdict, dataset_info
 
 __all__ = ["Answer", "Grader", "grade_answers", "grade_file", "read_answer", "read_rows"]
 
-_DOMAINS: Mapping[str, tuple[Domain, str]] = {
-    "math": ("math", "math"),
-    "qa": ("qa", ""),
-    "code": ("code", "code"),
-    "squad2": ("qa", "squad2"),
-    "hotpotqa": ("qa", "hotpotqa"),
+_KINDS: Mapping[str, Domain] = {
+    **{domain: domain for domain in DOMAINS},
+    **{info.name: info.domain for info in DATASET_INFO.values() if info.has_text_scores},
 }
+"""What a row may call its domain: a set with scores of its own stands for its domain, too."""
 _TEXT_FIELDS = ("question", "candidate", "context", "entry_point", "dataset", "setup_code")
-_OPEN_SETS = frozenset({"", "nq", "triviaqa", "open"})
 _SHOWN = 20
 """Broken rows that are told; a file of another form has as many as it has lines."""
 
@@ -66,15 +63,15 @@ def read_answer(row: Row) -> Answer:
         if key not in row:
             raise DataError(f"no {key!r} (keys: {', '.join(sorted(row)) or 'none'})")
     domain = row["domain"]
-    if not isinstance(domain, str) or domain not in _DOMAINS:
-        raise DataError(f"domain {domain!r}, wanted one of {', '.join(_DOMAINS)}")
+    if not isinstance(domain, str) or domain not in _KINDS:
+        raise DataError(f"domain {domain!r}, wanted one of {', '.join(_KINDS)}")
     for key in _TEXT_FIELDS:
         if not isinstance(row.get(key, ""), str):
             raise DataError(f"{key!r} is {type(row[key]).__name__}, wanted a text")
-    kind, named = _DOMAINS[domain]
-    dataset = row.get("dataset") or named
+    kind = _KINDS[domain]
+    dataset = row.get("dataset") or ("" if domain == kind else domain)
     answers = _answers(row)
-    if kind == "qa" and not row.get("context") and dataset in _OPEN_SETS:
+    if kind == "qa" and not row.get("context") and _may_have_aliases(dataset):
         answers = _with_aliases(answers, isinstance(row.get("reference"), str))
     if kind == "code" and not row.get("tests"):
         raise DataError("a code row needs 'tests' (list of Python sources)")
@@ -121,6 +118,11 @@ def _answers(row: Row) -> tuple[str, ...]:
     if not kept and row["domain"] == "math":
         raise DataError("a math row needs a reference")
     return kept
+
+
+def _may_have_aliases(dataset: str) -> bool:
+    """Open QA rows, those of no set among them."""
+    return not dataset or dataset_info(dataset, "qa").slash_aliases
 
 
 def _with_aliases(answers: tuple[str, ...], split: bool) -> tuple[str, ...]:
@@ -245,7 +247,7 @@ async def grade_answers(
 
 def _metrics(answer: Answer) -> dict[str, Any]:
     problem = answer.problem
-    if problem.dataset not in SPAN_SETS:
+    if not problem.dataset_info.has_text_scores:
         return {}
     predicted = prediction(problem, answer.candidate)
     return {"metrics": span_scores(problem, predicted, answer.facts)}

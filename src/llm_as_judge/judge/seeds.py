@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from llm_as_judge.types import Problem
+from llm_as_judge.types.datasets import GSM8K, HOTPOTQA, MMLU, SQUAD2
 
 __all__ = ["Seed", "seeds"]
 
@@ -85,7 +86,7 @@ def _number_seed(rng: random.Random, index: int, story: _Story) -> Seed:
     wrong = (gold + 1, gold * 10, -gold, gold + 7, a, int(f"1{gold}"))
     question = story.text.format(a=a, b=b)
     return Seed(
-        Problem(f"seed/number/{index}", "gsm8k", "math", question, (str(gold),)),
+        Problem(f"seed/number/{index}", GSM8K.name, "math", question, (str(gold),)),
         "number",
         tuple(str(value) for value in wrong if value != gold),
         (f"{gold}.0", f"{gold} {story.unit}", f"${gold}$", f"{gold:,}"),
@@ -102,7 +103,7 @@ def _math_seed(index: int, row: _Question) -> Seed:
 def _span_seed(index: int, row: _Question) -> Seed:
     passage = _written().passage
     name = f"seed/span/{index}"
-    problem = Problem(name, "squad2", "qa", row.question, (row.gold,), context=passage)
+    problem = Problem(name, SQUAD2.name, "qa", row.question, (row.gold,), context=passage)
     return Seed(problem, "span", row.wrong, row.right)
 
 
@@ -113,21 +114,21 @@ def _open_seed(index: int, row: _Question) -> Seed:
 
 def _yes_no_seed(index: int, row: _Question) -> Seed:
     gold, other = row.gold, "no" if row.gold == "yes" else "yes"
-    problem = Problem(f"seed/yes_no/{index}", "hotpotqa", "qa", row.question, (gold,))
+    problem = Problem(f"seed/yes_no/{index}", HOTPOTQA.name, "qa", row.question, (gold,))
     right = (gold.title() + ".", f"The answer is {gold}.", f"{gold.title()}, that is so.")
     return Seed(problem, "yes_no", (other, f"{other.title()}."), right)
 
 
 def _unanswerable_seed(index: int, row: _Question) -> Seed:
     passage = _written().passage
-    problem = Problem(f"seed/silent/{index}", "squad2", "qa", row.question, (), context=passage)
+    problem = Problem(f"seed/silent/{index}", SQUAD2.name, "qa", row.question, (), context=passage)
     return Seed(problem, "unanswerable", row.wrong)
 
 
 def _choice_seed(index: int, row: _Question) -> Seed:
     letter, options = row.gold, row.options
     name = f"seed/choice/{index}"
-    problem = Problem(name, "mmlu", "qa", row.question, (letter,), options=options)
+    problem = Problem(name, MMLU.name, "qa", row.question, (letter,), options=options)
     others = tuple(chr(65 + i) for i in range(4) if chr(65 + i) != letter)
     text = options[ord(letter) - 65]
     right = (f"({letter})", f"{letter}.", f"The answer is {letter}.", text, f"{letter}. {text}")

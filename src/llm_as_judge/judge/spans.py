@@ -20,10 +20,7 @@ from llm_as_judge.judge.squad import (
 )
 from llm_as_judge.types import Problem
 
-__all__ = ["SPAN_SETS", "Facts", "prediction", "span_scores"]
-
-SPAN_SETS = frozenset({"squad2", "squad_v2", "hotpotqa"})
-"""Sets whose official metric compares texts."""
+__all__ = ["Facts", "prediction", "span_scores"]
 
 Facts = Sequence[tuple[str, int]]
 
@@ -47,7 +44,7 @@ def span_scores(
     """
     golds = problem.answers or ("",)
     scores = {"em": max(exact_match(predicted, gold) for gold in golds)}
-    if problem.dataset != "hotpotqa":
+    if problem.dataset_info.metric != "hotpot":
         return {**scores, "f1": max(squad_f1(predicted, gold) for gold in golds)}
     scores["f1"] = max(hotpot_f1(predicted, gold)[0] for gold in golds)
     if facts is not None and "supporting_facts" in problem.meta:

@@ -27,9 +27,10 @@ from llm_as_judge.monitoring.advice import (
 )
 from llm_as_judge.monitoring.live import step_table
 from llm_as_judge.monitoring.report.curves import share
-from llm_as_judge.monitoring.report.rollouts import DOMAINS, StepSums, count_rollout
+from llm_as_judge.monitoring.report.rollouts import StepSums, count_rollout
 from llm_as_judge.monitoring.rundir import Broken, RunDir, finite, rows
 from llm_as_judge.monitoring.runlog import ROLLOUTS
+from llm_as_judge.types import DOMAINS
 
 TAIL_BYTES = 8 * 2**20
 """Of rollouts.jsonl: some hundred rollouts."""

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from llm_as_judge.config import config_dir, parse_yaml
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.types import Domain
+from llm_as_judge.types import DOMAINS, Domain
 
 __all__ = ["Enhancement", "OperatorPrompts", "fill", "load_enhancements", "placeholders"]
 
@@ -47,7 +47,7 @@ class Enhancement(BaseModel):
     add: str
     operators: tuple[str, ...] = ("*",)
     """Operator classes, with wildcards."""
-    domains: tuple[Domain, ...] = ("math", "qa", "code")
+    domains: tuple[Domain, ...] = DOMAINS
     executors: tuple[str, ...] = ("*",)
     """Names of executor models, with wildcards."""
 

@@ -18,19 +18,18 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from llm_as_judge.errors import ConfigError, DataError, OutputError
 from llm_as_judge.files import write_text
 from llm_as_judge.policy.experience import Experience, ExperienceBuffer, Vector
-from llm_as_judge.types import Domain
+from llm_as_judge.types import DOMAINS, Domain
 
 log = logging.getLogger(__name__)
 
 FORMAT = 1
-DOMAINS: tuple[Domain, ...] = get_args(Domain)
 _TEXTS = ("problem_id", "domain", "question", "shown", "program", "hash")
 
 NO_VECTOR: Vector = np.zeros(0, np.float32)

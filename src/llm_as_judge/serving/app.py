@@ -27,8 +27,8 @@ from starlette.routing import Route
 
 from llm_as_judge.errors import EndpointError, LlmAsJudgeError
 from llm_as_judge.serving.answering import Answer, Answerer
-from llm_as_judge.serving.requests import DOMAINS, Ask, RequestError, RequestLimits, read_ask
-from llm_as_judge.types import Domain, Program
+from llm_as_judge.serving.requests import Ask, RequestError, RequestLimits, read_ask
+from llm_as_judge.types import DOMAINS, Domain, Program
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,7 @@ from llm_as_judge.monitoring.report.results import results_view
 from llm_as_judge.monitoring.rundir import Broken, finite, require_run, rows
 from llm_as_judge.monitoring.runlog import ROLLOUTS
 from llm_as_judge.monitoring.screen import plain
-from llm_as_judge.serving.requests import DOMAINS
-from llm_as_judge.types import Domain, Program
+from llm_as_judge.types import DOMAINS, Domain, Program
 from llm_as_judge.workflow.program import parse_program
 
 

@@ -11,9 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from llm_as_judge.types import Domain, Message, Problem
-
-DOMAINS: tuple[Domain, ...] = ("math", "qa", "code")
+from llm_as_judge.types import DOMAINS, Domain, Message, Problem
 
 
 class RequestError(Exception):

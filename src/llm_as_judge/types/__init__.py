@@ -14,6 +14,15 @@ Two kinds of misfortune are never mixed:
 
 from __future__ import annotations
 
+from llm_as_judge.types.datasets import (
+    DATASET_INFO,
+    DOMAINS,
+    DatasetInfo,
+    Domain,
+    dataset_info,
+    known_domain,
+    own_dataset,
+)
 from llm_as_judge.types.plain import (
     from_json,
     to_json,
@@ -41,7 +50,6 @@ from llm_as_judge.types.seams import (
 from llm_as_judge.types.values import (
     Completion,
     Diagnostic,
-    Domain,
     Execution,
     ExecutionStatus,
     Failure,
@@ -59,10 +67,13 @@ from llm_as_judge.types.values import (
 )
 
 __all__ = [
+    "DATASET_INFO",
+    "DOMAINS",
     "ChatModel",
     "ChatReply",
     "ChatRequest",
     "Completion",
+    "DatasetInfo",
     "Diagnostic",
     "Domain",
     "Embedder",
@@ -94,6 +105,9 @@ __all__ = [
     "TestReport",
     "Usage",
     "Verdict",
+    "dataset_info",
     "from_json",
+    "known_domain",
+    "own_dataset",
     "to_json",
 ]

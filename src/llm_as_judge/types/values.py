@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from llm_as_judge.types.datasets import DatasetInfo, Domain, dataset_info
+
 __all__ = [
     "Completion",
     "Diagnostic",
-    "Domain",
     "Execution",
     "ExecutionStatus",
     "Failure",
@@ -28,8 +29,6 @@ __all__ = [
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What crosses a process boundary or a file: never pickled, never evaluated."""
-
-Domain = Literal["math", "qa", "code"]
 
 
 # --------------------------------------------------------------------------------------- problem
@@ -62,6 +61,11 @@ class Problem:
     """Code: Python sources that raise unless the solution is right. They alone grade, and what of them
     is no visible test, no solver sees."""
     meta: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def dataset_info(self) -> DatasetInfo:
+        """What is known of all problems of this one's set."""
+        return dataset_info(self.dataset, self.domain)
 
     def statement(self) -> str:
         """The full text a workflow receives as ``problem``: context, question, options."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from llm_as_judge.intervals import wilson
-from llm_as_judge.monitoring.report.rollouts import DOMAINS, StepSums
+from llm_as_judge.monitoring.report.rollouts import StepSums
 from llm_as_judge.monitoring.rundir import finite
+from llm_as_judge.types import DOMAINS
 
 MAX_BINS = 40
 _Z = 1.96

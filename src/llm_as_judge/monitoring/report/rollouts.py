@@ -21,7 +21,6 @@ MAX_TEXT = 4000
 """Characters kept of a program, an answer, a problem."""
 MAX_REMARK = 400
 """Characters kept of an error, an explanation, a message."""
-DOMAINS = ("math", "qa", "code")
 
 
 @dataclass(slots=True)

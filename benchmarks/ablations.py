@@ -29,6 +29,7 @@ from typing import Any
 import yaml
 from advantages import step_range, steps_of
 
+from llm_as_judge.config import LossKeys
 from llm_as_judge.errors import DataError, UserError
 from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.training.grpo import step_advantages
@@ -85,8 +86,7 @@ def by_verdict(steps: Steps, training: dict[str, Any]) -> str:
         scored = [group for group in scored if len(group) > 1]
         advantages = step_advantages(
             [[r.reward.total for r in group if r.reward] for group in scored],
-            centre=training["training.centre"],
-            scale=training["training.scale"],
+            LossKeys(centre=training["training.centre"], scale=training["training.scale"]),
         )
         for group, values in zip(scored, advantages, strict=True):
             pushed += sum(map(abs, values))

@@ -26,7 +26,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.config import load_config
+from llm_as_judge.config import LossKeys, load_config
 from llm_as_judge.errors import DataError, UserError
 from llm_as_judge.monitoring.runlog import read_rollouts
 from llm_as_judge.reward import RewardOptions, reward_group
@@ -87,7 +87,7 @@ def _row(steps: Sequence[Sequence[Sequence[Rollout]]], scheme: str, centre: Any,
         groups += len(scored)
         teach += sum(map(has_variance, rewards))
         for group, advantages in zip(
-            scored, step_advantages(rewards, centre=centre, scale=scale), strict=True
+            scored, step_advantages(rewards, LossKeys(centre=centre, scale=scale)), strict=True
         ):
             for rollout, advantage in zip(group, advantages, strict=True):
                 pushed["all"] += abs(advantage)

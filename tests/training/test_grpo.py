@@ -20,17 +20,17 @@ from llm_as_judge.training.grpo import (
 
 def test_grpo_advantages_are_centred_and_scaled_by_the_group() -> None:
     # mean 2, deviation of (1, 2, 3) with n - 1 in the denominator: 1
-    (found,) = step_advantages([[1.0, 2.0, 3.0]])
+    (found,) = step_advantages([[1.0, 2.0, 3.0]], LossOptions())
     assert found == pytest.approx([-1.0, 0.0, 1.0], abs=1e-5)
 
 
 def test_leave_one_out_subtracts_the_mean_of_the_siblings() -> None:
-    (found,) = step_advantages([[1.0, 2.0, 6.0]], centre="leave_one_out", scale="none")
+    (found,) = step_advantages([[1.0, 2.0, 6.0]], LossOptions(centre="leave_one_out", scale="none"))
     assert found == pytest.approx([1 - 4, 2 - 3.5, 6 - 1.5])
 
 
 def test_batch_scale_is_one_deviation_for_all_groups() -> None:
-    found = step_advantages([[0.0, 2.0], [0.0, 6.0]], scale="batch")
+    found = step_advantages([[0.0, 2.0], [0.0, 6.0]], LossOptions(scale="batch"))
     deviation = math.sqrt((1 + 1 + 9 + 9) / 4)
     assert found[0] == pytest.approx([-1 / deviation, 1 / deviation], abs=1e-5)
     assert found[1] == pytest.approx([-3 / deviation, 3 / deviation], abs=1e-5)
@@ -40,19 +40,20 @@ def test_batch_scale_is_one_deviation_for_all_groups() -> None:
 @pytest.mark.parametrize("centre", ["mean", "leave_one_out"])
 def test_equal_rewards_teach_exactly_nothing(centre: str, scale: str) -> None:
     found = step_advantages(
-        [[0.1 + 0.2, 0.3 + 1e-17, 0.30000000000000004]], centre=centre, scale=scale
-    )  # type: ignore[arg-type]
+        [[0.1 + 0.2, 0.3 + 1e-17, 0.30000000000000004]],
+        LossOptions(centre=centre, scale=scale),  # type: ignore[arg-type]
+    )
     assert found == [[0.0, 0.0, 0.0]]
 
 
 def test_one_reward_is_no_group() -> None:
     with pytest.raises(ValueError, match="two scored"):
-        step_advantages([[1.0]])
+        step_advantages([[1.0]], LossOptions())
 
 
 @given(st.lists(st.floats(-10, 10), min_size=2, max_size=8))
 def test_advantages_of_a_group_add_up_to_zero(rewards: list[float]) -> None:
-    (found,) = step_advantages([rewards])
+    (found,) = step_advantages([rewards], LossOptions())
     assert sum(found) == pytest.approx(0.0, abs=1e-3)
 
 

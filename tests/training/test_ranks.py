@@ -163,7 +163,7 @@ def config(tmp_path: Path, tiny_weights: Path) -> Config:
 def test_after_five_steps_the_adapter_is_that_of_one_process(
     lesson: Lesson, config: Config, tmp_path: Path, count: int, kl: float, fsdp: dict[str, str]
 ) -> None:
-    lesson = replace(lesson, loss=replace(lesson.loss, kl_weight=kl))
+    lesson = replace(lesson, loss=lesson.loss.model_copy(update={"kl_weight": kl}))
     others = [partial(follow, config)] * (count - 1)
     alone = lesson.policy()
     start = alone.adapter_state()

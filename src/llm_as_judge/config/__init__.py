@@ -13,6 +13,7 @@ from llm_as_judge.config.catalogue import (
 from llm_as_judge.config.credentials import checked_key, environment_key
 from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS, Split
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
+from llm_as_judge.config.loss import Centre, LossKeys
 from llm_as_judge.config.names import find_model, known_model
 from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.presets import PRESETS
@@ -26,9 +27,11 @@ __all__ = [
     "FLAT_KEYS",
     "PRESETS",
     "CallsConfig",
+    "Centre",
     "Config",
     "Endpoint",
     "HubRecord",
+    "LossKeys",
     "ModelEntry",
     "ModelSource",
     "OutputConfig",

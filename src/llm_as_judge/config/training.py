@@ -6,12 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
+from llm_as_judge.config.loss import LossKeys
 from llm_as_judge.config.presets import Preset
 from llm_as_judge.config.reading import Number, Section
 
 
-class TrainingConfig(Section):
-    """GRPO."""
+class _Course(Section):
+    """The keys before those of the loss: how many updates, of how much, how fast."""
 
     steps: int = Field(500, ge=1, description="Updates in the run.")
     problems_per_step: int = Field(4, ge=1, description="Groups in a step.")
@@ -29,27 +30,11 @@ class TrainingConfig(Section):
         description="Published loss that sets the keys from centre to kl_weight; a key given "
         "beside it, or in a later file or option, wins.",
     )
-    centre: Literal["mean", "leave_one_out"] = Field(
-        "mean", description="What is subtracted from a reward: the group's mean, or its siblings'."
-    )
-    scale: Literal["group", "batch", "none"] = Field(
-        "group", description="What advantages are divided by: deviation of the group, or batch."
-    )
-    aggregate: Literal["sequence", "token", "constant"] = Field(
-        "sequence", description="Mean per sequence (GRPO), per token (DAPO), fixed (Dr. GRPO)."
-    )
-    objective: Literal["ppo_clip", "gspo", "cispo", "truncated_is", "reinforce"] = Field(
-        "ppo_clip", description="How the policy ratio enters the loss."
-    )
-    clip_low: Number = Field(
-        0.2, ge=0, lt=1, description="ppo_clip, gspo: a ratio below 1 - this is clipped."
-    )
-    clip_high: Number = Field(
-        0.2, ge=0, description="ppo_clip, gspo: a ratio above 1 + this is clipped."
-    )
-    is_floor: Number = Field(0.0, ge=0, le=1, description="cispo: floor of the ratio; 0: none.")
-    is_cap: Number = Field(2.0, ge=1, description="cispo, truncated_is: cap of the ratio.")
-    kl_weight: Number = Field(0.0, ge=0, description="Weight of k3 KL to the adapter-free model.")
+
+
+class TrainingConfig(LossKeys, _Course):
+    """GRPO."""
+
     max_logprob_gap: Number | None = Field(
         None,
         description="|log-prob at sampling - at update| before the first update of a batch above "

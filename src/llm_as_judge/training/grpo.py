@@ -12,7 +12,7 @@ Differences from GRPO as published (DeepSeekMath, arXiv:2402.03300), all named o
 * KL to the adapter-free model by the k3 estimator (http://joschu.net/blog/kl-approx.html), off by
   default.
 
-Published combinations have names: ``config/presets.py``.
+Names, limits and defaults stand in ``config/loss.py``, published combinations in ``presets.py``.
 
 Axes: ``_G`` rollouts of one group, ``_S`` sequences of a step, ``_T`` tokens of all sequences laid
 end to end.
@@ -21,31 +21,16 @@ end to end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-Centre = Literal["mean", "leave_one_out"]
-Scale = Literal["group", "batch", "none"]
-Aggregate = Literal["sequence", "token", "constant"]
-Objective = Literal["ppo_clip", "gspo", "cispo", "truncated_is", "reinforce"]
+from llm_as_judge.config import Centre, LossKeys
 
 
-@dataclass(frozen=True, slots=True)
-class LossOptions:
-    """How advantages and ratios become a loss; defaults are GRPO as documented."""
+class LossOptions(LossKeys):
+    """The keys of the loss, and what the configuration says elsewhere."""
 
-    centre: Centre = "mean"
-    scale: Scale = "group"
-    aggregate: Aggregate = "sequence"
-    objective: Objective = "ppo_clip"
-    clip_low: float = 0.2
-    clip_high: float = 0.2
-    is_floor: float = 0.0
-    is_cap: float = 2.0
-    kl_weight: float = 0.0
     constant_tokens: int = 512
     """Divisor per sequence of ``aggregate="constant"``: the token limit of a program."""
 
@@ -57,29 +42,29 @@ class LossOptions:
 
 def step_advantages(
     rewards_P_G: Sequence[Sequence[float]],
+    options: LossKeys,
     *,
-    centre: Centre = "mean",
-    scale: Scale = "group",
     eps: float = 1e-6,
 ) -> list[list[float]]:
     """Advantage of each rollout within its group.
 
     Args:
         rewards_P_G: total rewards of the scored rollouts of each group; two or more a group.
+        options: ``centre`` and ``scale`` of them.
     Returns:
         The same shape; exactly zero throughout a group whose rewards are all equal.
     Raises:
         ValueError: a group of fewer than two rewards.
     """
-    centred = [_centre(rewards_G, centre) for rewards_G in rewards_P_G]
+    centred = [_centre(rewards_G, options.centre) for rewards_G in rewards_P_G]
     flat = [a for group in centred for a in group]
     batch_deviation = (sum(a * a for a in flat) / len(flat)) ** 0.5 if flat else 0.0
     advantages = []
     for rewards_G, group in zip(rewards_P_G, centred, strict=True):
         divisor = 1.0
-        if scale == "group":
+        if options.scale == "group":
             divisor = float(torch.tensor(rewards_G, dtype=torch.float64).std()) + eps
-        elif scale == "batch":
+        elif options.scale == "batch":
             divisor = batch_deviation + eps
         advantages.append([a / divisor for a in group])
     return advantages

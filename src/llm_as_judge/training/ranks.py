@@ -132,7 +132,7 @@ class Ranks:
                     "do": "load",
                     "adapter": asdict(adapter),
                     "path": asdict(path),
-                    "loss": asdict(loss),
+                    "loss": loss.model_dump(),
                 },
             )
         for rank in self._others:

@@ -57,9 +57,7 @@ def shares_of_rows(
         row_tokens: of one row at most, as far as whole trees allow it.
         packed: several completions to a row; otherwise one.
     """
-    advantages = step_advantages(
-        [group.rewards for group in groups], centre=loss.centre, scale=loss.scale
-    )
+    advantages = step_advantages([group.rewards for group in groups], loss)
     scored = [[rollout.completion for rollout in group.scored] for group in groups]
     trees = list(zip(scored, advantages, strict=True))
     rows = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from llm_as_judge.config import Config
+from llm_as_judge.config import Config, LossKeys
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
@@ -59,15 +59,7 @@ def learner_of(config: Config, policy: Policy, steps: int, peers: Peers | None =
     return Learner(
         policy,
         LossOptions(
-            centre=training.centre,
-            scale=training.scale,
-            aggregate=training.aggregate,
-            objective=training.objective,
-            clip_low=training.clip_low,
-            clip_high=training.clip_high,
-            is_floor=training.is_floor,
-            is_cap=training.is_cap,
-            kl_weight=training.kl_weight,
+            **{key: getattr(training, key) for key in LossKeys.model_fields},
             constant_tokens=config.sampling.max_new_tokens,
         ),
         OptimizerOptions(

@@ -60,7 +60,7 @@ def _load(link: Link, config: Config) -> tuple[Policy, RowGradients]:
     except (LlmAsJudgeError, RuntimeError) as error:
         raise _failed(link, error) from None
     link.tell(0, {"loaded": True})
-    return policy, RowGradients(policy, wanted, from_json(LossOptions, said["loss"]))
+    return policy, RowGradients(policy, wanted, LossOptions.model_validate(said["loss"]))
 
 
 def _update(

@@ -109,6 +109,8 @@ def test_closing_ends_what_is_running_and_a_later_task_starts_anew() -> None:
     pool = ProcessPool(1)
     group = pool.submit(os.getpgrp).result()
     running, waiting = pool.submit(time.sleep, 3600), pool.submit(operator.add, 1, 1)
+    while not running.running():  # a task that no thread has taken yet would be cancelled
+        time.sleep(0.01)
     pool.close()
     with pytest.raises(WorkerEnded):
         running.result()

@@ -11,7 +11,7 @@ from llm_as_judge.policy.attention import common_prefix
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.turns import REPLY_PREFIX
-from llm_as_judge.types import Completion, Domain, Message, Prompt, Sampling
+from llm_as_judge.types import DOMAINS, Completion, Domain, Message, Prompt, Sampling
 from llm_as_judge.workflow.grammar import program_grammar
 from llm_as_judge.workflow.program import parse_program
 from streams import prompts
@@ -117,7 +117,7 @@ def test_under_a_grammar_all_probability_is_on_what_it_allows(policy: Policy) ->
         assert all(abs(logprob) < 1e-6 for logprob in completion.logprobs[1:])
 
 
-@pytest.mark.parametrize("domain", ["math", "qa", "code"])
+@pytest.mark.parametrize("domain", DOMAINS)
 def test_programs_drawn_under_the_shipped_grammar_are_valid(policy: Policy, domain: Domain) -> None:
     prompt = Prompt(PROMPTS[0], grammar=program_grammar(domain))
     (group,) = HFSampler(policy).complete([prompt], Sampling(4, 1.0, 1500))

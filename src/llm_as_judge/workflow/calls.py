@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 
 from llm_as_judge.operators import OperatorEntry
@@ -100,7 +101,7 @@ def _check_argument(
 ) -> None:
     where = f"{argument.name} of {entry.call_name}"
     value = plain(value, at, f" as {where}")
-    wrong = {"text": _no_text, "texts": _no_texts}[argument.type](value)
+    wrong = _UNFIT[argument.type](value)
     if isinstance(value, v.Listed) and isinstance(value.element, v.Pending):
         report_unawaited(value, at.check, f" in {where}")
     if wrong:
@@ -122,6 +123,10 @@ def _no_texts(value: v.Value) -> str:
             if isinstance(item, v.Result | v.Listed | v.Mapped | v.Operator | _NO_DATA):
                 return f"holds a {_called(item)}, not texts"
     return ""
+
+
+_UNFIT: dict[str, Callable[[v.Value], str]] = {"text": _no_text, "texts": _no_texts}
+"""Type of an argument -> why a value does not fit it; empty if it does."""
 
 
 def _called(value: v.Value) -> str:

@@ -61,33 +61,30 @@ def _operator_attributes(tree: ast.Module) -> dict[str, str]:
 
 
 def _created(value: ast.expr) -> str:
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        owner = value.func.value
-        if isinstance(owner, ast.Name) and owner.id == "operator":
-            return value.func.attr
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="operator"), attr=name)):
+            return name
     return ""
 
 
 def _is_wiring(item: ast.stmt) -> bool:
     """A docstring, or an ``__init__`` that only creates the model and operators."""
-    if _is_text(item):
-        return True
-    if not (isinstance(item, ast.FunctionDef) and item.name == "__init__"):
-        return False
-    return all(_is_text(s) or _is_plain_wiring(s) for s in item.body)
+    if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+        return all(map(_is_plain_wiring, item.body))
+    return _is_text(item)
 
 
 def _is_plain_wiring(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Pass):
-        return True
-    if not isinstance(statement, ast.Assign):
-        return False
-    if _created(statement.value):
-        return True
-    value, target = statement.value, statement.targets[0]
-    if isinstance(value, ast.Name) and isinstance(target, ast.Attribute):
-        return value.id == target.attr
-    return isinstance(value, ast.Call) and ast.unparse(value.func) == "create_llm_instance"
+    match statement:
+        case ast.Pass():
+            return True
+        case ast.Assign(targets=[ast.Attribute(attr=kept), *_], value=ast.Name(id=name)):
+            return kept == name
+        case ast.Assign(value=ast.Call(func=ast.Name(id="create_llm_instance"))):
+            return True
+        case ast.Assign(value=value):
+            return bool(_created(value))
+    return _is_text(statement)
 
 
 class _Normalise:

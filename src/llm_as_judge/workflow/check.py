@@ -35,15 +35,7 @@ from llm_as_judge.workflow.statements import define, follow, follow_annotations
 __all__ = ["Checked", "check"]
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_TOP_LEVEL = (
-    ast.Import,
-    ast.ImportFrom,
-    *_FUNCTIONS,
-    ast.ClassDef,
-    ast.Assign,
-    ast.AnnAssign,
-    ast.Pass,
-)
+_TOP_LEVEL = ast.Import | ast.ImportFrom | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.Pass
 _INIT_ARGUMENTS = ("name", "llm_config", "dataset")
 _NO_TUPLE = v.Text | v.Number | v.Nothing | v.Result | v.Mapped
 
@@ -263,15 +255,9 @@ def _declared_global(tree: ast.Module) -> set[str]:
 
 
 def _allowed_at_top_level(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Expr):
-        return isinstance(statement.value, ast.Constant)
-    if isinstance(statement, ast.If):
-        return _is_main_guard(statement.test) and not statement.orelse
-    return isinstance(statement, _TOP_LEVEL)
-
-
-def _is_main_guard(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and ast.unparse(test) in (
-        "__name__ == '__main__'",
-        "'__main__' == __name__",
-    )
+    match statement:
+        case ast.Expr(value=value):
+            return isinstance(value, ast.Constant)
+        case ast.If(test=ast.Compare() as test, orelse=[]):
+            return ast.unparse(test) in ("__name__ == '__main__'", "'__main__' == __name__")
+    return isinstance(statement, _TOP_LEVEL | ast.FunctionDef | ast.AsyncFunctionDef)

@@ -1,10 +1,16 @@
-"""Five parts on -10..10; what cannot be scored has no reward."""
+"""Parts on -10..10, the shipped ones and one's own; what cannot be scored has no reward."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import pytest
 
+from llm_as_judge.errors import ConfigError
 from llm_as_judge.reward import (
+    REWARD_PARTS,
+    PartFunction,
     RewardOptions,
     efficiency_score,
     format_score,
@@ -56,7 +62,9 @@ def total(result: Rollout) -> float:
 
 
 def test_right_cheap_and_simple_reaches_the_threshold_of_eight() -> None:
-    (best,) = reward_group([rollout()], RewardOptions(token_budget=1000))
+    (best,) = reward_group(
+        [rollout()], RewardOptions(options={"efficiency": {"token_budget": 1000}})
+    )
     # correctness 10, efficiency (9 + 0) / 2, simplicity 10, format 10, repetition 10
     assert total(best) == pytest.approx(6.5 + 0.15 * 4.5 + 1.0 + 0.5 + 0.5)
     assert 8.0 < total(best) <= 10.0
@@ -71,7 +79,7 @@ def test_right_always_beats_wrong_whatever_it_costs() -> None:
     costly = Program(
         "x", "class ...", worst_case_calls=30, hash="h2", diagnostics=(Diagnostic("W1", 1, "m"),)
     )
-    options = RewardOptions(token_budget=100)
+    options = RewardOptions(options={"efficiency": {"token_budget": 100}})
     right, wrong = reward_group(
         [rollout(costly, ran(10_000)), rollout(verdict=WRONG, execution=ran(1))], options
     )
@@ -126,7 +134,7 @@ def test_gated_right_beats_wrong_and_wrong_beats_no_program_whatever_they_cost()
             rollout(verdict=WRONG, execution=ran(1)),
             rollout(BROKEN, Execution("malformed"), WRONG),
         ],
-        RewardOptions(scheme="gated", token_budget=100),
+        RewardOptions("gated", options={"efficiency": {"token_budget": 100}}),
     )
     assert total(right) > total(wrong) > total(broken)
 
@@ -173,3 +181,82 @@ def test_a_program_that_cannot_run_is_graded_by_its_findings() -> None:
     assert format_score(broken("W208", "W301")) == -7.0
     assert format_score(broken(*["W208"] * 9)) == -10.0
     assert format_score(broken("W101")) == -10.0
+
+
+# ---------------------------------------------------------------------------- parts of one's own
+@dataclass(frozen=True)
+class Length:
+    most: int = 10
+
+
+def brevity(rollout: Rollout, group: Sequence[Rollout], options: Length) -> float:
+    assert rollout in group
+    return 10.0 if len(rollout.program.source) <= options.most else -10.0
+
+
+BREVITY = PartFunction("brevity", 0.2, brevity, Length)
+
+
+def test_the_shipped_weights_add_up_to_one() -> None:
+    assert sum(part.weight for part in REWARD_PARTS.all().values()) == pytest.approx(1.0)
+
+
+def test_a_part_of_ones_own_adds_its_weighted_score() -> None:
+    (before,) = reward_group([rollout()], RewardOptions())
+    with REWARD_PARTS.with_also([BREVITY]):
+        (after,) = reward_group([rollout()], RewardOptions())
+        options = RewardOptions(weights={"brevity": 0.5}, options={"brevity": {"most": 100}})
+        (chosen,) = reward_group([rollout()], options)
+    assert "brevity" not in REWARD_PARTS.all()
+    assert total(after) == pytest.approx(total(before) - 0.2 * 10)  # 12 + 9 characters
+    assert total(chosen) == pytest.approx(total(before) + 0.5 * 10)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"weights": {"brevety": 1.0}}, "no reward part 'brevety'; did you mean 'brevity'?"),
+        ({"options": {"brevity": {"mots": 3}}}, "no option 'mots' of reward part 'brevity'; did"),
+        ({"options": {"brevity": {"most": "x"}}}, "option 'most' of reward part 'brevity': found"),
+    ],
+)
+def test_a_wrong_name_or_value_is_said_in_one_line(options: dict[str, dict], said: str) -> None:  # type: ignore[type-arg]
+    with REWARD_PARTS.with_also([BREVITY]), pytest.raises(ConfigError) as refused:
+        reward_group([rollout()], RewardOptions(**options))
+    assert str(refused.value).startswith(said)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("score", [10.5, float("nan"), True, None])
+def test_a_score_that_is_no_number_of_the_scale_is_refused(score: float) -> None:
+    def odd(rollout: Rollout, group: Sequence[Rollout]) -> float:
+        return score
+
+    with (
+        REWARD_PARTS.with_also([PartFunction("odd", 1.0, odd)]),
+        pytest.raises(ConfigError, match=r"'odd': p, rollout 0: found .* from -10 to 10"),
+    ):
+        reward_group([rollout()], RewardOptions())
+
+
+def test_a_part_that_fails_says_where_and_is_no_score() -> None:
+    def broken(rollout: Rollout, group: Sequence[Rollout]) -> float:
+        return 1 / 0
+
+    with (
+        REWARD_PARTS.with_also([PartFunction("broken", 1.0, broken)]),
+        pytest.raises(ConfigError, match=r"ZeroDivisionError: division by zero .*test_reward\.py:"),
+    ):
+        reward_group([rollout()], RewardOptions())
+
+
+def test_two_parts_of_one_name_are_refused() -> None:
+    def correctness(rollout: Rollout, group: Sequence[Rollout]) -> float:
+        return 0.0
+
+    taken = PartFunction("correctness", 1.0, correctness)
+    with (
+        pytest.raises(ConfigError, match="give one of them another name"),
+        REWARD_PARTS.with_also([taken]),
+    ):
+        pass

@@ -1,12 +1,7 @@
-"""Verdict + Execution + Program -> Reward: five parts on -10..10, pure functions.
+"""Verdict + Execution + Program -> Reward: parts on -10..10, pure functions, each with a weight.
 
-| part        | weight | meaning                                                                  |
-|-------------|--------|--------------------------------------------------------------------------|
-| correctness | .65    | +10 right, -5 wrong                                                      |
-| efficiency  | .15    | executor tokens, half against a fixed budget, half against the group     |
-| simplicity  | .10    | executor calls the program can make at worst                             |
-| format      | .05    | runs as written +10; needed repair at most 0; cannot run -10             |
-| repetition  | .05    | +10 nothing repeated; less for repeated lines and for copies in the group |
+A part is a function of a rollout and its group; ``@reward_part`` gives it a name and a weight, here
+and in a plugin alike. The total is the weighted sum.
 
 A text that is no program earns the least of every part: using no tokens is no virtue there.
 Scheme ``gated``: tokens and calls count among right programs only. A wrong one earns 0 for both, so
@@ -17,12 +12,16 @@ endpoint's price, and a clock's seconds depend on what else runs, so that no run
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from statistics import median
-from typing import Literal
+from typing import Annotated, Any, Literal, TypeVar
 
+from pydantic import Field, TypeAdapter, ValidationError
+
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.plugins import Registry, no_such_name, said_by
 from llm_as_judge.types import Execution, Program, Reward, RewardPart, Rollout
 
 BEST, WORST = 10.0, -10.0
@@ -32,50 +31,211 @@ UNREADABLE = frozenset({"W100", "W101"})
 CALLS_AT_ZERO = 5.0
 """A program that can make this many executor calls scores 0 for simplicity."""
 
+Score = TypeVar("Score", bound=Callable[..., float])
+
 
 @dataclass(frozen=True, slots=True)
+class PartFunction:
+    """A part of the reward: how it is scored, and what it weighs unless the configuration says."""
+
+    name: str
+    weight: float
+    defined: Callable[..., float]
+    """``(rollout, group)``, or ``(rollout, group, options)``: -10..10. ``group``: all rollouts of
+    the problem, some without an execution or a verdict. Called for graded rollouts alone."""
+    options: type[Any] | None = None
+    """Dataclass or pydantic model, every field with a default."""
+    of_right_ones: bool = False
+    """Under the scheme ``gated`` only right programs are told apart by it."""
+
+    @property
+    def meaning(self) -> str:
+        """First line of its docstring."""
+        return (self.defined.__doc__ or "").strip().partition("\n")[0]
+
+    def read_options(self, given: Mapping[str, Any]) -> Any:
+        """The options, checked; None if it has none.
+
+        Raises:
+            ConfigError: no such option, or a value that is not as wanted.
+        """
+        known = self.default_options()
+        for key in given:
+            if key not in known:
+                what = f"option {key!r} of reward part {self.name!r}"
+                raise ConfigError(no_such_name(what, key, known))
+        if self.options is None:
+            return None
+        try:
+            return TypeAdapter(self.options).validate_python(dict(given))
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, first["loc"]))
+            raise ConfigError(
+                f"option {key!r} of reward part {self.name!r}: found {first['input']!r}; "
+                f"{first['msg']}"
+            ) from None
+
+    def default_options(self) -> dict[str, Any]:
+        """As the configuration writes them."""
+        if self.options is None:
+            return {}
+        found: dict[str, Any] = TypeAdapter(self.options).dump_python(self.options(), mode="json")
+        return found
+
+
+REWARD_PARTS: Registry[PartFunction] = Registry("reward part")
+
+
+def reward_part(
+    name: str,
+    *,
+    weight: float,
+    options: type[Any] | None = None,
+    of_right_ones: bool = False,
+) -> Callable[[Score], Score]:
+    """Makes a function a part of every reward; see :class:`PartFunction`.
+
+    Raises:
+        ConfigError: another part has this name.
+    """
+
+    def register(function: Score) -> Score:
+        REWARD_PARTS.add(PartFunction(name, weight, function, options, of_right_ones))
+        return function
+
+    return register
+
+
+def all_weights(given: Mapping[str, float]) -> dict[str, float]:
+    """Part -> weight, of all parts: as given, else its own.
+
+    Raises:
+        ConfigError: there is no such part.
+    """
+    _require_parts(given)
+    return {name: given.get(name, part.weight) for name, part in REWARD_PARTS.all().items()}
+
+
+def all_options(given: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Part -> option -> value, of all parts that have options: as given, else their defaults.
+
+    Raises:
+        ConfigError: there is no such part or option, or a value is not as wanted.
+    """
+    _require_parts(given)
+    for name, values in given.items():
+        REWARD_PARTS.get(name).read_options(values)
+    return {
+        name: {**part.default_options(), **given.get(name, {})}
+        for name, part in REWARD_PARTS.all().items()
+        if part.options is not None
+    }
+
+
+def _require_parts(names: Iterable[str]) -> None:
+    for name in names:
+        REWARD_PARTS.get(name)
+
+
+@dataclass(frozen=True)
 class RewardOptions:
+    """What a reward is made of."""
+
     scheme: Literal["weighted", "gated"] = "weighted"
-    correctness: float = 0.65
-    efficiency: float = 0.15
-    simplicity: float = 0.10
-    format: float = 0.05
-    repetition: float = 0.05
-    token_budget: int = 4000
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Part -> weight; one that is not named has its own."""
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Part -> option -> value; likewise."""
+
+    @cached_property
+    def parts(self) -> tuple[tuple[PartFunction, float, Any], ...]:
+        """(part, weight, options) of every part.
+
+        Raises:
+            ConfigError: no part, or no option of a part, has a name that is given.
+        """
+        weights, options = all_weights(self.weights), all_options(self.options)
+        return tuple(
+            (part, weights[name], part.read_options(options.get(name, {})))
+            for name, part in REWARD_PARTS.all().items()
+        )
 
 
 def reward_group(rollouts_G: Sequence[Rollout], options: RewardOptions) -> tuple[Rollout, ...]:
-    """The same rollouts with their rewards; those that failed or were not graded keep None."""
-    used = [r.execution.tokens for r in rollouts_G if r.execution and r.execution.status == "ok"]
-    typical = median(used) if used else 0.0
-    copies = Counter(r.program.hash for r in rollouts_G if r.program.hash)
-    return tuple(
-        replace(r, reward=_reward(r, typical, copies[r.program.hash], len(rollouts_G), options))
-        for r in rollouts_G
-    )
+    """The same rollouts with their rewards; those that failed or were not graded keep None.
+
+    Raises:
+        ConfigError: a part failed, or scored outside of -10..10.
+    """
+    return tuple(replace(r, reward=_reward(r, rollouts_G, options)) for r in rollouts_G)
 
 
-def _reward(
-    rollout: Rollout, typical_tokens: float, copies: int, group_size: int, options: RewardOptions
-) -> Reward | None:
-    verdict, execution = rollout.verdict, rollout.execution
-    if rollout.failure or verdict is None or verdict.correct is None or execution is None:
+def _reward(rollout: Rollout, group: Sequence[Rollout], options: RewardOptions) -> Reward | None:
+    verdict = rollout.verdict
+    if rollout.failure or verdict is None or verdict.correct is None or rollout.execution is None:
         return None
-    ran = bool(rollout.program.runnable)
-    efficiency = efficiency_score(execution, typical_tokens, options.token_budget)
-    simplicity = simplicity_score(rollout.program)
-    if options.scheme == "gated" and not verdict.correct:
-        efficiency = simplicity = 0.0
-    parts = {
-        "correctness": RewardPart(BEST if verdict.correct else WRONG, options.correctness),
-        "efficiency": RewardPart(efficiency if ran else WORST, options.efficiency),
-        "simplicity": RewardPart(simplicity if ran else WORST, options.simplicity),
-        "format": RewardPart(format_score(rollout.program), options.format),
-        "repetition": RewardPart(
-            repetition_score(rollout.program, copies, group_size), options.repetition
-        ),
-    }
+    ran_wrong = rollout.program.runnable and not verdict.correct
+    parts = {}
+    for part, weight, chosen in options.parts:
+        spared = options.scheme == "gated" and part.of_right_ones and ran_wrong
+        score = 0.0 if spared else _score(part, rollout, group, chosen)
+        parts[part.name] = RewardPart(score, weight)
     return Reward(parts=parts, total=sum(p.score * p.weight for p in parts.values()))
+
+
+def _score(part: PartFunction, rollout: Rollout, group: Sequence[Rollout], options: Any) -> float:
+    given = (rollout, group) if part.options is None else (rollout, group, options)
+    where = f"reward part {part.name!r}: {rollout.problem_id}, rollout {rollout.index}"
+    try:
+        score = part.defined(*given)
+    except Exception as error:
+        raise ConfigError(f"{where}: {said_by(error)}; mend the part, then resume") from error
+    if isinstance(score, bool) or not isinstance(score, int | float) or not WORST <= score <= BEST:
+        raise ConfigError(f"{where}: found {score!r}, wanted a number from -10 to 10")
+    return float(score)
+
+
+# ----------------------------------------------------------------------------- the shipped parts
+@dataclass(frozen=True, slots=True)
+class EfficiencyOptions:
+    token_budget: Annotated[int, Field(ge=1)] = 4000
+    """Executor tokens a run may use before efficiency turns negative."""
+
+
+@reward_part("correctness", weight=0.65)
+def correctness(rollout: Rollout, group: Sequence[Rollout]) -> float:
+    """+10 right, -5 wrong."""
+    return BEST if rollout.verdict and rollout.verdict.correct else WRONG
+
+
+@reward_part("efficiency", weight=0.15, options=EfficiencyOptions, of_right_ones=True)
+def efficiency(rollout: Rollout, group: Sequence[Rollout], options: EfficiencyOptions) -> float:
+    """Executor tokens, half against a fixed budget, half against the group."""
+    if not rollout.program.runnable or rollout.execution is None:
+        return WORST
+    used = [r.execution.tokens for r in group if r.execution and r.execution.status == "ok"]
+    typical = median(used) if used else 0.0
+    return efficiency_score(rollout.execution, typical, options.token_budget)
+
+
+@reward_part("simplicity", weight=0.10, of_right_ones=True)
+def simplicity(rollout: Rollout, group: Sequence[Rollout]) -> float:
+    """Few executor calls that the program can make at worst."""
+    return simplicity_score(rollout.program) if rollout.program.runnable else WORST
+
+
+@reward_part("format", weight=0.05)
+def runs_as_written(rollout: Rollout, group: Sequence[Rollout]) -> float:
+    """Runs as written +10; needed repair at most 0; cannot run -10."""
+    return format_score(rollout.program)
+
+
+@reward_part("repetition", weight=0.05)
+def repetition(rollout: Rollout, group: Sequence[Rollout]) -> float:
+    """+10 nothing repeated; less for repeated lines and for copies in the group."""
+    copies = sum(r.program.hash == rollout.program.hash for r in group)
+    return repetition_score(rollout.program, copies, len(group))
 
 
 def efficiency_score(execution: Execution, typical_tokens: float, budget: int) -> float:

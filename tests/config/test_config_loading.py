@@ -330,3 +330,31 @@ def test_a_limit_that_is_none_says_what_is_wanted(given: str) -> None:
     said = "limit_per_set: found .*; wanted how many rows of each set, at least 1, or `all`"
     with pytest.raises(ConfigError, match=said):
         load_config(overrides=[f"evaluation.limit_per_set={given}"])
+
+
+# --------------------------------------------------------------------------------------- reward
+def test_the_last_to_set_a_weight_wins_in_whichever_form_it_is_written(tmp_path: Path) -> None:
+    long = yaml_file(tmp_path, "reward: {weights: {correctness: 0.5}, token_budget: 100}\n")
+    reward = load_config(long, overrides=["reward.correctness=0.7"]).reward
+    assert reward.weights["correctness"] == 0.7
+    assert reward.options == {"efficiency": {"token_budget": 100}}
+    short = yaml_file(tmp_path, "reward: {correctness: 0.5}\n")
+    reward = load_config(short, overrides=["reward.weights.correctness=0.6"]).reward
+    assert reward.weights["correctness"] == 0.6
+    assert reward.weights["format"] == Config().reward.weights["format"]
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("reward.corectness=1", "no reward part 'corectness'; did you mean 'correctness'?"),
+        ("reward.weights.corectness=1", "no reward part 'corectness'; did you mean 'correctness'?"),
+        ("reward.schem=gated", "unknown key 'reward.schem'; did you mean 'reward.scheme'?"),
+        ("reward.token_budget=0", "option 'token_budget' of reward part 'efficiency': found 0"),
+        ("reward.format=-1", "reward.weights.format: found -1"),
+    ],
+)
+def test_a_wrong_key_of_the_reward_is_named(override: str, said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_config(overrides=[override])
+    assert said in str(refused.value)

@@ -46,7 +46,8 @@ def run_folder(folder: Path) -> None:
 def test_rewards_are_those_of_the_other_weights_and_the_run_stays_as_it_is(tmp_path: Path) -> None:
     run_folder(tmp_path)
     before = (tmp_path / "rollouts.jsonl").read_bytes()
-    cost_alone = RewardOptions(correctness=0, efficiency=1, simplicity=0, format=0, repetition=0)
+    others = dict.fromkeys(("correctness", "simplicity", "format", "repetition"), 0.0)
+    cost_alone = RewardOptions(weights={"efficiency": 1.0, **others})
     steps = recipe.rescore(tmp_path, cost_alone)
     assert [(row.step, row.scored, row.reordered) for row in steps] == [(1, 2, 1.0), (2, 2, 1.0)]
     lines = (tmp_path / "rescored.jsonl").read_text().splitlines()

@@ -15,7 +15,7 @@ def test_what_decides_a_program_or_its_reward_binds_and_the_rest_does_not() -> N
     for key, binds in {
         "sampling.temperature": True,
         "training.learning_rate": True,
-        "reward.correctness": True,
+        "reward.weights": True,
         "executor.model": True,
         "experience.enabled": True,
         "executor.timeout_s": False,
@@ -39,3 +39,10 @@ def test_what_only_ends_or_keeps_a_run_binds_nothing() -> None:
 
 def test_a_run_that_left_no_configuration_binds_nothing() -> None:
     assert rollout_settings({}) == {}
+
+
+def test_rollouts_of_a_run_with_the_short_keys_of_the_reward_are_still_its_own() -> None:
+    now = Config().model_dump(mode="json")
+    weights, options = now["reward"]["weights"], now["reward"]["options"]
+    short = {"scheme": "weighted", **weights, **options["efficiency"]}
+    assert rollout_settings({**now, "reward": short}) == rollout_settings(now)

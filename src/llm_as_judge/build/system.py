@@ -18,6 +18,7 @@ from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import operator_docs
+from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.launched import Launched, launched
 from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
@@ -71,6 +72,7 @@ class System:
             "judge_fingerprint": self.bench.judge.fingerprint,
             "isolation": to_json(self.bench.work.isolation),
             "models": _hashes_of_models(config),
+            "plugins": plugin_facts(),
         }
         if self.memory is not None:
             facts["embedder"] = config.experience.embedder

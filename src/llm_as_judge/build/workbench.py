@@ -140,7 +140,9 @@ async def _open_work(stack: AsyncExitStack, config: Config, *, grading_only: boo
         from llm_as_judge.workers.messages import Options
         from llm_as_judge.workers.ray_workers import Placement, open_ray_workers
 
-        options = Options(workflow.sandbox, workflow.concurrency, run_limits(config))
+        options = Options(
+            workflow.sandbox, workflow.concurrency, run_limits(config), config.plugins
+        )
         placement = Placement(
             workers.count, workers.address, workers.cpus, workers.resource, workers.start_s
         )

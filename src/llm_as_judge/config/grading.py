@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
-from llm_as_judge.config.reading import Number, Section
+from llm_as_judge.config.reading import Number, Section, as_number, merge
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.reward import REWARD_PARTS, all_options, all_weights
+
+
+def _shipped_parts() -> str:
+    """For the page of keys: each part's weight and meaning."""
+    return (
+        "; ".join(
+            f"`{name}` {part.weight:g} ({part.meaning.rstrip('.')})"
+            for name, part in REWARD_PARTS.all().items()
+            if part.defined.__module__ == all_weights.__module__
+        )
+        + "."
+    )
 
 
 class JudgeConfig(Section):
@@ -51,25 +67,67 @@ class JudgeConfig(Section):
 
 
 class RewardConfig(Section):
-    """Five parts, each on -10..10; the total is their weighted sum."""
+    """Parts, each on -10..10; the total is their weighted sum. A weight may also stand
+    beside the scheme, as `correctness: 0.65`, and so may `token_budget`."""
 
     scheme: Literal["weighted", "gated"] = Field(
         "weighted",
         description="`gated`: tokens and calls count among right programs only; a wrong one earns "
         "0 for both.",
     )
-    correctness: Number = Field(0.65, ge=0, description="Weight of +10 right / -5 wrong.")
-    efficiency: Number = Field(
-        0.15,
-        ge=0,
-        description="Weight of executor tokens, which stand for cost and time, against the "
-        "group and a budget.",
+    weights: dict[str, Annotated[Number, Field(ge=0)]] = Field(
+        {}, description=f"Weight of each part; the others have their own: {_shipped_parts()}"
     )
-    simplicity: Number = Field(0.10, ge=0, description="Weight of few operators and calls.")
-    format: Number = Field(0.05, ge=0, description="Weight of a text that runs as written.")
-    repetition: Number = Field(
-        0.05, ge=0, description="Weight of the penalty for repeated programs."
+    options: dict[str, dict[str, Any]] = Field(
+        {},
+        description="Part -> option -> value. `efficiency.token_budget`: executor tokens a run may "
+        "use before efficiency turns negative "
+        f"({REWARD_PARTS.get('efficiency').default_options()['token_budget']}).",
     )
-    token_budget: int = Field(
-        4000, ge=1, description="Executor tokens a run may use before efficiency turns negative."
-    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_forms(cls, given: Any) -> Any:
+        return reward_keys(given) if isinstance(given, Mapping) else given
+
+    @field_validator("weights")
+    @classmethod
+    def _known_parts(cls, given: dict[str, float]) -> dict[str, float]:
+        with _as_value_error():
+            return all_weights(given)
+
+    @field_validator("options")
+    @classmethod
+    def _known_options(cls, given: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        with _as_value_error():
+            return all_options(given)
+
+
+@contextmanager
+def _as_value_error() -> Iterator[None]:
+    """For pydantic, which then tells file and key."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+
+
+def reward_keys(section: Mapping[str, Any]) -> dict[str, Any]:
+    """The section ``reward`` with its short forms written out; what is no mapping is left as it is.
+
+    A number under a key that the section has not is taken for the weight of a part.
+    """
+    tree: dict[str, Any] = {}
+    parts = REWARD_PARTS.all()
+    long = {key: value for key, value in section.items() if key in RewardConfig.model_fields}
+    for key, value in section.items():
+        if key == "token_budget":
+            tree.setdefault("options", {}).setdefault("efficiency", {})[key] = value
+        elif key in long:
+            continue
+        elif key in parts or isinstance(as_number(value), float | int):
+            tree.setdefault("weights", {})[key] = value
+        else:  # refused with its name
+            tree[key] = value
+    merge(tree, long)
+    return tree

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.config.credentials import WHERE_KEYS_BELONG, names_a_secret, without_secrets
+from llm_as_judge.config.grading import reward_keys
 from llm_as_judge.config.names import find_model, no_such_policy, resolved_name
 from llm_as_judge.config.policy import PolicyConfig
 from llm_as_judge.config.presets import PRESETS
-from llm_as_judge.config.reading import config_dir, parse_yaml, read_yaml, validated
+from llm_as_judge.config.reading import config_dir, merge, parse_yaml, read_yaml, validated
 from llm_as_judge.config.tree import Config
 from llm_as_judge.errors import ConfigError
 
@@ -73,9 +74,9 @@ def load_config(
     layers.append(("flags", _nest(set_flags, "flags")))
     command: dict[str, Any] = {}
     for _, layer in layers[1:]:
-        _merge(command, layer)
+        merge(command, layer)
     merged = _with_preset(tree)
-    _merge(merged, _with_preset(command))
+    merge(merged, _with_preset(command))
     _resolve_names(merged)
     policy = merged.get("policy", {})
     name = policy.get("name", PolicyConfig().name) if isinstance(policy, dict) else None
@@ -84,7 +85,7 @@ def load_config(
         raise no_such_policy(model, "--model")
     base = _nest(entry.overrides, f"models.yaml: models.{name}.overrides") if entry else {}
     base = _with_preset(base)
-    _merge(base, merged)
+    merge(base, merged)
     where = " + ".join(where for where, layer in layers if layer)
     return validated(Config, base, where, also_known=tuple(FLAT_KEYS))
 
@@ -105,7 +106,7 @@ def _with_preset(layer: Mapping[str, Any]) -> dict[str, Any]:
     expanded: dict[str, Any] = {}
     if isinstance(name, str) and name in PRESETS:  # any other name is refused with its key
         expanded["training"] = dict(PRESETS[name])
-    _merge(expanded, layer)
+    merge(expanded, layer)
     return expanded
 
 
@@ -127,8 +128,8 @@ def _tree(raw: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Flat documented keys moved to their place in the tree; the tree's own keys kept."""
     tree: dict[str, Any] = {}
     for key, value in raw.items():
-        _merge(tree, _placed(key, value, where) if key in FLAT_KEYS else {key: value})
-    return tree
+        merge(tree, _placed(key, value, where) if key in FLAT_KEYS else {key: value})
+    return _long_form(tree)
 
 
 def _placed(key: str, value: Any, where: str) -> dict[str, Any]:
@@ -162,12 +163,10 @@ def _nest(dotted: Mapping[str, Any], where: str) -> dict[str, Any]:
             if not isinstance(node, dict):
                 raise ConfigError(f"{where}: {key}: {parent} is a value, not a section")
         node[leaf] = value
-    return tree
+    return _long_form(tree)
 
 
-def _merge(into: dict[str, Any], layer: Mapping[str, Any]) -> None:
-    for key, value in layer.items():
-        if isinstance(value, dict) and isinstance(into.get(key), dict):
-            _merge(into[key], value)
-        else:
-            into[key] = value
+def _long_form(tree: dict[str, Any]) -> dict[str, Any]:
+    """Written out before layers are merged: the later one wins in whichever form it says a thing."""
+    reward = tree.get("reward")
+    return {**tree, "reward": reward_keys(reward)} if isinstance(reward, dict) else tree

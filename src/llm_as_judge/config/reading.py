@@ -33,7 +33,7 @@ S = TypeVar("S", bound=Section)
 
 
 # YAML 1.1 reads 5e-6 as a string: numbers are coerced from their text, nothing else is.
-def _number(value: object) -> object:
+def as_number(value: object) -> object:
     if isinstance(value, str):
         try:
             return float(value)
@@ -42,7 +42,7 @@ def _number(value: object) -> object:
     return value
 
 
-Number = Annotated[float, BeforeValidator(_number)]
+Number = Annotated[float, BeforeValidator(as_number)]
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -161,3 +161,12 @@ def iterate_fields(kind: type[Section], prefix: str = "") -> Iterator[tuple[str,
         annotation = info.annotation
         if isinstance(annotation, type) and issubclass(annotation, Section):
             yield from iterate_fields(annotation, f"{prefix}{name}.")
+
+
+def merge(into: dict[str, Any], layer: Mapping[str, Any]) -> None:
+    """``layer`` over ``into``, section by section."""
+    for key, value in layer.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            merge(into[key], value)
+        else:
+            into[key] = value

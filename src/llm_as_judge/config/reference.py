@@ -22,22 +22,31 @@ def configuration_page() -> str:
         "files in `config/` change some. Written by `python scripts/reference_pages.py` from",
         "`src/llm_as_judge/config/`; in brackets the documented flat name, where there is one.",
     ]
+    alone = {key: field for key, field in Config.model_fields.items() if _section(field) is None}
+    lines += ["", *_TABLE, *(_row(key, field, flat) for key, field in alone.items())]
     for section, info in Config.model_fields.items():
-        kind = info.annotation
-        assert isinstance(kind, type)
-        assert issubclass(kind, Section)
-        lines += ["", f"## {section}", (kind.__doc__ or "").split("\n")[0], ""]
-        lines += ["| key | default | meaning |", "|---|---|---|"]
-        for key, field in kind.model_fields.items():
-            name = f"{section}.{key}"
-            shown = f"`{name}`" + (f" ({flat[name]})" if name in flat else "")
-            meaning = f"{field.description}{_choices(field)}".replace("|", "\\|")
-            lines.append(f"| {shown} | {_shown(field.default)} | {meaning} |")
+        if kind := _section(info):
+            lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
+            lines += [_row(f"{section}.{k}", f, flat) for k, f in kind.model_fields.items()]
     return "\n".join(lines) + "\n"
 
 
+_TABLE = ["| key | default | meaning |", "|---|---|---|"]
+
+
+def _section(field: Any) -> type[Section] | None:
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None
+
+
+def _row(name: str, field: Any, flat: dict[str, str]) -> str:
+    shown = f"`{name}`" + (f" ({flat[name]})" if name in flat else "")
+    meaning = f"{field.description}{_choices(field)}".replace("|", "\\|")
+    return f"| {shown} | {_shown(field.default)} | {meaning} |"
+
+
 def _shown(value: Any) -> str:
-    if value is None:
+    if value is None or value in ((), {}):
         return "-"
     if isinstance(value, tuple):
         return f"`[{', '.join(map(str, value))}]`"

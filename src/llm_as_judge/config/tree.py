@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, model_validator
+
 from llm_as_judge.config.data import DataConfig, EvaluationConfig
 from llm_as_judge.config.grading import JudgeConfig, RewardConfig
 from llm_as_judge.config.output import OutputConfig, TrackingConfig
@@ -10,6 +15,7 @@ from llm_as_judge.config.reading import Section
 from llm_as_judge.config.running import BudgetConfig, CallsConfig, ExecutorConfig, WorkflowConfig
 from llm_as_judge.config.training import TrainingConfig
 from llm_as_judge.config.workers import WorkersConfig
+from llm_as_judge.plugins import load_plugins
 
 
 class Config(Section):
@@ -21,7 +27,7 @@ class Config(Section):
     judge: JudgeConfig = JudgeConfig()
     workflow: WorkflowConfig = WorkflowConfig()
     workers: WorkersConfig = WorkersConfig()
-    reward: RewardConfig = RewardConfig()
+    reward: RewardConfig = Field(default_factory=RewardConfig)  # after the plugins
     calls: CallsConfig = CallsConfig()
     budget: BudgetConfig = BudgetConfig()
     experience: ExperienceConfig = ExperienceConfig()
@@ -30,3 +36,18 @@ class Config(Section):
     evaluation: EvaluationConfig = EvaluationConfig()
     tracking: TrackingConfig = TrackingConfig()
     output: OutputConfig = OutputConfig()
+    plugins: tuple[str, ...] = Field(
+        (),
+        description="Python modules with reward parts, graders and operators of your own; found as "
+        "Python finds modules, and last in the current folder. Their code is run: name only "
+        "modules you trust.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_plugins(cls, given: Any) -> Any:
+        """Imported before any section is checked: what they add may be named in it."""
+        named = given.get("plugins", ()) if isinstance(given, Mapping) else ()
+        if isinstance(named, list | tuple) and all(isinstance(name, str) for name in named):
+            load_plugins(named)  # anything else is refused with its key
+        return given

@@ -43,7 +43,7 @@ def conditions_of(results: FullResults) -> Conditions:
     return {**named, **settings_of(results.config), **facts}
 
 
-def settings_of(config: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of executor, judge and workflow that can change an answer or its verdict."""
     return _flat(config, _SHARED)
 
@@ -57,7 +57,7 @@ def of_executor(conditions: Conditions) -> Conditions:
     }
 
 
-def _flat(config: Mapping[str, Mapping[str, Any]], sections: Sequence[str]) -> dict[str, Any]:
+def _flat(config: Mapping[str, Any], sections: Sequence[str]) -> dict[str, Any]:
     return {
         name: value
         for section in sections

@@ -58,7 +58,7 @@ class FullResults(_Part):
     problems: tuple[ProblemRow, ...]
     facts: Mapping[str, str] = {}
     """See :attr:`Plan.facts`; empty in files of before there were any."""
-    config: Mapping[str, Mapping[str, Any]] = {}
+    config: Mapping[str, Any] = {}
 
 
 class _Tokens(_Part):

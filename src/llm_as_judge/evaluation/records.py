@@ -28,6 +28,7 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.weights import weights_identity
 from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.runlog import read_lines
+from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.types import Group, IsolationReport, Problem, Rollout, from_json, to_json
 
 _DECIDES = ("policy", "sampling", "executor", "judge", "workflow", "experience", "evaluation")
@@ -62,7 +63,7 @@ class Plan:
     versions: Mapping[str, str]
     facts: Mapping[str, str] = field(default_factory=dict)
     """Hashes of what settings do not say: ``adapter`` or ``programs``, ``executor`` (weights),
-    ``judge`` (model and rules), ``code``; none in plans of before they were kept."""
+    ``judge`` (model and rules), ``code``, each ``plugin``; none in plans of before they were kept."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -86,6 +87,7 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[Evalua
         "executor": _executor(config),
         "judge": judge_fingerprint(config),
         "code": code_digest(),
+        **{f"plugin {name}": digest for name, digest in plugin_facts().items()},
     }
     digest.update(json.dumps([decisive, config.training.seed, facts], sort_keys=True).encode())
     for chosen in sets:

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 METRIC_NAMES: Mapping[str, str] = {
     "reward/mean": "mean total reward, -10..10",
-    "reward/*": "mean score of one part, -10..10: correctness, efficiency, simplicity, format, "
-    "repetition",
+    "reward/*": "mean score of one part, -10..10",
     "accuracy/all": "share right of the graded rollouts, from verdicts, never from rewards",
     "accuracy/*": "the same for one domain: math, qa, code",
     "rollout/count": "rollouts of the step",

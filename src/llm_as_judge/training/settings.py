@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from llm_as_judge.config import Config, LossKeys
+from llm_as_judge.config.grading import reward_keys
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
@@ -45,10 +46,11 @@ MAY_CHANGE = frozenset(
 
 def rollout_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a resolved configuration that a finished rollout depends on, by dotted key."""
+    whole = {**config, "reward": reward_keys(config.get("reward", {}))}
     found = {
         f"{section}.{key}": value
         for section in MADE_BY
-        for key, value in config.get(section, {}).items()
+        for key, value in whole.get(section, {}).items()
     }
     return {key: value for key, value in found.items() if key not in MAY_CHANGE}
 

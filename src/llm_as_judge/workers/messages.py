@@ -55,6 +55,8 @@ class Options:
     """Programs at once, and as many gradings beside them."""
     limits: Limits
     """Of the programs to come."""
+    plugins: tuple[str, ...] = ()
+    """Modules to import first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,7 @@ class WorkerPool:
             raise SandboxError(said.message)
         raise SandboxError(
             f"the worker on {said.node} has llm-as-judge {said.version} with other grading rules "
-            "than this process: install the same version on every node"
+            "than this process: install the same version, and the same plugins, on every node"
         )
 
     async def _serve(self, worker: Worker, facts: Facts) -> WorkerLostError:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from llm_as_judge.errors import ContextError, EndpointError, SandboxError, UserError
 from llm_as_judge.judge.cascade import rules_fingerprint
 from llm_as_judge.llm.billing import current_scope
+from llm_as_judge.plugins import load_plugins
 from llm_as_judge.types import ChatReply, ChatRequest
 from llm_as_judge.workers.messages import (
     Ask,
@@ -71,6 +72,7 @@ class WorkerSide:
         """Start sandbox and rules; the facts of this worker, or what was wrong."""
         (wanted,) = decode(options, Options)
         try:
+            load_plugins(wanted.plugins)
             self._work = await self._open_work(wanted)
         except (SandboxError, UserError) as error:
             return encode([Broke(0, type(error).__name__, str(error))])

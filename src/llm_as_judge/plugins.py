@@ -1,0 +1,187 @@
+"""What users add without changing this package: registries by name, and the modules that fill them.
+
+A plugin is a Python module. It is found by the key ``plugins`` of the configuration, or by an entry
+point of the group ``llm_as_judge.plugins`` of an installed package. Importing it runs its
+decorators, which fill the registries.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import importlib.metadata
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Generic, Protocol, TypeVar
+
+from llm_as_judge.errors import ConfigError, UserError
+from llm_as_judge.imported import OURS, imported_sources, sources_digest
+
+__all__ = ["ENTRY_POINTS", "Registry", "load_plugins", "no_such_name", "plugin_facts", "said_by"]
+
+ENTRY_POINTS = "llm_as_judge.plugins"
+
+
+class Registered(Protocol):
+    """What a registry holds."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def defined(self) -> Callable[..., Any]:
+        """The function or class behind it."""
+        ...
+
+
+T = TypeVar("T", bound=Registered)
+
+
+class Registry(Generic[T]):
+    """Things by name, in the order in which they were added.
+
+    Args:
+        kind: what it holds, for messages: ``reward part``.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._held: dict[str, T] = {}
+
+    def add(self, thing: T) -> None:
+        """
+        Raises:
+            ConfigError: another thing has this name.
+        """
+        known = self._held.get(thing.name)
+        # The same one again: a module that was loaded anew, a cell that was run again.
+        if known is not None and _place(known.defined) != _place(thing.defined):
+            raise ConfigError(
+                f"{self.kind} {thing.name!r} stands in {_place(known.defined)} and in "
+                f"{_place(thing.defined)}; give one of them another name"
+            )
+        self._held[thing.name] = thing
+
+    def all(self) -> Mapping[str, T]:
+        """What it holds now."""
+        return dict(self._held)
+
+    def get(self, name: str) -> T:
+        """
+        Raises:
+            ConfigError: there is none; says the nearest name.
+        """
+        if name not in self._held:
+            raise ConfigError(
+                no_such_name(f"{self.kind} {name!r}", name, self._held)
+                + " (one of your own is known once `plugins` names its module)"
+            )
+        return self._held[name]
+
+    @contextmanager
+    def with_also(self, things: Iterable[T]) -> Iterator[None]:
+        """These things, too, until the block ends.
+
+        Raises:
+            ConfigError: another thing has one of their names.
+        """
+        before = dict(self._held)
+        try:
+            for thing in things:
+                self.add(thing)
+            yield
+        finally:
+            self._held = before
+
+
+def _place(defined: Callable[..., Any]) -> str:
+    return f"{defined.__module__}.{defined.__qualname__}"
+
+
+def no_such_name(what: str, name: str, known: Iterable[str]) -> str:
+    """One line: there is no ``what``, and which name may have been meant."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    meant = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names) or 'none'}"
+    return f"no {what}; {meant}"
+
+
+# ---------------------------------------------------------------------------------------- modules
+_loaded: dict[str, ModuleType] = {}
+
+
+def load_plugins(names: Iterable[str] = ()) -> None:
+    """Import the plugins of installed packages and those named here, each once.
+
+    A name is found as Python finds modules, and last in the current folder.
+
+    Raises:
+        ConfigError: a module is missing, or importing it failed: which one, why, what to do.
+    """
+    for module, package in _installed():
+        _load(module, f"plugin {module} of the installed package {package}", "or uninstall it")
+    for name in names:
+        _load(name, f"plugins: {name}", "or take it out of `plugins`")
+
+
+@functools.cache
+def _installed() -> tuple[tuple[str, str], ...]:
+    """(module, package) of each entry point."""
+    return tuple(
+        (point.module, point.dist.name if point.dist else "?")
+        for point in importlib.metadata.entry_points(group=ENTRY_POINTS)
+    )
+
+
+def _load(name: str, where: str, otherwise: str) -> None:
+    if name in _loaded:
+        return
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # last: nothing here hides an installed module
+    importlib.invalidate_caches()
+    try:
+        _loaded[name] = importlib.import_module(name)
+    except UserError as error:  # of this package: a name that is taken, a wrong description
+        raise ConfigError(f"{where}: {error}") from error
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and _is_part(error.name, name):
+            raise ConfigError(
+                f"{where}: no module {error.name!r}; put it into {here} or on PYTHONPATH, "
+                f"{otherwise}"
+            ) from None
+        raise ConfigError(
+            f"{where}: importing it failed: {said_by(error)}; mend it, {otherwise}"
+        ) from error
+
+
+def _is_part(missing: str | None, name: str) -> bool:
+    """Whether the missing module is the plugin itself, not one that it needs."""
+    return missing is not None and f"{name}.".startswith(f"{missing}.")
+
+
+def said_by(error: Exception) -> str:
+    """One line: its kind, what it says, and the line of code that raised it."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    if traceback is None:
+        return said
+    return f"{said} ({traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno})"
+
+
+def plugin_facts() -> dict[str, str]:
+    """SHA-256 of each loaded plugin, by name: its file and what it imports of its own package.
+
+    Raises:
+        ConfigError: a plugin has no source file.
+    """
+    return {
+        name: sources_digest(imported_sources([name], leaving_out=[OURS]))
+        for name in sorted(_loaded)
+    }

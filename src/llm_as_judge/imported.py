@@ -68,11 +68,30 @@ def outside_packages(sources: Mapping[str, Path]) -> list[str]:
 
 
 def sources_digest(sources: Mapping[str, Path]) -> str:
-    """SHA-256 of modules and their files."""
+    """SHA-256 of modules: their source, and the files beside them that they name, as word lists."""
     digest = hashlib.sha256()
     for name, path in sorted(sources.items()):
-        digest.update(f"\0{name}\0".encode() + path.read_bytes())
+        for file in (path, *_named_files(path)):
+            digest.update(f"\0{name}/{file.name}\0".encode() + file.read_bytes())
     return digest.hexdigest()
+
+
+def _named_files(path: Path) -> list[Path]:
+    """Files in a module's folder whose whole name stands in it as a text; modules are none."""
+    texts = _texts(path.read_bytes())
+    return [
+        file
+        for file in sorted(path.parent.iterdir())
+        if file.name in texts and file.suffix != ".py" and file.is_file()
+    ]
+
+
+@functools.lru_cache(maxsize=1024)
+def _texts(source: bytes) -> frozenset[str]:
+    nodes = ast.walk(ast.parse(source))
+    return frozenset(
+        n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    )
 
 
 def _is_in(module: str, packages: Collection[str]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from llm_as_judge import plugins
 from llm_as_judge.build import judge_fingerprint, open_judge
 from llm_as_judge.config import Config, config_dir, load_config
 from llm_as_judge.errors import AuditError, ConfigError
@@ -156,6 +157,16 @@ def test_the_command_audits_the_same_judge(tmp_path: Path) -> None:
     assert again.judge == settings.judge
     assert judge_fingerprint(again) == judge_fingerprint(settings)
     assert again.output.results == settings.output.results
+
+
+def test_the_command_audits_with_the_same_plugins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugins, "_loaded", {})
+    settings = config(tmp_path, model="big").model_copy(update={"plugins": ("yaml", "json")})
+    words = shlex.split(audit_command(settings))
+    again = load_config(overrides=[word for word in words[2:] if word != "--set"])
+    assert again.plugins == ("yaml", "json")
 
 
 async def test_a_forced_judge_stays_in_the_history(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from worker_fakes import (
     until,
 )
 
+from llm_as_judge import plugins
 from llm_as_judge.errors import (
     BudgetError,
     ContextError,
@@ -30,13 +32,16 @@ from llm_as_judge.errors import (
     IsolationError,
     SandboxError,
 )
+from llm_as_judge.judge.fingerprint import rules_fingerprint
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.llm.ledger import Budget, Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.types import ChatRequest, Execution, IsolationReport
-from llm_as_judge.workers import RunSettings
+from llm_as_judge.workers import RunSettings, Work
 from llm_as_judge.workers.messages import Broke, Facts, Options, Ran, decode, encode
 from llm_as_judge.workers.pool import WorkerPool
+from llm_as_judge.workers.worker_side import WorkerSide
 
 SETTINGS = RunSettings()
 
@@ -329,3 +334,26 @@ def test_a_reply_is_data_of_known_fields_alone() -> None:
     row[0][1]["execution"]["reward"] = 10.0
     with pytest.raises(SandboxError, match="unknown field 'reward'"):
         decode(json.dumps(row).encode())
+
+
+async def test_a_worker_imports_the_plugins_before_it_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugins, "_loaded", {})
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "worker_plugin.py").write_text("")
+
+    async def open_work(options: Options) -> Work:
+        assert list(plugin_facts()) == ["worker_plugin"]
+        return AskingWork()
+
+    (facts,) = decode(
+        await WorkerSide(open_work).open(encode([replace(OPTIONS, plugins=("worker_plugin",))])),
+        Facts,
+    )
+    assert facts.rules == rules_fingerprint()
+    (broke,) = decode(
+        await WorkerSide(open_work).open(encode([replace(OPTIONS, plugins=("worker_plugn",))])),
+        Broke,
+    )
+    assert broke.message.startswith("plugins: worker_plugn: no module 'worker_plugn'; put it into ")

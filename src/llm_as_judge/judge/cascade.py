@@ -1,6 +1,7 @@
 """The judge: rules first, a language model only where they cannot decide.
 
-    guard -> one declared answer -> exact form -> domain grader -> LLM judge -> abstain
+    guard -> graders of one's own -> one declared answer -> exact form -> domain grader
+          -> LLM judge -> abstain
 
 A rule's word is final. ``correct is None`` means *not graded*: such a verdict is kept out of
 reward and accuracy, and counted. Code never reaches the language model.
@@ -9,60 +10,18 @@ reward and accuracy, and counted. Code never reaches the language model.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 from dataclasses import replace
 from pathlib import Path
 
-import llm_as_judge.sandbox as code_sandbox
-import llm_as_judge.types.datasets as known_datasets
 from llm_as_judge.judge.extract import clean, declared_answer, guard
+from llm_as_judge.judge.fingerprint import rules_fingerprint
 from llm_as_judge.judge.llm_judge import JudgePrompts, LlmJudge, llm_fingerprint
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.rules import RuleGrader, Rules
 from llm_as_judge.types import ChatModel, Limits, Problem, Sandbox, Verdict
 
-__all__ = ["RULE_MODULES", "Judge", "judge_fingerprint", "rules_fingerprint"]
-
-RULE_MODULES = [
-    "abstention",
-    "cascade",
-    "choice",
-    "code",
-    "comparison",
-    "extract",
-    "final",
-    "formula",
-    "identity",
-    "latex",
-    "math",
-    "number",
-    "objects",
-    "pool",
-    "qa",
-    "rules",
-    "squad",
-    "symbolic",
-    "units",
-    "wording",
-    "wordlists",
-]
-_RULE_DATA = ("words.yaml",)
-_CODE_GRADER = ("grading", "inside/grading", "inside/literals")
-_ALGEBRA = ("math-verify", "latex2sympy2-extended", "sympy")
-
-
-def rules_fingerprint(folder: Path = Path(__file__).parent) -> str:
-    """Hash of the grading code in ``folder``, its words, and the algebra packages it stands on."""
-    digest = hashlib.sha256()
-    for name in (*(f"{module}.py" for module in RULE_MODULES), *_RULE_DATA):
-        digest.update((folder / name).read_bytes())
-    for name in _CODE_GRADER:
-        digest.update((Path(code_sandbox.__file__).parent / f"{name}.py").read_bytes())
-    digest.update(Path(known_datasets.__file__).read_bytes())  # says which F1 is a set's own
-    for package in _ALGEBRA:
-        digest.update(f"{package}=={importlib.metadata.version(package)}".encode())
-    return digest.hexdigest()
+__all__ = ["Judge", "judge_fingerprint"]
 
 
 def judge_fingerprint(

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from llm_as_judge.judge.choice import grade_choice
 from llm_as_judge.judge.code import grade_code
+from llm_as_judge.judge.graders import own_verdict
 from llm_as_judge.judge.math import grade_math
 from llm_as_judge.judge.pool import KillablePool
 from llm_as_judge.judge.qa import grade_qa
@@ -57,7 +58,11 @@ class Rules:
         self._pool = KillablePool(workers, math_cpu_s, limit_worker)
 
     async def verdict(self, problem: Problem, answer: str) -> Verdict:
-        """See :class:`RuleGrader`."""
+        """See :class:`RuleGrader`. Graders of one's own come first."""
+        own = await own_verdict(problem, answer)
+        return own or await self._shipped(problem, answer)
+
+    async def _shipped(self, problem: Problem, answer: str) -> Verdict:
         if problem.domain == "code":
             if self._sandbox is None:
                 return Verdict(None, "code", "code.no_sandbox", "no sandbox to run the tests in")

@@ -68,6 +68,8 @@ def audit_command(config: Config) -> str:
         for key, value in judge.items()
         if value != usual[key] and key not in _NO_PART_OF_THE_JUDGE
     ]
+    if config.plugins:
+        changed.append(f"plugins={_yaml(list(config.plugins))}")
     if config.output.results != default.output.results:
         changed.append(f"output.results={config.output.results}")
     return " --set ".join(["llm-as-judge audit", *map(shlex.quote, changed)])

@@ -23,7 +23,7 @@ from llm_as_judge.errors import (
     LlmAsJudgeError,
     SandboxError,
 )
-from llm_as_judge.judge.cascade import rules_fingerprint
+from llm_as_judge.judge.fingerprint import rules_fingerprint
 from llm_as_judge.llm.shared import SharedDraws
 from llm_as_judge.types import (
     ChatModel,

@@ -1,0 +1,98 @@
+"""Graders of one's own: functions that grade a problem before the shipped rules and the judge model.
+
+A grader says True, False or None; None leaves the answer to whatever comes after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.plugins import Registry, said_by
+from llm_as_judge.types import Domain, Problem, Verdict
+
+__all__ = ["GRADERS", "GraderFunction", "grader", "own_verdict"]
+
+Said = bool | Verdict | None
+Grade = TypeVar("Grade", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class GraderFunction:
+    """A grader and the problems that it grades: all that meet every condition."""
+
+    name: str
+    defined: Callable[[Problem, str], Said | Awaitable[Said]]
+    """``(problem, answer)``, async or not: a verdict. ``answer`` is what a model wrote: text to
+    compare, never to execute."""
+    domain: Domain | None = None
+    dataset: str | None = None
+    when: Callable[[Problem], bool] | None = None
+
+    def grades(self, problem: Problem) -> bool:
+        return (
+            self.domain in (None, problem.domain)
+            and self.dataset in (None, problem.dataset)
+            and (self.when is None or self.when(problem))
+        )
+
+    async def verdict(self, problem: Problem, answer: str) -> Verdict:
+        """
+        Raises:
+            ConfigError: it failed, or said something else than a verdict.
+        """
+        where = f"grader {self.name!r}: {problem.id}"
+        try:
+            if inspect.iscoroutinefunction(self.defined):
+                said = await self.defined(problem, answer)
+            else:  # not in the loop: meanwhile other rollouts go on
+                said = await asyncio.to_thread(self.defined, problem, answer)
+        except Exception as error:
+            raise ConfigError(f"{where}: {said_by(error)}; mend the grader, then resume") from error
+        if isinstance(said, Verdict):
+            return said
+        if said is not None and not isinstance(said, bool):
+            raise ConfigError(f"{where}: found {said!r}, wanted True, False, None or a Verdict")
+        word = {True: "right", False: "wrong", None: "open"}[said]
+        return Verdict(said, "grader", f"{self.name}.{word}", f"says the grader {self.name}")
+
+
+GRADERS: Registry[GraderFunction] = Registry("grader")
+
+
+def grader(
+    name: str,
+    *,
+    domain: Domain | None = None,
+    dataset: str | None = None,
+    when: Callable[[Problem], bool] | None = None,
+) -> Callable[[Grade], Grade]:
+    """Makes a function a grader; see :class:`GraderFunction`.
+
+    Raises:
+        ConfigError: another grader has this name.
+    """
+
+    def register(function: Grade) -> Grade:
+        GRADERS.add(GraderFunction(name, function, domain, dataset, when))
+        return function
+
+    return register
+
+
+async def own_verdict(problem: Problem, answer: str) -> Verdict | None:
+    """Of the first grader that decides; None where none does.
+
+    Raises:
+        ConfigError: see :meth:`GraderFunction.verdict`.
+    """
+    for one in GRADERS.all().values():
+        if one.grades(problem):
+            verdict = await one.verdict(problem, answer)
+            if verdict.correct is not None:
+                return verdict
+    return None

@@ -39,6 +39,7 @@ class Registered(Protocol):
 
 
 T = TypeVar("T", bound=Registered)
+_registries: list[Registry[Any]] = []
 
 
 class Registry(Generic[T]):
@@ -51,6 +52,7 @@ class Registry(Generic[T]):
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._held: dict[str, T] = {}
+        _registries.append(self)
 
     def add(self, thing: T) -> None:
         """
@@ -176,12 +178,15 @@ def said_by(error: Exception) -> str:
 
 
 def plugin_facts() -> dict[str, str]:
-    """SHA-256 of each loaded plugin, by name: its file and what it imports of its own package.
+    """SHA-256 of each module outside this package that adds something, by name: of its file and of
+    what it imports of its own package. A notebook has no file: ``no source file``."""
+    adding = {thing.defined.__module__ for held in _registries for thing in held.all().values()}
+    modules = {*_loaded, *(name for name in adding if not f"{name}.".startswith(f"{OURS}."))}
+    return {name: _digest(name) for name in sorted(modules)}
 
-    Raises:
-        ConfigError: a plugin has no source file.
-    """
-    return {
-        name: sources_digest(imported_sources([name], leaving_out=[OURS]))
-        for name in sorted(_loaded)
-    }
+
+def _digest(module: str) -> str:
+    try:
+        return sources_digest(imported_sources([module], leaving_out=[OURS]))
+    except ConfigError:
+        return "no source file"

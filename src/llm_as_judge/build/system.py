@@ -17,7 +17,7 @@ from llm_as_judge.config import Config, config_dir, find_model, known_model
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256
 from llm_as_judge.llm.weights import fetch
-from llm_as_judge.operators import operator_docs
+from llm_as_judge.operators import operator_docs, operator_facts
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.launched import Launched, launched
@@ -73,6 +73,7 @@ class System:
             "isolation": to_json(self.bench.work.isolation),
             "models": _hashes_of_models(config),
             "plugins": plugin_facts(),
+            "own_operators": operator_facts(),
         }
         if self.memory is not None:
             facts["embedder"] = config.experience.embedder

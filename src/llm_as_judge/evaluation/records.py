@@ -28,6 +28,7 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.weights import weights_identity
 from llm_as_judge.monitoring.judges import judges_of
 from llm_as_judge.monitoring.runlog import read_lines
+from llm_as_judge.operators import operator_facts
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.types import Group, IsolationReport, Problem, Rollout, from_json, to_json
 
@@ -88,6 +89,7 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[Evalua
         "judge": judge_fingerprint(config),
         "code": code_digest(),
         **{f"plugin {name}": digest for name, digest in plugin_facts().items()},
+        **{f"operator {name}": digest for name, digest in operator_facts().items()},
     }
     digest.update(json.dumps([decisive, config.training.seed, facts], sort_keys=True).encode())
     for chosen in sets:

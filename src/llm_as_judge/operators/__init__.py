@@ -7,7 +7,14 @@
 from llm_as_judge.operators.base import ExecutionRoom, Operator, OperatorSettings, ReplyError
 from llm_as_judge.operators.docs import operator_docs
 from llm_as_judge.operators.prompts import load_enhancements
-from llm_as_judge.operators.registry import OperatorEntry, Registry, load_registry, registry
+from llm_as_judge.operators.registry import (
+    OperatorEntry,
+    Registry,
+    load_registry,
+    operator,
+    operator_facts,
+    registry,
+)
 from llm_as_judge.operators.service import OperatorService
 
 __all__ = [
@@ -20,6 +27,8 @@ __all__ = [
     "ReplyError",
     "load_enhancements",
     "load_registry",
+    "operator",
     "operator_docs",
+    "operator_facts",
     "registry",
 ]

@@ -1,4 +1,8 @@
-"""All operators: each one a class and a description file, held against each other at load."""
+"""All operators: each one a class and a description file, held against each other at load.
+
+A shipped one has its file in ``config/operator_descriptions/``, one of your own (``@operator``) has
+it beside its module.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +14,33 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from llm_as_judge import operators
+from llm_as_judge import operators, plugins
 from llm_as_judge.config import config_dir, parse_yaml
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.files import file_sha256
 from llm_as_judge.operators.base import Argument, Operator, snake_case
 from llm_as_judge.operators.prompts import GUIDANCE, OperatorPrompts, placeholders
 from llm_as_judge.types import Domain, Json
 
-__all__ = ["Description", "OperatorEntry", "Registry", "load_registry", "registry"]
+__all__ = [
+    "OWN_OPERATORS",
+    "Description",
+    "OperatorEntry",
+    "Registry",
+    "load_registry",
+    "operator",
+    "operator_entry",
+    "operator_facts",
+    "registry",
+]
 
 
 class Description(BaseModel):
-    """One file of config/operator_descriptions/."""
+    """One description file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,6 +68,10 @@ class OperatorEntry:
         return self.operator.__name__
 
     @property
+    def defined(self) -> type[Operator]:
+        return self.operator
+
+    @property
     def call_name(self) -> str:
         return snake_case(self.name)
 
@@ -75,14 +95,60 @@ class OperatorEntry:
 Registry = Mapping[str, OperatorEntry]
 """Class name -> entry, in the order of the files."""
 
+OWN_OPERATORS: plugins.Registry[OperatorEntry] = plugins.Registry("operator")
+AnyOperator = TypeVar("AnyOperator", bound=type[Operator])
 
-@functools.cache
+
 def registry() -> Registry:
-    """The shipped operators, loaded once.
+    """The shipped operators and one's own.
 
     Raises:
         ConfigError: see :func:`load_registry`.
     """
+    return {**_shipped(), **OWN_OPERATORS.all()}
+
+
+def operator(cls: AnyOperator) -> AnyOperator:
+    """Makes a class an operator of programs; ``<Name>.yaml`` beside its module describes it.
+
+    Raises:
+        ConfigError: there is no such file, it contradicts the class, or the name is taken.
+    """
+    OWN_OPERATORS.add(operator_entry(cls))
+    return cls
+
+
+def operator_entry(cls: type[Operator]) -> OperatorEntry:
+    """A class of one's own with its description.
+
+    Raises:
+        ConfigError: see :func:`operator`.
+    """
+    if cls.__name__ in _shipped():
+        raise ConfigError(f"operator {cls.__name__!r} is a shipped one; give yours another name")
+    return _entry(cls, _description_file(cls))
+
+
+def operator_facts() -> dict[str, str]:
+    """SHA-256 of the description of each operator of one's own, by name."""
+    return {
+        name: file_sha256(_description_file(entry.operator))
+        for name, entry in OWN_OPERATORS.all().items()
+    }
+
+
+def _description_file(cls: type[Operator]) -> Path:
+    try:
+        return Path(inspect.getfile(cls)).with_name(f"{cls.__name__}.yaml")
+    except (OSError, TypeError):
+        raise ConfigError(
+            f"operator {cls.__name__!r} has no source file to stand beside {cls.__name__}.yaml; "
+            "put it into a .py file and import it"
+        ) from None
+
+
+@functools.cache
+def _shipped() -> Registry:
     modules = [
         importlib.import_module(f"{operators.__name__}.{module.name}")
         for module in pkgutil.iter_modules(operators.__path__)

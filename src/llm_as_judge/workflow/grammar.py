@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from llm_as_judge.operators import registry
-from llm_as_judge.operators.base import Argument
+from llm_as_judge.operators.base import Argument, Operator
 from llm_as_judge.operators.registry import OperatorEntry
 from llm_as_judge.types import Domain
 
@@ -35,7 +35,6 @@ State = tuple[int, ...]
 """Calls made so far, in the order of the domain's operators."""
 
 
-@functools.cache
 def program_grammar(domain: Domain, max_calls: int = 12) -> str:
     """The programs of ``domain`` as GBNF text; the rule ``root`` is one program and the fence that
     closes its block.
@@ -43,7 +42,15 @@ def program_grammar(domain: Domain, max_calls: int = 12) -> str:
     Args:
         max_calls: executor calls that a program may make in the worst case.
     """
-    entries = [e for e in registry().values() if domain in e.description.domains]
+    operators = registry()
+    return _program_grammar(domain, max_calls, tuple(e.operator for e in operators.values()))
+
+
+@functools.cache
+def _program_grammar(domain: Domain, max_calls: int, operators: tuple[type[Operator], ...]) -> str:
+    """Kept for the operators that there are."""
+    known = (entry for entry in registry().values() if entry.operator in operators)
+    entries = [entry for entry in known if domain in entry.description.domains]
     return _Grammar(entries, max_calls, _variables(entries)).text()
 
 

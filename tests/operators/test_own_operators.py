@@ -1,0 +1,113 @@
+"""An operator of a plugin is an operator: checked, in the prompt, allowed and run in the sandbox."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge import plugins
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.operators import operator_docs, operator_facts, registry
+from llm_as_judge.operators.registry import OWN_OPERATORS
+from llm_as_judge.plugins import load_plugins, plugin_facts
+from llm_as_judge.types import Limits, Problem
+from llm_as_judge.workers import RunSettings, open_local_work
+from llm_as_judge.workflow import parse_program
+from llm_as_judge.workflow.grammar import program_grammar
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "add_an_operator.md"
+BLOCKS = re.findall(r"```(?:python|yaml)\n(.*?)```", EXAMPLE.read_text(), re.DOTALL)
+SOURCE, DESCRIPTION, PROGRAM = BLOCKS
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The operator of the example as a plugin ``own_decompose``, not yet loaded."""
+    monkeypatch.setattr(plugins, "_loaded", {})
+    monkeypatch.syspath_prepend(tmp_path)
+    marked = SOURCE.replace("class Decompose", "@operator\nclass Decompose")
+    assert marked != SOURCE
+    (tmp_path / "own_decompose.py").write_text(
+        f"from llm_as_judge.operators import operator\n{marked}"
+    )
+    (tmp_path / "Decompose.yaml").write_text(DESCRIPTION)
+    with OWN_OPERATORS.with_also([]):
+        yield tmp_path
+    sys.modules.pop("own_decompose", None)
+
+
+@pytest.mark.slow
+async def test_a_program_with_an_operator_of_a_plugin_is_checked_and_run(plugin: Path) -> None:
+    before = parse_program(PROGRAM, "math")
+    assert not before.strictly_valid
+    load_plugins(["own_decompose"])
+    program = parse_program(PROGRAM, "math")
+    assert program.strictly_valid, program.diagnostics
+    assert program.operators == ("Decompose", "Custom")
+
+    work = await open_local_work("subprocess", 1, None)
+    chat = ScriptedChat({"Split this into 2": "- What is 2?\n- What is 3?", "What is": "six"})
+    try:
+        execution = await work.run(
+            program,
+            Problem("t/t/1", "gsm8k", "math", "What is 2 * 3?", ("6",)),
+            chat,
+            RunSettings(Limits(wall_s=20)),
+        )
+    finally:
+        await work.aclose()
+    assert (execution.status, execution.answer) == ("ok", "six")
+    assert [call.operator for call in execution.calls] == ["Decompose"] + ["Custom"] * 3
+
+
+def test_prompt_and_grammar_name_it_where_its_description_says(plugin: Path) -> None:
+    assert "decompose" not in program_grammar("math")
+    load_plugins(["own_decompose"])
+    assert 'decompose(problem, parts="3") -> {"questions"}' in operator_docs("math", "short")
+    assert "decompose" not in operator_docs("code", "short")
+    assert "decompose" in program_grammar("math")
+
+
+def test_without_the_plugin_it_is_gone(plugin: Path) -> None:
+    with OWN_OPERATORS.with_also([]):
+        load_plugins(["own_decompose"])
+        assert "Decompose" in registry()
+    assert "Decompose" not in registry()
+    assert "decompose" not in program_grammar("math")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("Decompose.yaml", None, r"Decompose\.yaml: cannot be read"),
+        ("Decompose.yaml", ("worst_case_calls: 1", "worst_case_calls: 2"), "the class says 1"),
+        ("own_decompose.py", ("class Decompose", "class Review"), "'Review' is a shipped one"),
+    ],
+)
+def test_what_is_wrong_with_it_is_one_line(
+    plugin: Path, name: str, change: tuple[str, str] | None, said: str
+) -> None:
+    file = plugin / name
+    if change is None:
+        file.unlink()
+    else:
+        file.write_text(file.read_text().replace(*change))
+    with pytest.raises(ConfigError, match=said) as refused:
+        load_plugins(["own_decompose"])
+    assert str(refused.value).startswith("plugins: own_decompose: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_record_of_it_follows_class_and_description(plugin: Path) -> None:
+    load_plugins(["own_decompose"])
+    module, described = plugin_facts(), operator_facts()
+    assert list(module) == ["own_decompose"]
+    assert list(described) == ["Decompose"]
+    (plugin / "Decompose.yaml").write_text(DESCRIPTION.replace("sub-questions", "questions"))
+    assert operator_facts() != described
+    assert plugin_facts() == module

@@ -128,8 +128,8 @@ def test_a_job_leaves_the_persons_endpoints_alone_and_opens_no_server_to_all(
 
 
 def test_vllm_is_started_by_the_projects_launchers_with_variables_that_they_read() -> None:
-    launchers = re.findall(r"bash (launch_\w+\.sh)", SLURM)
-    assert launchers == ["launch_replicas.sh", "launch_vllm.sh"]
+    launchers = re.findall(r"bash (\S*launch_\w+\.sh)", SLURM)
+    assert launchers == ["scripts/launch_replicas.sh", "launch_vllm.sh"]
     read = "".join((ROOT / name).read_text(encoding="utf-8") for name in launchers)
     assert set(re.findall(r"VLLM_[A-Z]+", SLURM)) <= set(re.findall(r"VLLM_[A-Z]+", read))
 

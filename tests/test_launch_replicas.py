@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[1] / "launch_replicas.sh"
+SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "launch_replicas.sh"
 VLLM = """#!/usr/bin/env bash
 echo "$$ gpus=$CUDA_VISIBLE_DEVICES lora=$VLLM_ALLOW_RUNTIME_LORA_UPDATING $*" >> "$STARTS"
 trap 'echo "$$ ended" >> "$STARTS"; exit 0' TERM

@@ -36,7 +36,7 @@ _LINKED = (
         "train.py",
         "monitor_training.py",
     ),
-    *("analyze_by_domain.py", "launch_vllm.sh", "launch_replicas.sh", "requirements.txt"),
+    *("analyze_by_domain.py", "launch_vllm.sh", "requirements.txt"),
 )
 _SMALL: dict[str, Any] = {
     "policy": {"device": "cpu", "dtype": "float32", "lora_rank": 4, "lora_alpha": 8},

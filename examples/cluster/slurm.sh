@@ -32,7 +32,7 @@ done
 
 # ------------------------------------------------------------------ who writes programs, who replies
 writers=() executors=()
-on "$GPUS" 16 "$WRITERS" env VLLM_HOST="$WRITERS" bash launch_replicas.sh "$POLICY_WEIGHTS" "$GPUS"
+on "$GPUS" 16 "$WRITERS" env VLLM_HOST="$WRITERS" bash scripts/launch_replicas.sh "$POLICY_WEIGHTS" "$GPUS"
 for ((gpu = 0; gpu < GPUS; gpu++)); do writers+=("http://$WRITERS:$((8010 + gpu))/v1"); done
 for node in "${EXECUTORS[@]}"; do
   for ((gpu = 0; gpu < GPUS; gpu++)); do

@@ -119,7 +119,7 @@ def test_ones_own_sets_are_evaluated_compared_and_tabulated_by_name(verb: Verbs)
 
 
 def test_the_documented_own_rows_are_read_as_they_stand_in_the_page() -> None:
-    page = (Path(__file__).parents[2] / "DATA.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "DATA.md").read_text("utf-8")
     (block,) = re.findall(r"```jsonl\n(.*?)```", page, re.DOTALL)
     rows = ProblemFile(Path(written("mine.jsonl", block)))
     assert rows.datasets == ["mine_math", "mine_qa", "mine_code"]

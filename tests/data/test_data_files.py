@@ -101,7 +101,7 @@ def test_a_file_of_ones_own_rows_is_read_as_it_is(tmp_path: Path) -> None:
     assert [p.answers for p in found] == [("2",), ("Edna", "E."), ()]
     assert (found[2].entry_point, found[2].hidden_tests) == ("add", ("assert add(1, 2) == 3",))
     path.write_text(json.dumps({"problem": "1 + 1?", "type": "math"}) + "\n")
-    with pytest.raises(DataError, match=r"mine\.jsonl:1: no 'answer'.*own rows: DATA\.md"):
+    with pytest.raises(DataError, match=r"mine\.jsonl:1: no 'answer'.*own rows: docs/DATA\.md"):
         ProblemFile(path)
 
 

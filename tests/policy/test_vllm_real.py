@@ -49,7 +49,7 @@ PROMPTS = [
 TEMPERATURE = 0.7
 STARTS_IN_S = 900
 REPLICAS = 2
-SCRIPT = Path(__file__).parents[2] / "launch_replicas.sh"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "launch_replicas.sh"
 RANK = 8
 
 

@@ -79,7 +79,7 @@ class SamplingConfig(Section):
     )
     replicas: tuple[str, ...] = Field(
         (),
-        description="vllm: each server's http://HOST:PORT/v1; TRAINING.md says how to start one.",
+        description="vllm: each server's http://HOST:PORT/v1; docs/TRAINING.md says how to start one.",
     )
     adapters: Path | None = Field(
         None,

@@ -68,7 +68,7 @@ def decode_problem(line: bytes, path: Path, number: int) -> Problem:
         row = json.loads(line)
         problem = _own_problem(row, path, number) if is_own_row(row) else _problem(row)
     except RowError as error:
-        raise DataError(f"{where}: {error} (own rows: DATA.md)") from None
+        raise DataError(f"{where}: {error} (own rows: docs/DATA.md)") from None
     except json.JSONDecodeError as error:  # it knows of lines, too, but of those of one line
         raise DataError(
             f"{where}: not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}. Run: llm-as-judge process"

@@ -6,7 +6,7 @@ weights, not even by another run on the same servers: vLLM keeps the keys and va
 the adapter's name and path. Each request names its adapter, so a program is by the weights it says.
 
 Replicas are started with ``--enable-lora``, ``--logprobs-mode processed_logprobs`` and, in their
-environment, ``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1`` (launch_replicas.sh does). A prompt's programs go to
+environment, ``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1`` (scripts/launch_replicas.sh does). A prompt's programs go to
 one replica, the least loaded, which computes the prompt once. What a replica fails to write is
 written by another one, counted and logged. One that is gone, or drained, is left out until it is
 back (``replica_health.py``), and is then given every adapter in use; if all are gone for too long, the run

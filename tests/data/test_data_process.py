@@ -210,6 +210,16 @@ def test_custom_rows_of_several_types_are_a_set_for_each_type(raw: Path, tmp_pat
         run(raw, tmp_path / "data", sets=("mbpp",), custom=[custom.parent / "broken.jsonl"])
 
 
+def test_every_row_of_a_set_carries_its_name(raw: Path, tmp_path: Path) -> None:
+    rows = json.loads((raw / "mbpp" / "sanitized-mbpp.json").read_text())
+    write_lines(raw / "mbpp" / "mbpp.jsonl", rows)
+    sets = ("gsm8k", "math", "squad2", "mbpp_full")
+    run(raw, tmp_path / "data", sets=sets)
+    for name in sets:
+        (test,) = (tmp_path / "data" / "test").glob(f"{name}_test.jsonl")
+        assert {problem.dataset for problem in read_problems(test)} == {name}
+
+
 def test_sets_that_may_not_stand_together_are_refused(raw: Path, tmp_path: Path) -> None:
     rows = [{"problem": TEXTS[i], "answer": str(i), "type": "math"} for i in range(12)]
     twins = [write_lines(tmp_path / place / "mine.jsonl", rows) for place in ("a", "b")]

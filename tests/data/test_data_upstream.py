@@ -50,6 +50,7 @@ def test_every_row_is_converted_or_refused_with_its_place(file: str) -> None:
             reasons[str(error)] += 1
             continue
         assert decode_problem(encode_problem(problem), UPSTREAM / file, 1) == problem
+        assert (problem.dataset, problem.domain) == (name, dataset.domain)
         problems.append(problem.id)
     assert (len(problems), sum(reasons.values())) == (converted, refused)
     assert len(set(problems)) == len(problems)

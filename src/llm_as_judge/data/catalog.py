@@ -162,7 +162,7 @@ CATALOG: dict[str, Dataset] = {
             ("mbpp.jsonl", "full/*.parquet"),
             "full",
             "CC BY 4.0",
-            code.mbpp,
+            partial(code.mbpp, dataset=MBPP_FULL.name),
             hub_file="mbpp.jsonl",
         ),
         Dataset(

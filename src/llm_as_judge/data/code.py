@@ -76,7 +76,7 @@ def _visible(name: str, stub: ast.FunctionDef, entry_point: str) -> tuple[str, .
     return tuple(test for position, test in enumerate(tests) if position not in wrong)
 
 
-def mbpp(row: RawRow, split: str) -> Problem:
+def mbpp(row: RawRow, split: str, dataset: str = MBPP.name) -> Problem:
     """Sanitized ``{task_id, prompt, code, test_imports, test_list}`` or full ``{text, ...}``.
 
     All asserts grade, as in the published metric, and the challenge tests of the full form with
@@ -97,7 +97,7 @@ def mbpp(row: RawRow, split: str) -> Problem:
     shown = f"\nIt must pass, for example:\n{visible[0]}\n" if visible else ""
     return Problem(
         id=f"{MBPP.name}/{split}/{number}",
-        dataset=MBPP.name,
+        dataset=dataset,
         domain="code",
         question=f"{wanted}\n\nSignature:\n{signature}\n{shown}",
         entry_point=entry_point,

@@ -141,6 +141,8 @@ class Frame:
     yields: list[v.Value] = field(default_factory=list)
     handlers: int = 0
     """Depth of ``except`` bodies."""
+    aliases: dict[str, set[str]] = field(default_factory=dict)
+    """Variable -> others that may be the same list or dict."""
 
     def __post_init__(self) -> None:
         self.locals = self.locals or self.check.locals_of(self.function)

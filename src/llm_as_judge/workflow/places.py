@@ -17,7 +17,7 @@ from llm_as_judge.workflow.algebra import (
 )
 from llm_as_judge.workflow.context import Frame
 
-__all__ = ["peek", "place", "tainted"]
+__all__ = ["note_aliases", "peek", "place", "tainted"]
 
 
 def peek(node: ast.expr, at: Frame) -> v.Value | None:
@@ -45,6 +45,8 @@ def place(node: ast.expr, value: v.Value, at: Frame, key: v.Origin = 0) -> None:
             state = (at.owner(name) or at.module).state
             if state is not None and name in state.variables:
                 state.variables[name] = value
+                for other in at.aliases.get(name, set()) & state.variables.keys():
+                    state.variables[other] = join(state.variables[other], value)
         case ast.Attribute(value=ast.Name(id="self"), attr=name):
             at.check.attributes[name] = value
         case ast.Subscript(value=base, slice=slice_):
@@ -62,6 +64,28 @@ def place(node: ast.expr, value: v.Value, at: Frame, key: v.Origin = 0) -> None:
                 place(base, tainted(held, value), at)
             else:
                 place(base, value, at)
+
+
+def note_aliases(target: ast.expr, source: ast.expr, at: Frame) -> None:
+    """After ``target = source``: ``kept = good if passed else bad`` is one of the two lists."""
+    names = _names(source)
+    if not isinstance(target, ast.Name) or not (names or target.id in at.aliases):
+        return
+    same = names if isinstance(peek(target, at), v.Listed | v.Mapped) else set()
+    for others in at.aliases.values():
+        others.discard(target.id)
+    at.aliases[target.id] = same
+    for name in same:
+        at.aliases.setdefault(name, set()).add(target.id)
+
+
+def _names(source: ast.expr) -> set[str]:
+    match source:
+        case ast.Name(id=name):
+            return {name}
+        case ast.IfExp(body=first, orelse=second):
+            return _names(first) | _names(second)
+    return set()
 
 
 def _with_entry(held: v.Value, name: object, value: v.Value, key: v.Origin, at: Frame) -> v.Value:

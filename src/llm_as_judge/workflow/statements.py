@@ -15,7 +15,7 @@ from llm_as_judge.workflow.findings import Repair
 from llm_as_judge.workflow.functions import make_function
 from llm_as_judge.workflow.lookup import module_attribute
 from llm_as_judge.workflow.loops import for_loop, left_loop, while_loop
-from llm_as_judge.workflow.places import place
+from llm_as_judge.workflow.places import note_aliases, place
 from llm_as_judge.workflow.vocabulary import ALLOWED_MODULES
 
 __all__ = ["define", "follow", "follow_annotations"]
@@ -38,6 +38,7 @@ def _statement(node: ast.stmt, at: Frame) -> None:
             held = evaluate(value, at)
             for target in targets:
                 bind(target, held, at)
+                note_aliases(target, value, at)
         case ast.Return():
             _returned(node, at)
         case ast.Expr(value=value):

@@ -28,8 +28,8 @@ from typing import Any
 
 from llm_as_judge.config import LossKeys, load_config
 from llm_as_judge.errors import DataError, UserError
-from llm_as_judge.monitoring.runlog import read_rollouts
 from llm_as_judge.reward import RewardOptions, reward_group
+from llm_as_judge.runs.runlog import read_rollouts
 from llm_as_judge.training.grpo import has_variance, step_advantages
 from llm_as_judge.types import Rollout
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from real_problems import real_problems
 
-from llm_as_judge.build import Workbench, open_workbench
-from llm_as_judge.build.workbench import run_limits
+from llm_as_judge.assembly import Workbench, open_workbench
+from llm_as_judge.assembly.workbench import run_limits
 from llm_as_judge.config import load_config
 from llm_as_judge.evaluation.statistics import mcnemar
 from llm_as_judge.intervals import wilson

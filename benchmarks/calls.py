@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from llm_as_judge.build import open_workbench, policy_prompt, problem_file, rollout_runner
+from llm_as_judge.assembly import open_workbench, policy_prompt, problem_file, rollout_runner
 from llm_as_judge.config import load_config
 from llm_as_judge.evaluation.statistics import bootstrap
-from llm_as_judge.monitoring.runlog import read_rollouts
 from llm_as_judge.policy.stream import ready
+from llm_as_judge.runs.runlog import read_rollouts
 from llm_as_judge.types import Problem, Prompt, Rollout, SampleStream, Sampling
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from real_problems import real_problems
 
-from llm_as_judge.build import Workbench, open_workbench
+from llm_as_judge.assembly import Workbench, open_workbench
 from llm_as_judge.config import load_config
 from llm_as_judge.evaluation.statistics import mcnemar
 from llm_as_judge.types import Domain, Execution, Problem

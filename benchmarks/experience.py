@@ -30,7 +30,7 @@ import numpy as np
 from real_problems import real_problems
 from transformers import AutoTokenizer
 
-from llm_as_judge.build import model_weights, policy_prompt
+from llm_as_judge.assembly import model_weights, policy_prompt
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.policy.embed import SentenceEmbedder
 from llm_as_judge.policy.experience import (

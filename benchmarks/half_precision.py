@@ -16,7 +16,7 @@ from dataclasses import replace
 import torch
 from real_problems import real_problems
 
-from llm_as_judge.build import model_weights, policy_prompt
+from llm_as_judge.assembly import model_weights, policy_prompt
 from llm_as_judge.config import load_config
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy

@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from llm_as_judge.build import Workbench, open_workbench, policy_prompt, rollout_runner
+from llm_as_judge.assembly import Workbench, open_workbench, policy_prompt, rollout_runner
 from llm_as_judge.config import load_config
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger

@@ -36,7 +36,7 @@ from typing import Any
 import httpx
 from real_problems import real_problems
 
-from llm_as_judge.build import Workbench, model_weights, open_workbench
+from llm_as_judge.assembly import Workbench, model_weights, open_workbench
 from llm_as_judge.config import config_dir, load_config
 from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.intervals import wilson

@@ -18,7 +18,7 @@ from collections import Counter
 from importlib import resources
 from pathlib import Path
 
-from llm_as_judge.build import open_judge
+from llm_as_judge.assembly import open_judge
 from llm_as_judge.config import DATASETS, Config
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.files import read_problems

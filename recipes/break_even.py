@@ -13,7 +13,7 @@ from pathlib import Path
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.contenders import Contender, read_contenders
-from llm_as_judge.monitoring.runlog import ROLLOUTS, read_rollouts
+from llm_as_judge.runs.runlog import ROLLOUTS, read_rollouts
 from recipe import run
 
 

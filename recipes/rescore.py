@@ -20,8 +20,8 @@ from typing import Any
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_text
-from llm_as_judge.monitoring.runlog import ROLLOUTS, read_lines
 from llm_as_judge.reward import RewardOptions, reward_group
+from llm_as_judge.runs.runlog import ROLLOUTS, read_lines
 from llm_as_judge.types import Rollout, from_json, to_json
 from recipe import run
 

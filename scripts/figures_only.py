@@ -19,7 +19,7 @@ from pathlib import Path
 
 from llm_as_judge.errors import DataError, UserError
 from llm_as_judge.files import write_text
-from llm_as_judge.monitoring.runlog import ROLLOUTS, read_rollouts
+from llm_as_judge.runs.runlog import ROLLOUTS, read_rollouts
 from llm_as_judge.types import Rollout, to_json
 
 _CONFIG = "config.yaml"

@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.terminal_theme import DIMMED_MONOKAI
 
 from llm_as_judge.evaluation.layout import read_results
-from llm_as_judge.monitoring.report import Sources, write_report
-from llm_as_judge.monitoring.rundir import read_run
-from llm_as_judge.monitoring.screen import look, read_tail
+from llm_as_judge.runs.rundir import read_run
+from llm_as_judge.views.report import Sources, write_report
+from llm_as_judge.views.screen import look, read_tail
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 MAX_BYTES = 80_000

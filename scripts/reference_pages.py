@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from llm_as_judge.config.reference import configuration_page
-from llm_as_judge.monitoring.metric_names import metrics_page
+from llm_as_judge.runs.metric_names import metrics_page
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

@@ -51,7 +51,7 @@ def merge_failure(folder: Path, step: str) -> str:
     import torch
     from transformers import AutoModelForCausalLM
 
-    from llm_as_judge.build import model_weights
+    from llm_as_judge.assembly import model_weights
     from llm_as_judge.config import load_config
     from llm_as_judge.policy.model import load_policy
 

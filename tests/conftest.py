@@ -6,9 +6,11 @@ ends on the processor that runs it.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 import torch
 from hypothesis import HealthCheck, settings
 from safetensors.torch import load_file
@@ -19,6 +21,8 @@ from transformers import (
     Qwen2Config,
     Qwen2ForCausalLM,
 )
+
+from llm_as_judge.judge.cascade import Judge
 
 # A busy machine draws examples slowly, and is no reason to fail: no clock decides a test.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -83,3 +87,11 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def rules() -> AsyncIterator[Judge]:
+    """The judge without a model."""
+    judge = Judge()
+    yield judge
+    await judge.aclose()

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from llm_as_judge.judge.attacks import Case, make_attacks, make_controls
-from llm_as_judge.judge.canaries import canaries
-from llm_as_judge.judge.extract import clean, declared_answer
-from llm_as_judge.judge.labelled import shipped_labelled
+from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
+from llm_as_judge.audit.canaries import canaries
+from llm_as_judge.audit.labelled import shipped_labelled
+from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.judge.llm_judge import _capped
 
 Says = Callable[[bool], bool]

@@ -25,7 +25,7 @@ from llm_as_judge.config import (
     load_models,
 )
 from llm_as_judge.config.reference import configuration_page
-from llm_as_judge.monitoring.metric_names import metrics_page
+from llm_as_judge.runs.metric_names import metrics_page
 from llm_as_judge.workflow.program import parse_program
 
 DOORS = [

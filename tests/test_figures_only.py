@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.types import (
     Completion,
     Diagnostic,

@@ -17,8 +17,8 @@ import yaml
 from llm_as_judge.cli import main
 from llm_as_judge.config import load_config
 from llm_as_judge.evaluation.entrants import check_base_model
-from llm_as_judge.monitoring.judges import judges_of, unaudited_warning
 from llm_as_judge.policy.checkpoint import require_whole
+from llm_as_judge.runs.judges import judges_of, unaudited_warning
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples" / "learned"

@@ -60,17 +60,17 @@ NOT_RUN = {
     r"accelerate launch ": "several processes; tests/training/test_launched_runs.py",
     r"llm-as-judge train .*sampling.backend=vllm": "needs vLLM servers; tests/policy/test_vllm.py",
     r"llm-as-judge train .*workers.backend=ray": "needs a cluster; tests/workers",
-    r"llm-as-judge train .*tracking.sinks": "needs the extras; tests/monitoring/test_monitoring_sinks.py",
+    r"llm-as-judge train .*tracking.sinks": "needs the extras; tests/runs/test_runs_sinks.py",
     r"llm-as-judge replicas ": "asks servers at fixed addresses; tests/cli/test_cli_replicas.py",
     r"ray ": "starts a cluster",
     r"jq ": "a tool of its own; tests/evaluation/test_evaluation_records.py holds the form that it reads",
     r"llm-as-judge audit .*judge.model=|llm-as-judge audit --labelled FILE$": (
-        "asks the judge some thousand times; tests/judge/test_judge_audit.py"
+        "asks the judge some thousand times; tests/audit/test_audit.py"
     ),
     r"llm-as-judge models pull ": "downloads weights; tests/llm/test_llm_weights.py",
     r"llm-as-judge models probe http": "asks a server at a fixed address; tests/cli/test_cli_endpoints.py",
     r"llm-as-judge monitor(?!.*--once)|python monitor_training": (
-        "shows a run until stopped; tests/monitoring/test_monitoring_live.py"
+        "shows a run until stopped; tests/views/test_views_live.py"
     ),
     r"llm-as-judge serve ": "serves until stopped; tests/serving",
     r"export JUDGE_|inspect eval ": "needs inspect_ai and a policy that is served",

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.build import open_workbench, policy_prompt, rollout_runner
+from llm_as_judge.assembly import open_workbench, policy_prompt, rollout_runner
 from llm_as_judge.config import Config
-from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.policy.stream import ready
+from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.training.step_metrics import group_metrics
 from llm_as_judge.types import Completion, Group, Problem, Prompt, SampleStream, Sampling
 

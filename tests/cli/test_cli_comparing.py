@@ -12,7 +12,7 @@ from held_out import OPTIONS, ROWS
 
 from llm_as_judge.cli.comparing import _p_value
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.types import (
     Completion,
     Execution,

@@ -21,7 +21,7 @@ from llm_as_judge.evaluation import optimise as optimising
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.monitoring.lock import exclusive
+from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.types import Failure, Usage
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")

@@ -10,7 +10,7 @@ import pytest
 from llm_as_judge.cli import main
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ModelError
-from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.types import Completion, Execution, Group, Problem, Rollout, Verdict
 from llm_as_judge.workflow.program import parse_program
 
@@ -97,7 +97,7 @@ def test_a_model_is_merged_in_float32_whatever_the_hardware_multiplies_in(
         asked.append(how["dtype"])
         raise ModelError("enough")
 
-    monkeypatch.setattr("llm_as_judge.build.model_weights", lambda *names: Path("weights"))
+    monkeypatch.setattr("llm_as_judge.assembly.model_weights", lambda *names: Path("weights"))
     monkeypatch.setattr("llm_as_judge.policy.model.load_policy", loaded)
     assert export("model", "step_1", *options) == 2
     assert asked == [dtype]

@@ -15,7 +15,7 @@ from called_verbs import Verbs, written
 from llm_as_judge.cli import app, main
 from llm_as_judge.cli.stopping import KEPT, stopped_line
 from llm_as_judge.config import load_models
-from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.runs.runlog import RunLog
 
 
 # ------------------------------------------------------------------------------- models, monitor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from llm_as_judge.build import Workbench, open_workbench
+from llm_as_judge.assembly import Workbench, open_workbench
 from llm_as_judge.config import Config
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.evaluation.baselines import workflows_dir

@@ -11,7 +11,7 @@ from evaluation_values import LATE, MENDED, OPEN, WRONG, problem, rollout
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.by_domain import rows_by_domain, runs_of
 from llm_as_judge.intervals import wilson
-from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.types import Group, Reward
 
 

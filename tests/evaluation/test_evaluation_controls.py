@@ -211,7 +211,7 @@ async def test_no_prompt_of_a_run_holds_a_hidden_test(place: Path, policy: str) 
     secrets = [text for problem in code for text in hidden_statements(problem)]
     assert len(secrets) >= len(code)
     if policy == "policy prompt":
-        from llm_as_judge.build import policy_prompt
+        from llm_as_judge.assembly import policy_prompt
 
         asked = policy_prompt(settings(place)).write(code)
         messages = [m for prompt in asked for m in prompt.messages]

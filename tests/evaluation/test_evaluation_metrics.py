@@ -21,8 +21,8 @@ from evaluation_values import (
 from llm_as_judge.evaluation.metrics import over_sets, problem_accuracy, set_metrics
 from llm_as_judge.evaluation.official import official_scores
 from llm_as_judge.evaluation.statistics import bootstrap
+from llm_as_judge.grading.spans import prediction, span_scores
 from llm_as_judge.intervals import wilson
-from llm_as_judge.judge.spans import prediction, span_scores
 from llm_as_judge.types import Execution, Group, Problem, Verdict
 
 

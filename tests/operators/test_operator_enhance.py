@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.build import open_workbench
+from llm_as_judge.assembly import open_workbench
 from llm_as_judge.config import Config
 from llm_as_judge.types import Problem
 

@@ -13,7 +13,7 @@ from written_results import contender
 
 from break_even import break_even, training_tokens
 from llm_as_judge.errors import DataError
-from llm_as_judge.monitoring.runlog import ROLLOUTS, RunLog
+from llm_as_judge.runs.runlog import ROLLOUTS, RunLog
 from llm_as_judge.types import Group
 
 

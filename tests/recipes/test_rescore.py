@@ -10,8 +10,8 @@ import pytest
 import rescore as recipe
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError
-from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.reward import RewardOptions, reward_group
+from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.types import (
     Completion,
     Execution,

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from llm_as_judge.build import Workbench, open_workbench
+from llm_as_judge.assembly import Workbench, open_workbench
 from llm_as_judge.config import Config
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from llm_as_judge.build import Workbench
+from llm_as_judge.assembly import Workbench
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.serving.answering import Answerer
 from llm_as_judge.serving.app import ServerOptions, make_app

@@ -14,10 +14,10 @@ from transformers import AutoModelForCausalLM
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError, ModelError, OutputError
-from llm_as_judge.monitoring.runlog import RunLog
 from llm_as_judge.policy.checkpoint import save_checkpoint
 from llm_as_judge.policy.merged import save_merged
 from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.serving.export import best_programs, model_card, write_programs
 from llm_as_judge.types import (
     Completion,

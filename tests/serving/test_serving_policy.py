@@ -16,7 +16,7 @@ import httpx
 import pytest
 from serving_fakes import ONE_CALL, until
 
-from llm_as_judge.build import Workbench, policy_prompt
+from llm_as_judge.assembly import Workbench, policy_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.policy.stream import ready

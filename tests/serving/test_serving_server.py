@@ -21,7 +21,7 @@ from serving_fakes import (
     until,
 )
 
-from llm_as_judge.build import Workbench
+from llm_as_judge.assembly import Workbench
 from llm_as_judge.errors import ContextError, EndpointError
 from llm_as_judge.serving.app import ServerOptions
 from llm_as_judge.serving.requests import RequestLimits

@@ -22,7 +22,7 @@ from killable_runs import (
 )
 
 from fault_endpoint import MOSTLY_QUICK, FaultEndpoint, in_a_thread
-from llm_as_judge.monitoring.runlog import ROLLOUTS, read_lines
+from llm_as_judge.runs.runlog import ROLLOUTS, read_lines
 
 TRIES = int(os.environ.get("CHAOS", "0"))
 """Of each fault; 0 = the suite is skipped."""

@@ -30,7 +30,7 @@ from tiny_runs import tiny_settings
 from llm_as_judge.cli import main
 from llm_as_judge.config import config_dir
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.monitoring.runlog import METRICS, PENDING, ROLLOUTS, read_lines
+from llm_as_judge.runs.runlog import METRICS, PENDING, ROLLOUTS, read_lines
 from llm_as_judge.types import Problem
 
 STEPS, GROUPS, SAMPLES = 5, 2, 4

@@ -44,7 +44,7 @@ from killable_runs import (
 )
 
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.monitoring.runlog import METRICS, PENDING, ROLLOUTS, read_lines
+from llm_as_judge.runs.runlog import METRICS, PENDING, ROLLOUTS, read_lines
 from llm_as_judge.sandbox.jail import find_bubblewrap
 from llm_as_judge.types import Problem
 from small_weights import small_weights

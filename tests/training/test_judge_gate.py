@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from llm_as_judge import plugins
-from llm_as_judge.build import judge_fingerprint, open_judge
+from llm_as_judge.assembly import judge_fingerprint, open_judge
+from llm_as_judge.audit.permit import report_path
 from llm_as_judge.config import Config, config_dir, load_config
 from llm_as_judge.errors import AuditError, ConfigError
-from llm_as_judge.judge.permit import report_path
 from llm_as_judge.training.judge_gate import (
     admit_judge,
     audit_command,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from llm_as_judge.audit.canaries import canaries, case_key
+from llm_as_judge.audit.permit import Standing
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
-from llm_as_judge.judge.canaries import canaries, case_key
-from llm_as_judge.judge.permit import Standing
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.types import Completion, Execution, Group, Problem, Program, Rollout, Verdict
 

@@ -30,7 +30,7 @@ from killable_runs import (
     wait_for,
 )
 
-from llm_as_judge.monitoring.runlog import PENDING, ROLLOUTS, read_lines
+from llm_as_judge.runs.runlog import PENDING, ROLLOUTS, read_lines
 
 KILLS = int(os.environ.get("KILLS", "0"))
 pytestmark = pytest.mark.skipif(not KILLS, reason="kills whole runs: `make kills`")

@@ -16,9 +16,9 @@ from tiny_runs import tiny_settings
 from llm_as_judge.config import Config, config_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import AuditError, ConfigError, DataError, TrainingError
-from llm_as_judge.monitoring.metric_names import meaning_of
-from llm_as_judge.monitoring.runlog import read_rollouts, read_steps
 from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.runs.metric_names import meaning_of
+from llm_as_judge.runs.runlog import read_rollouts, read_steps
 from llm_as_judge.training.trainer import GRPOTrainer, SilentView, TrainingResult
 from llm_as_judge.types import Problem
 from running_app import running

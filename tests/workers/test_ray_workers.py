@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from worker_fakes import SUM, until
 
-from llm_as_judge.build import Workbench, open_workbench
+from llm_as_judge.assembly import Workbench, open_workbench
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import ConfigError, IsolationError
 from llm_as_judge.llm.ledger import Ledger

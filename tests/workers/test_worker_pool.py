@@ -32,7 +32,7 @@ from llm_as_judge.errors import (
     IsolationError,
     SandboxError,
 )
-from llm_as_judge.judge.fingerprint import rules_fingerprint
+from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.llm.ledger import Budget, Ledger
 from llm_as_judge.llm.scripted import ScriptedChat

@@ -25,7 +25,7 @@ from llm_as_judge.cli.options import (
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
-from llm_as_judge.monitoring.live import ProgressView, results_table
+from llm_as_judge.views.live import ProgressView, results_table
 
 if TYPE_CHECKING:
     from llm_as_judge.evaluation.records import EvaluationRecord

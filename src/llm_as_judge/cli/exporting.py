@@ -41,7 +41,7 @@ def programs(
     as_json: JsonOption = False,
 ) -> None:
     """The best programs of each domain as Python files with their statistics."""
-    from llm_as_judge.monitoring.runlog import newest_run
+    from llm_as_judge.runs.runlog import newest_run
     from llm_as_judge.serving.export import best_programs, write_programs
 
     folder = run_dir or newest_run(load_config(config).output.logs)
@@ -144,7 +144,7 @@ def model(
     settings = load_config(
         config, model=base, overrides=set_ or (), flags={"policy.device": device}
     )
-    from llm_as_judge.build import model_weights
+    from llm_as_judge.assembly import model_weights
     from llm_as_judge.policy.merged import save_merged
     from llm_as_judge.policy.model import load_policy
 

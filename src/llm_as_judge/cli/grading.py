@@ -57,12 +57,12 @@ def audit(
     The package has labelled rows of every domain; rows of your own are measured beside them.
     A broken off audit goes on where it stopped when it is started again.
     """
-    from llm_as_judge.build import judge_fingerprint, open_judge
-    from llm_as_judge.judge.audit import AuditReport, run_audit
-    from llm_as_judge.judge.journal import Journal
-    from llm_as_judge.judge.labelled import cases_sha256, read_labelled, shipped_labelled
-    from llm_as_judge.judge.permit import measured_on, report_path, standing_of
-    from llm_as_judge.judge.report import render_report, verdict_line, write_report
+    from llm_as_judge.assembly import judge_fingerprint, open_judge
+    from llm_as_judge.audit.audit import AuditReport, run_audit
+    from llm_as_judge.audit.journal import Journal
+    from llm_as_judge.audit.labelled import cases_sha256, read_labelled, shipped_labelled
+    from llm_as_judge.audit.permit import measured_on, report_path, standing_of
+    from llm_as_judge.audit.report import render_report, verdict_line, write_report
 
     settings = load_config(
         config,
@@ -129,7 +129,7 @@ def grade(
     as reference; code takes tests and entry_point instead of a reference; hotpotqa
     supporting_facts and predicted_facts. All fields: docs/grading.md.
     """
-    from llm_as_judge.build import open_judge
+    from llm_as_judge.assembly import open_judge
     from llm_as_judge.judge.rows import grade_file
 
     settings = load_config(

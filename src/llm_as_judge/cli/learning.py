@@ -20,10 +20,10 @@ from llm_as_judge.cli.options import (
     settings_of,
     warn_of_judges,
 )
-from llm_as_judge.monitoring.judges import judges_of
-from llm_as_judge.monitoring.live import ProgressView, step_table
-from llm_as_judge.monitoring.runlog import read_steps
 from llm_as_judge.policy.launched import launched
+from llm_as_judge.runs.judges import judges_of
+from llm_as_judge.runs.runlog import read_steps
+from llm_as_judge.views.live import ProgressView, step_table
 
 
 def register(app: typer.Typer) -> None:

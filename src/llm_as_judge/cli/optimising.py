@@ -70,7 +70,7 @@ def optimise(
 ) -> None:
     """Search the best single instruction of each domain, or with --programs the best program; then:
     evaluate --policy OUT."""
-    from llm_as_judge.build import open_workbench
+    from llm_as_judge.assembly import open_workbench
     from llm_as_judge.evaluation.best_program import candidates, choose
     from llm_as_judge.evaluation.optimise import optimise as run_search
 
@@ -104,7 +104,7 @@ def optimise(
 
 def _validation_rows(settings: Config, rows: int) -> dict[Domain, list[Problem]]:
     """The first of each domain; says where there are fewer."""
-    from llm_as_judge.build import problem_file
+    from llm_as_judge.assembly import problem_file
 
     problems: dict[Domain, list[Problem]] = {}
     for problem in problem_file(settings.data.val_file):

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from llm_as_judge.config import Config, load_config
-from llm_as_judge.monitoring.judges import unaudited_warning
+from llm_as_judge.runs.judges import unaudited_warning
 
 console = Console()
 """Human output. JSON for scripts goes to plain ``print``."""

@@ -101,7 +101,7 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Run a program on a problem: answer, calls, tokens, cost, seconds, status."""
-    from llm_as_judge.build import open_workbench
+    from llm_as_judge.assembly import open_workbench
 
     task = wanted_problem(problem, problem_file, wanted_domain(domain), entry_point)
     settings = load_config(

@@ -11,7 +11,7 @@ from llm_as_judge.cli.evaluating import say_replaced, show, sums
 from llm_as_judge.cli.options import JsonOption, status_console
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.monitoring.live import ProgressView
+from llm_as_judge.views.live import ProgressView
 
 if TYPE_CHECKING:
     from llm_as_judge.evaluation.regrade import Change

@@ -41,7 +41,7 @@ def replicas(
             "sampling.replicas: none; give them by --config or "
             "--set sampling.backend=vllm --set sampling.replicas=[http://HOST:PORT/v1]"
         )
-    from llm_as_judge.build import adapters_folder
+    from llm_as_judge.assembly import adapters_folder
     from llm_as_judge.policy.replica_health import drained, set_drained, status_of
 
     folder = adapters_folder(settings)

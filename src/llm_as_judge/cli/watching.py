@@ -15,12 +15,12 @@ from rich.text import Text
 from llm_as_judge.cli.options import ConfigOption, ModelOption, console, warn_of_judges
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.monitoring.judges import judges_of
-from llm_as_judge.monitoring.keyboard import Keys
-from llm_as_judge.monitoring.live import results_table, smallness, step_markdown, step_table
-from llm_as_judge.monitoring.rundir import read_run, require_run
-from llm_as_judge.monitoring.runlog import newest_run, read_steps
-from llm_as_judge.monitoring.screen import HELP, KEYS, look, read_tail
+from llm_as_judge.runs.judges import judges_of
+from llm_as_judge.runs.rundir import read_run, require_run
+from llm_as_judge.runs.runlog import newest_run, read_steps
+from llm_as_judge.views.keyboard import Keys
+from llm_as_judge.views.live import results_table, smallness, step_markdown, step_table
+from llm_as_judge.views.screen import HELP, KEYS, look, read_tail
 
 
 def register(app: typer.Typer) -> None:
@@ -84,7 +84,7 @@ def _write_page(
     audit: Path | None,
     config: str | None,
 ) -> None:
-    from llm_as_judge.monitoring.report import Sources, write_report
+    from llm_as_judge.views.report import Sources, write_report
 
     if run_dir is None and not results:
         run_dir = newest_run(load_config(config).output.logs)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_as_judge.build import Workbench
+from llm_as_judge.assembly import Workbench
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.baselines import program_files, program_of, workflows_dir

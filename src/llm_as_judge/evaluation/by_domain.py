@@ -12,7 +12,7 @@ from statistics import fmean
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.metrics import is_correct, is_graded
 from llm_as_judge.intervals import wilson
-from llm_as_judge.monitoring.runlog import ROLLOUTS, read_rollouts
+from llm_as_judge.runs.runlog import ROLLOUTS, read_rollouts
 from llm_as_judge.types import Rollout
 
 ALL = "all"

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_as_judge.build import open_grading, policy_prompt
+from llm_as_judge.assembly import open_grading, policy_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.entrants import FixedProgram, Keep, Opened

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from llm_as_judge.build import (
+from llm_as_judge.assembly import (
     Workbench,
     open_memory,
     open_system,

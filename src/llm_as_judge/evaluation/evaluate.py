@@ -17,7 +17,7 @@ from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.selection import evaluated_sets
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.monitoring.lock import exclusive
+from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.types import Rollout
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from llm_as_judge.judge.spans import prediction, span_scores
+from llm_as_judge.grading.spans import prediction, span_scores
 from llm_as_judge.types import Problem, Rollout
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_as_judge.build import Workbench
+from llm_as_judge.assembly import Workbench
 from llm_as_judge.errors import DataError, EndpointError
 from llm_as_judge.evaluation.entrants import FixedProgram, program_runner
 from llm_as_judge.evaluation.metrics import is_correct

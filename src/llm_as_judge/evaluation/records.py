@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 import llm_as_judge
-from llm_as_judge.build import judge_fingerprint, versions
+from llm_as_judge.assembly import judge_fingerprint, versions
 from llm_as_judge.config import Config, config_dir, find_model, load_endpoints
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.entrants import Entrant
@@ -26,14 +26,25 @@ from llm_as_judge.files import append_line, output_errors, write_text
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.weights import weights_identity
-from llm_as_judge.monitoring.judges import judges_of
-from llm_as_judge.monitoring.runlog import read_lines
 from llm_as_judge.operators import operator_facts
 from llm_as_judge.plugins import plugin_facts
+from llm_as_judge.runs.judges import judges_of
+from llm_as_judge.runs.runlog import read_lines
 from llm_as_judge.types import Group, IsolationReport, Problem, Rollout, from_json, to_json
 
 _DECIDES = ("policy", "sampling", "executor", "judge", "workflow", "experience", "evaluation")
-_CODE = ("data", "judge", "llm", "operators", "policy", "sandbox", "workflow", "rollout", "workers")
+_CODE = (
+    "data",
+    "grading",
+    "judge",
+    "llm",
+    "operators",
+    "policy",
+    "sandbox",
+    "workflow",
+    "rollout",
+    "workers",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from llm_as_judge.build import problem_file
+from llm_as_judge.assembly import problem_file
 from llm_as_judge.config import Config, Split
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.duplicates import question_text, words

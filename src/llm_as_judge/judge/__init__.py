@@ -1,1 +1,1 @@
-"""Graders, the LLM judge behind them, and the audit that says whether both may be trusted."""
+"""The judge: rules first, then a language model where they cannot decide."""

@@ -13,12 +13,12 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from llm_as_judge.judge.extract import clean, declared_answer, guard
-from llm_as_judge.judge.fingerprint import rules_fingerprint
+from llm_as_judge.grading.extract import clean, declared_answer, guard
+from llm_as_judge.grading.fingerprint import rules_fingerprint
+from llm_as_judge.grading.rules import RuleGrader, Rules
 from llm_as_judge.judge.llm_judge import JudgePrompts, LlmJudge, llm_fingerprint
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.rows import Grader
-from llm_as_judge.judge.rules import RuleGrader, Rules
 from llm_as_judge.types import ChatModel, Limits, Problem, Sandbox, Verdict
 
 __all__ = ["Judge", "judge_fingerprint"]

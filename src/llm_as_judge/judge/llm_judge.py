@@ -19,17 +19,24 @@ from typing import Any, Literal
 
 from llm_as_judge.config import config_dir
 from llm_as_judge.errors import ConfigError, EndpointError
-from llm_as_judge.judge.extract import clean
+from llm_as_judge.grading.extract import clean
+from llm_as_judge.grading.squad import normalise_answer
 from llm_as_judge.judge.opinion import SCHEMA, Opinion, Unreadable, read_opinion
 from llm_as_judge.judge.records import JudgeRecords
-from llm_as_judge.judge.squad import normalise_answer
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Message, Problem, Verdict
 
 __all__ = ["ATTEMPTS", "JudgePrompts", "LlmJudge", "llm_fingerprint"]
 
 Order = Literal["reference_first", "candidate_first"]
 
-_MODULES = ("llm_judge", "opinion", "extract", "objects", "squad")
+_PACKAGE = Path(__file__).parents[1]
+_SOURCES = (
+    "judge/llm_judge",
+    "judge/opinion",
+    "grading/extract",
+    "grading/objects",
+    "grading/squad",
+)
 _LONGEST_CANDIDATE = 2000
 _LONGEST_QUESTION = 4000
 _MOST_REFERENCES = 8
@@ -74,7 +81,7 @@ def llm_fingerprint(
     """
     prompts = prompts or JudgePrompts.load()
     parts = [
-        *(Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in _MODULES),
+        *((_PACKAGE / f"{name}.py").read_text("utf-8") for name in _SOURCES),
         prompts.rubric,
         prompts.plain,
         json.dumps(SCHEMA, sort_keys=True),

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from llm_as_judge.build import Workbench
+from llm_as_judge.assembly import Workbench
 from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.errors import ContextError
 from llm_as_judge.serving.meter import LimitReachedError, MeteredChat, Spent

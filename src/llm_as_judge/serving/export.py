@@ -16,13 +16,13 @@ from llm_as_judge.config import find_model
 from llm_as_judge.config.names import file_label
 from llm_as_judge.errors import DataError, ModelError
 from llm_as_judge.files import write_text
-from llm_as_judge.monitoring.judges import judges_of, unaudited_warning
-from llm_as_judge.monitoring.report.curves import share
-from llm_as_judge.monitoring.report.results import results_view
-from llm_as_judge.monitoring.rundir import Broken, finite, require_run, rows
-from llm_as_judge.monitoring.runlog import ROLLOUTS
-from llm_as_judge.monitoring.screen import plain
+from llm_as_judge.runs.judges import judges_of, unaudited_warning
+from llm_as_judge.runs.rundir import Broken, finite, require_run, rows
+from llm_as_judge.runs.runlog import ROLLOUTS
 from llm_as_judge.types import DOMAINS, Domain, Program
+from llm_as_judge.views.report.curves import share
+from llm_as_judge.views.report.results import results_view
+from llm_as_judge.views.screen import plain
 from llm_as_judge.workflow.program import parse_program
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from llm_as_judge.build import Workbench, open_system, open_workbench
+from llm_as_judge.assembly import Workbench, open_system, open_workbench
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.serving.writers import FileWriter, PolicyWriter, ProgramWriter

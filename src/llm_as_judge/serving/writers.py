@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from llm_as_judge.build import Workbench
+from llm_as_judge.assembly import Workbench
 from llm_as_judge.errors import DataError
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.types import (

@@ -11,12 +11,12 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from llm_as_judge.build import judge_fingerprint
+from llm_as_judge.assembly import judge_fingerprint
+from llm_as_judge.audit.audit import run_audit
+from llm_as_judge.audit.permit import Standing, report_path, require_passing_audit, standing_of
+from llm_as_judge.audit.report import write_report
 from llm_as_judge.config import Config
-from llm_as_judge.judge.audit import run_audit
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.permit import Standing, report_path, require_passing_audit, standing_of
-from llm_as_judge.judge.report import write_report
 
 __all__ = ["admit_judge", "audit_command", "judge_entry", "judge_history"]
 

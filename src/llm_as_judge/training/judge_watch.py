@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from llm_as_judge.audit.drift import CanaryWatch, SecondWatch
+from llm_as_judge.audit.permit import Standing
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
-from llm_as_judge.judge.drift import CanaryWatch, SecondWatch
-from llm_as_judge.judge.permit import Standing
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.types import Group, Problem, Verdict
 

@@ -9,10 +9,10 @@ from llm_as_judge.chat_models import require_known_models
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.files import require_writable
-from llm_as_judge.monitoring.runlog import is_used
-from llm_as_judge.monitoring.sinks import require_sinks
 from llm_as_judge.policy.checkpoint import STATE, latest_checkpoint
 from llm_as_judge.policy.launched import launched
+from llm_as_judge.runs.runlog import is_used
+from llm_as_judge.runs.sinks import require_sinks
 
 
 def checkpoint_root(config: Config) -> Path:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.monitoring.pending import Kept, PendingRollouts, Place
-from llm_as_judge.monitoring.runlog import RunLog
+from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
+from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.training.settings import rollout_settings
 from llm_as_judge.types import Problem
 

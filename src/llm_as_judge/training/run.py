@@ -1,7 +1,7 @@
 """One run: its steps, what it writes down, and how a later process goes on with it.
 
 A checkpoint holds the state after a step. What was written and finished of later steps is in the
-run's folder (``monitoring/pending.py``), so that a resumed run samples nothing that was sampled and
+run's folder (``runs/pending.py``), so that a resumed run samples nothing that was sampled and
 pays for nothing that was finished.
 """
 
@@ -14,15 +14,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.build import System, problem_sampler
+from llm_as_judge.assembly import System, problem_sampler
 from llm_as_judge.chat_models import estimate_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.errors import BudgetError, DataError
 from llm_as_judge.llm.estimate import measured_means
-from llm_as_judge.monitoring.pending import Kept, PendingRollouts, Place
-from llm_as_judge.monitoring.runlog import LEDGER, RunLog, read_steps
 from llm_as_judge.policy.checkpoint import SavedState, save_checkpoint
+from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
+from llm_as_judge.runs.runlog import LEDGER, RunLog, read_steps
 from llm_as_judge.training.early_warning import early_warnings, news
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.peers import Peers

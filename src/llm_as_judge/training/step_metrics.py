@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
-from llm_as_judge.monitoring.hacking import hacking_metrics
+from llm_as_judge.runs.hacking import hacking_metrics
 from llm_as_judge.types import Group, Rollout
 
 

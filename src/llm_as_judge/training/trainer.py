@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_as_judge.build import open_system, problem_file
+from llm_as_judge.assembly import open_system, problem_file
 from llm_as_judge.config import Config, load_config
-from llm_as_judge.monitoring.lock import exclusive
-from llm_as_judge.monitoring.runlog import RunLog
-from llm_as_judge.monitoring.sinks import open_sinks
 from llm_as_judge.policy.checkpoint import SavedState
 from llm_as_judge.policy.launched import launched
+from llm_as_judge.runs.lock import exclusive
+from llm_as_judge.runs.runlog import RunLog
+from llm_as_judge.runs.sinks import open_sinks
 from llm_as_judge.training.judge_gate import admit_judge, judge_entry, judge_history
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.preflight import check_before_training, checkpoint_root, refuse_used

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from llm_as_judge.build import load_policy_of
+from llm_as_judge.assembly import load_policy_of
 from llm_as_judge.config import Config
 from llm_as_judge.errors import LlmAsJudgeError, TrainingError
 from llm_as_judge.policy.launched import Launched

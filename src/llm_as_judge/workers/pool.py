@@ -23,7 +23,7 @@ from llm_as_judge.errors import (
     LlmAsJudgeError,
     SandboxError,
 )
-from llm_as_judge.judge.fingerprint import rules_fingerprint
+from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.llm.shared import SharedDraws
 from llm_as_judge.types import (
     ChatModel,
@@ -301,7 +301,7 @@ class RemoteRules:
         self._pool = pool
 
     async def verdict(self, problem: Problem, answer: str) -> Verdict:
-        """See :class:`llm_as_judge.judge.rules.RuleGrader`."""
+        """See :class:`llm_as_judge.grading.rules.RuleGrader`."""
         return await self._pool.verdict(problem, answer)
 
     async def aclose(self) -> None:

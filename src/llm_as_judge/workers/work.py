@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from llm_as_judge.judge.rules import RuleGrader, Rules
+from llm_as_judge.grading.rules import RuleGrader, Rules
 from llm_as_judge.operators import OperatorSettings, registry
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.sandbox.opening import Mechanism

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from llm_as_judge.errors import ContextError, EndpointError, SandboxError, UserError
-from llm_as_judge.judge.fingerprint import rules_fingerprint
+from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.llm.billing import current_scope
 from llm_as_judge.plugins import load_plugins
 from llm_as_judge.types import ChatReply, ChatRequest

@@ -1,0 +1,46 @@
+"""Config -> live objects: the only place that chooses classes.
+
+:func:`open_system` starts what a run needs (embedded servers, sandbox, judge, policy) and closes
+all of it again, whatever happens in between.
+"""
+
+from llm_as_judge.assembly.problems import problem_file, problem_sampler
+from llm_as_judge.assembly.system import (
+    System,
+    adapters_folder,
+    load_policy_of,
+    model_weights,
+    open_memory,
+    open_system,
+    policy_prompt,
+    rollout_runner,
+    versions,
+)
+from llm_as_judge.assembly.workbench import (
+    Workbench,
+    judge_fingerprint,
+    open_grading,
+    open_judge,
+    open_workbench,
+    run_limits,
+)
+
+__all__ = [
+    "System",
+    "Workbench",
+    "adapters_folder",
+    "judge_fingerprint",
+    "load_policy_of",
+    "model_weights",
+    "open_grading",
+    "open_judge",
+    "open_memory",
+    "open_system",
+    "open_workbench",
+    "policy_prompt",
+    "problem_file",
+    "problem_sampler",
+    "rollout_runner",
+    "run_limits",
+    "versions",
+]

@@ -1,0 +1,278 @@
+"""The workbench with a policy: what training, evaluation and serving need."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import platform
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llm_as_judge.assembly.workbench import Workbench, open_workbench
+from llm_as_judge.config import Config, config_dir, find_model, known_model
+from llm_as_judge.errors import ModelError
+from llm_as_judge.files import file_sha256
+from llm_as_judge.llm.weights import fetch
+from llm_as_judge.operators import operator_docs, operator_facts
+from llm_as_judge.plugins import plugin_facts
+from llm_as_judge.policy.checkpoint import EXPERIENCE
+from llm_as_judge.policy.launched import Launched, launched
+from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
+from llm_as_judge.reward import RewardOptions
+from llm_as_judge.rollout import RolloutRunner
+from llm_as_judge.types import (
+    DOMAINS,
+    PolicySampler,
+    PolicyTurn,
+    Problem,
+    to_json,
+)
+from llm_as_judge.workflow.grammar import program_grammar
+from llm_as_judge.workflow.program import ProgramForm
+
+if TYPE_CHECKING:
+    from llm_as_judge.policy.memory import Memory
+    from llm_as_judge.policy.model import AdapterSpec, Policy
+    from llm_as_judge.policy.thread import PolicyThread
+    from llm_as_judge.policy.vllm import VllmReplicas
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A workbench with a policy: what training and evaluation need."""
+
+    bench: Workbench
+    policy: Policy
+    prompt: PolicyPrompt
+    sampler: PolicySampler
+    runner: RolloutRunner
+    on_policy: PolicyThread
+    """Sampling and updates take turns on it."""
+    memory: Memory | None = None
+    replicas: VllmReplicas | None = None
+    """Where they are the ``sampler``."""
+
+    def facts(self) -> dict[str, Any]:
+        """What the run was made of, for run.json."""
+        config = self.bench.config
+        facts = {
+            "versions": versions(),
+            "platform": f"{platform.system()} {platform.machine()}",
+            "policy": config.policy.name,
+            "policy_dtype": str(self.policy.dtype).removeprefix("torch."),
+            "policy_device": str(self.policy.device),
+            "sampling_backend": config.sampling.backend,
+            "executor": self.bench.executor.name,
+            "judge": config.judge.model,
+            "calls": config.calls.mode,
+            "judge_fingerprint": self.bench.judge.fingerprint,
+            "isolation": to_json(self.bench.work.isolation),
+            "models": _hashes_of_models(config),
+            "plugins": plugin_facts(),
+            "own_operators": operator_facts(),
+        }
+        if self.memory is not None:
+            facts["embedder"] = config.experience.embedder
+            facts["experience_entries"] = len(self.memory.buffer)
+        if config.data.train_file.is_file():
+            facts["train_file_sha256"] = file_sha256(config.data.train_file)
+        return facts
+
+
+def _hashes_of_models(config: Config) -> dict[str, str | None]:
+    used = {config.policy.name, config.executor.model, config.judge.model}
+    found = {name: find_model(name) for name in sorted(used)}
+    return {name: entry.sha256 for name, entry in found.items() if entry}
+
+
+def versions() -> dict[str, str]:
+    """Of Python and the packages that decide numbers."""
+    names = ("llm-as-judge", "torch", "transformers", "peft", "xllamacpp", "math-verify")
+    return {
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in names},
+    }
+
+
+@asynccontextmanager
+async def open_system(
+    config: Config, adapter: Path | None = None, *, training: bool = False
+) -> AsyncIterator[System]:
+    """A workbench and the policy.
+
+    Args:
+        adapter: checkpoint folder; None = a fresh adapter, equal to the base model.
+        training: the system may learn: a run without a checkpoint begins with the experience that
+            earlier runs left. An evaluation sees none but its checkpoint's.
+    """
+    async with open_workbench(config) as bench:  # first: what it lacks is found out in a moment
+        memory = await asyncio.to_thread(open_memory, config, adapter, training=training)
+        policy = await asyncio.to_thread(load_policy_of, config, adapter, launched())
+        from llm_as_judge.policy.sample import HFSampler
+        from llm_as_judge.policy.thread import PolicyThread
+
+        on_policy = PolicyThread(policy.base)
+        local = HFSampler(policy, rows_at_once=config.sampling.rows_at_once, turn=on_policy)
+        prompt = policy_prompt(
+            config,
+            memory=memory,
+            count_tokens=lambda messages: len(local.prompt_ids(messages)),
+            context_tokens=policy.context_tokens,
+        )
+        async with AsyncExitStack() as stack:
+            stack.callback(on_policy.close)
+            replicas = await _open_replicas(stack, config, policy, on_policy)
+            sampler = replicas or local
+            runner = rollout_runner(bench, prompt, sampler, config.sampling.form)
+            yield System(bench, policy, prompt, sampler, runner, on_policy, memory, replicas)
+
+
+def adapters_folder(config: Config) -> Path:
+    """Where adapters for the replicas are written, and which of these are drained."""
+    return config.sampling.adapters or config.output.cache_dir() / "adapters"
+
+
+async def _open_replicas(
+    stack: AsyncExitStack, config: Config, policy: Policy, turn: PolicyTurn
+) -> VllmReplicas | None:
+    from llm_as_judge.policy.vllm import Limits as ReplicaLimits
+    from llm_as_judge.policy.vllm import open_replicas
+
+    sampling = config.sampling
+    if sampling.backend != "vllm":
+        return None
+    limits = ReplicaLimits(sampling.rows_at_once, sampling.timeout_s, outage_s=sampling.outage_s)
+    opened = open_replicas(
+        policy,
+        sampling.replicas,
+        adapters_folder(config),
+        limits,
+        temperature=sampling.temperature,
+        turn=turn,
+    )
+    return await stack.enter_async_context(opened)
+
+
+def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: Launched) -> Policy:
+    """The configured policy.
+
+    Args:
+        adapter: default: a fresh one of the configured shape.
+        place: of this process among those of a run.
+    """
+    # Imported here: checking, running and grading programs must not wait for torch.
+    from llm_as_judge.policy.model import AdapterSpec, load_policy
+
+    return load_policy(
+        model_weights(config, config.policy.name, "policy.name"),
+        adapter=adapter
+        or AdapterSpec(
+            config.policy.lora_rank, config.policy.lora_alpha, config.policy.lora_targets
+        ),
+        device=config.policy.device,
+        dtype=config.policy.dtype,
+        gradient_checkpointing=config.policy.gradient_checkpointing,
+        seed=config.training.seed,
+        sharded=place.sharded,
+    )
+
+
+def rollout_runner(
+    bench: Workbench,
+    prompt: PolicyPrompt,
+    sampler: PolicySampler,
+    form: ProgramForm | None = None,
+) -> RolloutRunner:
+    """Rollouts on this workbench, whoever writes the programs.
+
+    Args:
+        form: in which they are written; None = each in the form that it is in.
+    """
+    return RolloutRunner(
+        bench.environment(form),
+        sampler,
+        prompt,
+        RewardOptions(**bench.config.reward.model_dump()),
+        timeout_s=bench.config.workflow.rollout_timeout_s,
+    )
+
+
+def policy_prompt(
+    config: Config,
+    *,
+    memory: Memory | None = None,
+    count_tokens: CountTokens | None = None,
+    context_tokens: int | None = None,
+) -> PolicyPrompt:
+    """Layer 1.
+
+    Args:
+        context_tokens: tokens that the policy's context holds, prompt and program together.
+    """
+    sampling = config.sampling
+    room = context_tokens - sampling.max_new_tokens if context_tokens else None
+    return PolicyPrompt(
+        config_dir() / "prompts" / "policy",
+        sampling.form,
+        {domain: operator_docs(domain, sampling.prompt_style) for domain in DOMAINS},
+        problem_chars=sampling.problem_chars,
+        examples=sampling.examples,
+        memory=memory,
+        count_tokens=count_tokens,
+        max_tokens=min((n for n in (sampling.max_prompt_tokens, room) if n), default=None),
+        grammar=partial(_grammar, config) if sampling.constrained else None,
+    )
+
+
+def _grammar(config: Config, problem: Problem) -> str:
+    """Of the programs that constrained decoding writes for a problem."""
+    return program_grammar(problem.domain, config.workflow.max_worst_case_calls)
+
+
+def open_memory(
+    config: Config, adapter: Path | None = None, *, training: bool = False
+) -> Memory | None:
+    """The experience buffer, if the configuration has one: a checkpoint's own where it holds one,
+    else, in training, that of ``experience.folder``, else none: an untrained policy that is
+    evaluated after a training run must not be shown what that run found.
+
+    Raises:
+        ModelError: the embedder's weights cannot be had.
+        ConfigError: entries of another program form.
+    """
+    experience = config.experience
+    saved = adapter / EXPERIENCE if adapter and (adapter / EXPERIENCE).is_dir() else None
+    if not experience.enabled or (saved is None and not training):
+        return None
+    # Imported here: torch, and the sentence model, only where the buffer is used.
+    from llm_as_judge.policy.embed import SentenceEmbedder
+    from llm_as_judge.policy.experience import ExperienceBuffer
+    from llm_as_judge.policy.memory import Memory
+
+    name = experience.embedder
+    try:
+        embedder = SentenceEmbedder(model_weights(config, name, "experience.embedder"), name)
+    except ModelError as error:
+        raise ModelError(
+            f"experience.embedder: {error}; or go without examples of earlier steps: "
+            "--set experience.enabled=false"
+        ) from None
+    return Memory(
+        ExperienceBuffer(threshold=experience.reward_threshold, size=experience.buffer_size),
+        embedder,
+        form=config.sampling.form,
+        folder=experience.folder or config.data.data_dir / "experience_buffer",
+        start=saved,
+        top_k=experience.top_k,
+        retrieval=experience.retrieval,
+        example_chars=experience.example_chars,
+    )
+
+
+def model_weights(config: Config, name: str, key: str) -> Path:
+    """Weights of the model that ``key`` names, fetched if they are not here yet."""
+    return fetch(known_model(name, key), config.output.cache_dir())

@@ -1,0 +1,221 @@
+"""What running and grading programs needs: executor, judge, a place to work. No policy, no torch."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from llm_as_judge.audit.drift import ModelOnly
+from llm_as_judge.chat_models import ChatModels, embedded_weights, no_such_model, operator_settings
+from llm_as_judge.config import Config, load_endpoints
+from llm_as_judge.grading.rules import RuleGrader
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
+from llm_as_judge.judge.llm_judge import LlmJudge
+from llm_as_judge.judge.records import JudgeRecords
+from llm_as_judge.judge.rows import Grader
+from llm_as_judge.llm.billing import BilledAs
+from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.recording import Recording
+from llm_as_judge.llm.weights import weights_identity
+from llm_as_judge.operators import OperatorSettings
+from llm_as_judge.rollout import WorkflowEnvironment
+from llm_as_judge.types import (
+    ChatModel,
+    Execution,
+    Limits,
+    Problem,
+    Program,
+)
+from llm_as_judge.workers import RunSettings, Work, open_local_work
+from llm_as_judge.workflow.program import ProgramForm
+
+
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """What running and grading programs needs; no policy, no torch."""
+
+    config: Config
+    executor: ChatModel
+    judge: Judge
+    work: Work
+    ledger: Ledger
+    operators: OperatorSettings | None = None
+    """How operators ask the executor; None = as the configuration and the endpoint say."""
+    recording: Recording | None = None
+    second_judge: Grader | None = None
+    """Looks at a share of what ``judge`` accepted."""
+
+    def environment(self, form: ProgramForm | None = None) -> WorkflowEnvironment:
+        """Where programs are checked, run and graded.
+
+        Args:
+            form: in which programs are written; None = each in the form that it is in.
+        """
+        config = self.config
+        operators = self.operators or operator_settings(config)
+        replayable = config.calls.mode in ("record", "replay")
+        return WorkflowEnvironment(
+            work=self.work,
+            executor=self.executor,
+            judge=self.judge,
+            settings=RunSettings(
+                run_limits(config),
+                replace(operators, seed=config.training.seed),
+                config.executor.enhance,
+            ),
+            max_calls=config.workflow.max_worst_case_calls,
+            form=form,
+            draws=config.workflow.group_draws,
+            ledger=self.ledger,
+            mark_shared=not replayable,
+            recording=self.recording if replayable else None,
+        )
+
+    def parse(self, text: str, problem: Problem) -> Program:
+        """Text of a reply -> checked program; one that could make too many calls is rejected."""
+        return self.environment(self.config.sampling.form).parse(text, problem)
+
+    async def run(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
+        """Run a checked program on its problem.
+
+        Raises:
+            EndpointError, SandboxError: see :class:`Environment`.
+        """
+        return await self.environment().asking(executor).run(program, problem)
+
+
+def run_limits(config: Config) -> Limits:
+    workflow = config.workflow
+    return Limits(
+        wall_s=workflow.timeout_s,
+        cpu_s=workflow.cpu_s,
+        memory_bytes=workflow.memory_mb * 2**20,
+        operator_calls=workflow.max_operator_calls,
+    )
+
+
+@asynccontextmanager
+async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
+    """Executor, judge and where programs run, started and probed.
+
+    Raises:
+        UserError: model or endpoint missing, weights cannot be fetched.
+        SandboxError: the asked-for isolation does not hold on this machine.
+    """
+    async with AsyncExitStack() as stack:
+        chats = ChatModels(config, stack)
+        work = await _open_work(stack, config)
+        executor = await chats.open(config.executor.model, "executor")
+        judge = await _open_judge(stack, config, work.rules, executor, chats)
+        settings = operator_settings(config)
+        second = await _open_second_judge(config, chats)
+        yield Workbench(
+            config, executor, judge, work, chats.ledger, settings, chats.recording, second
+        )
+
+
+@asynccontextmanager
+async def open_judge(config: Config) -> AsyncIterator[Judge]:
+    """The judge with its sandbox, without an executor: for grading answers that exist."""
+    async with open_grading(config) as (judge, _):
+        yield judge
+
+
+@asynccontextmanager
+async def open_grading(config: Config) -> AsyncIterator[tuple[Judge, Work]]:
+    """The judge of :func:`open_judge`, and where its rules work."""
+    async with AsyncExitStack() as stack:
+        work = await _open_work(stack, config, grading_only=True)
+        judge = await _open_judge(stack, config, work.rules, None, ChatModels(config, stack))
+        yield judge, work
+
+
+async def _open_work(stack: AsyncExitStack, config: Config, *, grading_only: bool = False) -> Work:
+    """Where programs run and rules grade: this machine, or workers of a cluster."""
+    workflow, workers = config.workflow, config.workers
+    if workers.backend == "ray":
+        # Imported here: the extra is needed by those who ask for it alone.
+        from llm_as_judge.workers.messages import Options
+        from llm_as_judge.workers.ray_workers import Placement, open_ray_workers
+
+        options = Options(
+            workflow.sandbox, workflow.concurrency, run_limits(config), config.plugins
+        )
+        placement = Placement(
+            workers.count, workers.address, workers.cpus, workers.resource, workers.start_s
+        )
+        return await stack.enter_async_context(open_ray_workers(options, placement))
+    expected = None if grading_only else run_limits(config)
+    work = await open_local_work(workflow.sandbox, workflow.concurrency, expected)
+    stack.push_async_callback(work.aclose)
+    return work
+
+
+async def _open_judge(
+    stack: AsyncExitStack,
+    config: Config,
+    rules: RuleGrader,
+    executor: ChatModel | None,
+    chats: ChatModels,
+) -> Judge:
+    model: ChatModel | None = None
+    if executor is not None and config.judge.model == config.executor.model:
+        model = BilledAs(executor, "judge")
+    elif config.judge.model != "none":
+        model = await chats.open(config.judge.model, "judge")
+    replayable = config.calls.mode in ("record", "replay")  # a replay has no memory of its own
+    remembers = model is not None and config.judge.model != "scripted" and not replayable
+    judge = Judge(
+        llm=model,
+        rules=rules,
+        f1_threshold=config.judge.qa_f1_threshold,
+        max_tokens=config.judge.max_tokens,
+        records=JudgeRecords(
+            config.output.cache_dir() / "judge" if remembers else None,
+            config.output.results / "judge_calls.jsonl",  # a run has one of its own
+        ),
+        identity=_judge_identity(config),
+    )
+    stack.push_async_callback(judge.aclose)
+    return judge
+
+
+async def _open_second_judge(config: Config, chats: ChatModels) -> Grader | None:
+    if config.judge.second_model is None:
+        return None
+    model = await chats.open(config.judge.second_model, "judge")
+    return ModelOnly(LlmJudge(model, max_tokens=config.judge.max_tokens))
+
+
+def judge_fingerprint(config: Config) -> str:
+    """The fingerprint of the judge that ``config`` asks for; starts nothing.
+
+    Raises:
+        ConfigError: there is no such model.
+    """
+    return fingerprint_of(
+        _judge_identity(config),
+        f1_threshold=config.judge.qa_f1_threshold,
+        max_tokens=config.judge.max_tokens,
+    )
+
+
+def _judge_identity(config: Config) -> str | None:
+    """What the judge model is known by: an endpoint by the model it is asked for, weights by
+    their hash. Where an endpoint runs is no part of it."""
+    name = config.judge.model
+    endpoints, weights = load_endpoints(), embedded_weights(name)
+    if name == "none":
+        return None
+    if name in endpoints:
+        one = endpoints[name]
+        thinking = f";thinking={one.thinking_tokens}" if one.thinking_tokens else ""
+        effort = f";effort={one.reasoning_effort}" if one.reasoning_effort else ""
+        return f"{name}={one.model_name or name}{thinking}{effort}"
+    if weights is not None:
+        return f"{weights.name}={weights_identity(weights) or weights.filename}"
+    if name == "scripted":
+        return name
+    raise no_such_model("judge", name)

@@ -1,0 +1,1 @@
+"""What a judge must show before it may reward: attacks, bars, canaries, drift."""

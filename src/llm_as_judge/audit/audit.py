@@ -1,0 +1,347 @@
+"""The judge is measured before it may train.
+
+Labelled cases, attacks and controls go through the judge; the report says how often it was right,
+what it let through and whether it is steady. A judge that is fooled teaches the policy to fool it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from time import perf_counter
+from typing import Any, Literal
+
+from llm_as_judge.audit.agreement import Interval, kappa_interval, proportion
+from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
+from llm_as_judge.audit.bars import Bar, check_bars
+from llm_as_judge.audit.canaries import canaries, case_key
+from llm_as_judge.audit.journal import Journal
+from llm_as_judge.audit.labelled import cases_sha256
+from llm_as_judge.grading.number import parse_number
+from llm_as_judge.judge.rows import Grader
+from llm_as_judge.types import Verdict
+
+__all__ = ["AuditReport", "Mode", "run_audit"]
+
+Mode = Literal["rules", "model"]
+Progress = Callable[[int, int], None]
+_CONCURRENCY = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A case with its verdict; ``again``: the verdict of a second pass, where there was one."""
+
+    case: Case
+    verdict: Verdict
+    seconds: float
+    again: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What :func:`run_audit` measured. Shares are 0..1, intervals 95 %."""
+
+    fingerprint: str
+    mode: Mode
+    data_sha256: Mapping[str, str]
+    precision: Interval
+    recall: Interval
+    false_positive_rate: Interval
+    sources: Mapping[str, Mapping[str, Any]]
+    """Source -> n, decided, precision, recall, kappa, kind (numeric, hard mathematics ...)."""
+    stages: Mapping[str, Mapping[str, int]]
+    """Stage -> correct, incorrect, not_graded."""
+    by_model: Mapping[str, Mapping[str, int]]
+    """Source -> right, right_accepted, wrong, wrong_accepted of what the rules left to the model."""
+    attacks: Mapping[str, Mapping[str, int]]
+    """Category -> accepted, n."""
+    attacks_accepted: Interval
+    controls_accepted: Interval
+    abstain_rate: Interval
+    parse_failure_rate: Interval
+    flip_rate: Interval
+    cost_usd: float | None
+    median_s: float
+    slowest_s: float
+    bars: tuple[Bar, ...]
+    canaries: Mapping[str, bool | None]
+    """Verdicts on the canaries by case key, to which training compares; empty for rules alone."""
+    sample: float | None
+    """Share of the cases that was graded; None = all. A sample is no permission to train."""
+    examples: tuple[Mapping[str, str], ...]
+    """Up to 40 mistakes to look at: attacks accepted first."""
+
+    @property
+    def passed(self) -> bool:
+        return all(bar.passed for bar in self.bars)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Names of the bars that were missed."""
+        return tuple(bar.name for bar in self.bars if not bar.passed)
+
+
+async def run_audit(
+    judge: Grader,
+    fingerprint: str,
+    mode: Mode,
+    labelled: Sequence[Case] = (),
+    *,
+    seed: int = 0,
+    attack_numbers: int = 40,
+    again: int = 150,
+    sample: float | None = None,
+    journal: Journal | None = None,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Measures ``judge``.
+
+    Args:
+        mode: ``rules``: what the rules leave open is no fault, so abstaining has no bar.
+        labelled: rows with human labels; without them the attacks and controls are the labels.
+        attack_numbers: word problems that attacks are made from; more make more attacks.
+        again: cases graded a second time, to see whether verdicts are steady. The judge must
+            have no memory then (``Judge.fresh``).
+        sample: share of each stratum (source, category, label) that is graded, and of the second
+            pass; no canaries. None = all.
+        journal: verdicts of an earlier, broken off part; new ones are added.
+    """
+    attacks, controls = make_attacks(seed, attack_numbers), make_controls(seed, attack_numbers)
+    cases = [*labelled, *attacks, *controls]
+    if sample is not None:
+        cases, again = _sampled(cases, sample, seed), round(again * sample)
+    rng = random.Random(seed)
+    repeated = [cases[i] for i in sorted(rng.sample(range(len(cases)), min(again, len(cases))))]
+    watched = canaries() if mode == "model" and sample is None else []
+    grading = _Grading(judge, Journal(None) if journal is None else journal, progress)
+    grading.total = len(cases) + len(repeated) + len(watched)
+    first = await grading.all(cases, "first")
+    # A second pass, after the first: a judge that drifts answers otherwise now.
+    second = {id(g.case): g.verdict for g in await grading.all(repeated, "again")}
+    graded = [replace(g, again=second.get(id(g.case))) for g in first]
+    by_label = [g for g in graded if g.case.source not in {"attack", "control"}]
+    report = _measure(graded, by_label or graded, fingerprint, mode, seed)
+    verdicts = {case_key(g.case): g.verdict.correct for g in await grading.all(watched, "canary")}
+    return replace(report, canaries=verdicts, sample=sample)
+
+
+def _sampled(cases: Sequence[Case], share: float, seed: int) -> list[Case]:
+    """A seeded share of each stratum, at least one case of it.
+
+    In random order, so that what was graded before an interruption is a sample too; a greater
+    share contains the smaller one.
+    """
+    strata: dict[tuple[str, str, bool], list[Case]] = defaultdict(list)
+    for case in cases:
+        strata[case.source, case.category, case.correct].append(case)
+    chosen: list[Case] = []
+    for stratum, group in strata.items():
+        shuffled = random.Random(f"{seed}/{stratum}").sample(group, len(group))
+        chosen += shuffled[: max(1, round(share * len(group)))]
+    random.Random(seed).shuffle(chosen)
+    return chosen
+
+
+class _Grading:
+    """Grades cases, a few at a time, those of the journal excepted."""
+
+    def __init__(self, judge: Grader, journal: Journal, progress: Progress | None) -> None:
+        self._judge = judge
+        self._journal = journal
+        self._progress = progress
+        self._limit = asyncio.Semaphore(_CONCURRENCY)
+        self._done = 0
+        self.total = 0
+
+    async def all(self, cases: Sequence[Case], part: str) -> list[Graded]:
+        tasks = [asyncio.ensure_future(self._one(case, part)) for case in cases]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _one(self, case: Case, part: str) -> Graded:
+        key = f"{part}/{case_key(case)}"
+        known = self._journal.find(key)
+        if known is None:
+            async with self._limit:
+                start = perf_counter()
+                verdict = await self._judge.grade(case.problem, case.candidate)
+                known = verdict, perf_counter() - start
+            self._journal.keep(key, *known)
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, self.total)
+        return Graded(case, *known)
+
+
+def _measure(
+    graded: Sequence[Graded], labelled: Sequence[Graded], fingerprint: str, mode: Mode, seed: int
+) -> AuditReport:
+    attacks = [g for g in graded if g.case.source == "attack"]
+    controls = [g for g in graded if g.case.source == "control"]
+    twice = [g for g in graded if g.again is not None]
+    costs = [g.verdict.cost_usd for g in graded]
+    precision, recall, false_positive = _rates(labelled)
+    sources = _by_source(labelled, seed)
+    measured = {
+        "precision": precision,
+        "recall": recall,
+        "attacks accepted": _share(attacks, lambda g: g.verdict.correct is True),
+        "controls accepted": _share(controls, lambda g: g.verdict.correct is True),
+        "abstain rate": _share(graded, lambda g: g.verdict.correct is None),
+        "parse failure rate": _share(graded, _unreadable),
+        "flip rate": _share(twice, _flipped),
+    }
+    return AuditReport(
+        fingerprint=fingerprint,
+        mode=mode,
+        data_sha256=_hashes(graded),
+        precision=precision,
+        recall=recall,
+        false_positive_rate=false_positive,
+        sources=sources,
+        stages=_stages(graded),
+        by_model=_by_model(graded),
+        attacks=_categories(attacks),
+        attacks_accepted=measured["attacks accepted"],
+        controls_accepted=measured["controls accepted"],
+        abstain_rate=measured["abstain rate"],
+        parse_failure_rate=measured["parse failure rate"],
+        flip_rate=measured["flip rate"],
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost),
+        median_s=median(g.seconds for g in graded),
+        slowest_s=max(g.seconds for g in graded),
+        bars=check_bars(
+            mode,
+            measured,
+            sources,
+            labelled=any(g.case.source not in {"attack", "control"} for g in graded),
+        ),
+        canaries={},
+        sample=None,
+        examples=_examples(graded),
+    )
+
+
+def _share(graded: Sequence[Graded], is_so: Callable[[Graded], bool]) -> Interval:
+    return proportion(sum(map(is_so, graded)), len(graded))
+
+
+def _unreadable(graded: Graded) -> bool:
+    return graded.verdict.correct is None and graded.verdict.stage == "llm"
+
+
+def _flipped(graded: Graded) -> bool:
+    return graded.again is not None and graded.again.correct is not graded.verdict.correct
+
+
+def _rates(graded: Sequence[Graded]) -> tuple[Interval, Interval, Interval]:
+    """Precision, recall, false-positive rate; an abstention accepts nothing."""
+    accepted = [g for g in graded if g.verdict.correct]
+    right = [g for g in graded if g.case.correct]
+    wrong = [g for g in graded if not g.case.correct]
+    hits = sum(g.case.correct for g in accepted)
+    return (
+        proportion(hits, len(accepted)),
+        proportion(sum(g.verdict.correct is True for g in right), len(right)),
+        proportion(len(accepted) - hits, len(wrong)),
+    )
+
+
+def _kind(graded: Sequence[Graded]) -> str:
+    problems = [g.case.problem for g in graded]
+    if all(problem.domain == "qa" for problem in problems):
+        return "SQuAD2" if all(p.dataset_info.metric == "squad" for p in problems) else "open QA"
+    if not all(problem.domain == "math" for problem in problems):
+        return "mixed"
+    plain = [problem for problem in problems if parse_number(problem.answers[0]) is not None]
+    return "numeric" if len(plain) >= 0.9 * len(problems) else "hard mathematics"
+
+
+def _by_source(graded: Sequence[Graded], seed: int) -> dict[str, dict[str, Any]]:
+    groups: dict[str, list[Graded]] = defaultdict(list)
+    for one in graded:
+        groups[one.case.source].append(one)
+    found: dict[str, dict[str, Any]] = {}
+    for source, group in groups.items():
+        decided = [
+            (g.verdict.correct, g.case.correct) for g in group if g.verdict.correct is not None
+        ]
+        precision, recall, _ = _rates(group)
+        found[source] = {
+            "kind": _kind(group),
+            "n": len(group),
+            "decided": len(decided),
+            "precision": precision,
+            "recall": recall,
+            "kappa": kappa_interval(decided, seed),
+        }
+    return found
+
+
+def _stages(graded: Sequence[Graded]) -> dict[str, dict[str, int]]:
+    names = {True: "correct", False: "incorrect", None: "not_graded"}
+    found: dict[str, dict[str, int]] = {}
+    for one in graded:
+        cells = found.setdefault(one.verdict.stage, dict.fromkeys(names.values(), 0))
+        cells[names[one.verdict.correct]] += 1
+    return found
+
+
+def _by_model(graded: Sequence[Graded]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for one in graded:
+        if one.verdict.stage != "llm":
+            continue
+        empty = dict.fromkeys(("right", "right_accepted", "wrong", "wrong_accepted"), 0)
+        cells = found.setdefault(one.case.source, empty)
+        label = "right" if one.case.correct else "wrong"
+        cells[label] += 1
+        cells[f"{label}_accepted"] += one.verdict.correct is True
+    return found
+
+
+def _categories(attacks: Sequence[Graded]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for one in attacks:
+        cells = found.setdefault(one.case.category, {"accepted": 0, "n": 0})
+        cells["n"] += 1
+        cells["accepted"] += one.verdict.correct is True
+    return found
+
+
+def _hashes(graded: Sequence[Graded]) -> dict[str, str]:
+    kinds: dict[str, list[Case]] = defaultdict(list)
+    for one in graded:
+        source = one.case.source
+        kinds[source if source in {"attack", "control"} else "labelled"].append(one.case)
+    return {kind: cases_sha256(cases) for kind, cases in kinds.items()}
+
+
+def _examples(graded: Sequence[Graded]) -> tuple[dict[str, str], ...]:
+    mistakes = [
+        g
+        for g in graded
+        if g.verdict.correct is not None and g.verdict.correct is not g.case.correct
+    ]
+    mistakes.sort(key=lambda g: (g.case.source != "attack", g.case.correct))
+    return tuple(
+        {
+            "source": g.case.source,
+            "category": g.case.category,
+            "question": g.case.problem.question[:200],
+            "reference": " / ".join(g.case.problem.answers)[:200],
+            "candidate": g.case.candidate[:200],
+            "verdict": "correct" if g.verdict.correct else "incorrect",
+            "rule": g.verdict.rule,
+        }
+        for g in mistakes[:40]
+    )

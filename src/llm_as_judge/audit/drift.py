@@ -1,0 +1,170 @@
+"""Is the judge still the judge that was audited? Canaries, and a second judge.
+
+A policy under reward moves towards what its judge lets through, and a model can change behind one
+name. So answers with known verdicts are graded again every N steps, a share of what was accepted is
+judged once more by a second model, and an alarm is raised where the two part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from llm_as_judge.audit.attacks import Case
+from llm_as_judge.audit.canaries import canaries, case_key
+from llm_as_judge.grading.extract import clean, declared_answer
+from llm_as_judge.judge.llm_judge import LlmJudge
+from llm_as_judge.judge.rows import Grader
+from llm_as_judge.types import Problem, Verdict
+
+__all__ = ["CanaryReport", "CanaryWatch", "ModelOnly", "SecondOpinions", "SecondWatch"]
+
+MOST_CHANGED = 0.02
+"""Share of canary verdicts that may differ: audited judges may flip up to 1 % of theirs."""
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryReport:
+    """Verdicts on the canaries, compared with those of the audit (or the first grading)."""
+
+    graded: int
+    right: int
+    """Verdicts that are as the canary's label says."""
+    not_graded: int
+    changed: tuple[str, ...]
+    """``problem: candidate`` of each case whose verdict is no longer what it was."""
+
+    @property
+    def alarm(self) -> str | None:
+        """What to tell the user; None if all is as it was."""
+        if len(self.changed) <= MOST_CHANGED * self.graded:
+            return None
+        return (
+            f"the judge has changed: {len(self.changed)} of {self.graded} canary verdicts are not "
+            f"what they were ({'; '.join(self.changed[:3])})"
+        )
+
+
+class CanaryWatch:
+    """Grades the canaries again and again.
+
+    Args:
+        judge: the judge that rewards, without its memory of verdicts.
+        before: verdicts by :func:`case_key`, of the audit or of an earlier part of the run; what
+            is not in it is noted at the first check.
+    """
+
+    def __init__(
+        self,
+        judge: Grader,
+        before: Mapping[str, bool | None] | None = None,
+        cases: Sequence[Case] | None = None,
+    ) -> None:
+        self._judge = judge
+        self._cases = list(cases) if cases is not None else canaries()
+        self.before: dict[str, bool | None] = dict(before or {})
+
+    async def check(self) -> CanaryReport:
+        """Grades all of them. One that is not graded, now or before, has not changed."""
+        now = await _graded(self._judge, [(c.problem, c.candidate) for c in self._cases])
+        changed, right = [], 0
+        for case, verdict in zip(self._cases, now, strict=True):
+            key = case_key(case)
+            if self.before.get(key) is None:
+                self.before[key] = verdict.correct
+            elif verdict.correct is not None and verdict.correct is not self.before[key]:
+                changed.append(f"{case.problem.question} {case.candidate[:40]!r}")
+            right += verdict.correct is case.correct
+        silent = sum(verdict.correct is None for verdict in now)
+        return CanaryReport(len(now), right, silent, tuple(changed))
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOpinions:
+    """What a second judge said of accepted answers, of the last ``asked`` of them."""
+
+    asked: int
+    agreed: int
+    alarm: str | None
+
+
+class SecondWatch:
+    """Shows a share of what the judge accepts to a second one.
+
+    Args:
+        second: must not share the judge's rules, or it repeats their mistakes: see ModelOnly.
+        share: of the accepted answers that ``second`` sees. Code is left out: tests decided it.
+        window: opinions that count; older ones would hide a hole that was found late.
+        least_agreement: below this share of agreement, from ``least`` opinions on, an alarm.
+    """
+
+    def __init__(
+        self,
+        second: Grader,
+        *,
+        share: float = 0.02,
+        window: int = 100,
+        least: int = 20,
+        least_agreement: float = 0.9,
+        before: Sequence[bool] = (),
+    ) -> None:
+        self._second = second
+        self._share = share
+        self._least = least
+        self._least_agreement = least_agreement
+        self.opinions: deque[bool] = deque(before, maxlen=window)
+
+    async def look(
+        self, graded: Sequence[tuple[Problem, str, Verdict]], seed: str
+    ) -> SecondOpinions:
+        """Asks about a seeded share of ``graded``; equal answers to one problem are one."""
+        accepted = {
+            (problem.id, answer): problem
+            for problem, answer, verdict in graded
+            if verdict.correct and problem.domain != "code"
+        }
+        rng = random.Random(seed)
+        chosen = [
+            (problem, answer)
+            for (_, answer), problem in sorted(accepted.items(), key=lambda item: item[0])
+            if rng.random() < self._share
+        ]
+        verdicts = await _graded(self._second, chosen)
+        self.opinions.extend(v.correct for v in verdicts if v.correct is not None)
+        asked, agreed = len(self.opinions), sum(self.opinions)
+        return SecondOpinions(asked, agreed, self._alarm(asked, agreed))
+
+    def _alarm(self, asked: int, agreed: int) -> str | None:
+        if asked < self._least or agreed >= self._least_agreement * asked:
+            return None
+        return (
+            f"the second judge agrees with only {agreed} of the last {asked} acceptances it saw: "
+            "the policy may have found a hole in the judge; look at the accepted answers in "
+            "rollouts.jsonl"
+        )
+
+
+class ModelOnly:
+    """A second judge: the language model alone, without the rules of the first."""
+
+    def __init__(self, model: LlmJudge) -> None:
+        self._model = model
+
+    async def grade(self, problem: Problem, answer: str) -> Verdict:
+        """The model's verdict on what ``answer`` declares."""
+        declared = declared_answer(clean(answer), one_sentence=problem.domain == "math")
+        return await self._model.judge(problem, declared.text, None)
+
+
+async def _graded(judge: Grader, items: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(problem: Problem, answer: str) -> Verdict:
+        async with limit:
+            return await judge.grade(problem, answer)
+
+    return list(await asyncio.gather(*(one(problem, answer) for problem, answer in items)))

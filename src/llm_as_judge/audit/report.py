@@ -1,0 +1,99 @@
+"""The audit report as JSON and as tables in the terminal."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Column, Table
+
+from llm_as_judge.audit.agreement import Interval, proportion
+from llm_as_judge.audit.audit import AuditReport
+from llm_as_judge.files import write_text
+from llm_as_judge.types import to_json
+
+__all__ = ["render_report", "verdict_line", "write_report"]
+
+
+def write_report(report: AuditReport, path: Path) -> None:
+    """Writes ``report`` with its time and verdict; the file appears complete or not at all.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    document = {"time": time.time(), "passed": report.passed, "failures": report.failures}
+    text = json.dumps(to_json({**document, **to_json(report)}), indent=1, ensure_ascii=False)
+    write_text(path, text + "\n")
+
+
+def _shown(interval: Interval) -> str:
+    if interval.value is None:
+        return "-"
+    return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def verdict_line(report: AuditReport) -> str:
+    """The verdict and what it rests on, on one line."""
+    word = "passed" if report.passed else "failed"
+    held = f"{sum(bar.passed for bar in report.bars)} of {len(report.bars)} bars held"
+    taken = sum(cells["accepted"] for cells in report.attacks.values())
+    tried = sum(cells["n"] for cells in report.attacks.values())
+    return f"judge ({report.mode}): audit {word}, {held}, {taken} of {tried} attacks accepted"
+
+
+def render_report(report: AuditReport) -> RenderableType:
+    """Tables of bars, sources and attacks for ``rich.print``."""
+    tables = [_bars(report), _sources(report), _attacks(report)]
+    return Group(*tables, _by_model(report)) if report.by_model else Group(*tables)
+
+
+def _bars(report: AuditReport) -> Table:
+    verdict = "[green]passed[/]" if report.passed else "[red]failed[/]"
+    title = f"Judge {report.fingerprint} ({report.mode}): audit {verdict}"
+    table = Table("bar", "found", "wanted", "", title=title, title_justify="left")
+    for bar in report.bars:
+        found = "not measured" if bar.found is None else f"{bar.found:.4g}"
+        table.add_row(
+            bar.name, found, bar.wanted, "[green]ok[/]" if bar.passed else "[red]missed[/]"
+        )
+    return table
+
+
+def _source() -> Column:
+    """Long names go on in the next line: their ends alone do not tell them apart."""
+    return Column("source", overflow="fold")
+
+
+def _by_model(report: AuditReport) -> Table:
+    title = "What the rules left to the model: accepted of the right and of the wrong answers"
+    table = Table(_source(), "right", "wrong", title=title, title_justify="left")
+    for source, cells in report.by_model.items():
+        right, wrong = (
+            f"{cells[f'{label}_accepted']} of {cells[label]}  "
+            + _shown(proportion(cells[f"{label}_accepted"], cells[label]))
+            for label in ("right", "wrong")
+        )
+        table.add_row(source, right, wrong)
+    return table
+
+
+def _sources(report: AuditReport) -> Table:
+    table = Table(_source(), "kind", "n", "decided", "precision", "recall", "kappa")
+    for source, row in report.sources.items():
+        shown = [_shown(row[key]) for key in ("precision", "recall", "kappa")]
+        table.add_row(source, row["kind"], str(row["n"]), str(row["decided"]), *shown)
+    return table
+
+
+def _attacks(report: AuditReport) -> Table:
+    accepted = report.attacks_accepted
+    title = f"Attacks: {_shown(accepted)} of {accepted.n} accepted"
+    table = Table("category", "accepted", "tried", title=title, title_justify="left")
+    rows: Mapping[str, Mapping[str, Any]] = report.attacks
+    for category, cells in rows.items():
+        table.add_row(category, str(cells["accepted"]), str(cells["n"]))
+    return table

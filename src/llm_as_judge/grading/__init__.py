@@ -1,0 +1,1 @@
+"""Grading by rules: exact where it can be, undecided where it cannot."""

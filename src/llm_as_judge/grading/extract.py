@@ -1,0 +1,246 @@
+"""Stages 0 and 1: what is no answer at all, and which text is *the* answer.
+
+A grader must never search a transcript for the gold answer: whoever lists many answers would
+always be right. So the candidate declares its answer (a box, ``####``, an answer tag, "the answer
+is") or is the answer; two declarations that differ are no answer.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal
+
+from llm_as_judge.grading.objects import answer_in_object
+
+__all__ = ["Declared", "clean", "declared_answer", "guard", "is_hedged", "is_negated", "plain"]
+
+Fault = Literal["several", "hedged", "negated"]
+
+_INVISIBLE = re.compile(
+    "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+_SPELLED = re.compile(r"(?<=[A-Za-z0-9])[\u200b\u2060\ufeff\u00ad](?=[A-Za-z0-9 ])")
+_CONTROL_TOKEN = re.compile(r"<\|[^|<>]{0,40}\|>|</?s>|\[/?INST\]|<</?SYS>>")
+
+_EMPTY_PHRASES = frozenset(
+    """answer, the answer, final answer, the final answer, the answer is, the final answer is,
+    my answer is, answer is, result, the result is, output, solution, the solution, the solution is,
+    thought, thoughts, thought process, thinking, reasoning, analysis, explanation, step 1, step,
+    step by step, lets think step by step, let us think step by step, lets think,
+    lets solve this problem step by step, lets solve the problem step by step,
+    let me solve this step by step, lets analyze, ok, okay, sure, yes of course, of course,
+    certainly, done, correct, right, true answer, see above, as above, as stated above, same,
+    the correct answer, the correct answer is, to solve this problem, to solve this, first, so,
+    therefore, hence, thus, conclusion, in conclusion, here is the answer, here is the solution,
+    respuesta, solución, la respuesta es, réponse, la réponse est, antwort, die antwort ist, lösung,
+    解, 答, 答案, 解答, 回答, かいせつ, 解説, 답, 정답, ответ, решение, الجواب, उत्तर""".replace(
+        "\n", " "
+    ).split(",")
+)
+_EMPTY_PHRASES = frozenset(" ".join(phrase.split()) for phrase in _EMPTY_PHRASES)
+
+_OPENER = re.compile(
+    r"(?:sure |okay |ok )?(?:here is (?:the|my) (?:answer|solution)"
+    r"|to (?:solve|answer) (?:this|the) (?:problem|question)"
+    r"|let(?:s| us| me) (?:solve|think|analy[sz]e|work|break|look|start|begin|consider))\b\D{0,80}"
+)
+
+_ARTEFACTS = frozenset({"none", "null", "nan", "undefined", "nil", "no code generated", "error"})
+_ARTEFACT_START = re.compile(
+    r"^\s*(Traceback \(most recent call last\)|(?:[A-Z]\w*)?(?:Error|Exception)\s*:|"
+    r"<(?:function|coroutine|object|bound method|class|generator|module)\b|<[\w.]+ object at 0x)"
+)
+
+_INJECTION = re.compile(
+    r"ignore\s+(?:all\s+|any\s+|the\s+|your\s+)*(?:previous|prior|above|earlier)"
+    r"|disregard\s+(?:all\s+|any\s+|the\s+|your\s+)*(?:previous|prior|above|earlier|rubric|reference)"
+    r"|(?:reference|gold|golden|expected|target|official|ground[\s-]*truth)\s+(?:answer|solution|label)"
+    r"|ground[\s-]truth|answer\s+key"
+    r"|\bverdict\b|\"?correct\"?\s*:\s*true|is_correct|\bgrader\b|\brubric\b"
+    r"|\b(?:mark|grade|score|rate|judge|accept)\s+(?:this|it|my|the)\s(?:[^.\n]{0,40}\s)?"
+    r"(?:as\s+)?(?:correct|right|true|full\s+marks|accepted|equivalent|valid)\b"
+    r"|\bdear\s+(?:judge|evaluator)|\bsystem\s*(?:prompt|message|override)"
+    r"|\b(?:candidate|answer|submission)\s+(?:above\s+|below\s+)?is\s+(?:correct|right|accepted)\b"
+    r"|(?:always|definitely|guaranteed)\s+correct",
+    re.IGNORECASE,
+)
+
+_NEGATED = re.compile(
+    r"\b(?:not|never|neither|nor|isn't|isnt|wasn't|aren't|weren't|cannot|can't|don't|doesn't|didn't|"
+    r"won't|wrong|incorrect|except|excluding|anything but|other than|unlike|rather than|instead of|"
+    r"far from|opposite of)\b",
+    re.IGNORECASE,
+)
+_HEDGED = re.compile(
+    r"\b(?:either|maybe|perhaps|possibly|probably|might|may be|could be|can be|likely|unsure|"
+    r"not sure|i guess|i think|i believe|alternatively|or else|any of|one of|depending|depends|"
+    r"between|somewhere|whichever|unless|otherwise|at least|at most|more than|less than|"
+    r"approximately|roughly|around|about|or so|or (?:more|fewer|less|higher|lower)|etc)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """``text``: the declared answer. ``marked``: a box, tag or phrase declared it. ``fault``: why
+    it is no single answer."""
+
+    text: str
+    marked: bool
+    fault: Fault | None = None
+    shown: str = ""
+
+
+def clean(text: str) -> str:
+    """``text`` without chat control tokens; invisible characters become spaces, so that they
+    neither hide nor join anything."""
+    text = _INVISIBLE.sub(" ", text.replace("\u00a0", " ").replace("\u202f", " "))
+    return _CONTROL_TOKEN.sub(" ", text).strip()
+
+
+def plain(text: str) -> str:
+    """Lower case, no punctuation or marks at the ends, single spaces: to compare phrases."""
+    text = unicodedata.normalize("NFKC", text).casefold().replace("'", "").replace("’", "")
+    return " ".join(re.sub(r"[\W_]+", " ", text).split())
+
+
+def guard(candidate: str, golds: tuple[str, ...], question: str) -> str | None:
+    """Stage 0: the rule that ``candidate`` breaks, or None.
+
+    A phrase that *is* a gold answer is no empty phrase, and words of the question are no attack.
+    """
+    if sum(map(_speaks, _CONTROL_TOKEN.split(candidate))) > 1:
+        return "guard.control_tokens"  # a second turn, written by the first
+    if len(_SPELLED.findall(candidate)) >= 3:
+        return "guard.hidden_characters"  # words that are spelled unseen
+    candidate = clean(candidate)
+    if not _speaks(candidate):
+        return None if candidate and candidate in golds else "guard.empty"  # the band `!!!`
+    bare = plain(candidate)
+    if bare in {plain(gold) for gold in golds}:
+        return None
+    if bare in _EMPTY_PHRASES or _opens_only(bare, golds):
+        return "guard.master_key"
+    asked = plain(question)
+    if asked.count(" ") >= 4 and bare in {asked, f"the question is {asked}"}:
+        return "guard.echo"
+    if bare in _ARTEFACTS or _ARTEFACT_START.match(candidate):
+        return "guard.artefact"
+    known = question + "\n" + "\n".join(golds)
+    if _INJECTION.search(candidate) and not _INJECTION.search(known):
+        return "guard.injection"
+    return None
+
+
+def _speaks(text: str) -> bool:
+    return any(char.isalnum() or char in "∅∞" for char in text)
+
+
+def _opens_only(bare: str, golds: tuple[str, ...]) -> bool:
+    """A sentence that only announces an answer, and has no word of one."""
+    if not _OPENER.fullmatch(bare):
+        return False
+    wanted = {word for gold in golds for word in plain(gold).split() if len(word) > 3}
+    return not wanted & set(bare.split())
+
+
+def is_negated(text: str, golds: tuple[str, ...] = ()) -> bool:
+    return bool(_NEGATED.search(text)) and not any(_NEGATED.search(gold) for gold in golds)
+
+
+def is_hedged(text: str, golds: tuple[str, ...] = ()) -> bool:
+    return bool(_HEDGED.search(text)) and not any(_HEDGED.search(gold) for gold in golds)
+
+
+def _boxes(text: str) -> list[str]:
+    """Contents of every ``\\boxed{...}``, ``\\fbox{...}`` and ``\\boxed x``, in order."""
+    found = []
+    for match in re.finditer(r"\\(?:boxed|fbox)\s*", text):
+        rest = text[match.end() :]
+        if not rest.startswith("{"):
+            bare = re.match(r"[^\s${}\\]+", rest)
+            if bare:
+                found.append(bare.group())
+            continue
+        depth = 0
+        for position, char in enumerate(rest):
+            depth += (char == "{") - (char == "}")
+            if depth == 0:
+                found.append(rest[1:position])
+                break
+    return found
+
+
+_HASHES = re.compile(r"^\s*####\s*(.+?)\s*$", re.MULTILINE)
+_TAGS = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
+_PHRASE = re.compile(
+    r"(?:^|(?<=[\s*_>(]))(?:final\s+|correct\s+)?answer\s*\**\s*(?:is|are|=|:)\s*\**\s*:?[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_RETRACTED = re.compile(
+    r"\b(?:wait|actually|correction|second thought|i mean|rather|instead|no,|scratch that|sorry|"
+    r"mistake|mistaken|or maybe|alternatively)\b|\bno[,:;]",
+    re.IGNORECASE,
+)
+_QUESTIONED = re.compile(r"[^.!?]*\?\s*(?:no|not|wait|actually|rather|or)\b", re.IGNORECASE)
+"""The answer is this? No: that."""
+_LETTER_A = re.compile(r"^\s*A\s*:\s*(\S.*)$", re.MULTILINE)
+_SENTENCE_END = re.compile(r"(?<=[\w)}\]%$\"'*])[.!?](?=\s|$)")
+
+
+def _same(texts: list[str]) -> list[str]:
+    """Distinct texts, in order; spacing, dollar signs and a last period do not count."""
+    kept: dict[str, str] = {}
+    for text in texts:
+        spelling = text.replace(r"\dfrac", r"\frac").replace(r"\tfrac", r"\frac")
+        kept.setdefault(re.sub(r"\\[,!;: ]|[\s$*{}]+|\.$", "", spelling.strip()), text.strip())
+    return list(kept.values())
+
+
+def _phrases(text: str) -> list[str]:
+    """What stands behind each "the answer is", up to the next one or the end of its line."""
+    marks = list(_PHRASE.finditer(text))
+    if not marks:
+        return []
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    found = [text[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)]
+    found = [re.sub(r"\s(?:the|my|a)$", "", part.split("\n", 1)[0].strip()) for part in found]
+    return [part for part in found if part]
+
+
+def declared_answer(text: str, *, one_sentence: bool) -> Declared:
+    """Stage 1: the one answer that ``text`` declares; the whole text if it declares none.
+
+    An object of JSON declares the answer under its answer key. Boxes, ``####`` lines and answer tags win over phrases ("the answer is ..."). Several
+    different declarations are the fault ``several``, with all of them in ``shown``.
+
+    Args:
+        one_sentence: cut a phrase's answer at the end of its sentence (numbers, mathematics);
+            names contain periods, so text answers run to the end of their line.
+    """
+    named = answer_in_object(text)
+    if named is not None:
+        return Declared(named, True)
+    strong = _boxes(text) + _HASHES.findall(text) + _TAGS.findall(text)
+    if strong:
+        found = _same(strong)
+        if len(found) > 1:
+            return Declared(", ".join(found), True, "several", " | ".join(found))
+        return Declared(found[0], True)
+    phrases = _phrases(text) or _LETTER_A.findall(text)
+    if not phrases:
+        return Declared(text, False)
+    if any(_QUESTIONED.match(phrase) for phrase in phrases):
+        return Declared(phrases[-1], True, "several", phrases[-1])
+    if one_sentence:
+        cut = [_SENTENCE_END.split(phrase, maxsplit=1) for phrase in phrases]
+        if any(_RETRACTED.search(rest) for _, *rests in cut for rest in rests):
+            return Declared(phrases[-1], True, "several", phrases[-1])
+        phrases = [sentence for sentence, *_ in cut]
+    found = _same([phrase.strip("*_ ") for phrase in phrases])
+    if len(found) > 1:
+        return Declared(", ".join(found), True, "several", " | ".join(found))
+    return Declared(found[0], True)

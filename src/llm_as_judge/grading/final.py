@@ -1,0 +1,228 @@
+"""From a declared answer to the one expression that is compared, and its plain number."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from llm_as_judge.grading.extract import Declared, is_hedged, is_negated
+from llm_as_judge.grading.latex import normalise
+from llm_as_judge.grading.number import Quantity, count_numbers, parse_number
+from llm_as_judge.grading.objects import is_object
+from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS
+from llm_as_judge.types import Verdict
+
+__all__ = ["final_expression", "fold", "quantity", "verdict_of", "words"]
+
+
+def verdict_of(correct: bool | None, rule: str, explanation: str) -> Verdict:
+    """A verdict whose stage is the first part of its rule."""
+    stage = "number" if rule.startswith("number") else rule.split(".")[0]
+    score = None if correct is None else float(correct)
+    return Verdict(correct, stage, rule, explanation, score=score)
+
+
+def fold(latex: str) -> str:
+    """Normal form without layout: spaces, redundant braces and outer dollar signs."""
+    latex = re.sub(r"\\text\s*\{\s*([^{}]*?)\s*\}", r"\1", latex)
+    latex = re.sub(r"\^\{(\w)\}", r"^\1", re.sub(r"(?<!\d)\s+|\s+(?!\d)", "", latex))
+    latex = re.sub(r"^\(([a-zA-Z])\)$", r"\1", latex)
+    return re.sub(r"^[a-zA-Z]=(?=[-\d\\])", "", latex).rstrip(".")
+
+
+def words(latex: str) -> str:
+    """Letters and digits in lower case: to compare answers in words."""
+    bare = re.sub(r"\\text\s*\{([^{}]*)\}", r" \1 ", latex)
+    return " ".join(re.sub(r"[\W_]+", " ", bare).casefold().split())
+
+
+# --------------------------------------------------------------------------- the final expression
+_INLINE = re.compile(r"(?<!\\)\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_PROSE_WORD = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{3,}(?![a-zA-Z}])")
+_LAST_RESULT = re.compile(r"=\s*([^=]+?)\s*$")
+
+
+def final_expression(
+    declared: Declared, gold: str, gold_number: Quantity | None, listed: bool
+) -> tuple[str, Verdict | None]:
+    """The expression to compare, or the verdict on a text that has none."""
+    text = declared.text.replace("**", "") if "**" in declared.text[:2] else declared.text
+    if not declared.marked and not is_object(text):
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        several = _several_lines(lines, gold, listed)
+        if several is not None:
+            return several
+        text = " ".join(lines) if r"\begin" in text else lines[-1] if lines else text
+    if words(normalise(text)) == words(normalise(gold)) and gold_number is None:
+        return text, None
+    if is_negated(text, (gold,)):
+        return "", verdict_of(False, "extract.negated", "the answer is negated")
+    if is_hedged(text, (gold,)):
+        return "", verdict_of(False, "extract.hedged", "the answer is hedged")
+    text = _LEAD_IN.sub("", text)
+    if quantity(normalise(text)) is not None:
+        return text, None
+    if gold_number is not None and _unequal_sides(text):
+        return "", verdict_of(False, "extract.several", "different numbers, said to be equal")
+    inline = {normalise(next(g for g in m.groups() if g)) for m in _INLINE.finditer(text)}
+    if len(inline) == 1 and _PROSE_WORD.search(_INLINE.sub(" ", text)):
+        return _right_side(inline.pop()), None
+    if gold_number is not None:
+        return _number_of_prose(text, gold_number)
+    return text, None
+
+
+_LEAD_IN = re.compile(
+    r"^(?:(?:so|thus|hence|therefore|then)\b,?\s+)?(?:(?:(?:it|that|this|which)(?:\s+is|['’]s)"
+    r"|(?:it|that|this|which)\s+(?:equals|gives|makes)|we\s+(?:get|have|find|obtain)|equals"
+    r"|(?:the\s+)?(?:total|sum|result|value|solution)\s*(?:is|:|=)|[a-z]\s*:)\s+"
+    r"|in(?:\s+the\s+year)?\s+(?=\d))?",
+    re.IGNORECASE,
+)
+"""What announces an answer and says nothing of it: "so", "it is", "we get", "in" before a number."""
+
+
+def _several_lines(lines: list[str], gold: str, listed: bool) -> tuple[str, Verdict | None] | None:
+    """Lines that are each an answer: one list where the gold is one, else no single answer."""
+    whole = "\n".join(lines)
+    if r"\begin" in whole:
+        if whole.count(r"\begin") > max(1, gold.count(r"\begin")):
+            return "", verdict_of(False, "extract.several", "several matrices")
+        return None
+    answers = list(dict.fromkeys(line for line in lines if _answer_like(line)))
+    if len(answers) < 2:
+        return None
+    if listed and len(answers) == len(lines):
+        return ", ".join(answers), None
+    return "", verdict_of(False, "extract.several", f"{len(answers)} lines are each an answer")
+
+
+def _answer_like(line: str) -> bool:
+    """A line that could be a whole answer: short or one word, no step of a calculation."""
+    words_in = _PROSE_WORD.findall(re.sub(r"\\[a-zA-Z]+", " ", line))
+    brief = len(line) <= 80 or " " not in line
+    return brief and "=" not in line and len(words_in) <= 1 and not line.endswith(":")
+
+
+def _right_side(text: str) -> str:
+    """``48 + 24 = 72`` -> ``72``: a chain of equal numbers ends in its result."""
+    sides = text.split("=")
+    if "," not in text and len(sides) > 1 and all(re.search(r"\d", side) for side in sides):
+        return sides[-1].strip()
+    return text
+
+
+def _unequal_sides(text: str) -> bool:
+    """``20 = 18``: two plain numbers that differ, so that the last is no result."""
+    sides = [quantity(normalise(side)) for side in text.strip("$ .").split("=")]
+    bare = {side.value for side in sides if side and not (side.unit or side.percent)}
+    return len(bare) > 1
+
+
+def _number_of_prose(text: str, gold: Quantity) -> tuple[str, Verdict | None]:
+    """The one number of a sentence such as "She has 72 clips left."."""
+    result = _LAST_RESULT.search(text) if "," not in text else None
+    shown = result.group(1) if result else text
+    if parse_number(shown) is not None:
+        return shown, None
+    concluded = _conclusion(text)
+    if concluded is not None:
+        return concluded
+    found = count_numbers(text)
+    prose = len(_PROSE_WORD.findall(re.sub(r"\\[a-zA-Z]+", " ", text)))
+    if 0 < len(_NEGATIVE.findall(text)) < len(found):
+        return "", verdict_of(
+            None, "extract.undeclared", "a number and its negative, none declared"
+        )
+    if len(set(found)) == 1 and prose >= 2 and "\\" not in text:
+        return _with_unit(text), None
+    if len(set(found)) > 1 and _CALCULATION.search(text) and "\\" not in text:
+        return "", verdict_of(None, "extract.undeclared", "a calculation, no result declared")
+    if found == [abs(gold.value)] and _only_words_beside(text):
+        return "", verdict_of(None, "number.partial", "the number wanted, with words of its own")
+    if len(set(found)) > 1 and prose < 2 and not re.search(r"[\\^+*/()]", text):
+        return "", verdict_of(False, "extract.several", "several numbers, one was wanted")
+    if found and prose >= 2 and abs(gold.value) not in found and "\\" not in text:
+        return "", verdict_of(False, "number.absent", "the number wanted is not in the answer")
+    if not found and "\\" not in text and parse_number(text) is None and prose:
+        return "", verdict_of(False, "number.none", "no number in the answer")
+    if len(set(found)) > 1 and prose >= 2:
+        return "", verdict_of(None, "extract.undeclared", "several numbers, none declared")
+    return text, None
+
+
+_NEGATIVE = re.compile(r"(?:^|(?<=[\s(\"'=:,]))[-\u2212]\$?\.?\d")
+_CHANGING = NOT_A_UNIT | set(NUMERALS)
+_CALCULATION = re.compile(r"\d\s*[-+*/×x]\s*\$?\d[^=]*=")
+_SO = re.compile(r"[,;.]?\s+(?:and\s+)?(?:so|thus|hence|therefore)\b,?\s+", re.IGNORECASE)
+
+
+def _conclusion(text: str) -> tuple[str, Verdict | None] | None:
+    """The number of ``72 - 54 = 18, so 18 remain.``, which must be the calculation's result.
+
+    None: ``text`` is no calculation with one number concluded from it.
+    """
+    *steps, end = _SO.split(text.rstrip(" ."))
+    if len(steps) != 1 or not _CALCULATION.search(steps[0]) or _unequal_sides(steps[0]):
+        return None
+    if re.search(r"\bor\b|=", end, re.IGNORECASE) or len(count_numbers(end)) != 1:
+        return None
+    result = quantity(normalise(steps[0].rsplit("=", 1)[1]))
+    shown = end if parse_number(end) is not None else _with_unit(end)
+    said = parse_number(shown)
+    if result is None or said is None:
+        return None
+    if result.value != said.value:
+        return "", verdict_of(False, "extract.several", "concludes another number than the result")
+    return shown, None
+
+
+def _only_words_beside(text: str) -> bool:
+    """Does nothing but words that leave a number as it is stand beside the number of ``text``?"""
+    found = [word.casefold() for word in re.findall(r"[^\W\d_]+", text)]
+    plain = not re.search(r"[\\^*/=_{}()<>%+]", text)
+    return plain and any(len(word) > 1 for word in found) and not set(found) & _CHANGING
+
+
+_NUMBER_IN_PROSE = re.compile(r"(?:[$€£]\s*)?-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:/\d+)?")
+
+
+def _with_unit(sentence: str) -> str:
+    """The number of a sentence with its sign, currency and next word ("18 minutes")."""
+    match = next(m for m in _NUMBER_IN_PROSE.finditer(sentence) if re.search(r"\d", m.group()))
+    after = re.match(r"\s*(%|[a-zA-Z°¢]{2,})", sentence[match.end() :])
+    number = match.group().strip()
+    if after is None:
+        return number
+    together = f"{number} {after.group(1)}"
+    return together if parse_number(together) is not None else number
+
+
+# ------------------------------------------------------------------------------------- quantities
+_REPEATING = re.compile(r"^(-?)(\d*)\.(\d*)\\overline\{?(\d+)\}?$")
+
+_ONE_OVER_POWER = re.compile(
+    r"^(?:\\frac\{\s*(-?\d*[1-9])\s*\}\{\s*10\^\{(\d+)\}\s*\}|(-?\d*[1-9])\s*/\s*10\^\{(\d+)\})$"
+)
+
+
+def quantity(latex: str) -> Quantity | None:
+    """The plain number that a normalised answer is (fractions, per cent, units), else None."""
+    repeating = _REPEATING.match(latex.replace(" ", ""))
+    if repeating:
+        sign, whole, fixed, period = repeating.groups()
+        tail = Fraction(int(period), (10 ** len(period) - 1) * 10 ** len(fixed))
+        value = Fraction(int(whole or 0)) + Fraction(int(fixed or 0), 10 ** len(fixed)) + tail
+        return Quantity(-value if sign else value, "decimal")
+    text = re.sub(r"^([a-zA-Z]|[A-Z]{2})\s*=\s*", "", latex)
+    text = text.replace(r"\$", "$").replace(r"\%", "%").replace(r"^\circ", "°")
+    text = re.sub(r"(\d)\s*\\frac\{(\d+)\}\{(\d+)\}", r"\1 \2/\3", text)
+    text = re.sub(r"\\frac\{\s*(-?\d+)\s*\}\{\s*(\d+)\s*\}", r"\1/\2", text)
+    text = re.sub(r"\\cdot\s*10", r"x 10", text)
+    text = _ONE_OVER_POWER.sub(lambda m: f"{m[1] or m[3]} x 10^{{-{m[2] or m[4]}}}", text)
+    text = re.sub(r"\\text\s*\{\s*([^{}]*?)\s*\}", r" \1", text)
+    text = re.sub(r"(?<=[a-z])\s*\^\s*\{?([23])\}?$", lambda m: "²" if m[1] == "2" else "³", text)
+    text = re.sub(r"^\((-?[\d./,]+)\)$", r"\1", text.strip())
+    if "\\" in text or "_" in text:
+        return None
+    return parse_number(text)

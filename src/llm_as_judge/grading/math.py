@@ -1,0 +1,256 @@
+"""Grader of numbers and of mathematics, three-valued.
+
+Order: same spelling -> correct; two plain numbers -> final either way; form gate -> the
+candidate must be worked out as far as the gold is; shapes and symbols -> :mod:`symbolic` in the
+killable pool. What remains unknown is for the LLM judge.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from llm_as_judge.grading.abstention import is_abstention
+from llm_as_judge.grading.comparison import compare_numbers
+from llm_as_judge.grading.extract import Declared, declared_answer
+from llm_as_judge.grading.final import final_expression, fold, quantity, verdict_of, words
+from llm_as_judge.grading.latex import Scalar, Shape, normalise, parse_shape
+from llm_as_judge.grading.number import Quantity, is_written_as, parse_number
+from llm_as_judge.grading.pool import KillablePool
+from llm_as_judge.grading.symbolic import Relation, compare
+from llm_as_judge.types import Problem, Verdict
+
+__all__ = ["grade_math"]
+
+_LONGEST_ANSWER = 1500
+_EITHER_OR = (
+    {"even", "odd", "neither"},
+    {"yes", "no"},
+    {"true", "false"},
+    {"increasing", "decreasing"},
+    {"rational", "irrational"},
+    {"convergent", "divergent"},
+)
+
+
+async def grade_math(problem: Problem, answer: str, pool: KillablePool) -> Verdict:
+    """Verdict on a clean, guarded ``answer`` against every gold answer of ``problem``.
+
+    Returns:
+        correct True, False, or None where the rules cannot decide.
+    """
+    declared = declared_answer(answer, one_sentence=True)
+    verdicts = []
+    for gold in problem.answers:
+        verdict = await _against(gold, declared, problem.question, pool)
+        if verdict.correct:
+            return verdict
+        verdicts.append(verdict)
+    undecided = [verdict for verdict in verdicts if verdict.correct is None]
+    return (undecided or verdicts)[0]
+
+
+async def _against(gold: str, declared: Declared, question: str, pool: KillablePool) -> Verdict:
+    gold_latex = normalise(gold)
+    gold_shape = parse_shape(gold_latex)
+    gold_number = quantity(gold_latex)
+    if declared.fault == "several" and isinstance(gold_shape, Scalar) and r"\pm" not in gold_latex:
+        return verdict_of(False, "extract.several", f"several answers declared: {declared.shown}")
+    if fold(normalise(declared.text)) == fold(gold_latex):
+        return verdict_of(True, "exact.same_form", "same normal form")
+    candidate, fault = final_expression(
+        declared, gold, gold_number, isinstance(gold_shape, Shape) and gold_shape.kind != "text"
+    )
+    if fault is not None:
+        return fault
+    latex = normalise(candidate)
+    if fold(latex) == fold(gold_latex) or (
+        isinstance(gold_shape, Shape)
+        and gold_shape.kind == "text"
+        and words(latex) == words(gold_latex)
+    ):
+        return verdict_of(True, "exact.same_form", "same normal form")
+    if len(latex) > _LONGEST_ANSWER:
+        return verdict_of(False, "math.too_long", f"{len(latex)} characters are no final answer")
+    candidate_number = quantity(latex)
+    if _echoes(latex, question):
+        return verdict_of(False, "math.echo", "the candidate repeats the question's expression")
+    if gold_number is not None and candidate_number is not None:
+        rounded = _rounded(gold_number, candidate_number)
+        return rounded or verdict_of(*compare_numbers(gold_number, candidate_number, question))
+    if re.search(r"\d", gold_latex) and is_abstention(candidate, question):
+        return verdict_of(False, "math.abstained", "says that there is no answer")
+    wordy = isinstance(gold_shape, Shape) and gold_shape.kind == "text"
+    if wordy and any({words(latex), words(gold_latex)} <= kind for kind in _EITHER_OR):
+        return verdict_of(False, "math.other_word", "one of the words that exclude each other")
+    if wordy and candidate_number is not None and not re.search(r"\d", gold_latex):
+        return verdict_of(False, "math.shape", "words were wanted, not a number")
+    if gold_number is not None and isinstance(parse_shape(latex), Shape):
+        return verdict_of(False, "math.shape", "one number was wanted")
+    return await _symbolic(
+        _Pair(gold_latex, gold_shape, gold_number, latex, candidate_number, question), pool
+    )
+
+
+# -------------------------------------------------------------------------------------- form gate
+_UNFINISHED = re.compile(r"\\(?:int|iint|oint|sum|prod|lim|limsup|liminf)(?![a-z])|\\frac\{d\}\{d")
+_CALLS = re.compile(
+    r"\\(?:sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|log|ln|exp|binom|gcd|lcm|max|min|lfloor"
+    r"|lceil|det|sqrt\[|pmod|bmod|mod)(?![a-z])|!"
+)
+_SHAPED_ASK = re.compile(
+    r"\b(factor|expand|simplif|rationali[sz]e|partial fraction)", re.IGNORECASE
+)
+
+
+_LITERALS = re.compile(
+    r"(?<![\w}\\^.])\d+\s*(?:[-+]|\\cdot)\s*\d+(?![\s{}]*[\d.\\a-zA-Z(^])"
+    r"|(?<![\w.])\d+\s*\^\s*\{\d+\}"
+)
+_POWER_OF_LITERALS = re.compile(r"\d\s*\^\s*\{-?\d+\}")
+
+
+def _echoes(latex: str, question: str) -> bool:
+    """Is the candidate an expression (not a plain number) that the question already shows?"""
+    squeezed = re.sub(r"[\s{}]", "", latex)
+    if len(squeezed) < 3 or not re.search(r"[*/^!\\]|(?<=.)[-+]", squeezed):
+        return False
+    return squeezed in re.sub(r"[\s{}]", "", normalise(question))
+
+
+class _Pair:
+    """A gold and a candidate, with what the gate needs of both."""
+
+    def __init__(
+        self,
+        gold: str,
+        gold_shape: Shape | Scalar,
+        gold_number: Quantity | None,
+        candidate: str,
+        candidate_number: Quantity | None,
+        question: str,
+    ) -> None:
+        self.gold, self.gold_shape, self.gold_number = gold, gold_shape, gold_number
+        self.candidate, self.candidate_number = candidate, candidate_number
+        self.shape = parse_shape(candidate)
+        self.question = question
+
+    def gate(self) -> Verdict | None:
+        """The rule that forbids this candidate to be accepted for its value alone."""
+        if _UNFINISHED.search(self.candidate) and not _UNFINISHED.search(self.gold):
+            return verdict_of(False, "math.unevaluated", "an integral, sum or limit is left")
+        shown = _LITERALS.search(self.gold) or _POWER_OF_LITERALS.search(self.gold)
+        if _LITERALS.search(self.candidate) and not shown:
+            return verdict_of(False, "math.unevaluated", "the arithmetic is not carried out")
+        if self.step is None and isinstance(self.gold_shape, Scalar) and self._unworked():
+            return verdict_of(False, "math.unevaluated", "the arithmetic is not carried out")
+        return None
+
+    def _unworked(self) -> bool:
+        """Is the gold a plain number and the candidate an expression still to be worked out?"""
+        if self.gold_number is None or self.candidate_number is not None or "^" in self.gold:
+            return False
+        if not isinstance(self.shape, Scalar) or not re.search(r"\d", self.candidate):
+            return False
+        degrees = self.gold_number.unit == "degree" and r"\pi" in self.candidate
+        symbols = re.search(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])", self.candidate)
+        return not degrees and not symbols and bool(re.search(r"[-+*/^!]|\\", self.candidate[1:]))
+
+    @property
+    def step(self) -> Fraction | None:
+        """Of a rounded gold; see :class:`Quantity`."""
+        number = self.gold_number
+        return number.step if number and not number.percent else None
+
+
+def _rounded(number: Quantity, candidate: Quantity) -> Verdict | None:
+    """A fraction whose value the gold gives rounded or cut."""
+    if number.step is None or candidate.form != "fraction" or candidate.percent:
+        return None
+    scale = 100 if number.percent else 1
+    if is_written_as(candidate.value * scale, number.value, number.step):
+        return verdict_of(True, "number.rounded", "the gold is this fraction, rounded")
+    return None
+
+
+async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
+    blocked = pair.gate()
+    if blocked is not None:
+        return blocked
+    based = _bases(pair)
+    if based is not None:
+        return based
+    gold, candidate = _without_units(pair.gold_shape), _without_units(pair.shape)
+    units = _unit_conflict(pair)
+    if units is not None:
+        return units
+    extra_calls = _CALLS.search(pair.candidate) and not _CALLS.search(pair.gold)
+    relation = await pool.run(compare, gold, candidate, pair.step, pool.cpu_s)
+    if relation is None:
+        return verdict_of(None, "math.timeout", "the comparison was stopped at its deadline")
+    return _of_relation(relation, pair, bool(extra_calls))
+
+
+def _of_relation(relation: Relation, pair: _Pair, extra_calls: bool) -> Verdict:
+    if relation == "different":
+        return verdict_of(False, "math.different", "values differ")
+    if relation == "unknown":
+        return verdict_of(None, "math.unknown", "the rules cannot compare these two")
+    if extra_calls and pair.step is None:
+        return verdict_of(None, "math.form", "equal, but with functions that the gold has not")
+    if _SHAPED_ASK.search(pair.question) and len(pair.candidate) > 2 * len(pair.gold) + 8:
+        return verdict_of(None, "math.form", "equal, but not in the form asked for")
+    return verdict_of(True, "math.equal", "equal values")
+
+
+_BASE = re.compile(r"^(?P<digits>[0-9A-Za-z]+)\s*_\s*\{?(?P<base>\d+|\\text\{[a-z]+\})\}?$")
+
+
+def _bases(pair: _Pair) -> Verdict | None:
+    """Numbers with a base subscript: both the digits and the base must be those of the gold."""
+    gold = _BASE.match(pair.gold.replace(" ", ""))
+    candidate = _BASE.match(pair.candidate.replace(" ", ""))
+    if gold is None and candidate is None:
+        return None
+    if gold is None or candidate is None:
+        shown, other = (gold or candidate), (pair.candidate if gold else pair.gold)
+        assert shown is not None
+        asked = re.search(r"base\W{0,3}(\w+)", pair.question)
+        if shown["digits"] == other and asked and _base(asked.group(1)) == _base(shown["base"]):
+            return verdict_of(True, "math.base", "the question names the base")
+        return verdict_of(False, "math.base", "a base is missing or too many")
+    same = gold["digits"] == candidate["digits"] and _base(gold["base"]) == _base(candidate["base"])
+    return verdict_of(
+        same, "math.base", "same base and digits" if same else "digits or base differ"
+    )
+
+
+def _base(text: str) -> str:
+    number = parse_number(re.sub(r"\\text\{(\w+)\}", r"\1", text))
+    return str(number.value) if number else text
+
+
+_TRAILING_UNIT = re.compile(r"\s*\\text\s*\{([^{}]*)\}\s*(?:\^\s*\{?\s*[23]\s*\}?)?\s*$")
+
+
+def _without_units(shape: Shape | Scalar) -> Shape | Scalar:
+    if isinstance(shape, Scalar):
+        latex = _TRAILING_UNIT.sub("", shape.latex).replace(r"\$", "").strip()
+        return Scalar(latex or shape.latex, shape.name)
+    items = tuple(_without_units(item) for item in shape.items)
+    return Shape(shape.kind, items, shape.brackets)
+
+
+def _unit_conflict(pair: _Pair) -> Verdict | None:
+    """Units written in words behind an expression: both must be the same, if both are there."""
+    units = []
+    for latex in (pair.gold, pair.candidate):
+        found = _TRAILING_UNIT.search(latex)
+        one = parse_number("1 " + found.group(1).strip()) if found else None
+        units.append(one.unit.split(" ")[0] if one else "")
+    if all(units) and units[0] != units[1]:
+        return verdict_of(None, "math.unit_mismatch", f"wanted {units[0]}, found {units[1]}")
+    percent = [r"\%" in pair.gold, r"\%" in pair.candidate]
+    if percent[0] != percent[1]:
+        return verdict_of(None, "math.percent", "one is a percentage, the other is not")
+    return None

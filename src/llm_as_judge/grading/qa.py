@@ -1,0 +1,268 @@
+"""Grader of short text answers, three-valued.
+
+Equal after the official normalisation -> correct; nothing in common -> incorrect; abstention is
+right exactly where the problem is unanswerable. In between, three rules accept what carries the
+same information and nothing else; they look at words, so they cannot know that two different
+names mean one thing: that stays unknown, for the LLM judge.
+"""
+
+from __future__ import annotations
+
+import re
+
+from llm_as_judge.grading.abstention import is_abstention
+from llm_as_judge.grading.extract import declared_answer
+from llm_as_judge.grading.number import parse_number
+from llm_as_judge.grading.objects import is_object
+from llm_as_judge.grading.squad import hotpot_f1, normalise_answer, squad_f1
+from llm_as_judge.grading.units import FAMILIES
+from llm_as_judge.grading.wording import informative, stem, tokens
+from llm_as_judge.grading.wordlists import MONTHS, TURNING
+from llm_as_judge.types import Problem, Verdict
+
+__all__ = ["grade_qa", "official_score"]
+
+
+def official_score(problem: Problem, answer: str) -> float:
+    """Greatest official F1 over all gold answers; of an unanswerable problem 1 for abstaining."""
+    if not problem.answers:
+        return float(is_abstention(answer, problem.question) or not normalise_answer(answer))
+    if problem.dataset_info.metric == "hotpot":
+        return max(hotpot_f1(answer, gold)[0] for gold in problem.answers)
+    return max(squad_f1(answer, gold) for gold in problem.answers)
+
+
+_DECORATION = re.compile(r"^[\s\"'“”‘’*_`]+|[\s\"'“”‘’*_`.!]+$")
+
+
+async def grade_qa(problem: Problem, answer: str) -> Verdict:
+    """Verdict on a clean, guarded ``answer``; score is the official F1."""
+    declared = declared_answer(answer, one_sentence=False)
+    text = _DECORATION.sub("", declared.text)
+    score = official_score(problem, text)
+    if declared.fault == "several":
+        return _verdict(False, "extract.several", f"several answers: {declared.shown}", 0.0)
+    if not problem.answers or is_abstention(text, problem.question):
+        return _abstention(problem, text, score)
+    if any(normalise_answer(text) == normalise_answer(gold) for gold in problem.answers):
+        return _verdict(True, "qa.exact", "equal after the official normalisation", 1.0)
+    notation = re.search(r"roman|numeral|spell|written|digit", problem.question, re.IGNORECASE)
+    if not notation and any(
+        tokens(text) == tokens(gold) and tokens(gold) for gold in problem.answers
+    ):
+        return _verdict(True, "qa.same_words", "equal up to numerals, accents and dashes", score)
+    if any(_same_time(gold, text) for gold in problem.answers):
+        return _verdict(True, "qa.same_time", "equal times in other units", score)
+    broken = _no_single_answer(text, problem.answers)
+    if broken:
+        return _verdict(False, broken, "not one answer", 0.0)
+    closed = [gold for gold in problem.answers if normalise_answer(gold) in {"yes", "no"}]
+    if closed:
+        return _yes_or_no(normalise_answer(closed[0]), text, score)
+    for gold in problem.answers:
+        rule = _same_information(gold, text, problem)
+        if rule:
+            return _verdict(True, rule, f"carries the same information as {gold!r}", score)
+    if score == 0 and not _shared(problem, text):
+        return _verdict(False, "qa.nothing_shared", "no word in common with any gold answer", 0.0)
+    return _verdict(None, "qa.partial", f"official F1 {score:.2f}", score)
+
+
+def _verdict(correct: bool | None, rule: str, explanation: str, score: float) -> Verdict:
+    return Verdict(correct, rule.split(".")[0], rule, explanation, score=score)
+
+
+def _abstention(problem: Problem, text: str, score: float) -> Verdict:
+    abstained = is_abstention(text, problem.question)
+    if problem.answers:
+        golds = {normalise_answer(gold) for gold in problem.answers}
+        if normalise_answer(text) in golds:
+            return _verdict(True, "qa.exact", "equal after the official normalisation", 1.0)
+        return _verdict(False, "qa.abstained", "abstained on an answerable question", 0.0)
+    if abstained:
+        return _verdict(True, "qa.unanswerable", "abstained on an unanswerable question", 1.0)
+    return _verdict(False, "qa.unanswerable", "answered an unanswerable question", score)
+
+
+_DENIED = re.compile(
+    r"(?:it|this|he|she|they|the answer)?\s*(?:is|was|are|were)?\s*"
+    r"(?:not|never|anything but|neither|isn't|wasn't)\b",
+    re.IGNORECASE,
+)
+
+
+_OPEN_CHOICE = re.compile(r"\b(?:or|either|maybe|perhaps)\b", re.IGNORECASE)
+
+
+def _no_single_answer(text: str, golds: tuple[str, ...]) -> str | None:
+    """A denial, a choice left open, or a list of short lines, where no gold is one."""
+    if _DENIED.match(text) and not any(_DENIED.match(gold) for gold in golds):
+        return "extract.negated"
+    short = len(text.split()) <= 12
+    if short and _OPEN_CHOICE.search(text) and not any(_OPEN_CHOICE.search(g) for g in golds):
+        return "extract.several"
+    if _listed(text, golds):
+        return "extract.several"
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and not is_object(text) and all(len(line.split()) <= 5 for line in lines):
+        return "extract.several"
+    return None
+
+
+_SEPARATED = re.compile(r",\s|\s/\s|;|\|")
+
+
+def _listed(text: str, golds: tuple[str, ...]) -> bool:
+    """Short items, of which one is a gold answer: three of them, and between commas only numbers
+    and dates, since places and titles have commas too."""
+    items = [item.strip() for item in _SEPARATED.split(text)]
+    wanted = {normalise_answer(gold) for gold in golds}
+    if any(_SEPARATED.search(gold) for gold in golds) or not wanted & set(
+        map(normalise_answer, items)
+    ):
+        return False
+    counted = [bool(re.search(r"\d", item)) or parse_number(item) is not None for item in items]
+    short = all(len(item.split()) <= 5 for item in items)
+    return short and len(items) >= 3 and (all(counted) or not re.search(r",\s", text))
+
+
+_OPPOSITE = {"yes": "no", "no": "yes"}
+
+
+def _yes_or_no(gold: str, text: str, score: float) -> Verdict:
+    words = re.findall(r"[a-z']+", text.lower())
+    if len(words) <= 4 and {"yes", "no"} <= set(words):
+        return _verdict(False, "extract.several", "yes and no", 0.0)
+    first = words[0] if words else ""
+    if first == _OPPOSITE[gold]:
+        return _verdict(False, "qa.yes_no", f"{first} for {gold}", 0.0)
+    turns = {_OPPOSITE[gold], "but", "however", "or", "maybe", "not", "although", "unless"}
+    if first == gold and not turns & set(words[1:]) and not any(w.endswith("n't") for w in words):
+        return _verdict(True, "qa.yes_no", f"begins with {gold}", score)
+    if gold not in words and _OPPOSITE[gold] not in words:
+        return _verdict(False, "qa.yes_no", f"neither yes nor no, wanted {gold}", 0.0)
+    return _verdict(None, "qa.yes_no", f"not plainly {gold}", score)
+
+
+# --------------------------------------------------------------------------- the same information
+_COORDINATION = re.compile(r"\band\b|\bor\b|&|/|;|,|\n|\bvs\b|\bas well as\b", re.IGNORECASE)
+
+
+def _numbers(words: list[str]) -> list[str]:
+    return [word for word in words if word[0].isdigit()]
+
+
+def _shared(problem: Problem, text: str) -> set[str]:
+    """Words, or beginnings of long words, that ``text`` has in common with a gold answer."""
+    gold_words = {word[:5] for gold in problem.answers for word in informative(gold)}
+    return gold_words & {word[:5] for word in informative(text)}
+
+
+def _same_information(gold: str, text: str, problem: Problem) -> str | None:
+    """The rule by which ``text`` says ``gold`` and nothing else, or None."""
+    gold_words, words = informative(gold), informative(text)
+    if not gold_words or not words:
+        return None
+    if (TURNING & set(tokens(text))) - set(tokens(gold)):
+        return None
+    if _adds(_COORDINATION, gold, text):
+        return None
+    if _YEAR.search(gold):
+        gold_words, words = _without_era(gold_words), _without_era(words)
+    asked = {stem(word) for word in informative(problem.question)}
+    new_gold = [word for word in gold_words if stem(word) not in asked]
+    new = [word for word in words if stem(word) not in asked]
+    dated = bool(MONTHS & set(new_gold))
+    same = sorted(new) == sorted(new_gold) if dated else _unique(new) == _unique(new_gold)
+    if (new_gold and same and _numbers(words) == _numbers(gold_words)) or (
+        new_gold and same and dated and sorted(_numbers(words)) == sorted(_numbers(gold_words))
+    ):
+        return "qa.same_information"
+    if _counted(gold, text, problem.question):
+        return "qa.count"
+    if _surname(gold, text, problem.question):
+        return "qa.surname"
+    if problem.context and _span_of_context(gold, text, problem.context):
+        return "qa.context_span"
+    return None
+
+
+_YEAR = re.compile(r"\b\d{3,4}\b")
+_ERA = frozenset({"year", "during", "ad", "ce"})
+
+
+def _without_era(words: list[str]) -> list[str]:
+    """Words beside a year that say no more than "in": "in the year 1932", "1932 AD"."""
+    return [word for word in words if word not in _ERA] if len(_numbers(words)) == 1 else words
+
+
+def _same_time(gold: str, text: str) -> bool:
+    """Two lengths of time, each one number with a unit: "120 minutes" for "2 hours"."""
+    one, other = parse_number(gold), parse_number(text)
+    seconds = FAMILIES["time"]
+    if one is None or other is None or not {one.unit, other.unit} <= set(seconds):
+        return False
+    return one.value * seconds[one.unit] == other.value * seconds[other.unit]
+
+
+_NO_BARE_COUNT = frozenset(
+    [
+        "hundred",
+        "thousand",
+        "million",
+        "billion",
+        "trillion",
+        "dozen",
+        "percent",
+        "%",
+        "per",
+        "half",
+        "times",
+    ]
+)
+
+
+def _counted(gold: str, text: str, question: str) -> bool:
+    """``11`` for "eleven academic units", where the question asks how many."""
+    words = informative(gold)
+    numbers = _numbers(words)
+    asked = re.search(r"\bhow many\b", question, re.IGNORECASE)
+    if not asked or len(numbers) != 1 or words[:1] != numbers or _NO_BARE_COUNT & set(words):
+        return False
+    return informative(text) == numbers
+
+
+def _surname(gold: str, text: str, question: str) -> bool:
+    """The family name of a person whom the question asks for."""
+    names = gold.split()
+    if len(names) not in {2, 3} or not all(name.isalpha() and name.istitle() for name in names):
+        return False
+    return bool(re.search(r"\bwho(?:m|se)?\b", question, re.I)) and text.strip() == names[-1]
+
+
+def _unique(words: list[str]) -> list[str]:
+    return list(dict.fromkeys(words))
+
+
+def _adds(pattern: re.Pattern[str], gold: str, text: str) -> bool:
+    """Does ``text`` join more things than ``gold`` does? (A comma in a date joins nothing.)"""
+    undated = re.sub(r"(?<=\d),\s*(?=\d{4}\b)", " ", text)
+    return len(pattern.findall(undated)) > len(pattern.findall(gold))
+
+
+def _span_of_context(gold: str, text: str, context: str) -> bool:
+    """A span of the passage around the gold, or the gold without lower-case words at its ends."""
+    wanted, words = normalise_answer(gold).split(), normalise_answer(text).split()
+    if squad_f1(text, gold) < 0.5 or _adds(_COORDINATION, text, gold):
+        return False  # a part of what the gold lists is not all of it
+    if _inside(wanted, words):
+        return _inside(words, normalise_answer(context).split())
+    if not _inside(words, wanted):
+        return False
+    dropped = [raw for raw in gold.split() if normalise_answer(raw) not in words]
+    return all(raw.islower() and not any(c.isdigit() for c in raw) for raw in dropped)
+
+
+def _inside(part: list[str], whole: list[str]) -> bool:
+    size = len(part)
+    return any(whole[at : at + size] == part for at in range(len(whole) - size + 1))

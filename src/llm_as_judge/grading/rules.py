@@ -1,0 +1,80 @@
+"""The rules of the judge: what needs processes of its own, algebra and hidden tests, and no model.
+
+They may run on other machines than the judge model's caller, behind :class:`RuleGrader`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from llm_as_judge.grading.choice import grade_choice
+from llm_as_judge.grading.code import grade_code
+from llm_as_judge.grading.graders import own_verdict
+from llm_as_judge.grading.math import grade_math
+from llm_as_judge.grading.pool import KillablePool
+from llm_as_judge.grading.qa import grade_qa
+from llm_as_judge.grading.symbolic import limit_worker
+from llm_as_judge.types import Limits, Problem, Sandbox, Verdict
+
+__all__ = ["RuleGrader", "Rules"]
+
+
+class RuleGrader(Protocol):
+    """What :class:`llm_as_judge.judge.cascade.Judge` asks first."""
+
+    async def verdict(self, problem: Problem, answer: str) -> Verdict:
+        """Verdict by rules alone; ``correct`` None where they cannot decide.
+
+        Args:
+            answer: cleaned; for code as it is.
+        Raises:
+            SandboxError: the sandbox is broken (code).
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class Rules:
+    """The rules on this machine.
+
+    Args:
+        sandbox: runs hidden tests; None where no code is graded.
+        workers: processes for symbolic algebra.
+        math_cpu_s: processor seconds after which a comparison is killed.
+        test_limits: bounds of one run of hidden tests.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox | None = None,
+        *,
+        workers: int = 2,
+        math_cpu_s: float = 2.0,
+        test_limits: Limits = Limits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
+    ) -> None:
+        self._sandbox = sandbox
+        self._limits = test_limits
+        self._pool = KillablePool(workers, math_cpu_s, limit_worker)
+
+    async def verdict(self, problem: Problem, answer: str) -> Verdict:
+        """See :class:`RuleGrader`. Graders of one's own come first."""
+        own = await own_verdict(problem, answer)
+        return own or await self._shipped(problem, answer)
+
+    async def _shipped(self, problem: Problem, answer: str) -> Verdict:
+        if problem.domain == "code":
+            if self._sandbox is None:
+                return Verdict(None, "code", "code.no_sandbox", "no sandbox to run the tests in")
+            return await grade_code(problem, answer, self._sandbox, self._limits)
+        if problem.options:
+            return grade_choice(problem, answer)
+        if problem.domain == "qa":
+            return await grade_qa(problem, answer)
+        if not problem.answers:
+            return Verdict(None, "math", "math.no_gold", "the problem has no gold answer")
+        return await grade_math(problem, answer, self._pool)
+
+    async def aclose(self) -> None:
+        """Ends the worker processes."""
+        await self._pool.aclose()

@@ -1,0 +1,178 @@
+"""Reading a run's folder while it may still be written, by readers that must not fall over.
+
+Broken lines are left out and counted; only a folder that holds no run at all is an error. What a
+figure is made of is a finite number or absent: a foreign file cannot put text into a chart.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from llm_as_judge.errors import DataError
+from llm_as_judge.runs.runlog import METRICS, ROLLOUTS, TIMINGS
+
+RUN_FILES = (METRICS, ROLLOUTS, "config.yaml", "run.json")
+MAX_LINE_BYTES = 16 * 2**20
+"""A longer line is none of ours."""
+
+
+@dataclass(slots=True)
+class RunDir:
+    """What a run's folder says at this moment."""
+
+    folder: Path
+    steps: list[dict[str, float]] = field(default_factory=list)
+    """Metrics and timings by step, in order; every value a number (``nan`` where a run logged it)."""
+    config: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    ledger: dict[str, Any] = field(default_factory=dict)
+    """The bill of the run (``ledger.json``); empty where there is none."""
+    written_at: float | None = None
+    """Time (seconds since 1970) of the last write to metrics or rollouts."""
+    warnings: tuple[str, ...] = ()
+    """What the run itself warned of in its last step, each with what to do."""
+    broken_lines: int = 0
+
+
+def read_run(folder: Path) -> RunDir:
+    """Everything but the rollouts.
+
+    Raises:
+        DataError: the folder does not exist or holds no run.
+    """
+    require_run(folder)
+    run = RunDir(folder)
+    merged: dict[int, dict[str, float]] = {}
+    for name in (METRICS, TIMINGS):
+        count = Broken()
+        for row in rows(folder / name, count):
+            step = row.get("step")
+            if not isinstance(step, int) or isinstance(step, bool):
+                count.lines += 1
+            elif name == METRICS or step in merged:
+                merged.setdefault(step, {}).update(numbers(row))
+                if name == METRICS and step == max(merged):
+                    run.warnings = _texts(row.get("warnings"))
+        run.broken_lines += count.lines
+    run.steps = [merged[step] for step in sorted(merged)]
+    run.config = _mapping(folder / "config.yaml")
+    run.facts = _mapping(folder / "run.json")
+    run.ledger = _mapping(folder / "ledger.json")
+    run.written_at = _last_write(folder)
+    return run
+
+
+def require_run(folder: Path) -> None:
+    """Nothing, if ``folder`` holds at least one file of a run.
+
+    Raises:
+        DataError: one line that says what is there instead.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder; wanted a run's folder, logs/train_... say")
+    if any((folder / name).is_file() for name in RUN_FILES):
+        return
+    try:
+        found = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be read: {error.strerror}") from None
+    shown = ", ".join(repr(name)[1:-1][:40] for name in found[:4]) or "nothing"
+    more = f" and {len(found) - 4} more" if len(found) > 4 else ""
+    raise DataError(
+        f"{folder}: no run here: found {shown}{more}, wanted {METRICS}; "
+        "name a run's folder, logs/train_... say"
+    )
+
+
+@dataclass(slots=True)
+class Broken:
+    """How many lines a reading left out."""
+
+    lines: int = 0
+
+
+def rows(path: Path, broken: Broken, *, last_bytes: int | None = None) -> Iterator[dict[str, Any]]:
+    """JSON objects of a JSONL file, line by line; none if the file is missing.
+
+    Args:
+        broken: counts what is no JSON object. A last line without its end is still being written
+            and does not count.
+        last_bytes: read only the end of the file; the first, cut line does not count.
+    """
+    try:
+        file = path.open("rb")
+    except OSError:
+        return
+    with file:
+        if last_bytes is not None and (size := path.stat().st_size) > last_bytes:
+            file.seek(size - last_bytes)
+            file.readline()
+        while line := file.readline(MAX_LINE_BYTES):
+            if not line.endswith(b"\n"):
+                if len(line) < MAX_LINE_BYTES:
+                    return
+                broken.lines += 1
+                while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
+                    pass
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                broken.lines += 1
+                continue
+            if isinstance(row, dict):
+                yield row
+            else:
+                broken.lines += 1
+
+
+def numbers(row: Mapping[str, Any]) -> dict[str, float]:
+    """The numeric entries of ``row``."""
+    return {
+        str(key): float(value)
+        for key, value in row.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and _fits(value)
+    }
+
+
+def _texts(told: object) -> tuple[str, ...]:
+    values = told.values() if isinstance(told, dict) else ()
+    return tuple(value for value in values if isinstance(value, str))
+
+
+def finite(value: object) -> float | None:
+    """``value`` as a float if it is a finite number, else None."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and _fits(value):
+        return float(value) if math.isfinite(value) else None
+    return None
+
+
+def _fits(value: float) -> bool:
+    return not isinstance(value, int) or abs(value) < 1 << 63
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    """A YAML or JSON object; empty if missing, half-written or something else."""
+    try:
+        text = path.read_text(encoding="utf-8")[:MAX_LINE_BYTES]
+        data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+    except (OSError, ValueError, yaml.YAMLError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _last_write(folder: Path) -> float | None:
+    times = []
+    for name in (METRICS, ROLLOUTS):
+        try:
+            times.append((folder / name).stat().st_mtime)
+        except OSError:
+            continue
+    return max(times, default=None)

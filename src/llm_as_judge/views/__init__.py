@@ -1,0 +1,1 @@
+"""What people look at: the screen, the page of a run, advice."""

@@ -1,0 +1,190 @@
+"""From sums by step to the points of a chart, with 95 % intervals.
+
+Many steps are pooled into bins: a share of twelve programs says little, and five hundred points are
+no curve. Every chart says how many steps a point holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from llm_as_judge.intervals import wilson
+from llm_as_judge.runs.rundir import finite
+from llm_as_judge.types import DOMAINS
+from llm_as_judge.views.report.rollouts import StepSums
+
+MAX_BINS = 40
+_Z = 1.96
+MAX_OPERATORS = 9
+"""Named in the chart of operators; what is rarer is summed as `other`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A value at a step; ``low`` and ``high`` are its 95 % interval where there is one."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    first: int
+    last: int
+    sums: StepSums
+
+    @property
+    def x(self) -> float:
+        return (self.first + self.last) / 2
+
+
+def pool(sums: Mapping[int, StepSums], max_bins: int = MAX_BINS) -> list[Bin]:
+    """Consecutive steps summed into at most ``max_bins`` bins of equal width."""
+    steps = sorted(sums)
+    width = max(1, math.ceil(len(steps) / max_bins))
+    bins = []
+    for start in range(0, len(steps), width):
+        part = steps[start : start + width]
+        whole = StepSums()
+        for step in part:
+            whole.add(sums[step])
+        bins.append(Bin(part[0], part[-1], whole))
+    return bins
+
+
+def share(successes: int, n: int) -> tuple[float, float, float]:
+    """Proportion with its Wilson interval; n >= 1."""
+    return successes / n, *wilson(successes, n)
+
+
+def accuracy(bins: Sequence[Bin], domain: str = "all") -> Series:
+    """Share of right answers among the graded ones."""
+    points = []
+    for item in bins:
+        if n := item.sums.graded[domain]:
+            points.append(Point(item.x, *share(item.sums.correct[domain], n), n))
+    return Series("all domains" if domain == "all" else domain, tuple(points))
+
+
+def accuracy_by_domain(bins: Sequence[Bin]) -> list[Series]:
+    known = {name for item in bins for name in item.sums.graded} - {"all"}
+    ordered = [name for name in DOMAINS if name in known] + sorted(known - set(DOMAINS))
+    return [accuracy(bins, name) for name in ordered]
+
+
+def program_shares(bins: Sequence[Bin]) -> list[Series]:
+    """Shares of all rollouts; an interval on the first only, four bands hide each other."""
+    counted: dict[str, Callable[[StepSums], int]] = {
+        "strictly valid": lambda sums: sums.valid,
+        "executed": lambda sums: sums.executed,
+        "not graded": lambda sums: sums.not_graded,
+        "failed": lambda sums: sums.failed,
+    }
+    series = []
+    for name, count in counted.items():
+        points = []
+        for item in bins:
+            if n := item.sums.count:
+                value, low, high = share(count(item.sums), n)
+                banded = name == "strictly valid"
+                points.append(
+                    Point(item.x, value, low if banded else None, high if banded else None, n)
+                )
+        series.append(Series(name, tuple(points)))
+    return series
+
+
+def reward_mean(bins: Sequence[Bin]) -> Series:
+    """Mean total reward; interval of the normal approximation, for two rollouts or more."""
+    points = []
+    for item in bins:
+        rewards = item.sums.rewards
+        if len(rewards) > 1:
+            mean, half = fmean(rewards), _Z * stdev(rewards) / math.sqrt(len(rewards))
+            points.append(Point(item.x, mean, mean - half, mean + half, len(rewards)))
+        elif rewards:
+            points.append(Point(item.x, rewards[0], n=1))
+    return Series("total reward", tuple(points))
+
+
+def reward_parts(bins: Sequence[Bin]) -> list[Series]:
+    names = dict.fromkeys(name for item in bins for name in item.sums.parts)
+    return [
+        Series(
+            name,
+            tuple(
+                Point(b.x, fmean(b.sums.parts[name]), n=len(b.sums.parts[name]))
+                for b in bins
+                if b.sums.parts.get(name)
+            ),
+        )
+        for name in names
+    ]
+
+
+def operator_mix(bins: Sequence[Bin]) -> list[Series]:
+    """Share of all operator calls, the most called operator first; sums to 1 in each bin."""
+    total: dict[str, int] = {}
+    for item in bins:
+        for name, calls in item.sums.operators.items():
+            total[name] = total.get(name, 0) + calls
+    ranked = sorted(total, key=lambda name: (-total[name], name))
+    named, rest = ranked[:MAX_OPERATORS], set(ranked[MAX_OPERATORS:])
+    series = []
+    for name in [*named, "other"] if rest else named:
+        points = []
+        for item in bins:
+            by_operator = item.sums.operators
+            if whole := sum(by_operator.values()):
+                parts = rest if name == "other" else {name}
+                points.append(Point(item.x, sum(by_operator[o] for o in parts) / whole, n=whole))
+        series.append(Series(name, tuple(points)))
+    return series
+
+
+def logged(
+    steps: Sequence[Mapping[str, float]], names: Mapping[str, str], max_bins: int = MAX_BINS
+) -> list[Series]:
+    """Metrics of the log, averaged over bins of steps; a metric that is never there is left out.
+
+    Args:
+        names: key of the log -> name in the chart.
+    """
+    width = max(1, math.ceil(len(steps) / max_bins))
+    series = []
+    for key, name in names.items():
+        points = []
+        for start in range(0, len(steps), width):
+            part = steps[start : start + width]
+            values = [v for row in part if (v := finite(row.get(key))) is not None]
+            if values:
+                middle = (part[0]["step"] + part[-1]["step"]) / 2
+                points.append(Point(middle, fmean(values), n=len(values)))
+        if points:
+            series.append(Series(name, tuple(points)))
+    return series
+
+
+def pareto(costs_and_gains: Sequence[tuple[float, float]]) -> list[int]:
+    """Indices of the points that no other beats in both, cheapest first."""
+    order = sorted(
+        range(len(costs_and_gains)), key=lambda i: (costs_and_gains[i][0], -costs_and_gains[i][1])
+    )
+    front, best = [], -math.inf
+    for index in order:
+        if costs_and_gains[index][1] > best:
+            best = costs_and_gains[index][1]
+            front.append(index)
+    return front

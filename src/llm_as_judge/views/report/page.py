@@ -1,0 +1,228 @@
+"""The page: what was gathered, drawn and embedded, put into the templates.
+
+Text from models, rows and endpoints reaches the page in two ways only: through the template engine,
+which escapes it, or as JSON in which ``<``, ``>`` and ``&`` are written as escapes, read by a script
+that sets text and never markup. A content security policy names that one script by its hash and
+allows no request at all, so markup that slipped through could still do nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from llm_as_judge.files import write_text
+from llm_as_judge.runs.judges import judges_of, unaudited_warning
+from llm_as_judge.runs.rundir import RunDir, read_run
+from llm_as_judge.views.report import charts, curves
+from llm_as_judge.views.report.results import ResultsView, audit_view, results_view
+from llm_as_judge.views.report.rollouts import Gathered, gather
+
+MAX_ROLLOUTS = 20_000
+"""Rollouts in the browser of one page, the newest; the curves hold all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a page is made from; each part may be missing."""
+
+    run_dir: Path | None = None
+    results: Mapping[str, Any] = field(default_factory=dict)
+    """Heading -> parsed results file, in the order of the columns."""
+    audit: Mapping[str, Any] | None = None
+    """Parsed report of the ``audit`` verb."""
+
+
+def write_report(sources: Sources, path: Path) -> None:
+    """Write the page to ``path``, whole or not at all.
+
+    Raises:
+        DataError: the run's folder holds no run.
+        OutputError: the file cannot be written.
+    """
+    write_text(path, render(sources))
+
+
+def render(sources: Sources, *, max_rollouts: int = MAX_ROLLOUTS) -> str:
+    """The page as text.
+
+    Raises:
+        DataError: the run's folder holds no run.
+    """
+    run = read_run(sources.run_dir) if sources.run_dir else None
+    found = gather(run.folder, run.config, limit=max_rollouts) if run else Gathered()
+    results = results_view(sources.results) if sources.results else None
+    style, script = _file("style.css"), _file("browse.js")
+    page = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=_title(run, sources.results),
+            policy=_policy(style, script),
+            style=Markup(style),
+            script=Markup(script),
+            data=embedded({"groups": found.groups}),
+            run=run,
+            found=found,
+            summary=_summary(run, found) if run else [],
+            charts=_charts(run, found, results),
+            results=results,
+            audit=audit_view(sources.audit) if sources.audit else None,
+            config=yaml.safe_dump(run.config, sort_keys=False) if run else "",
+            facts=json.dumps(run.facts, indent=2, sort_keys=True) if run else "",
+        )
+    )
+    return str(page)
+
+
+def embedded(data: Any) -> Markup:
+    """``data`` as JSON that cannot end its script element, whatever its texts hold."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+# ------------------------------------------------------------------------------------------ parts
+def _charts(
+    run: RunDir | None, found: Gathered, results: ResultsView | None
+) -> Sequence[charts.Chart]:
+    made: list[charts.Chart | None] = []
+    if run is not None:
+        bins = curves.pool(found.sums)
+        pooled = max((b.last - b.first + 1 for b in bins), default=1)
+        per = f"One point pools up to {pooled} steps. " if pooled > 1 else ""
+        made += _learning_charts(bins, per) + _log_charts(run)
+    if results is not None:
+        made.append(results.front)
+    return [chart for chart in made if chart is not None]
+
+
+def _learning_charts(bins: Sequence[curves.Bin], per: str) -> list[charts.Chart | None]:
+    percent, whole = charts.PERCENT, (0.0, 1.0)
+    band = f"{per}Band: 95 % Wilson interval over graded answers."
+    made = [
+        charts.line_chart(
+            "accuracy", "Accuracy", band, [curves.accuracy(bins)], unit=percent, bounds=whole
+        ),
+        charts.line_chart(
+            "reward", "Reward", f"{per}Band: 95 % interval of the mean; at most 10.",
+            [curves.reward_mean(bins)],
+        ),
+    ]  # fmt: skip
+    for number, series in enumerate(curves.accuracy_by_domain(bins)):
+        title = f"Accuracy: {series.name}"
+        made.append(
+            charts.line_chart(
+                f"accuracy-{number}", title, band, [series],
+                unit=percent, bounds=whole, first_colour=number + 1,
+            )
+        )  # fmt: skip
+    return [
+        *made,
+        charts.line_chart(
+            "parts", "Reward parts", f"{per}Mean score of each part, -10 to 10, before weights.",
+            curves.reward_parts(bins),
+        ),
+        charts.line_chart(
+            "programs", "Programs", f"{per}Shares of all rollouts; failed: our fault, left out of training. Band: 95 % interval.",
+            curves.program_shares(bins), unit=percent, bounds=whole,
+        ),
+        charts.stacked_chart(
+            "operators", "Operators", f"{per}Share of all operator calls of executed programs.",
+            curves.operator_mix(bins),
+        ),
+    ]  # fmt: skip
+
+
+def _log_charts(run: RunDir) -> list[charts.Chart | None]:
+    times = {
+        "time/sample_s": "sampling",
+        "time/execute_and_grade_s": "running and grading",
+        "time/update_s": "update",
+        "time/step_s": "whole step",
+    }
+    health = {
+        "rollout/distinct_programs": "distinct programs",
+        "update/entropy": "entropy (nats a token)",
+        "rollout/truncated": "cut at the token limit",
+    }
+    return [
+        charts.line_chart(
+            "variety", "Variety", "Of the programs of a group; entropy under the policy.",
+            curves.logged(run.steps, health),
+        ),
+        charts.line_chart(
+            "tokens", "Executor tokens", "Tokens a program used, mean.",
+            curves.logged(run.steps, {"executor/tokens": "tokens a program"}),
+        ),
+        charts.line_chart(
+            "times", "Seconds a step", "Waiting time of each stage.", curves.logged(run.steps, times)
+        ),
+    ]  # fmt: skip
+
+
+def _summary(run: RunDir, found: Gathered) -> list[tuple[str, str]]:
+    graded = sum(s.graded["all"] for s in found.sums.values())
+    correct = sum(s.correct["all"] for s in found.sums.values())
+    facts = [
+        ("folder", str(run.folder)),
+        ("policy", str(run.facts.get("policy", "-"))),
+        ("executor", str(run.facts.get("executor", "-"))),
+        ("judge", str(run.facts.get("judge", "-"))),
+        ("steps", str(len(run.steps))),
+        ("rollouts", f"{found.rollouts:,}"),
+        ("right of graded", f"{correct:,} of {graded:,}"),
+        ("operator calls", f"{sum(sum(s.operators.values()) for s in found.sums.values()):,}"),
+    ]
+    if warning := unaudited_warning(judges_of(run.folder)):
+        facts.append(("warning", warning))
+    broken = run.broken_lines + found.broken_lines
+    if broken:
+        facts.append(("lines left out", f"{broken} that are no rows of a run"))
+    return facts
+
+
+def _title(run: RunDir | None, results: Mapping[str, Any]) -> str:
+    if run is not None:
+        return f"Run {run.folder.resolve().name}"
+    return "Results " + ", ".join(results)
+
+
+def _policy(style: str, script: str) -> str:
+    """No request to anywhere, no script and no style but ours."""
+    digests = [
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in (style, script)
+    ]
+    return (
+        f"default-src 'none'; style-src 'sha256-{digests[0]}'; script-src 'sha256-{digests[1]}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _file(name: str) -> str:
+    folder = resources.files("llm_as_judge.views.report") / "templates"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("llm_as_judge.views.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

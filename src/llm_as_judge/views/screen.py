@@ -1,0 +1,243 @@
+"""One look at a run, for a terminal of 80 columns.
+
+Only the end of rollouts.jsonl is read, so that a run of any length can be watched. What programs and
+models wrote is stripped of control characters: a terminal obeys them.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from llm_as_judge.runs.rundir import Broken, RunDir, finite, rows
+from llm_as_judge.runs.runlog import ROLLOUTS
+from llm_as_judge.types import DOMAINS
+from llm_as_judge.views.advice import (
+    WINDOW,
+    dollars_counted,
+    duration,
+    mean,
+    planned_steps,
+    spent,
+    tokens_counted,
+    warnings,
+)
+from llm_as_judge.views.live import step_table
+from llm_as_judge.views.report.curves import share
+from llm_as_judge.views.report.rollouts import StepSums, count_rollout
+
+TAIL_BYTES = 8 * 2**20
+"""Of rollouts.jsonl: some hundred rollouts."""
+KEYS = {"a": "all", "m": "math", "t": "qa", "c": "code"}
+"""Key -> domain shown. ``q`` ends."""
+HELP = "keys: a all · m math · t qa (text) · c code · q quit"
+_BARS = "▁▂▃▄▅▆▇█"
+_NEWEST = 3
+_KEPT = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The newest rollouts: sums by step, and the last programs of the chosen domain."""
+
+    sums: Mapping[int, StepSums]
+    newest: Sequence[tuple[int, str, Mapping[str, Any]]]
+    """(step, domain, rollout), newest last."""
+    broken: int = field(default=0)
+
+
+def read_tail(run: RunDir, domain: str, last_bytes: int = TAIL_BYTES) -> Tail:
+    """The end of the run's rollouts, of ``domain`` or ``all``."""
+    sums: dict[int, StepSums] = {}
+    newest: list[tuple[int, str, Mapping[str, Any]]] = []
+    broken = Broken()
+    for row in rows(run.folder / ROLLOUTS, broken, last_bytes=last_bytes):
+        step, rollout, of = row.get("step"), row.get("rollout"), row.get("domain")
+        if not isinstance(step, int) or not isinstance(rollout, dict) or not isinstance(of, str):
+            broken.lines += 1
+        elif domain in ("all", of):
+            count_rollout(sums.setdefault(step, StepSums()), rollout, of)
+            newest = [*newest[-_KEPT + 1 :], (step, of, rollout)]
+    if last_bytes < _size(run):  # the first step of a tail may lack its beginning
+        sums.pop(min(sums, default=0), None)
+    return Tail(sums, newest, broken.lines)
+
+
+def look(
+    run: RunDir, tail: Tail, *, domain: str = "all", now: float, steps: int = 8
+) -> RenderableType:
+    """The whole view.
+
+    Args:
+        steps: rows of the table, the newest; 0 = all.
+    """
+    parts: list[RenderableType] = [_head(run, now)]
+    if not run.steps and not tail.newest:
+        parts.append(Text("no step finished yet", style="dim"))
+    shown = run.steps if domain == "all" else _rows_of(tail)
+    if shown:
+        parts.append(
+            step_table(shown[-steps:], title=f"domain {domain}" if domain != "all" else "")
+        )
+    lines = Table.grid(padding=(0, 2, 0, 0))  # a long line goes on under its own beginning
+    for label, text in [*_figures(run, tail, domain), *_programs(tail)]:
+        lines.add_row(label, Text(text))
+    for alarm in warnings(replace(run, broken_lines=run.broken_lines + tail.broken), now):
+        lines.add_row("warning", Text(plain(str(alarm), 400), style="yellow"))
+    return Group(*parts, lines)
+
+
+def plain(text: str, limit: int) -> str:
+    """``text`` on one line without control characters, at most ``limit`` characters."""
+    seen = "".join(" " if unicodedata.category(c)[0] == "C" else c for c in text[: limit * 4])
+    line = " ".join(seen.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+# ------------------------------------------------------------------------------------------ parts
+def _head(run: RunDir, now: float) -> Text:
+    done = int(run.steps[-1]["step"]) if run.steps else 0
+    planned = planned_steps(run)
+    ago = f"written {duration(now - run.written_at)} ago" if run.written_at else "nothing written"
+    whole = f"{run.folder} · step {done}" + (f" of {planned}" if planned else "") + f" · {ago}"
+    return Text(whole, style="bold")
+
+
+def _figures(run: RunDir, tail: Tail, domain: str) -> list[tuple[str, str]]:
+    last = run.steps[-WINDOW:]
+    right = _accuracies(tail, domain)
+    lines: list[tuple[str, str]] = [("right", right)] if right else []
+    rewards = [v for row in run.steps[-24:] if (v := finite(row.get("reward/mean"))) is not None]
+    if domain == "all" and rewards:
+        lines.append(("reward", f"{rewards[-1]:+.2f}  {sparkline(rewards)}"))
+        names = [key for key in last[-1] if key.startswith("reward/") and key != "reward/mean"]
+        means = [(key.partition("/")[2], mean(last, key)) for key in names]
+        parts = " · ".join(f"{n} {v:+.1f}" for n, v in means if v is not None)
+        lines += [("parts", parts)] if parts else []
+    whole = [("programs", _shares(last)), ("time", _times(last)), ("executor", _bill(run))]
+    whole.append(("budget", _budget(run)))
+    of = "" if domain == "all" else " (all domains)"
+    return [*lines, *((name, text + of) for name, text in whole if text)]
+
+
+def _accuracies(tail: Tail, domain: str) -> str:
+    whole = StepSums()
+    for step in sorted(tail.sums)[-WINDOW:]:
+        whole.add(tail.sums[step])
+    found = []
+    for name in ("all", *DOMAINS) if domain == "all" else (domain,):
+        if n := whole.graded[name]:
+            p, low, high = share(whole.correct[name], n)
+            found.append(f"{name} {p:.0%} [{low:.0%}, {high:.0%}]")
+    return f"{' · '.join(found)} (last {WINDOW} steps)" if found else ""
+
+
+def _shares(last: Sequence[Mapping[str, float]]) -> str:
+    named = {
+        "valid": "rollout/strictly_valid",
+        "ran": "execution/ok",
+        "not graded": "rollout/not_graded",
+        "failed": "rollout/failed",
+        "distinct": "rollout/distinct_programs",
+    }
+    means = [(name, mean(last, key)) for name, key in named.items()]
+    return " · ".join(f"{name} {value:.0%}" for name, value in means if value is not None)
+
+
+def _times(last: Sequence[Mapping[str, float]]) -> str:
+    """Idle: the share of a step in which the policy neither samples nor learns, but waits."""
+    step = mean(last, "time/step_s")
+    if not step:
+        return ""
+    named = {
+        "sampling": "time/sample_s",
+        "running": "time/execute_and_grade_s",
+        "update": "time/update_s",
+    }
+    seconds = {name: mean(last, key) for name, key in named.items()}
+    parts = [f"{name} {value:.0f} s" for name, value in seconds.items() if value is not None]
+    busy = (seconds["sampling"] or 0.0) + (seconds["update"] or 0.0)
+    idle = max(0.0, 1 - busy / step)
+    return f"step {step:.0f} s · {' · '.join(parts)} · policy idle {idle:.0%}"
+
+
+def _bill(run: RunDir) -> str:
+    total = run.ledger.get("total")
+    if isinstance(total, dict):
+        calls = finite(total.get("calls")) or 0.0
+        unpriced = finite(total.get("unpriced_tokens")) or 0.0
+        cost = "price unknown" if unpriced else f"${dollars_counted(total):,.4g}"
+        guessed = finite(total.get("estimated_tokens")) or 0.0
+        part = f" · {guessed:,.0f} tokens of these estimated" if guessed else ""
+        return f"{calls:,.0f} calls · {tokens_counted(total):,.0f} tokens · {cost}{part}"
+    used = [
+        sum(
+            (finite(row.get(key)) or 0.0) * (finite(row.get("rollout/count")) or 0.0)
+            for row in run.steps
+        )
+        for key in ("executor/calls", "executor/tokens")
+    ]
+    return f"{used[0]:,.0f} calls · {used[1]:,.0f} tokens" if any(used) else ""
+
+
+def _budget(run: RunDir) -> str:
+    forms = {"usd": "${:,.4g}", "tokens": "{:,.0f}", "calls": "{:,.0f}"}
+    units = {"usd": "", "tokens": " tokens", "calls": " requests"}
+    parts = []
+    for key, (used, most) in spent(run).items():
+        form = forms[key]
+        parts.append(f"{form.format(used)} of {form.format(most)}{units[key]} ({used / most:.0%})")
+    return " · ".join(parts)
+
+
+def _programs(tail: Tail) -> list[tuple[str, str]]:
+    """The newest programs, equal ones once with their number."""
+    told: dict[str, int] = {}
+    for step, domain, rollout in reversed(tail.newest):
+        verdict, program = rollout.get("verdict"), rollout.get("program")
+        correct = verdict.get("correct") if isinstance(verdict, dict) else None
+        word = ("right" if correct else "wrong") if isinstance(correct, bool) else "not graded"
+        source = program.get("source") if isinstance(program, dict) else ""
+        text = f"step {step} {plain(domain, 6)} {word}: {plain(str(source), 150)}"
+        told[text] = told.get(text, 0) + 1
+    lines = [(f"{count} x " if count > 1 else "") + text for text, count in told.items()]
+    return [("newest" if i == 0 else "", text) for i, text in enumerate(lines[:_NEWEST])]
+
+
+def _rows_of(tail: Tail) -> list[dict[str, float]]:
+    """Rows of the step table for one domain, from its rollouts."""
+    made = []
+    for step in sorted(tail.sums):
+        sums = tail.sums[step]
+        row = {
+            "step": float(step),
+            "rollout/strictly_valid": sums.valid / sums.count,
+            "execution/ok": sums.executed / sums.count,
+        }
+        for name in sums.graded:
+            row[f"accuracy/{name}"] = sums.correct[name] / sums.graded[name]
+        if sums.rewards:
+            row["reward/mean"] = sum(sums.rewards) / len(sums.rewards)
+        made.append(row)
+    return made
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """One block a value, the lowest to the highest; all equal: the middle."""
+    low, high = min(values), max(values)
+    if high == low:
+        return _BARS[3] * len(values)
+    return "".join(_BARS[round((v - low) / (high - low) * (len(_BARS) - 1))] for v in values)
+
+
+def _size(run: RunDir) -> int:
+    try:
+        return (run.folder / ROLLOUTS).stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,341 @@
+"""False judges must fail the audit, each for its own reason; the rules must pass it."""
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from llm_as_judge.audit.agreement import Interval, cohen_kappa, kappa_interval, proportion
+from llm_as_judge.audit.attacks import CATEGORIES, Case, make_attacks, make_controls
+from llm_as_judge.audit.audit import AuditReport, run_audit
+from llm_as_judge.audit.canaries import canaries
+from llm_as_judge.audit.journal import Journal
+from llm_as_judge.audit.labelled import read_labelled
+from llm_as_judge.audit.permit import require_passing_audit, standing_of
+from llm_as_judge.audit.report import render_report, write_report
+from llm_as_judge.errors import AuditError, DataError, OutputError
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.types import Problem, Verdict
+
+TRUTH = {
+    (case.problem.id, case.problem.question, case.candidate): case.correct
+    for case in [*make_attacks(numbers=10), *make_controls(numbers=10), *canaries()]
+}
+
+
+def is_right(problem: Problem, answer: str) -> bool:
+    return TRUTH[problem.id.removeprefix("own-"), problem.question, answer]
+
+
+class Falsified:
+    """Knows every label, and does with it what its rule says."""
+
+    def __init__(
+        self, rule: Callable[[Problem, str, int], bool | None], stage: str = "llm"
+    ) -> None:
+        self.rule = rule
+        self.stage = stage
+        self.calls = 0
+
+    async def grade(self, problem: Problem, answer: str) -> Verdict:
+        self.calls += 1
+        return Verdict(self.rule(problem, answer, self.calls), self.stage, "test")
+
+
+def contains(problem: Problem, answer: str, call: int) -> bool:
+    return any(gold.lower() in answer.lower() for gold in problem.answers)
+
+
+def prone_to_master_keys(problem: Problem, answer: str, call: int) -> bool:
+    return is_right(problem, answer) or answer in {"Solution", "Thought process:", "Answer:"}
+
+
+COIN = random.Random(1)
+FLAKY = random.Random(2)
+FALSE_JUDGES: dict[str, tuple[Callable[[Problem, str, int], bool | None], set[str]]] = {
+    "always_yes": (lambda p, a, n: True, {"attacks accepted", "precision"}),
+    "always_no": (lambda p, a, n: False, {"controls accepted", "recall", "precision"}),
+    "coin": (lambda p, a, n: COIN.random() < 0.5, {"attacks accepted", "recall", "flip rate"}),
+    "contains": (contains, {"attacks accepted", "precision"}),
+    "master_keys": (prone_to_master_keys, {"attacks accepted"}),
+    "flaky": (
+        lambda p, a, n: None if FLAKY.random() < 0.1 else is_right(p, a),
+        {"abstain rate", "parse failure rate", "flip rate"},
+    ),
+    "drifting": (lambda p, a, n: is_right(p, a) != (n > 2 * len(TRUTH_CASES)), {"flip rate"}),
+}
+TRUTH_CASES = [*make_attacks(numbers=10), *make_controls(numbers=10)]
+OWN_LABELS = [
+    Case(replace(case.problem, id=f"own-{case.problem.id}"), case.candidate, case.correct, "own")
+    for case in TRUTH_CASES
+]
+
+
+async def audited(rule: Callable[[Problem, str, int], bool | None]) -> AuditReport:
+    return await run_audit(Falsified(rule), "f", "model", OWN_LABELS, attack_numbers=10)
+
+
+async def test_a_model_cannot_pass_on_attacks_and_controls_alone() -> None:
+    report = await run_audit(
+        Falsified(lambda p, a, n: is_right(p, a)), "f", "model", attack_numbers=10
+    )
+    assert report.failures == ("labelled rows",)
+    rules = await run_audit(
+        Falsified(lambda p, a, n: is_right(p, a)), "f", "rules", attack_numbers=10
+    )
+    assert rules.passed
+
+
+@pytest.mark.parametrize("name", FALSE_JUDGES)
+async def test_a_false_judge_fails_for_its_reason(name: str) -> None:
+    rule, reasons = FALSE_JUDGES[name]
+    report = await audited(rule)
+    assert not report.passed
+    assert reasons <= set(report.failures)
+
+
+async def test_only_the_reason_is_reported_of_a_judge_right_otherwise() -> None:
+    assert (await audited(prone_to_master_keys)).failures == ("precision", "attacks accepted")
+    report = await audited(FALSE_JUDGES["drifting"][0])
+    assert report.failures == ("flip rate",)
+    by_category = (await audited(prone_to_master_keys)).attacks
+    assert {name for name, cells in by_category.items() if cells["accepted"]} == {"master_key"}
+
+
+async def test_a_judge_that_knows_the_truth_passes() -> None:
+    report = await audited(lambda p, a, n: is_right(p, a))
+    assert report.passed, report.failures
+    assert report.precision.value == report.recall.value == 1.0
+
+
+async def test_the_shipped_rules_accept_no_attack() -> None:
+    judge = Judge()
+    seen: list[tuple[int, int]] = []
+    report = await run_audit(
+        judge,
+        judge.fingerprint,
+        "rules",
+        attack_numbers=10,
+        progress=lambda d, n: seen.append((d, n)),
+    )
+    await judge.aclose()
+    assert report.passed, [report.failures, report.examples]
+    assert report.attacks_accepted.value == 0.0
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_the_attack_set_is_large_varied_and_reproducible() -> None:
+    attacks = make_attacks()
+    assert len(attacks) >= 300
+    assert len({case.category for case in attacks}) == len(CATEGORIES) >= 12
+    assert len({case.problem.id for case in attacks}) >= 60
+    assert attacks == make_attacks()
+    assert attacks != make_attacks(seed=1)
+    assert len(make_attacks(numbers=100)) > 5000
+
+
+LABELLED = [
+    {
+        "id": "1",
+        "domain": "math",
+        "question": "6*7?",
+        "reference": "42",
+        "candidate": "42",
+        "correct": True,
+        "source": "s",
+    },
+    {
+        "id": "2",
+        "domain": "math",
+        "question": "6*7?",
+        "reference": "42",
+        "candidate": "41",
+        "correct": False,
+        "source": "s",
+    },
+    {
+        "id": "3",
+        "domain": "qa",
+        "question": "Who?",
+        "reference": "Ada",
+        "candidate": "Bob",
+        "correct": False,
+    },
+    {
+        "id": "4",
+        "domain": "squad2",
+        "question": "Who?",
+        "reference": "",
+        "candidate": "unanswerable",
+        "correct": True,
+        "source": "q",
+    },
+    {
+        "id": "5",
+        "domain": "squad2",
+        "question": "Who?",
+        "reference": "",
+        "candidate": "Ada",
+        "correct": False,
+        "source": "q",
+    },
+]
+
+
+def labelled_file(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "labelled.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+async def test_labelled_rows_are_measured_by_source(tmp_path: Path) -> None:
+    cases = read_labelled(labelled_file(tmp_path, LABELLED))
+    judge = Judge()
+    report = await run_audit(judge, "f", "model", cases, attack_numbers=10)
+    await judge.aclose()
+    assert report.sources["s"]["kind"] == "numeric"
+    assert report.sources["s"]["kappa"].value == 1.0
+    assert report.sources["q"]["kind"] == "SQuAD2"
+    assert report.sources["labelled"]["kind"] == "open QA"
+    assert report.recall.n == 2
+    assert any(bar.name == "kappa, numeric: s" and bar.passed for bar in report.bars)
+
+
+def test_a_row_without_a_label_is_refused(tmp_path: Path) -> None:
+    row = {key: value for key, value in LABELLED[0].items() if key != "correct"}
+    with pytest.raises(DataError, match=":1: 'correct'"):
+        read_labelled(labelled_file(tmp_path, [row]))
+
+
+def permitted(path: Path, fingerprint: str, max_age_days: float = 30.0) -> None:
+    standing = standing_of(path, fingerprint, max_age_days)
+    require_passing_audit(standing, "llm-as-judge audit")
+
+
+async def test_only_a_fresh_passing_report_of_this_judge_lets_train(tmp_path: Path) -> None:
+    path = tmp_path / "runs" / "audit.json"
+    with pytest.raises(AuditError, match="no audit report; run: llm-as-judge audit "):
+        permitted(path, "f")
+    write_report(await audited(lambda p, a, n: is_right(p, a)), path)
+    permitted(path, "f")
+    with pytest.raises(AuditError, match="audit of judge f, not of g"):
+        permitted(path, "g")
+    with pytest.raises(AuditError, match="days old"):
+        permitted(path, "f", max_age_days=0.0)
+    write_report(await audited(lambda p, a, n: True), path)
+    with pytest.raises(AuditError, match=r"failed its audit \(precision"):
+        permitted(path, "f")
+
+
+def test_rules_do_not_age(tmp_path: Path) -> None:
+    path = tmp_path / "audit.json"
+    report = {"time": 0.0, "fingerprint": "f", "passed": True, "mode": "rules"}
+    path.write_text(json.dumps(report))
+    permitted(path, "f")
+    path.write_text(json.dumps({**report, "mode": "model"}))
+    with pytest.raises(AuditError, match="days old"):
+        permitted(path, "f")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"time": "x"}'])
+def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "audit.json"
+    path.write_text(text)
+    with pytest.raises(AuditError, match="not an audit report"):
+        permitted(path, "f")
+
+
+async def test_a_broken_off_audit_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "audit" / "f.partial.jsonl"
+
+    def breaking(problem: Problem, answer: str, call: int) -> bool:
+        if call >= 500:  # the endpoint is gone
+            raise ConnectionError
+        return is_right(problem, answer)
+
+    with pytest.raises(ConnectionError):
+        await run_audit(Falsified(breaking), "f", "model", attack_numbers=10, journal=Journal(path))
+    kept = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join(kept)[:-20], encoding="utf-8")  # as a kill leaves it
+    journal = Journal(path)
+    assert 400 < len(journal) < len(kept) <= 500
+    rest = Falsified(lambda p, a, n: is_right(p, a))
+    report = await run_audit(rest, "f", "model", attack_numbers=10, journal=journal)
+    whole = Falsified(lambda p, a, n: is_right(p, a))
+    assert report.failures == ("labelled rows",)
+    assert report.stages == (await run_audit(whole, "f", "model", attack_numbers=10)).stages
+    assert rest.calls < whole.calls - 400
+    journal.remove()
+    assert not path.exists()
+
+
+def test_a_journal_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be read"):
+        Journal(tmp_path / "file" / "journal.jsonl")
+    (tmp_path / "broken.jsonl").write_text('{"key": 1}\n[]\n')
+    assert len(Journal(tmp_path / "broken.jsonl")) == 0
+
+
+async def test_a_sample_has_every_kind_of_case_and_is_no_permission(tmp_path: Path) -> None:
+    knowing = Falsified(lambda p, a, n: is_right(p, a))
+    report = await run_audit(knowing, "f", "rules", attack_numbers=10, sample=0.2)
+    assert set(report.attacks) == set(CATEGORIES)
+    assert report.attacks_accepted.n == pytest.approx(0.2 * len(make_attacks(numbers=10)), rel=0.1)
+    assert report.passed
+    write_report(report, tmp_path / "audit.json")
+    with pytest.raises(AuditError, match=r"only a sample of 0\.2 was audited; run: "):
+        permitted(tmp_path / "audit.json", "f")
+
+
+async def test_a_greater_sample_contains_the_smaller_one(tmp_path: Path) -> None:
+    knowing = Falsified(lambda p, a, n: is_right(p, a))
+    seen: list[set[str]] = []
+    for share in (0.1, 0.3):
+        path = tmp_path / f"{share}.jsonl"
+        journal = Journal(path)
+        await run_audit(knowing, "f", "rules", attack_numbers=10, sample=share, journal=journal)
+        keys = [json.loads(line)["key"] for line in path.read_text("utf-8").splitlines()]
+        seen.append({key for key in keys if key.startswith("first/")})
+    assert len(seen[0]) < len(seen[1])
+    assert seen[0] < seen[1]
+
+
+async def test_what_the_model_decided_is_counted_apart() -> None:
+    report = await audited(lambda p, a, n: True)
+    attacks, controls = len(make_attacks(numbers=10)), len(make_controls(numbers=10))
+    nothing = {"right": 0, "right_accepted": 0, "wrong": 0, "wrong_accepted": 0}
+    assert report.by_model["attack"] == {**nothing, "wrong": attacks, "wrong_accepted": attacks}
+    assert report.by_model["control"] == {**nothing, "right": controls, "right_accepted": controls}
+    assert len(report.canaries) == 100
+
+
+async def test_the_report_is_shown_in_tables(tmp_path: Path) -> None:
+    report = await audited(lambda p, a, n: True)
+    console = Console(record=True, width=160)
+    console.print(render_report(report))
+    text = console.export_text()
+    assert "audit failed" in text
+    assert "attacks accepted" in text
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(OutputError):
+        write_report(report, blocked / "audit.json")
+
+
+def test_kappa_and_wilson_by_hand() -> None:
+    # 45 + 40 agree of 100; said 55, was 50: chance .5, kappa (.85 - .5) / .5
+    pairs = [(True, True)] * 45 + [(True, False)] * 10 + [(False, True)] * 5 + [(False, False)] * 40
+    assert cohen_kappa(pairs) == pytest.approx(0.7)
+    interval = kappa_interval(pairs)
+    assert interval.low < 0.7 < interval.high
+    assert cohen_kappa([(True, True)]) is None
+    assert kappa_interval([]).value is None
+    # Wilson (1927): 10 of 10 -> lower end 10 / (10 + 1.96^2)
+    assert proportion(10, 10).low == pytest.approx(10 / (10 + 1.96**2), abs=1e-5)
+    assert proportion(0, 0) == Interval(None, 0.0, 1.0, 0)

@@ -1,0 +1,229 @@
+"""Graders of one's own: asked first, three-valued; the audit's fingerprint follows what they import."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import llm_as_judge
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.grading.fingerprint import grading_sources, rules_fingerprint
+from llm_as_judge.grading.graders import GRADERS, GraderFunction
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.types import Problem, Verdict
+
+COLOR = Problem("c/1", "colors", "qa", "Which color has the sky?", ("blue",))
+SUM = Problem("m/1", "sums", "math", "What is 2 + 2?", ("4",))
+
+
+def shade(problem: Problem, answer: str) -> bool | None:
+    """Azure is blue, red is not, and of anything else it says nothing."""
+    return {"azure": True, "red": False}.get(answer.strip().lower())
+
+
+async def verdict(answer: str, problem: Problem = COLOR, **conditions: object) -> Verdict:
+    judge = Judge()
+    one = GraderFunction("shade", shade, **conditions)  # type: ignore[arg-type]
+    try:
+        with GRADERS.with_also([one]):
+            return await judge.grade(problem, answer)
+    finally:
+        await judge.aclose()
+
+
+async def test_a_grader_that_decides_has_the_word() -> None:
+    right, wrong = await verdict("azure"), await verdict("red")
+    assert (right.correct, right.stage, right.rule) == (True, "grader", "shade.right")
+    assert (wrong.correct, wrong.stage, wrong.rule) == (False, "grader", "shade.wrong")
+
+
+async def test_what_a_grader_leaves_open_goes_on_to_the_rules() -> None:
+    exact = await verdict("blue")
+    assert (exact.correct, exact.stage) == (True, "qa")
+
+
+async def test_a_grader_spares_the_judge_model() -> None:
+    chat = ScriptedChat({})
+    judge = Judge(llm=chat)
+    with GRADERS.with_also([GraderFunction("shade", shade)]):
+        assert (await judge.grade(COLOR, "azure")).stage == "grader"
+    await judge.aclose()
+
+
+@pytest.mark.parametrize(
+    ("conditions", "asked"),
+    [
+        ({}, True),
+        ({"domain": "qa"}, True),
+        ({"domain": "math"}, False),
+        ({"dataset": "colors"}, True),
+        ({"dataset": "sums"}, False),
+        ({"domain": "qa", "dataset": "sums"}, False),
+        ({"when": lambda problem: "sky" in problem.question}, True),
+        ({"when": lambda problem: "sea" in problem.question}, False),
+    ],
+)
+async def test_a_grader_is_asked_where_all_its_conditions_hold(
+    conditions: dict[str, object], asked: bool
+) -> None:
+    assert ((await verdict("azure", **conditions)).stage == "grader") is asked
+
+
+async def test_a_grader_may_wait_and_may_say_a_whole_verdict() -> None:
+    async def slow(problem: Problem, answer: str) -> Verdict:
+        return Verdict(True, "grader", "half", score=0.5)
+
+    judge = Judge()
+    with GRADERS.with_also([GraderFunction("slow", slow)]):
+        assert (await judge.grade(SUM, "5")).score == 0.5
+    await judge.aclose()
+
+
+@pytest.mark.parametrize(
+    ("grade", "said"),
+    [
+        (lambda problem, answer: 1 / 0, "grader 'bad': m/1: ZeroDivisionError"),
+        (lambda problem, answer: "yes", "grader 'bad': m/1: found 'yes', wanted True, False, None"),
+    ],
+)
+async def test_a_grader_that_fails_is_no_verdict(
+    grade: Callable[[Problem, str], bool], said: str
+) -> None:
+    judge = Judge()
+    with (
+        GRADERS.with_also([GraderFunction("bad", grade)]),
+        pytest.raises(ConfigError, match=said),
+    ):
+        await judge.grade(SUM, "5")
+    await judge.aclose()
+
+
+# ------------------------------------------------------------------------------- the fingerprint
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(tmp_path)
+    known = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - known:
+        del sys.modules[name]
+
+
+GRADER = "def grade(problem, answer):\n    return None\n"
+
+
+def fingerprint_with(module: str) -> str:
+    importlib.invalidate_caches()
+    one = GraderFunction("one", importlib.import_module(module).grade)
+    with GRADERS.with_also([one]):
+        return rules_fingerprint()
+
+
+def test_the_fingerprint_follows_what_a_grader_imports_and_nothing_else(folder: Path) -> None:
+    (folder / "near.py").write_text("import far\n")
+    (folder / "far.py").write_text("LIMIT = 1\n")
+    (folder / "unrelated.py").write_text("LIMIT = 1\n")
+    (folder / "own_grader.py").write_text(GRADER)
+    without = rules_fingerprint()
+    alone = fingerprint_with("own_grader")
+    assert alone != without
+
+    (folder / "far.py").write_text("LIMIT = 2\n")
+    (folder / "unrelated.py").write_text("LIMIT = 2\n")
+    assert fingerprint_with("own_grader") == alone
+
+    (folder / "own_grader.py").write_text(f"import near\n{GRADER}")
+    importing = fingerprint_with("own_grader")
+    assert importing != alone
+    (folder / "far.py").write_text("LIMIT = 3\n")
+    assert fingerprint_with("own_grader") != importing
+    (folder / "unrelated.py").write_text("LIMIT = 3\n")
+    (folder / "far.py").write_text("LIMIT = 2\n")
+    assert fingerprint_with("own_grader") == importing
+    assert rules_fingerprint() == without
+
+
+def test_an_import_for_type_checkers_alone_is_none(folder: Path) -> None:
+    (folder / "typed.py").write_text("")
+    (folder / "own_grader.py").write_text(
+        f"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import typed\n{GRADER}"
+    )
+    before = fingerprint_with("own_grader")
+    (folder / "typed.py").write_text("class Any: ...\n")
+    assert fingerprint_with("own_grader") == before
+
+
+def test_a_module_beside_its_package_is_followed_by_relative_imports(folder: Path) -> None:
+    package = folder / "own_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "words.py").write_text("A = 1\n")
+    (package / "grading.py").write_text(f"from .words import A\nfrom . import words\n{GRADER}")
+    before = fingerprint_with("own_package.grading")
+    (package / "words.py").write_text("A = 2\n")
+    assert fingerprint_with("own_package.grading") != before
+
+
+def test_a_grader_without_a_file_is_refused() -> None:
+    space: dict[str, object] = {"__name__": "nowhere"}
+    exec(GRADER, space)
+    one = GraderFunction("one", space["grade"])  # type: ignore[arg-type]
+    with (
+        GRADERS.with_also([one]),
+        pytest.raises(ConfigError, match=r"'nowhere' has no source file .* into a \.py file"),
+    ):
+        rules_fingerprint()
+
+
+def test_the_shipped_graders_are_in_the_fingerprint_and_the_judge_model_is_not() -> None:
+    names = {name.removeprefix("llm_as_judge.") for name in grading_sources()}
+    kinds = {f"grading.{kind}" for kind in ("extract", "math", "qa", "choice", "code", "symbolic")}
+    assert kinds | {"sandbox.inside.grading", "sandbox.inside.functions"} <= names
+    assert not {"judge.llm_judge", "audit.audit", "types", "config"} & names
+
+
+def test_a_new_import_or_another_word_of_a_shipped_grader_changes_the_fingerprint(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "llm_as_judge"
+    shutil.copytree(Path(llm_as_judge.__file__).parent, package)
+
+    def fingerprint() -> str:
+        script = (
+            "from llm_as_judge.grading import fingerprint as f; print(f.__file__);"
+            "print(f.rules_fingerprint())"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        file, found = done.stdout.splitlines()
+        assert Path(file).is_relative_to(tmp_path)
+        return found
+
+    before = fingerprint()
+    (package / "rounding.py").write_text("PLACES = 3\n")
+    (package / "audit" / "report.py").write_text("# no grader imports this\n")
+    assert fingerprint() == before
+    number = package / "grading" / "number.py"
+    number.write_text(number.read_text() + "\nfrom llm_as_judge import rounding\n")
+    importing = fingerprint()
+    assert importing != before
+    found = {before, importing}
+    (package / "rounding.py").write_text("PLACES = 4\n")
+    found.add(fingerprint())
+    for name in ("grading/words.yaml", "grading/wording.py", "types/datasets.py"):
+        with (package / name).open("a", encoding="utf-8") as file:
+            file.write("# changed\n")
+        found.add(fingerprint())
+    assert len(found) == 6

@@ -1,0 +1,84 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_as_judge.grading.comparison import compare_numbers
+from llm_as_judge.grading.number import Quantity, count_numbers, parse_number
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit", "percent"),
+    [
+        ("$1,234.50", Fraction(2469, 2), "dollar", False),
+        ("-$5", Fraction(-5), "dollar", False),
+        ("18 percent", Fraction(18), "", True),
+        ("5 hours", Fraction(5), "hour", False),
+        ("6 1/2", Fraction(13, 2), "", False),
+        ("2 x 10^{-3}", Fraction(1, 500), "", False),
+        ("3 dozen eggs", Fraction(36), "egg", False),
+        ("one hundred and five", Fraction(105), "", False),
+        ("two thousand", Fraction(2000), "", False),
+        ("minus seven", Fraction(-7), "", False),
+        ("18k", Fraction(18000), "", False),
+        ("x = 5", Fraction(5), "", False),
+        ("20 cents", Fraction(20), "cent", False),
+    ],
+)
+def test_one_normal_form(text: str, value: Fraction, unit: str, percent: bool) -> None:
+    parsed = parse_number(text)
+    assert parsed is not None
+    assert (parsed.value, parsed.unit, parsed.percent) == (value, unit, percent)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "not 18",
+        "18 or 20",
+        "1 2 3",
+        "1,23",
+        "2+3",
+        "1/0",
+        "10-12",
+        "3 apples and 5",
+        "2x",
+        "2 pi",
+    ],
+)
+def test_what_is_not_one_number_is_none(text: str) -> None:
+    assert parse_number(text) is None
+
+
+@given(st.integers(-(10**12), 10**12), st.integers(0, 4))
+def test_writing_and_reading_a_decimal_is_the_identity(digits: int, places: int) -> None:
+    value = Fraction(digits, 10**places)
+    text = f"{digits / 10**places:,.{places}f}" if abs(digits) < 10**9 else str(digits)
+    parsed = parse_number(text)
+    assert parsed is not None
+    assert parsed.value == (value if abs(digits) < 10**9 else digits)
+
+
+@given(st.text(max_size=60))
+def test_reading_never_raises(text: str) -> None:
+    parse_number(text)
+
+
+def test_units_are_converted_before_they_are_compared() -> None:
+    hours, minutes = (
+        Quantity(Fraction(5), "integer", "hour"),
+        Quantity(Fraction(300), "integer", "minute"),
+    )
+    assert compare_numbers(hours, minutes, "")[0] is True
+    assert compare_numbers(hours, Quantity(Fraction(5), "integer", "minute"), "")[0] is False
+
+
+def test_a_fraction_in_a_text_is_one_number_and_a_date_is_three() -> None:
+    assert count_numbers("1/2 of 1,000/3 and .5.") == [
+        Fraction(1, 2),
+        Fraction(1000, 3),
+        Fraction(1, 2),
+    ]
+    assert count_numbers("on 12/05/2020, 3/0 or 2.5/5") == [12, 5, 2020, 3, 0, Fraction(5, 2), 5]

@@ -1,0 +1,122 @@
+"""The algebra that runs in the pool, here in this process (without its processor limit)."""
+
+from fractions import Fraction
+
+import pytest
+
+from llm_as_judge.grading.formula import read_formula
+from llm_as_judge.grading.latex import normalise, parse_shape
+from llm_as_judge.grading.symbolic import _compare, _identity
+
+
+def relation(gold: str, candidate: str, step: Fraction | None = None) -> str:
+    return _compare(parse_shape(normalise(gold)), parse_shape(normalise(candidate)), step)
+
+
+@pytest.mark.parametrize(
+    ("gold", "candidate"),
+    [
+        (r"\frac{\sqrt{2}}{2}", r"\frac{1}{\sqrt{2}}"),
+        ("2x+2", "2(x+1)"),
+        (r"\sin(2x)", r"2\sin x\cos x"),
+        ("1, 2", "2, 1"),
+        (r"\{1, 2\}", "2, 1"),
+        (r"2 \pm \sqrt{3}", r"2-\sqrt{3}, 2+\sqrt{3}"),
+        ("x+y=1", "2x+2y=2"),
+        ("(1, x+1]", "(1, 1+x]"),
+        (r"(-\infty, 2)\cup(3, 4]", r"(3, 4]\cup(-\infty, 2)"),
+        (r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", r"\begin{pmatrix} 1.0 \\ 2 \end{pmatrix}"),
+        (r"\infty", "inf"),
+        (r"\frac{\pi}{6}", r"30^\circ"),
+        ("n!", "n(n-1)!"),
+        (r"1.5+5.5(-1)^n", r"\frac{3+11(-1)^n}{2}"),
+    ],
+)
+def test_equal_things_are_equal(gold: str, candidate: str) -> None:
+    assert relation(gold, candidate) == "equal"
+
+
+@pytest.mark.parametrize(
+    ("gold", "candidate"),
+    [
+        (r"\sqrt{2}", r"\sqrt{3}"),
+        ("x+1", "x-1"),
+        ("x+1", "7"),
+        ("1, 2", "1, 3"),
+        ("1, 2", "1, 2, 3"),
+        ("(1, 2)", "(2, 1)"),
+        ("(1, 2]", "(1, 2)"),
+        ("(1, 2, 3)", "(1, 2)"),
+        ("3", "(1, 2)"),
+        (r"\infty", r"-\infty"),
+        (r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", r"\begin{pmatrix} 1 & 2 \end{pmatrix}"),
+    ],
+)
+def test_different_things_are_different(gold: str, candidate: str) -> None:
+    assert relation(gold, candidate) == "different"
+
+
+@pytest.mark.parametrize(
+    ("gold", "candidate"),
+    [
+        ("x", "y"),
+        ("x", r"\sqrt{x^2}"),
+        ("x+y=1", "x+2y=1"),
+        ("some words here", "other words here"),
+        (r"\unknowncommand{x}{", "x"),
+        ("n!", "(n+1)!"),
+    ],
+)
+def test_what_cannot_be_told_is_unknown(gold: str, candidate: str) -> None:
+    assert relation(gold, candidate) == "unknown"
+
+
+def test_a_rounded_gold_accepts_a_closed_form_within_its_last_digit() -> None:
+    # 17 + 10 sqrt 6 = 41.49489...
+    assert relation("41.494", r"17+10\sqrt{6}", step=Fraction(1, 1000)) == "equal"
+    assert relation("41.48", r"17+10\sqrt{6}", step=Fraction(1, 100)) == "different"
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"x^{2}+35x-166",
+        r"-166 + x^{2} + 35\cdot x",
+        r"\frac{a+\sqrt{3}}{2}",
+        r"2(x+1)(x-1)",
+        r"\sin(47x)+175",
+        r"-x^{2}",
+        r"3/4\cdot x",
+        r"2^{-1}",
+        r"\frac{1}{2}\pi r^{2}",
+    ],
+)
+def test_the_quick_reader_agrees_with_the_general_parser(latex: str) -> None:
+    from latex2sympy2_extended import latex2sympy
+
+    quick = read_formula(latex)
+    assert quick is not None
+    assert _identity(latex2sympy(latex), quick, None) == "equal"
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        "",
+        "2 3",
+        "3/4x",
+        "x2",
+        r"6\frac{1}{2}",
+        "f(x)",
+        "e^{x}",
+        "1/0",
+        "x^{2",
+        r"\sin x",
+        "9^{9^{9}}",
+        "2^{999}",
+        "x!",
+        "i",
+    ],
+)
+def test_the_quick_reader_leaves_the_rest_alone(latex: str) -> None:
+    assert read_formula(latex) is None

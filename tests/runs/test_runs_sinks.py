@@ -1,0 +1,143 @@
+"""Trackers: they get what the folder gets, stay on this machine, and are refused in one line.
+
+The tests with the real libraries want the extras: pip install -e '.[dev,wandb,trackio]'.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.runs.metric_names import METRIC_NAMES, meaning_of
+from llm_as_judge.runs.runlog import RunLog
+from llm_as_judge.runs.sinks import project_of, require_sinks
+
+NUMBERS = {"reward/mean": 1.5, "time/step_s": 3.0}
+OURS = ("WANDB_API_KEY", "WANDB_PROJECT", "TRACKIO_DIR", "TRACKIO_SPACE_ID", "TRACKIO_SERVER_URL")
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in OURS:
+        monkeypatch.delenv(name, raising=False)
+
+
+def tracked(*sinks: str, **more: object) -> Config:
+    return Config.model_validate({"tracking": {"sinks": sinks, **more}})
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, dict[str, float]]] = []
+
+    def log(self, step: int, numbers: Mapping[str, float]) -> None:
+        self.rows.append((step, dict(numbers)))
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_sink_gets_the_numbers_of_each_step_and_no_text(tmp_path: Path) -> None:
+    sink = Kept()
+    log = RunLog(tmp_path, [sink])
+    log.step(1, NUMBERS, {"entropy": "settled"})
+    log.step(2, {"reward/mean": 2.0})
+    assert sink.rows == [(1, NUMBERS), (2, {"reward/mean": 2.0})]
+
+
+def test_the_project_comes_from_the_key_then_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert project_of(tracked()) == "llm-as-judge"
+    monkeypatch.setenv("WANDB_PROJECT", "theirs")
+    assert project_of(tracked()) == "theirs"
+    assert project_of(tracked(project="mine")) == "mine"
+
+
+def test_a_tracker_that_is_not_installed_is_one_line_with_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    with pytest.raises(ConfigError, match=r"pip install 'llm-as-judge\[wandb\]'"):
+        require_sinks(tracked("wandb"))
+
+
+def test_online_wants_a_key_and_offline_sends_nothing_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("wandb", "trackio"):  # found by name alone: nothing is imported
+        (tmp_path / f"{name}.py").write_text("raise AssertionError\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    require_sinks(tracked("wandb", "trackio"))
+    with pytest.raises(ConfigError, match="WANDB_API_KEY"):
+        require_sinks(tracked("wandb", online=True))
+    with pytest.raises(ConfigError, match="TRACKIO_SPACE_ID"):
+        require_sinks(tracked("trackio", online=True))
+    monkeypatch.setenv("TRACKIO_SPACE_ID", "me/space")
+    with pytest.raises(ConfigError, match="would send the run there"):
+        require_sinks(tracked("trackio"))
+    monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
+    require_sinks(tracked("wandb", "trackio", online=True))
+
+
+def test_every_name_is_found_and_the_most_special_entry_speaks() -> None:
+    assert all(meaning_of(name) for name in METRIC_NAMES)
+    assert meaning_of("reward/mean") != meaning_of("reward/format")
+    assert "stage" in (meaning_of("rollout/failed/executor_timeout") or "")
+    assert meaning_of("nothing/known") is None
+
+
+TRACK = """
+import sys
+from pathlib import Path
+from llm_as_judge.config import Config
+from llm_as_judge.runs.runlog import RunLog
+from llm_as_judge.runs.sinks import open_sinks
+
+folder, name = Path(sys.argv[1]), sys.argv[2]
+for first in (1, 3):  # a run, and the same run gone on with
+    config = Config.model_validate({"tracking": {"sinks": [name], "project": "p"}})
+    with open_sinks(config, folder) as sinks:
+        log = RunLog(folder, sinks)
+        for step in (first, first + 1):
+            log.step(step, {"reward/mean": step / 2, "time/step_s": float("nan")})
+"""
+
+
+def track(folder: Path, name: str) -> None:
+    """In a process of its own: a tracker leaves threads and hooks behind."""
+    done = subprocess.run(
+        [sys.executable, "-c", TRACK, str(folder), name],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_wandb_keeps_an_offline_run_without_key_or_network(tmp_path: Path) -> None:
+    pytest.importorskip("wandb")
+    track(tmp_path / "logs" / "run 1", "wandb")
+    kept = sorted((tmp_path / "logs" / "run 1" / "wandb").glob("offline-run-*/run-*.wandb"))
+    assert kept
+    text = b"".join(path.read_bytes() for path in kept)
+    assert all(part in text for part in (b"reward/mean", b"time/step_s"))
+    assert {path.name.split("-", 1)[1] for path in kept} == {kept[0].name.split("-", 1)[1]}
+
+
+@pytest.mark.slow
+def test_trackio_keeps_every_step_in_a_file_beside_the_runs(tmp_path: Path) -> None:
+    pytest.importorskip("trackio")
+    track(tmp_path / "logs" / "run", "trackio")
+    with sqlite3.connect(tmp_path / "logs" / "trackio" / "p.db") as data:
+        rows = data.execute("select run_name, step, metrics from metrics order by step").fetchall()
+    assert [(name, step) for name, step, _ in rows] == [("run", n) for n in (1, 2, 3, 4)]
+    assert all(b"reward/mean" in bytes(text) for _, _, text in rows)

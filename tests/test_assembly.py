@@ -1,0 +1,28 @@
+"""Configuration reaches the parts it is for."""
+
+from __future__ import annotations
+
+from llm_as_judge.assembly import run_limits
+from llm_as_judge.chat_models import operator_settings
+from llm_as_judge.config import load_config
+
+OVERRIDES = (
+    "workflow.timeout_s=7", "workflow.cpu_s=3", "workflow.memory_mb=100",
+    "workflow.max_operator_calls=5", "workflow.code_timeout_s=2", "workflow.code_cpu_s=1",
+    "executor.max_tokens=11", "executor.temperature=0.1", "executor.vote_temperature=0.9",
+    "training.seed=4",
+)  # fmt: skip
+
+
+def test_limits_of_a_run_come_from_the_configuration() -> None:
+    limits = run_limits(load_config(overrides=OVERRIDES))
+    assert (limits.wall_s, limits.cpu_s, limits.operator_calls) == (7.0, 3.0, 5)
+    assert limits.memory_bytes == 100 * 2**20
+
+
+def test_code_of_the_executor_has_limits_of_its_own() -> None:
+    settings = operator_settings(load_config(overrides=OVERRIDES))
+    limits = settings.code_limits
+    assert (limits.wall_s, limits.cpu_s, limits.memory_bytes) == (2.0, 1.0, 100 * 2**20)
+    assert (settings.max_tokens, settings.seed) == (11, 4)
+    assert (settings.temperature, settings.vote_temperature) == (0.1, 0.9)

@@ -1,0 +1,146 @@
+"""Tables and progress, as a terminal of known width shows them."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from llm_as_judge.types import Completion, Program, Rollout
+from llm_as_judge.views.live import (
+    STEP_COLUMNS,
+    ProgressView,
+    cells,
+    results_table,
+    smallness,
+    step_markdown,
+    step_table,
+)
+
+STEP = {"step": 3, "accuracy/all": 0.5, "reward/mean": -1.25, "executor/tokens": 120.4}
+
+
+def screen() -> Console:
+    return Console(file=io.StringIO(), width=200)
+
+
+def shown(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_figure_that_is_missing_is_a_dash() -> None:
+    by_heading = dict(zip((name for name, _, _ in STEP_COLUMNS), cells(STEP), strict=True))
+    assert by_heading["step"] == "3"
+    assert by_heading["right"] == "50%"
+    assert by_heading["reward"] == "-1.25"
+    assert by_heading["tokens"] == "120"
+    assert by_heading["math"] == by_heading["upd s"] == "-"
+
+
+def test_the_step_table_has_a_row_a_step() -> None:
+    console = screen()
+    console.print(step_table([STEP, {"step": 4, "reward/mean": 2.0}], title="training"))
+    text = shown(console)
+    assert "training" in text
+    assert "-1.25" in text
+    assert "+2.00" in text
+
+
+def test_the_markdown_table_is_rectangular() -> None:
+    lines = step_markdown([STEP, {"step": 4}]).splitlines()
+    assert len(lines) == 4
+    assert {line.count("|") for line in lines} == {len(STEP_COLUMNS) + 1}
+    assert lines[2].startswith("| 3 |")
+
+
+def metrics(accuracy: float) -> dict[str, float]:
+    return {
+        "accuracy": accuracy,
+        "accuracy_low": accuracy - 0.1,
+        "accuracy_high": accuracy + 0.1,
+        "strictly_valid": 0.75,
+        "executed": 0.5,
+        "calls": 1.5,
+        "tokens": 99.6,
+    }
+
+
+def results(*sets: str, accuracy: float) -> dict[str, Any]:
+    return {
+        "datasets": [{"dataset": name, "metrics": metrics(accuracy)} for name in sets],
+        "overall": metrics(accuracy),
+    }
+
+
+def test_results_stand_side_by_side_with_their_intervals() -> None:
+    console = screen()
+    table = results_table(
+        {
+            "before": results("gsm8k", "mbpp", accuracy=0.2),
+            "after": results("gsm8k", accuracy=0.6),
+        }
+    )
+    console.print(table)
+    rows = {line.split("│")[1].strip(): line for line in shown(console).splitlines() if "│" in line}
+    assert "20% [10%, 30%]" in rows["gsm8k"]
+    assert "60% [50%, 70%]" in rows["gsm8k"]
+    assert rows["mbpp"].split("│")[3].strip() == "-"
+    assert "1.50" in rows["calls per problem"]
+    assert "100" in rows["tokens per problem"]
+
+
+def test_a_set_without_a_graded_answer_has_no_accuracy() -> None:
+    console = screen()
+    found = results("gsm8k", accuracy=0.2)
+    found["datasets"][0]["metrics"]["graded"] = 0.0
+    found["overall"]["graded"] = 10.0
+    console.print(results_table({"after": found}))
+    rows = {line.split("│")[1].strip(): line for line in shown(console).splitlines() if "│" in line}
+    assert "none graded" in rows["gsm8k"]
+    assert "20% [10%, 30%]" in rows["overall"]
+    assert rows["graded"].split("│")[2].strip() == "10"
+
+
+def test_a_few_problems_are_told_to_show_little_and_many_are_not() -> None:
+    before, after = results("gsm8k", accuracy=0.2), results("gsm8k", accuracy=0.4)
+    assert smallness({"before": before, "after": after}) == ""  # how many is not known
+    before["overall"]["graded"], after["overall"]["graded"] = 12.0, 10.0
+    after["overall"]["accuracy_high"] = 0.9
+    said = smallness({"before": before, "after": after})
+    assert said.startswith("10 graded problems: the accuracy is known to within 30 points.")
+    before["overall"]["graded"] = after["overall"]["graded"] = 100.0
+    assert smallness({"before": before, "after": after}) == ""
+
+
+def test_progress_prints_a_line_a_step_and_a_stage() -> None:
+    console = screen()
+    rollout = Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", ""))
+    with ProgressView(console, rollouts=2, steps=5) as view:
+        view.stage("sampling [1]")
+        view.rollout(rollout)
+        view.step(3, 5, {"reward/mean": 0.5})
+    text = shown(console)
+    assert "sampling" in text
+    assert "step 3" in text
+    assert "reward +0.50" in text
+    assert "3/5" in text
+
+
+def test_progress_of_an_evaluation_has_no_steps() -> None:
+    console = screen()
+    with ProgressView(console, rollouts=1) as view:
+        view.rollout(Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", "")))
+        view.step(1, 1, {})
+    assert "steps" not in shown(console)
+
+
+def test_progress_of_a_grading_counts_answers_and_says_that_no_program_is_run() -> None:
+    console = screen()
+    with ProgressView(console, 9, each="answer", counted="answers graded") as view:
+        view.expect(2)
+        view.rollout(Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", "")))
+    assert "program" not in shown(console)
+    assert "answers graded" in shown(console)
+    assert "1/2" in shown(console)

@@ -105,6 +105,14 @@ async def test_a_grader_that_fails_is_no_verdict(
     await judge.aclose()
 
 
+async def test_a_condition_that_fails_is_told_likewise() -> None:
+    def never(problem: Problem) -> bool:
+        return problem.options[0] == "A"
+
+    with pytest.raises(ConfigError, match="grader 'shade': c/1: IndexError"):
+        await verdict("azure", when=never)
+
+
 # ------------------------------------------------------------------------------- the fingerprint
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

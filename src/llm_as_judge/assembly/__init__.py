@@ -4,7 +4,7 @@
 all of it again, whatever happens in between.
 """
 
-from llm_as_judge.assembly.problems import problem_file, problem_sampler
+from llm_as_judge.assembly.problems import problem_file, problem_sampler, rows_file
 from llm_as_judge.assembly.system import (
     System,
     adapters_folder,
@@ -41,6 +41,7 @@ __all__ = [
     "problem_file",
     "problem_sampler",
     "rollout_runner",
+    "rows_file",
     "run_limits",
     "versions",
 ]

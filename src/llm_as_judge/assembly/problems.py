@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from llm_as_judge.config import Config
-from llm_as_judge.data.files import ProblemFile
+from llm_as_judge.data.files import ProblemFile, encode_problem
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import DataError
+from llm_as_judge.files import write_atomically
+from llm_as_judge.types import Problem
 
 
 def problem_file(path: Path) -> ProblemFile:
@@ -19,6 +25,29 @@ def problem_file(path: Path) -> ProblemFile:
     if not path.exists():
         raise DataError(f"{path}: no such file; run: llm-as-judge download, then process")
     return ProblemFile(path)
+
+
+def rows_file(rows: Iterable[Problem | Mapping[str, Any]], folder: Path) -> Path:
+    """A file below ``folder`` of problems, or of rows of one's own, named by what is in it.
+
+    Raises:
+        DataError: a row that cannot be written.
+    """
+    lines = b"".join(_line(row, number) for number, row in enumerate(rows, start=1))
+    path = folder / hashlib.sha256(lines).hexdigest()[:16] / "rows.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with write_atomically(path) as stream:
+        stream.write(lines)
+    return path
+
+
+def _line(row: Problem | Mapping[str, Any], number: int) -> bytes:
+    try:
+        if isinstance(row, Problem):
+            return encode_problem(row)
+        return json.dumps(dict(row), ensure_ascii=False).encode() + b"\n"
+    except (TypeError, ValueError) as error:
+        raise DataError(f"train_dataset: row {number}: {error} (own rows: DATA.md)") from None
 
 
 def problem_sampler(problems: ProblemFile, config: Config) -> StratifiedSampler:

@@ -40,13 +40,16 @@ class GraderFunction:
             and (self.when is None or self.when(problem))
         )
 
-    async def verdict(self, problem: Problem, answer: str) -> Verdict:
-        """
+    async def verdict(self, problem: Problem, answer: str) -> Verdict | None:
+        """None for a problem that is not its own.
+
         Raises:
             ConfigError: it failed, or said something else than a verdict.
         """
         where = f"grader {self.name!r}: {problem.id}"
         try:
+            if not self.grades(problem):
+                return None
             if inspect.iscoroutinefunction(self.defined):
                 said = await self.defined(problem, answer)
             else:  # not in the loop: meanwhile other rollouts go on
@@ -91,8 +94,7 @@ async def own_verdict(problem: Problem, answer: str) -> Verdict | None:
         ConfigError: see :meth:`GraderFunction.verdict`.
     """
     for one in GRADERS.all().values():
-        if one.grades(problem):
-            verdict = await one.verdict(problem, answer)
-            if verdict.correct is not None:
-                return verdict
+        verdict = await one.verdict(problem, answer)
+        if verdict is not None and verdict.correct is not None:
+            return verdict
     return None

@@ -7,18 +7,22 @@ await trainer.train(num_steps=500)
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from llm_as_judge.assembly import open_system, problem_file
+from llm_as_judge.assembly import open_system, problem_file, rows_file
 from llm_as_judge.config import Config, load_config
+from llm_as_judge.config.grading import RewardConfig
+from llm_as_judge.operators import Operator
 from llm_as_judge.policy.checkpoint import SavedState
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.runs.sinks import open_sinks
+from llm_as_judge.training.additions import Additions
 from llm_as_judge.training.judge_gate import admit_judge, judge_entry, judge_history
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.preflight import check_before_training, checkpoint_root, refuse_used
@@ -26,6 +30,7 @@ from llm_as_judge.training.resuming import resumable
 from llm_as_judge.training.run import Run
 from llm_as_judge.training.stopping import heeding_sigterm
 from llm_as_judge.training.view import SilentView, TrainingView
+from llm_as_judge.types import Problem
 
 if TYPE_CHECKING:
     from llm_as_judge.training.ranks import Ranks
@@ -55,6 +60,10 @@ class GRPOTrainer:
         resume: bool = False,
         force_unaudited_judge: bool = False,
         view: TrainingView | None = None,
+        reward_funcs: Sequence[Callable[..., float]] = (),
+        graders: Sequence[Callable[..., Any]] = (),
+        operators: Sequence[type[Operator]] = (),
+        train_dataset: Iterable[Problem | Mapping[str, Any]] | None = None,
     ) -> None:
         """
         Args:
@@ -64,19 +73,36 @@ class GRPOTrainer:
             resume: go on from the latest checkpoint of this model.
             force_unaudited_judge: train with a judge that has no fresh passing audit; run.json
                 and every checkpoint say so.
+            reward_funcs, graders, operators: for this trainer alone, see docs/extending.md.
+            train_dataset: problems, or rows ``{"problem", "answer", "type"}`` (DATA.md), in the
+                place of ``data.train_file``.
         Raises:
-            DataError: the training file is missing.
+            DataError: the training file is missing, or a row is broken.
             ConfigError: the configuration is wrong, this is not the first process of a run,
                 there is nothing to resume, or ``run_dir`` holds another run.
             ModelError: no checkpoint is whole; of a damaged one the view is told, and the run
                 goes on from the one before it.
         """
-        self.config = config or load_config(config_path)
+        self._additions = Additions.of(reward_funcs, graders, operators)
+        with self._additions.in_force():
+            self.config = self._with_additions(config or load_config(config_path), train_dataset)
         self._run_dir = run_dir
         self._force = force_unaudited_judge
         self._view = view or SilentView()
         found = check_before_training(self.config, run_dir=run_dir, resume=resume)
         self._resume_from = resumable(self.checkpoint_root, self._view.warning) if found else None
+
+    def _with_additions(
+        self, config: Config, rows: Iterable[Problem | Mapping[str, Any]] | None
+    ) -> Config:
+        """The configuration that says the weights of added parts and the file of added rows."""
+        self._additions.require_here(config)
+        reward = RewardConfig.model_validate(config.reward.model_dump())
+        data = config.data
+        if rows is not None:
+            file = rows_file(rows, config.output.cache_dir() / "train_dataset")
+            data = data.model_copy(update={"train_file": file})
+        return config.model_copy(update={"reward": reward, "data": data})
 
     @property
     def checkpoint_root(self) -> Path:
@@ -94,6 +120,7 @@ class GRPOTrainer:
         saved = self._resume_from
         folder = self._folder(saved)
         async with AsyncExitStack() as stack:
+            stack.enter_context(self._additions.in_force())
             problems = problem_file(self.config.data.train_file)
             standing = await admit_judge(self.config, force=self._force, say=self._view.stage)
             ranks = self._ranks(stack)

@@ -1,0 +1,84 @@
+"""What a caller of :class:`GRPOTrainer` adds in Python: reward functions, graders, operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.grading.graders import GRADERS, GraderFunction
+from llm_as_judge.operators import Operator
+from llm_as_judge.operators.registry import OWN_OPERATORS, OperatorEntry, operator_entry
+from llm_as_judge.reward import REWARD_PARTS, PartFunction
+
+__all__ = ["Additions"]
+
+BARE_WEIGHT = 1.0
+"""Of a reward function without ``@reward_part``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """In force for one trainer alone, beside what plugins add."""
+
+    parts: tuple[PartFunction, ...]
+    graders: tuple[GraderFunction, ...]
+    operators: tuple[OperatorEntry, ...]
+
+    @classmethod
+    def of(
+        cls,
+        reward_funcs: Sequence[Callable[..., float]],
+        graders: Sequence[Callable[..., Any]],
+        operators: Sequence[type[Operator]],
+    ) -> Additions:
+        """Functions and classes, under their decorator or bare; a bare one is known by its name.
+
+        Raises:
+            ConfigError: a function without a name, an operator without a description.
+        """
+        parts = {part.defined: part for part in REWARD_PARTS.all().values()}
+        known = {one.defined: one for one in GRADERS.all().values()}
+        own = {entry.operator: entry for entry in OWN_OPERATORS.all().values()}
+        return cls(
+            tuple(parts.get(f) or PartFunction(_name(f), BARE_WEIGHT, f) for f in reward_funcs),
+            tuple(known.get(f) or GraderFunction(_name(f), f) for f in graders),
+            tuple(own.get(c) or operator_entry(c) for c in operators),
+        )
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Until the block ends.
+
+        Raises:
+            ConfigError: a name is taken.
+        """
+        with ExitStack() as stack:
+            stack.enter_context(REWARD_PARTS.with_also(self.parts))
+            stack.enter_context(GRADERS.with_also(self.graders))
+            stack.enter_context(OWN_OPERATORS.with_also(self.operators))
+            yield
+
+    def require_here(self, config: Config) -> None:
+        """
+        Raises:
+            ConfigError: programs run and are graded where this process' objects are not.
+        """
+        if config.workers.backend == "ray" and (self.graders or self.operators):
+            raise ConfigError(
+                "graders=, operators=: workers of a cluster have what plugins add and no more; put "
+                "them into a module and name it in `plugins`"
+            )
+
+
+def _name(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__name__", "")
+    if not name.isidentifier():
+        raise ConfigError(
+            f"{function!r} has no name to be logged by; write it with def, or under @reward_part or "
+            "@grader with a name"
+        )
+    return name

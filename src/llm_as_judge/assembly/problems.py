@@ -47,7 +47,7 @@ def _line(row: Problem | Mapping[str, Any], number: int) -> bytes:
             return encode_problem(row)
         return json.dumps(dict(row), ensure_ascii=False).encode() + b"\n"
     except (TypeError, ValueError) as error:
-        raise DataError(f"train_dataset: row {number}: {error} (own rows: DATA.md)") from None
+        raise DataError(f"train_dataset: row {number}: {error} (own rows: docs/DATA.md)") from None
 
 
 def problem_sampler(problems: ProblemFile, config: Config) -> StratifiedSampler:

@@ -74,7 +74,7 @@ class GRPOTrainer:
             force_unaudited_judge: train with a judge that has no fresh passing audit; run.json
                 and every checkpoint say so.
             reward_funcs, graders, operators: for this trainer alone, see docs/extending.md.
-            train_dataset: problems, or rows ``{"problem", "answer", "type"}`` (DATA.md), in the
+            train_dataset: problems, or rows ``{"problem", "answer", "type"}`` (docs/DATA.md), in the
                 place of ``data.train_file``.
         Raises:
             DataError: the training file is missing, or a row is broken.

@@ -113,7 +113,7 @@ def test_the_part_and_the_grader_of_the_page_are_a_plugin(tmp_path: Path) -> Non
     (tmp_path / "my_module.py").write_text("\n".join(blocks))
     script = """
 from llm_as_judge.config import load_config
-from llm_as_judge.judge.graders import GRADERS
+from llm_as_judge.grading.graders import GRADERS
 overrides = ["plugins=[my_module]", "reward.weights.brevity=0.1", "reward.options.brevity.most=9"]
 reward = load_config(overrides=overrides).reward
 print(reward.weights["brevity"], reward.options["brevity"], list(GRADERS.all()))

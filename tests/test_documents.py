@@ -50,6 +50,7 @@ def options_of_verbs() -> dict[str, set[str]]:
 
 
 VERBS = options_of_verbs()
+GROUPS = {name.rpartition(" ")[0] for name in VERBS if " " in name}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
@@ -70,6 +71,7 @@ def test_commands_and_their_options_exist(document: Path) -> None:
         two, one = " ".join(words[:2]), words[0]
         verb = two if two in VERBS else one
         assert verb in VERBS, f"{command}: no such verb"
+        assert verb not in GROUPS, f"{command}: no such verb of {verb}"
         unknown = set(re.findall(r"(?<!\S)\[?(--[a-z-]+)", command.text)) - VERBS[verb]
         assert unknown == set(), f"{command}: {verb} has no {unknown}"
 

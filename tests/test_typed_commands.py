@@ -35,7 +35,6 @@ MENTIONED = {
     "llm-as-judge check --domain DOMAIN",
     "llm-as-judge check FILE [--domain D] [--form body] [--json]",
     "llm-as-judge compare",
-    "llm-as-judge data disputed",
     "llm-as-judge grade",
     "llm-as-judge run",
     "pip download",

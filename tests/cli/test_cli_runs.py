@@ -25,6 +25,9 @@ def test_models_list_as_json_has_every_entry(verb: Verbs) -> None:
     assert code == 0
     assert [row["name"] for row in rows] == list(load_models())
     assert all(row["path"] is None or Path(row["path"]).exists() for row in rows)
+    unknown = [row["name"] for row in rows if row["megabytes"] is None]
+    assert unknown == ["gpt-oss-120b"]
+    assert all(row["megabytes"] > 0 for row in rows if row["name"] not in unknown)
 
 
 def test_models_list_for_people_and_a_model_that_is_none(verb: Verbs) -> None:

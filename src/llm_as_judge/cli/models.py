@@ -50,7 +50,7 @@ def list_models(config: ConfigOption = None, as_json: JsonOption = False) -> Non
         {
             "name": entry.name,
             "format": entry.format,
-            "megabytes": round((entry.bytes or 0) / 1e6),
+            "megabytes": round(entry.bytes / 1e6) if entry.bytes else None,
             "licence": entry.licence,
             "path": str(path) if (path := installed(entry, cache)) else None,
             "description": entry.description,
@@ -67,7 +67,7 @@ def list_models(config: ConfigOption = None, as_json: JsonOption = False) -> Non
         here = "yes" if row["path"] else "no"
         table.add_row(
             str(row["name"]),
-            str(row["megabytes"]),
+            "-" if row["megabytes"] is None else str(row["megabytes"]),
             str(row["licence"]),
             here,
             str(row["description"]),

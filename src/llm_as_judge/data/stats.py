@@ -111,6 +111,8 @@ def _processed_sets(data_dir: Path) -> list[str]:
     path = data_dir / "test" / "test_index.json"
     try:
         return list(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; run: llm-as-judge process") from None
     except (OSError, ValueError, TypeError) as error:
         raise DataError(f"{path}:1: cannot be read: {error}. Run: llm-as-judge process") from None
 

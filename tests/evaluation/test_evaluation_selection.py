@@ -180,8 +180,12 @@ def test_other_splits_are_read_from_the_processed_files(place: Path, split: str)
 def test_a_set_that_is_not_known_or_not_there_is_one_clear_line(place: Path) -> None:
     with pytest.raises(ConfigError, match=r"no set 'squad9' \(known: squad2, mixed\)"):
         evaluated_sets(settings(place, sets=["squad9"]))
-    with pytest.raises(DataError, match=r"test_mixed\.jsonl: no such file"):
+    there = r"test_mixed\.jsonl: no such file; .* --set 'evaluation\.sets=\[squad2\]'$"
+    with pytest.raises(DataError, match=there):
         evaluated_sets(settings(place, sets=["mixed"]))
+    (place / "test" / "squad2_test.jsonl").unlink()
+    with pytest.raises(DataError, match=r"squad2_test\.jsonl: no such file; .* then process$"):
+        evaluated_sets(settings(place))
 
 
 def test_a_problem_that_is_there_twice_is_refused_with_its_lines(place: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -73,11 +73,23 @@ def evaluated_files(config: Config) -> dict[str, ProblemFile]:
                 f"{path}: no problems in it: {_FEWER[config.evaluation.split]}; process more rows, "
                 f"or name the sets to evaluate: --set 'evaluation.sets=[...]'"
             )
+        if not path.exists():
+            raise DataError(_not_there(config, path, known))
         files[name] = problem_file(path)
         _require_each_once(files[name])
         if name != MIXED:
             _require_own_rows(files[name], name)
     return files
+
+
+def _not_there(config: Config, path: Path, known: Iterable[str]) -> str:
+    """The line about a file that is missing, with the sets that could be evaluated instead."""
+    split, folder = config.evaluation.split, config.data.data_dir
+    there = [name for name in known if _file(folder, name, split).is_file()]
+    line = f"{path}: no such file; run: llm-as-judge download, then process"
+    if not there:
+        return line
+    return f"{line}; or evaluate what is there: --set 'evaluation.sets=[{','.join(there)}]'"
 
 
 _FEWER = {

@@ -16,6 +16,7 @@ import yaml
 
 from llm_as_judge.cli import main
 from llm_as_judge.config import load_config
+from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.evaluation.entrants import check_base_model
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.runs.judges import judges_of, unaudited_warning
@@ -42,6 +43,8 @@ def test_it_is_whole_small_and_can_be_evaluated() -> None:
 
 def test_it_was_trained_as_run_yaml_says() -> None:
     trained = yaml.safe_load((ADAPTER / "config.yaml").read_text())
+    reward = RewardConfig.model_validate(trained["reward"])  # kept with the short keys
+    trained["reward"] = reward.model_dump(mode="json")
     now = load_config(FOLDER / "run.yaml").model_dump(mode="json")
     for section in ("policy", "sampling", "executor", "judge", "workflow", "reward"):
         wanted = {key: now[section][key] for key in trained[section] if key in now[section]}
@@ -60,6 +63,7 @@ def test_the_second_run_differs_from_the_first_in_the_keys_that_its_page_names()
     changed = {
         f"{section}.{key}": value
         for section, values in second.items()
+        if isinstance(values, dict)
         for key, value in values.items()
         if value != first[section][key]
     }

@@ -180,6 +180,7 @@ def _write_files(place: Path) -> None:
     (rows,) = (b.text for b in blocks(ROOT / "docs" / "grading.md") if b.kind == "jsonl")
     (place / "rows.jsonl").write_text(rows)
     (place / "FILE").write_text(json.dumps({**_GRADED, "correct": True}) + "\n")
+    (place / "my_module.py").write_text('"""A plugin that adds nothing."""\n', encoding="utf-8")
     program = shutil.copy(ROOT / "workflows" / "direct" / "math.py", place / "FILE.py")
     shutil.copy(program, place / "my_workflow.py")
     (place / "q.txt").write_text("What is 17 * 3?")

@@ -88,7 +88,7 @@ def _distinct(steps: Steps) -> str:
         return ""
     return (
         f"only {_mean(values):.0%} of a group's programs differ: the group compares copies. Raise "
-        "sampling.temperature, or reward.repetition"
+        "sampling.temperature, or reward.weights.repetition"
     )
 
 

@@ -237,7 +237,7 @@ class Ledger:
     def _refuse_if_exceeding(self, want: _Reserved) -> None:
         if found := self._exceeds(want, _Reserved()):
             raise BudgetError(
-                f"budget: {found}; what is finished is saved: raise the budget and resume"
+                f"budget: {found}; what is finished is saved: raise the budget and give the same command again (train: with --resume)"
             )
 
     # -------------------------------------------------------------------------------- persistence

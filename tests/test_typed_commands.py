@@ -23,6 +23,7 @@ import typer
 
 from documented import DOCUMENTS, ROOT, TYPED, Command, commands
 from fault_endpoint import FaultEndpoint, in_a_thread
+from llm_as_judge import plugins
 from llm_as_judge.chat_models import require_known_models
 from llm_as_judge.cli import app
 from llm_as_judge.config import known_model, load_config
@@ -238,6 +239,7 @@ def prepared(
 
 
 def clean_environment(patch: pytest.MonkeyPatch, place: Path) -> None:
+    patch.setattr(plugins, "_loaded", {})  # those of a command are not those of other tests
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "QWEN_MODEL_PATH", "GPT_OSS_MODEL_PATH"):
         patch.delenv(name, raising=False)
     patch.setenv("LLM_AS_JUDGE_CONFIG", str(place / "config"))

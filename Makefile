@@ -79,7 +79,7 @@ test-ray: $(READY) ## workers on a Ray cluster of several nodes, all on this mac
 	RAY_TESTS=1 $(BIN)/pytest tests/workers
 
 .PHONY: ranks
-ranks: $(READY)  ## whole runs under accelerate launch: equal to one process, killed, gone on with
+ranks: $(READY)  ## whole runs under accelerate launch: equal to one process, also when killed and resumed
 	RANKS=1 $(BIN)/pytest -s tests/training/test_ranks.py tests/training/test_launched_runs.py
 
 format: $(READY) ## mend format and what lint can mend

@@ -337,7 +337,9 @@ async def test_replicas_write_with_the_adapter_of_each_update_while_the_next_is_
     assert versions == [v for v in (0, 0, 1) for _ in range(GROUPS * SAMPLES)]
     assert [step["rollout/staleness"] for step in steps][:2] == [0, 1]
     assert steps[0]["update/logprob_gap_max"] < 1e-4  # by the very weights it teaches
-    assert sum(step["sampling/resent"] for step in steps) == 1
+    assert servers[1].faults == []  # the drop was met, and its program asked for again
+    # At least: httpcore closes an idle connection now and then that was just given to a request.
+    assert sum(step["sampling/resent"] for step in steps) >= 1
     asked = {body["model"].rpartition("-")[0] for server in servers for body in server.asked}
     assert asked == {"policy-v0", "policy-v1"}
     assert [server.adapters for server in servers] == [{}, {}]  # left as they were found

@@ -13,6 +13,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def test_spoiled_configurations(tmp_path: Path) -> None:
         sound = (config_dir() / name).read_bytes()
         path = tmp_path / "spoiled.yaml"
         path.write_bytes(spoiled(sound, chance, yaml.safe_load, yaml.safe_dump))
-        met[outcome(lambda load=load, path=path: load(path))] += 1
+        met[outcome(partial(load, path))] += 1
     seen_enough(met, "ok", "ConfigError")
 
 

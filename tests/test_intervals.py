@@ -28,8 +28,8 @@ def test_eight_of_ten_by_hand() -> None:
 
 def test_none_and_all_of_ten_by_hand() -> None:
     # none of n: 0 .. z^2 / (n + z^2) = 3.841459 / 13.841459 = 0.277533; all of n mirrors it
-    assert wilson(0, 10) == (0.0, pytest.approx(0.277533, abs=1e-6))
-    assert wilson(10, 10) == (pytest.approx(0.722467, abs=1e-6), 1.0)
+    assert wilson(0, 10) == pytest.approx((0.0, 0.277533), abs=1e-6)
+    assert wilson(10, 10) == pytest.approx((0.722467, 1.0), abs=1e-6)
 
 
 def test_nothing_is_known_without_trials() -> None:
@@ -56,4 +56,4 @@ def test_the_share_lies_inside_and_failures_mirror_successes(
     low, high = wilson(successes, trials)
     assert 0 <= low <= successes / trials <= high <= 1
     other_low, other_high = wilson(trials - successes, trials)
-    assert (1 - other_high, 1 - other_low) == (pytest.approx(low), pytest.approx(high))
+    assert (1 - other_high, 1 - other_low) == pytest.approx((low, high))

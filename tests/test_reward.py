@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -114,10 +115,7 @@ def test_what_was_not_graded_has_no_reward(unscored: Rollout) -> None:
 
 def test_gated_wrong_answers_neither_earn_nor_lose_by_what_they_cost() -> None:
     wrong = [rollout(verdict=WRONG, execution=ran(tokens)) for tokens in (1, 10_000)]
-    weighted, gated = (
-        reward_group(wrong, RewardOptions(scheme=s))
-        for s in ("weighted", "gated")  # type: ignore[arg-type]
-    )
+    weighted, gated = (reward_group(wrong, RewardOptions(scheme=s)) for s in ("weighted", "gated"))
     assert total(weighted[0]) > total(weighted[1])
     assert total(gated[0]) == total(gated[1]) < total(weighted[0])
     for result in gated:
@@ -220,7 +218,7 @@ def test_a_part_of_ones_own_adds_its_weighted_score() -> None:
         ({"options": {"brevity": {"most": "x"}}}, "option 'most' of reward part 'brevity': found"),
     ],
 )
-def test_a_wrong_name_or_value_is_said_in_one_line(options: dict[str, dict], said: str) -> None:  # type: ignore[type-arg]
+def test_a_wrong_name_or_value_is_said_in_one_line(options: dict[str, Any], said: str) -> None:
     with REWARD_PARTS.with_also([BREVITY]), pytest.raises(ConfigError) as refused:
         reward_group([rollout()], RewardOptions(**options))
     assert str(refused.value).startswith(said)

@@ -22,9 +22,10 @@ from llm_as_judge.errors import AuditError, DataError, OutputError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Problem, Verdict
 
+TRUTH_CASES = [*make_attacks(numbers=10), *make_controls(numbers=10)]
 TRUTH = {
     (case.problem.id, case.problem.question, case.candidate): case.correct
-    for case in [*make_attacks(numbers=10), *make_controls(numbers=10), *canaries()]
+    for case in [*TRUTH_CASES, *canaries()]
 }
 
 
@@ -69,7 +70,6 @@ FALSE_JUDGES: dict[str, tuple[Callable[[Problem, str, int], bool | None], set[st
     ),
     "drifting": (lambda p, a, n: is_right(p, a) != (n > 2 * len(TRUTH_CASES)), {"flip rate"}),
 }
-TRUTH_CASES = [*make_attacks(numbers=10), *make_controls(numbers=10)]
 OWN_LABELS = [
     Case(replace(case.problem, id=f"own-{case.problem.id}"), case.candidate, case.correct, "own")
     for case in TRUTH_CASES

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("held_out_rows")
 def test_compare_is_against_the_untrained_and_names_who_graded_fewer(
     verb: Verbs, folder: Path
 ) -> None:
-    names = []
+    names: list[str] = []
     for policy, limit in (("cot", "1"), ("direct", "2"), ("direct", "2")):
         name = f"model{len(names)}"
         assert (

@@ -74,7 +74,8 @@ def test_references_pass_their_tests_and_constants_do_not() -> None:
         assert len(problem.hidden_tests) >= 2
         scope: dict[str, object] = {}
         exec(f"{problem.setup_code}\n{problem.meta['reference']}\n{tests}", scope)
-        for constant in (None, 0, "", [], True, False):
+        constants: tuple[object, ...] = (None, 0, "", [], True, False)
+        for constant in constants:
             scope[problem.entry_point] = lambda *_, value=constant: value
             with pytest.raises((AssertionError, TypeError)):
                 exec("\n".join(problem.hidden_tests), scope)

@@ -42,7 +42,9 @@ def test_the_documented_baselines_are_there() -> None:
         "random",
     ]
     for name in baseline_names():
-        wanted = {"math"} if name in ("program_of_thought", "free_cot") else set(DOMAINS)
+        wanted: frozenset[str] = frozenset(
+            {"math"} if name in ("program_of_thought", "free_cot") else DOMAINS
+        )
         assert find_entrant(name, CONFIG).domains == wanted
 
 

@@ -196,7 +196,7 @@ def test_shares_by_set_and_domain(tmp_path: Path) -> None:
     (found,) = read_contenders([written(tmp_path, "p", rows)])
     assert found.share(dataset="gsm8k") == Share(0.5, *wilson(1, 2), 2)
     assert found.share(domain="qa") == Share(1.0, *wilson(1, 1), 1)
-    assert found.share() == Share(pytest.approx(2 / 3), *wilson(2, 3), 3)
+    assert found.share() == Share(2 / 3, *wilson(2, 3), 3)
     assert found.share(dataset="mbpp") is None
 
 
@@ -230,7 +230,10 @@ def test_the_folder_of_several_evaluations_is_told_from_one(tmp_path: Path) -> N
         ({"problems": 5}, "problems: Input should be a valid array, found 5"),
         ({"problems": [1]}, "problems.0: Input should be an object, found 1"),
         ({"problems": [{"id": "a"}]}, "problems.0.dataset: Field required"),
-        ({"problems": [row(0, ["x"], 1)]}, "problems.0.correct.0: Input should be a valid boolean"),  # type: ignore[list-item]
+        (
+            {"problems": [{**row(0, [], 1), "correct": ["x"]}]},
+            "problems.0.correct.0: Input should be a valid boolean",
+        ),
         ({"overall": {"cost_usd": "x"}}, "overall.cost_usd: Input should be a valid number"),
         ({"overall": {"accuracy": float("nan")}}, "overall.accuracy: Input should be a finite"),
     ],

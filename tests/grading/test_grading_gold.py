@@ -24,7 +24,7 @@ TEXT_SETS = ("gsm8k", "math", "squad2", "hotpotqa", "commonsenseqa", "mmlu")
 
 def problems(name: str, root: Path, limit: int | None) -> list[Problem]:
     dataset = CATALOG[name]
-    found = []
+    found: list[Problem] = []
     for path in dataset.find(root):
         for row in dataset.flatten(read_rows(path)):
             if limit is not None and len(found) >= limit:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ async def test_a_grader_spares_the_judge_model() -> None:
     ],
 )
 async def test_a_grader_is_asked_where_all_its_conditions_hold(
-    conditions: dict[str, object], asked: bool
+    conditions: dict[str, Any], asked: bool
 ) -> None:
     assert ((await verdict("azure", **conditions)).stage == "grader") is asked
 

@@ -4,13 +4,13 @@ import pytest
 
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.types import Problem
+from llm_as_judge.types import Domain, Problem
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 def asked(domain: str, gold: str, question: str = "What is it?", dataset: str = "") -> Problem:
-    kind = "math" if domain == "math" else "qa"
+    kind: Domain = "math" if domain == "math" else "qa"
     return Problem(f"{domain}/t/1", dataset or domain, kind, question, (gold,))
 
 

@@ -46,7 +46,7 @@ def test_supporting_facts_and_joint() -> None:
     assert (em, f1, precision, recall) == (0.0, 0.5, 0.5, 0.5)
     assert squad.hotpot_supporting_facts([], gold) == (0.0, 0.0, 0.0, 0.0)
     # answer P = 1/2, R = 1; facts P = R = 1: joint P = 1/2, R = 1, F1 = 2/3
-    assert squad.hotpot_joint("Paris city", gold, "Paris", gold) == (0.0, pytest.approx(2 / 3))
+    assert squad.hotpot_joint("Paris city", gold, "Paris", gold) == pytest.approx((0.0, 2 / 3))
     assert squad.hotpot_joint("Paris", gold, "Paris", gold) == (1.0, 1.0)
 
 

@@ -518,8 +518,11 @@ async def test_hosts_of_no_proxy_are_asked_without_the_proxy(
     for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    proxy = type("Proxy", (CountingProxy,), {"seen": []})
-    with ThreadingHTTPServer(("127.0.0.1", 0), proxy) as server:
+
+    class Proxy(CountingProxy):
+        seen: ClassVar[list[str]] = []
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.server_address[1]}")
         for host in ("127.0.0.2", "127.0.0.1"):  # nothing listens on port 9
@@ -527,7 +530,7 @@ async def test_hosts_of_no_proxy_are_asked_without_the_proxy(
                 async with OpenAIChat("m", f"http://{host}:9/v1", no_proxy=no_proxy).opened() as c:
                     await c.probe()
         server.shutdown()
-    assert {path.split("/")[2] for path in proxy.seen} == ({"127.0.0.2:9"} if by_proxy else set())
+    assert {path.split("/")[2] for path in Proxy.seen} == ({"127.0.0.2:9"} if by_proxy else set())
 
 
 async def test_a_missing_key_is_not_called_refused() -> None:

@@ -73,7 +73,7 @@ SCHEMA = {
 
 def test_a_schema_gets_an_instance_of_it() -> None:
     reply = json.loads(well_formed_reply(ask("judge", json_schema=SCHEMA)))
-    assert set(reply) == set(SCHEMA["properties"])  # type: ignore[arg-type]
+    assert set(reply) == set(SCHEMA["properties"])
     assert isinstance(reply["quote"], str)
     assert isinstance(reply["count"], int)
     assert reply["verdict"] in ("correct", "incorrect")

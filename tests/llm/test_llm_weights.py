@@ -228,7 +228,11 @@ def digests(files: dict[str, bytes] = FOLDER) -> dict[str, str]:
 
 
 def folder_entry(**changes: object) -> ModelEntry:
-    source = {"names": ["tiny-folder"], "version": "1.0", "folder": "tiny_folder/model"}
+    source: dict[str, object] = {
+        "names": ["tiny-folder"],
+        "version": "1.0",
+        "folder": "tiny_folder/model",
+    }
     source |= {"files": digests(), **changes}
     return entry(format="safetensors", filename="", sha256=None, sources=[{"packages": source}])
 

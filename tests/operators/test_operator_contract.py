@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import ExecutionRoom, OperatorService, OperatorSettings, registry
 from llm_as_judge.types import ChatRequest, Json, SandboxResult, TestReport
 
-ARGUMENTS: dict[str, dict[str, Json]] = {
+ARGUMENTS: dict[str, dict[str, Any]] = {
     "Custom": {"input": "p", "instruction": "i"},
     "AnswerGenerate": {"input": "p"},
     "CustomCodeGenerate": {"problem": "p", "entry_point": "add", "instruction": ""},
@@ -178,7 +179,7 @@ async def test_an_argument_that_is_too_long_is_refused() -> None:
 
 async def test_our_faults_pass_through() -> None:
     class BrokenSandbox(FakeSandbox):
-        async def run_function(self, *args: object) -> SandboxResult:  # type: ignore[override]
+        async def run_function(self, *args: object) -> SandboxResult:
             raise SandboxError("no child")
 
     def down(_: ChatRequest) -> str:

@@ -97,14 +97,14 @@ async def test_agreement_needs_no_vote(operator: str) -> None:
 
 @pytest.mark.parametrize("operator", ["ScEnsemble", "MdEnsemble"])
 @pytest.mark.parametrize("solutions", [[], ["", " "]])
-async def test_nothing_to_choose_from_is_an_error(operator: str, solutions: list[str]) -> None:
+async def test_nothing_to_choose_from_is_an_error(operator: str, solutions: list[Json]) -> None:
     result, call = await called(operator, [], solutions=solutions, problem="p")
     assert list(result.values()) == [""]
     assert call.error == "no solution to choose from"
 
 
 async def test_thirty_options_have_letters_of_their_own() -> None:
-    options = [f"option {i}" for i in range(30)]
+    options: list[Json] = [f"option {i}" for i in range(30)]
     result, _ = await called("ScEnsemble", lambda _: "AD", solutions=options, problem="p")
     assert result == {"response": "option 29"}
 
@@ -122,7 +122,7 @@ async def test_five_votes_decide_by_majority_over_shuffled_lists() -> None:
         return next(line[0] for line in shown.splitlines() if line.endswith(": right"))
 
     serve, chat = service(vote)
-    solutions = ["wrong", "right", "other", "fourth"]
+    solutions: list[Json] = ["wrong", "right", "other", "fourth"]
     assert await serve("MdEnsemble", [solutions, "p"], {}) == {"solution": "right"}
     assert len({r.messages[0].content for r in chat.requests}) > 1
     assert serve.calls[0].llm_calls == 5

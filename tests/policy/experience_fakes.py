@@ -21,7 +21,7 @@ from llm_as_judge.types import (
 
 def unit(*numbers: float) -> np.ndarray:
     vector = np.asarray(numbers, np.float32)
-    return vector / np.linalg.norm(vector)
+    return np.divide(vector, np.linalg.norm(vector))
 
 
 def experience(

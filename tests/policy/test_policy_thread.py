@@ -34,7 +34,7 @@ async def test_work_is_done_in_turns_and_the_loop_goes_on(policy: Policy) -> Non
     both = asyncio.gather(on_policy(first), on_policy(second))
     await asyncio.sleep(0.01)
     gate.set()  # by the loop, which the waiting work has not stopped
-    assert await both == [1, 2]
+    assert list(await both) == [1, 2]
     assert order == ["first", "second"]
     on_policy.close()
 

@@ -13,6 +13,7 @@ import pytest
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.evaluation.baselines import find_entrant
+from llm_as_judge.types import Domain
 from matched_votes import Matched, matching_votes, write_programs
 
 CONFIG = Config()
@@ -63,7 +64,10 @@ def test_votes_meet_the_tokens_of_the_target(tmp_path: Path) -> None:
 
 
 def test_the_programs_cast_these_votes_pass_the_check_and_replace_none(tmp_path: Path) -> None:
-    votes = {"math": Matched(3, 1, 1, False), "code": Matched(11, 1, 1, True)}
+    votes: dict[Domain, Matched] = {
+        "math": Matched(3, 1, 1, False),
+        "code": Matched(11, 1, 1, True),
+    }
     write_programs(votes, tmp_path / "new")
     voting = find_entrant(str(tmp_path / "new"), CONFIG)
     assert voting.domains == {"math", "code"}

@@ -169,7 +169,7 @@ async def test_setup_code_is_seen_by_solution_and_tests(sandbox: Sandbox) -> Non
 
 
 def _upstream() -> list[tuple[str, str, str, tuple[str, ...], str]]:
-    rows = []
+    rows: list[tuple[str, str, str, tuple[str, ...], str]] = []
     with gzip.open(UPSTREAM / "humaneval" / "HumanEval.jsonl.gz", "rt") as file:
         for row in map(json.loads, file):
             code = row["prompt"] + row["canonical_solution"]

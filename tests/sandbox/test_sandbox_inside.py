@@ -193,6 +193,7 @@ def test_printed_text_becomes_messages() -> None:
         print("half \u00e9", end="")  # noqa: T201
         sys.stdout.flush()
         assert isinstance(sys.stdin, io.StringIO)
+        assert isinstance(sys.stdout, io.TextIOWrapper)
         sys.stdout.detach()
     finally:
         sys.stdin, sys.stdout, sys.stderr = saved

@@ -159,7 +159,8 @@ async def test_a_server_answers_until_a_signal_and_leaves_signals_as_they_were(
     running = asyncio.create_task(
         serve(config(), str(file), ServerOptions(), Binding(port=0), announce=address.set_result)
     )
-    done, _ = await asyncio.wait({running, address}, return_when=asyncio.FIRST_COMPLETED)
+    waited: set[asyncio.Future[Any]] = {running, address}
+    done, _ = await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
     assert running not in done, running.exception()
     async with httpx.AsyncClient(timeout=60) as http:
         body = {"model": "llm-as-judge", "messages": [{"role": "user", "content": "2 + 2?"}]}

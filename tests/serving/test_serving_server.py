@@ -60,7 +60,7 @@ async def test_the_official_client_gets_answer_usage_and_program(bench: Workbenc
     assert reply.usage is not None
     assert reply.usage.prompt_tokens == total.prompt_tokens + 100
     assert reply.usage.completion_tokens == total.completion_tokens + 20
-    workflow = reply.model_extra["workflow"]  # type: ignore[index]
+    workflow = reply.model_extra["workflow"]
     assert workflow["program"] == THREE_CALLS.strip("\n")
     assert (workflow["status"], workflow["fallback"], workflow["calls"]) == ("ok", False, 3)
     assert workflow["executor_tokens"] == total.tokens

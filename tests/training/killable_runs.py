@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import yaml
@@ -45,6 +45,9 @@ PROBLEMS = [
     ),
 ]
 FORK = multiprocessing.get_context("forkserver")
+
+
+EndpointT = TypeVar("EndpointT", bound="Endpoint")
 
 
 # ------------------------------------------------------------------------------------ the executor
@@ -84,7 +87,7 @@ def in_fields(asked: str, answer: str) -> str:
 
 
 @contextlib.contextmanager
-def serving(found: Endpoint) -> Iterator[Endpoint]:
+def serving(found: EndpointT) -> Iterator[EndpointT]:
     """``found`` behind HTTP, at a free port or at ``found.port``."""
     found.open.set()
 

@@ -97,8 +97,12 @@ def test_the_weight_of_a_given_function_is_the_configuration_s(place: Path) -> N
 def test_a_decorated_function_keeps_its_name_and_weight(place: Path) -> None:
     with REWARD_PARTS.with_also([]):
         marked = reward_part("brief", weight=0.1)(shortness)
-        given = {"reward_funcs": [marked], "train_dataset": ROWS}
-        trainer = GRPOTrainer(config=config(place), run_dir=place / "run", **given)
+        trainer = GRPOTrainer(
+            config=config(place),
+            run_dir=place / "run",
+            reward_funcs=[marked],
+            train_dataset=ROWS,
+        )
         assert trainer.config.reward.weights["brief"] == 0.1
         assert "shortness" not in trainer.config.reward.weights
 

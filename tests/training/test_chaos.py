@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -291,7 +291,7 @@ def test_a_clock_that_jumps_by_days_changes_nothing(
     show(f"clock: {TRIES} runs with a clock that jumps by days end as the unbroken one")
 
 
-DAMAGE = {
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "state.json": lambda sound: sound[: len(sound) // 2],
     "optimizer.safetensors": lambda sound: sound[:-1] + bytes([sound[-1] ^ 1]),
     "adapter_model.safetensors": lambda sound: b"",
@@ -304,7 +304,7 @@ def test_a_damaged_checkpoint_is_passed_over_aloud(place: Path) -> None:
     for name, damaged in list(DAMAGE.items())[: 2 * TRIES]:
         root = checkpoint_root(place, name)
         process = started(place, name, STALENESS)
-        assert wait_until(lambda root=root: (root / "step_2").exists(), process)
+        assert wait_until((root / "step_2").exists, process)
         process.kill()
         process.join()
         newest = root / (root / "latest").read_text().strip()
@@ -325,7 +325,7 @@ def test_sigterm_lets_the_step_end_and_then_the_grace_is_over(
         name = f"term{number}"
         process = started(place, name, STALENESS)
         run, log = place / name / "run", place / f"{name}.log"
-        assert wait_until(lambda run=run: (run / PENDING).exists(), process)
+        assert wait_until((run / PENDING).exists, process)
         some_moment(moments, 1.5)
         os.kill(process.pid, signal.SIGTERM)
         process.join()

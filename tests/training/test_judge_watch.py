@@ -39,7 +39,7 @@ def group(*verdicts: Verdict) -> Group:
             PROBLEM.id,
             index,
             Completion((1,), (2,), (0.0,), "", "stop", 0),
-            Program("", "qa", "body"),
+            Program("", "qa"),
             Execution("ok", answer=f"answer {index}"),
             verdict,
         )

@@ -154,7 +154,7 @@ def test_both_paths_make_the_same_update(tiny_weights: Path) -> None:
             policy,
             LossOptions(kl_weight=0.1),
             OptimizerOptions(learning_rate=1e-3, epochs=2),
-            path=UpdatePath(name, "asked for"),  # type: ignore[arg-type]
+            path=UpdatePath(name, "asked for"),
         )
         metrics.append(learner.update(groups, temperature=1.0))
         states.append(policy.adapter_state())

@@ -106,7 +106,7 @@ def killed_in_update(job: Callable[[], None], update: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         whole(link, parameters)
 
-    Link.add_up = add_up  # type: ignore[method-assign]
+    Link.add_up = add_up  # type: ignore[method-assign, assignment]
     job()
 
 
@@ -120,7 +120,7 @@ def killed_while_idle(config: Config) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return said
 
-    Link.hear = hear  # type: ignore[method-assign]
+    Link.hear = hear  # type: ignore[method-assign, assignment]
     follow(config)
 
 

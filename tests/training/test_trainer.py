@@ -19,7 +19,8 @@ from llm_as_judge.errors import AuditError, ConfigError, DataError, TrainingErro
 from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.runs.metric_names import meaning_of
 from llm_as_judge.runs.runlog import read_rollouts, read_steps
-from llm_as_judge.training.trainer import GRPOTrainer, SilentView, TrainingResult
+from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
+from llm_as_judge.training.view import SilentView
 from llm_as_judge.types import Problem
 from running_app import running
 from tiny_models import windowed
@@ -184,7 +185,7 @@ async def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(plac
 
 @pytest.mark.slow
 async def test_a_run_with_overlap_repeats_too_and_learns_from_older_weights(place: Path) -> None:
-    options = {"max_staleness": 1, "objective": "truncated_is"}
+    options: dict[str, Any] = {"max_staleness": 1, "objective": "truncated_is"}
     one, two = await train(place, "ahead", **options), await train(place, "again", **options)
     for name in ("metrics.jsonl", "rollouts.jsonl"):
         assert (one.run_dir / name).read_bytes() == (two.run_dir / name).read_bytes()
@@ -209,7 +210,7 @@ def test_overlap_needs_an_objective_that_corrects_for_it(place: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
 async def test_a_resumed_run_equals_the_unbroken_one(place: Path, schedule: str) -> None:
-    options = {"save_every": 1, "schedule": schedule}
+    options: dict[str, Any] = {"save_every": 1, "schedule": schedule}
     unbroken = await train(place, "unbroken", **options)
     await train(place, "broken", 2, **options)
     resumed = await train(place, "broken", resume=True, **options)
@@ -296,7 +297,7 @@ async def test_rollouts_nobody_can_grade_are_counted_and_the_run_goes_on(place: 
 async def test_a_forced_judge_is_written_into_the_run_and_every_later_checkpoint(
     place: Path,
 ) -> None:
-    async def run(judge: str, steps: int, **options: bool) -> TrainingResult:
+    async def run(judge: str, steps: int, **options: Any) -> TrainingResult:
         plain = config(place, "checkpoints_forced", save_every=1)
         settings = plain.model_copy(
             update={"judge": plain.judge.model_copy(update={"model": judge})}

@@ -40,7 +40,7 @@ def texts(node: ast.AST | None) -> list[object]:
     """The constants that a tuple, list or set holds, if it holds nothing else."""
     if not isinstance(node, ast.Tuple | ast.List | ast.Set):
         return []
-    found = [item.value for item in node.elts if isinstance(item, ast.Constant)]
+    found: list[object] = [item.value for item in node.elts if isinstance(item, ast.Constant)]
     return found if len(found) == len(node.elts) else []
 
 

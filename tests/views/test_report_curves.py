@@ -32,7 +32,7 @@ def test_a_share_has_its_wilson_interval() -> None:
     # 1 of 2: centre 0.5, half 1.96 * sqrt(.125 + 3.8416/16) / 2.9208 = 0.405469
     p, low, high = curves.share(1, 2)
     assert p == 0.5
-    assert (low, high) == (pytest.approx(0.094531, abs=1e-5), pytest.approx(0.905469, abs=1e-5))
+    assert (low, high) == pytest.approx((0.094531, 0.905469), abs=1e-5)
     assert curves.share(0, 4)[1] == 0.0
     assert curves.share(4, 4)[2] == 1.0
 
@@ -48,7 +48,7 @@ def test_the_mean_reward_has_an_interval_from_two_on() -> None:
     points = curves.reward_mean([one, two]).points
     assert (points[0].y, points[0].low) == (4.0, None)
     # deviation sqrt(2), over sqrt(2): 1.96 * 1
-    assert (points[1].y, points[1].low) == (2.0, pytest.approx(0.04))
+    assert (points[1].y, points[1].low) == pytest.approx((2.0, 0.04))
 
 
 def test_shares_of_operators_sum_to_one_and_the_rare_are_one() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +27,7 @@ CLASS = """class Workflow:
 """
 
 
-def body(text: str, domain: Domain = "math", **options: int) -> Program:
+def body(text: str, domain: Domain = "math", **options: Any) -> Program:
     return parse_program(text, domain, "body", **options)
 
 

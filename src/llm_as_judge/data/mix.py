@@ -12,10 +12,13 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import TypeVar
 
 from llm_as_judge.types import Domain
 
 __all__ = ["DOMAIN_SHARES", "Draws", "named_rng", "prefix_until_used_up", "resampled", "schedule"]
+
+Stratum = TypeVar("Stratum", bound=str)
 
 DOMAIN_SHARES: dict[Domain, int] = {"math": 4, "qa": 3, "code": 3}
 
@@ -26,7 +29,7 @@ def named_rng(seed: int, *names: object) -> random.Random:
     return random.Random(int.from_bytes(hashlib.sha256(key.encode()).digest()[:16], "big"))
 
 
-def schedule(shares: Mapping[str, int]) -> Iterator[str]:
+def schedule(shares: Mapping[Stratum, int]) -> Iterator[Stratum]:
     """Endless sequence of strata; every prefix of n rows has n * share rows of each, within < 1.
 
     Args:

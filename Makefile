@@ -4,8 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 AUDIT  ?= .venv-audit
-# tests in processes side by side; AT_ONCE= one after the other
-AT_ONCE ?= -n logical --maxprocesses 4 --dist worksteal
+# test files in processes side by side, so that each prepares its place once; AT_ONCE= one after the other
+AT_ONCE ?= -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
 .PHONY: run test check smoke bench kills setup format clean help
 

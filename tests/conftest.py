@@ -34,6 +34,19 @@ torch.set_num_threads(1)
 WEIGHTS = Path(__file__).parent / "weights"
 
 
+@pytest.fixture(scope="session")
+def audits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reports of the shipped rules' audit: the first run that needs one leaves it for all others."""
+    return tmp_path_factory.mktemp("audits")
+
+
+@pytest.fixture
+def audited(tmp_path: Path, audits: Path) -> None:
+    """``results/audit`` of the test's folder holds what other runs left."""
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "audit").symlink_to(audits)
+
+
 def _policy(name: str, folder: Path) -> Path:
     """A folder as a hub gives it, of the fixed weights ``weights/name.safetensors``."""
     tokenizer = PreTrainedTokenizerFast.from_pretrained(WEIGHTS / "tokenizer")

@@ -16,5 +16,5 @@ def endpoint() -> Iterator[Endpoint]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, tiny_weights: Path, endpoint: Endpoint) -> Path:
+def place(tmp_path: Path, tiny_weights: Path, endpoint: Endpoint, audited: None) -> Path:
     return prepared(tmp_path, tiny_weights, endpoint.url)

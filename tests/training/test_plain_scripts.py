@@ -36,15 +36,13 @@ MISUSED = "asyncio.run() cannot be called from a running event loop"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["script", "-c", "stdin", "interactive", "running loop"])
+@pytest.mark.parametrize("way", ["script", "interactive", "running loop"])
 def test_training_needs_no_main_guard(place: Path, way: str) -> None:
     config = f"CONFIG = {str(settings(place, 'plain', 0))!r}\n"
     script, notebook = config + SCRIPT, config + NOTEBOOK
     (place / "plain.py").write_text(script)
     arguments, typed = {
         "script": (["plain.py"], ""),
-        "-c": (["-c", script], ""),
-        "stdin": (["-"], script),
         "interactive": (["-i", "-q"], script),
         "running loop": (["-m", "asyncio"], notebook),
     }[way]

@@ -25,7 +25,9 @@ STEPS, GROUPS, SAMPLES = 3, 2, 4
 
 
 @pytest.fixture
-def place(tmp_path: Path, fluent_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(
+    tmp_path: Path, fluent_weights: Path, audited: None, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     folder = tmp_path / "config"
     shutil.copytree(config_dir(), folder)
     entry = {"format": "safetensors", "sources": [{"path": str(fluent_weights)}]}

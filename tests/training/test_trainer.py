@@ -39,18 +39,11 @@ PROBLEMS = (
 STEPS, GROUPS, SAMPLES = 3, 2, 4
 
 
-@pytest.fixture(scope="session")
-def audits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The rules are audited by the first run that needs it, for all of them."""
-    return tmp_path_factory.mktemp("audits")
-
-
 @pytest.fixture
 def place(
-    tmp_path: Path, tiny_weights: Path, audits: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tiny_weights: Path, audited: None, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """A folder with configuration and data; the tiny policy is its only model."""
-    (tmp_path / "results").symlink_to(audits)
     folder = tmp_path / "config"
     shutil.copytree(config_dir(), folder)
     entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}

@@ -18,7 +18,7 @@ from llm_as_judge.runs.runlog import read_steps
 from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.types import Problem
 
-audits, place = test_trainer.audits, test_trainer.place
+place = test_trainer.place
 ANY_NUMBER = tuple(str(n) for n in range(100))  # what the scripted executor may answer
 QUESTIONS = ("How far is it to Oslo?", "Count the red apples now", "Two trains meet, when?")
 

@@ -18,10 +18,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
+
 from llm_as_judge.errors import ConfigError, UserError
 from llm_as_judge.imported import OURS, imported_sources, sources_digest
 
-__all__ = ["ENTRY_POINTS", "Registry", "load_plugins", "no_such_name", "plugin_facts", "said_by"]
+__all__ = [
+    "ENTRY_POINTS",
+    "Registry",
+    "default_options",
+    "load_plugins",
+    "no_such_name",
+    "plugin_facts",
+    "read_options",
+    "said_by",
+]
 
 ENTRY_POINTS = "llm_as_judge.plugins"
 
@@ -72,6 +83,9 @@ class Registry(Generic[T]):
         """What it holds now."""
         return dict(self._held)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
     def get(self, name: str) -> T:
         """
         Raises:
@@ -83,6 +97,8 @@ class Registry(Generic[T]):
                 + " (one of your own is known once `plugins` names its module)"
             )
         return self._held[name]
+
+    __getitem__ = get
 
     @contextmanager
     def with_also(self, things: Iterable[T]) -> Iterator[None]:
@@ -110,6 +126,39 @@ def no_such_name(what: str, name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     meant = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names) or 'none'}"
     return f"no {what}; {meant}"
+
+
+# ---------------------------------------------------------------------------------------- options
+def read_options(kind: type[Any] | None, given: Mapping[str, Any], of: str) -> Any:
+    """Options of a registered thing, checked; None if it has none.
+
+    Args:
+        kind: dataclass or pydantic model.
+        of: whose they are, for messages: ``reward part 'brevity'``.
+    Raises:
+        ConfigError: no such option, one is missing, or a value is not as wanted.
+    """
+    known = {} if kind is None else TypeAdapter(kind).json_schema().get("properties", {})
+    for key in given:
+        if key not in known:
+            raise ConfigError(no_such_name(f"option {key!r} of {of}", key, known))
+    if kind is None:
+        return None
+    try:
+        return TypeAdapter(kind).validate_python(dict(given))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        found = "" if first["type"] == "missing" else f"found {first['input']!r}; "
+        raise ConfigError(f"option {key!r} of {of}: {found}{first['msg']}") from None
+
+
+def default_options(kind: type[Any] | None) -> dict[str, Any]:
+    """As the configuration writes them. Every field has a default."""
+    if kind is None:
+        return {}
+    found: dict[str, Any] = TypeAdapter(kind).dump_python(kind(), mode="json")
+    return found
 
 
 # ---------------------------------------------------------------------------------------- modules

@@ -18,10 +18,10 @@ from functools import cached_property
 from statistics import median
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.plugins import Registry, no_such_name, said_by
+from llm_as_judge.plugins import Registry, default_options, read_options, said_by
 from llm_as_judge.types import Execution, Program, Reward, RewardPart, Rollout
 
 BEST, WORST = 10.0, -10.0
@@ -59,29 +59,11 @@ class PartFunction:
         Raises:
             ConfigError: no such option, or a value that is not as wanted.
         """
-        known = self.default_options()
-        for key in given:
-            if key not in known:
-                what = f"option {key!r} of reward part {self.name!r}"
-                raise ConfigError(no_such_name(what, key, known))
-        if self.options is None:
-            return None
-        try:
-            return TypeAdapter(self.options).validate_python(dict(given))
-        except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(map(str, first["loc"]))
-            raise ConfigError(
-                f"option {key!r} of reward part {self.name!r}: found {first['input']!r}; "
-                f"{first['msg']}"
-            ) from None
+        return read_options(self.options, given, f"reward part {self.name!r}")
 
     def default_options(self) -> dict[str, Any]:
         """As the configuration writes them."""
-        if self.options is None:
-            return {}
-        found: dict[str, Any] = TypeAdapter(self.options).dump_python(self.options(), mode="json")
-        return found
+        return default_options(self.options)
 
 
 REWARD_PARTS: Registry[PartFunction] = Registry("reward part")

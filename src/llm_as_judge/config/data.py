@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, field_validator
 
 from llm_as_judge.config.reading import Number, Section
+from llm_as_judge.plugins import no_such_name
 from llm_as_judge.types import DATASET_INFO
 
 DATASETS = tuple(info.name for info in DATASET_INFO.values() if info.mixed == "by_default")
@@ -27,7 +27,8 @@ class DataConfig(Section):
     train_file: Path = Field(Path("data/mixed/train_mixed.jsonl"), description="Training problems.")
     val_file: Path = Field(Path("data/mixed/val_mixed.jsonl"), description="Validation problems.")
     sets: tuple[str, ...] = Field(
-        DATASETS, description=f"Data sets in the mix; also: {', '.join(EXTRA_DATASETS)}."
+        DATASETS,
+        description=f"Data sets in the mix; also: {', '.join(EXTRA_DATASETS)}, and those of plugins.",
     )
     val_fraction: Number = Field(0.02, ge=0, lt=1, description="Share of train held out.")
     mix_size: int | None = Field(None, ge=10, description="Rows of train_mixed; default: all.")
@@ -37,11 +38,10 @@ class DataConfig(Section):
     @field_validator("sets")
     @classmethod
     def _known(cls, sets: tuple[str, ...]) -> tuple[str, ...]:
-        known = (*DATASETS, *EXTRA_DATASETS)
+        known = [info.name for info in DATASET_INFO.values() if info.mixed != "never"]
         if unknown := next((name for name in sets if name not in known), None):
-            near = difflib.get_close_matches(unknown, known, n=1)
-            advice = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            raise ValueError(f"no data set {unknown!r}; {advice} (own rows: --custom FILE)")
+            line = no_such_name(f"data set {unknown!r}", unknown, known)
+            raise ValueError(f"{line} (own rows: --custom FILE)")
         return _each_once(sets)
 
 

@@ -1,6 +1,7 @@
 """The data sets: where their files are, under which licence (places on the hub: dataset.yaml).
 
-How a set behaves in grading and evaluation stands in ``types/datasets.py``.
+How a set behaves in grading and evaluation stands in ``types/datasets.py``. ``@dataset`` adds one
+of your own.
 
 Only the part that the 5:1 rule splits is listed: the official train split where a set has one,
 the single file where it has none. An official test split is never read for training.
@@ -12,12 +13,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data import choices, code, custom, generated, mathematics, questions
 from llm_as_judge.data.rows import RawRow, read_rows
-from llm_as_judge.errors import DataError
-from llm_as_judge.types import DOMAINS, DatasetInfo, Domain, Problem, own_dataset
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.plugins import Registry, read_options
+from llm_as_judge.types import (
+    DOMAINS,
+    DatasetInfo,
+    Domain,
+    Problem,
+    add_dataset_info,
+    is_shipped,
+    own_dataset,
+)
 from llm_as_judge.types.datasets import (
     COMMONSENSEQA,
     GSM8K,
@@ -31,7 +42,7 @@ from llm_as_judge.types.datasets import (
     SQUAD2,
 )
 
-__all__ = ["CATALOG", "Dataset", "HubRecord", "custom_datasets", "dataset_named"]
+__all__ = ["CATALOG", "Dataset", "HubRecord", "custom_datasets", "dataset"]
 
 
 def _unchanged(rows: Iterable[RawRow]) -> Iterator[RawRow]:
@@ -65,6 +76,10 @@ class Dataset:
         return self.info.name
 
     @property
+    def defined(self) -> Callable[[RawRow, str], Problem]:
+        return self.convert
+
+    @property
     def domain(self) -> Domain:
         return self.info.domain
 
@@ -95,115 +110,144 @@ class Dataset:
 
 _HUB_NAMES = ("train.jsonl", "train*.parquet", "*/train*.parquet")
 
-CATALOG: dict[str, Dataset] = {
-    dataset.name: dataset
-    for dataset in (
-        Dataset(
-            GSM8K,
-            "gsm8k",
-            ("train.jsonl", "train.jsonl.gz", *_HUB_NAMES[1:]),
-            "train",
-            "MIT",
-            mathematics.gsm8k,
+CATALOG: Registry[Dataset] = Registry("data set")
+for _shipped in (
+    Dataset(
+        GSM8K,
+        "gsm8k",
+        ("train.jsonl", "train.jsonl.gz", *_HUB_NAMES[1:]),
+        "train",
+        "MIT",
+        mathematics.gsm8k,
+    ),
+    Dataset(
+        MATH,
+        "math",
+        (
+            "train.jsonl",
+            "train.jsonl.gz",
+            *_HUB_NAMES[1:],
+            "train/*/*.json",
+            "MATH/train/*/*.json",
         ),
-        Dataset(
-            MATH,
-            "math",
-            (
-                "train.jsonl",
-                "train.jsonl.gz",
-                *_HUB_NAMES[1:],
-                "train/*/*.json",
-                "MATH/train/*/*.json",
-            ),
-            "train",
-            "MIT",
-            mathematics.math,
-        ),
-        Dataset(
-            SQUAD2,
-            "squad_v2",
-            ("train-v2.0.json", "train-v2.0.json.gz", *_HUB_NAMES),
-            "train",
-            "CC BY-SA 4.0",
-            questions.squad2,
-            flatten=questions.flatten_squad,
-        ),
-        Dataset(
-            HOTPOTQA,
-            "hotpotqa",
-            ("hotpot_train_v1.1.json", "hotpot_train_v1.1.json.gz", *_HUB_NAMES),
-            "train",
-            "CC BY-SA 4.0",
-            questions.hotpotqa,
-        ),
-        Dataset(
-            HUMANEVAL,
-            "humaneval",
-            ("HumanEval.jsonl.gz", "HumanEval.jsonl", "test*.parquet", "*/test*.parquet"),
-            "all",
-            "MIT",
-            code.humaneval,
-            hub_file="HumanEval.jsonl",
-            in_package=True,
-        ),
-        Dataset(
-            MBPP,
-            "mbpp",
-            ("sanitized-mbpp.json", "sanitized-mbpp.jsonl", "sanitized/*.parquet"),
-            "sanitized",
-            "CC BY 4.0",
-            code.mbpp,
-            hub_file="sanitized-mbpp.jsonl",
-        ),
-        Dataset(
-            MBPP_FULL,
-            "mbpp",
-            ("mbpp.jsonl", "full/*.parquet"),
-            "full",
-            "CC BY 4.0",
-            partial(code.mbpp, dataset=MBPP_FULL.name),
-            hub_file="mbpp.jsonl",
-        ),
-        Dataset(
-            COMMONSENSEQA,
-            "commonsense_qa",
-            ("train_rand_split.jsonl", *_HUB_NAMES),
-            "train",
-            "MIT",
-            choices.commonsenseqa,
-        ),
-        Dataset(
-            MMLU,
-            "mmlu",
-            ("mmlu.zip", "all.jsonl", "data/*/*.csv", "all/*.parquet"),
-            "all",
-            "MIT",
-            choices.mmlu,
-            hub_file="all.jsonl",
-        ),
-        Dataset(
-            REASONING_GYM,
-            "reasoning_gym",
-            ("train.jsonl",),
-            "generated",
-            "Apache-2.0",
-            generated.reasoning_gym,
-            train_only=True,
-        ),
-    )
-}
+        "train",
+        "MIT",
+        mathematics.math,
+    ),
+    Dataset(
+        SQUAD2,
+        "squad_v2",
+        ("train-v2.0.json", "train-v2.0.json.gz", *_HUB_NAMES),
+        "train",
+        "CC BY-SA 4.0",
+        questions.squad2,
+        flatten=questions.flatten_squad,
+    ),
+    Dataset(
+        HOTPOTQA,
+        "hotpotqa",
+        ("hotpot_train_v1.1.json", "hotpot_train_v1.1.json.gz", *_HUB_NAMES),
+        "train",
+        "CC BY-SA 4.0",
+        questions.hotpotqa,
+    ),
+    Dataset(
+        HUMANEVAL,
+        "humaneval",
+        ("HumanEval.jsonl.gz", "HumanEval.jsonl", "test*.parquet", "*/test*.parquet"),
+        "all",
+        "MIT",
+        code.humaneval,
+        hub_file="HumanEval.jsonl",
+        in_package=True,
+    ),
+    Dataset(
+        MBPP,
+        "mbpp",
+        ("sanitized-mbpp.json", "sanitized-mbpp.jsonl", "sanitized/*.parquet"),
+        "sanitized",
+        "CC BY 4.0",
+        code.mbpp,
+        hub_file="sanitized-mbpp.jsonl",
+    ),
+    Dataset(
+        MBPP_FULL,
+        "mbpp",
+        ("mbpp.jsonl", "full/*.parquet"),
+        "full",
+        "CC BY 4.0",
+        code.mbpp_full,
+        hub_file="mbpp.jsonl",
+    ),
+    Dataset(
+        COMMONSENSEQA,
+        "commonsense_qa",
+        ("train_rand_split.jsonl", *_HUB_NAMES),
+        "train",
+        "MIT",
+        choices.commonsenseqa,
+    ),
+    Dataset(
+        MMLU,
+        "mmlu",
+        ("mmlu.zip", "all.jsonl", "data/*/*.csv", "all/*.parquet"),
+        "all",
+        "MIT",
+        choices.mmlu,
+        hub_file="all.jsonl",
+    ),
+    Dataset(
+        REASONING_GYM,
+        "reasoning_gym",
+        ("train.jsonl",),
+        "generated",
+        "Apache-2.0",
+        generated.reasoning_gym,
+        train_only=True,
+    ),
+):
+    CATALOG.add(_shipped)
 
 
-def dataset_named(name: str) -> Dataset:
-    """One set of the catalogue.
+Convert = TypeVar("Convert", bound=Callable[[RawRow, str], Problem])
 
+
+def dataset(
+    name: str,
+    *,
+    domain: Domain,
+    files: Sequence[str],
+    split: str = "all",
+    licence: str = "unknown",
+    train_only: bool = False,
+    **behavior: Any,
+) -> Callable[[Convert], Convert]:
+    """Makes a function ``(row, split) -> Problem`` a data set that ``data.sets`` may name.
+
+    Args:
+        files: patterns of its files below ``DATA_DIR/raw/NAME``; the first that matches is read.
+        behavior: fields of :class:`DatasetInfo`, such as ``metric`` or ``stratum``.
     Raises:
-        DataError: no such set.
+        ConfigError: the name is taken, or a field is not as wanted.
     """
-    if name not in CATALOG:
-        raise DataError(f"no data set {name!r} (known: {', '.join(CATALOG)})")
-    return CATALOG[name]
+    given = {"metric": own_dataset(name, domain).metric, "mixed": "on_request", **behavior}
+    info = read_options(
+        DatasetInfo, {**given, "name": name, "domain": domain}, f"data set {name!r}"
+    )
+    for taken in filter(is_shipped, (info.name, *info.also_called)):
+        raise ConfigError(f"data set {taken!r} is a shipped one; give yours another name")
+
+    def register(convert: Convert) -> Convert:
+        own = Dataset(
+            *(info, name, tuple(files), split, licence, convert),
+            hub_file=files[0].replace("*", "rows"),
+            train_only=train_only,
+        )
+        CATALOG.add(own)
+        add_dataset_info(info)
+        return convert
+
+    return register
 
 
 def custom_datasets(path: Path) -> list[Dataset]:

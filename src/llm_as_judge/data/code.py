@@ -17,7 +17,7 @@ from typing import Any
 from llm_as_judge.data.fields import field, fields, text, texts
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.types import Problem
-from llm_as_judge.types.datasets import HUMANEVAL, MBPP
+from llm_as_judge.types.datasets import HUMANEVAL, MBPP, MBPP_FULL
 
 __all__ = [
     "docstring_tests",
@@ -25,6 +25,7 @@ __all__ = [
     "graded_by_all_asserts",
     "humaneval",
     "mbpp",
+    "mbpp_full",
     "parsed",
 ]
 
@@ -107,6 +108,11 @@ def mbpp(row: RawRow, split: str, dataset: str = MBPP.name) -> Problem:
         meta={"upstream_id": str(number), "reference": code}
         | ({"source_file": text(record, "source_file")} if "source_file" in record else {}),
     )
+
+
+def mbpp_full(row: RawRow, split: str) -> Problem:
+    """The full form, of which the sanitized one is a part; see :func:`mbpp`."""
+    return mbpp(row, split, MBPP_FULL.name)
 
 
 def graded_by_all_asserts(problem: Problem) -> Problem:

@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 
 from llm_as_judge.config import DATASETS
-from llm_as_judge.data.catalog import Dataset, dataset_named
+from llm_as_judge.data.catalog import CATALOG, Dataset
 from llm_as_judge.data.generated import write_generated
 from llm_as_judge.data.hub import DatasetsHub, Hub
 from llm_as_judge.data.humaneval_package import HUMANEVAL_PACKAGE, fetch_humaneval
@@ -34,6 +34,7 @@ from llm_as_judge.data.manifest import (
 from llm_as_judge.data.unify import Progress, silent
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
+from llm_as_judge.types import is_shipped
 
 GENERATED_ROWS, GENERATED_SEED = 600, 0
 
@@ -62,10 +63,11 @@ def acquire(
         hub, humaneval: other implementations, for tests.
         progress: ``progress("SET: origin", sets done, sets)``.
     Raises:
+        ConfigError: no such set.
         DataError: a set cannot be had; the message names it. Sets fetched before it are kept.
         OutputError: ``raw_dir`` cannot be written.
     """
-    datasets = [dataset_named(name) for name in dict.fromkeys(sets)]
+    datasets = [CATALOG[name] for name in dict.fromkeys(sets)]
     hub = hub or DatasetsHub(cache_dir / "datasets")
     fetch_set: Callable[[Dataset, Manifest], ManifestEntry]
     if source is not None:
@@ -131,6 +133,8 @@ def _from_sample(
             return entry_of(raw_dir, dataset, [file], "package", f"PyPI {HUMANEVAL_PACKAGE}")
         with resources.as_file(sample) as folder:
             found = dataset.find(folder)
+            if not found and (placed := _placed_by_hand(raw_dir, dataset)):
+                return placed
             if not found:
                 raise DataError(
                     f"{dataset.name}: not in the built-in sample, and no hub ({reason}). "
@@ -140,6 +144,13 @@ def _from_sample(
         return entry_of(raw_dir, dataset, files, "sample", f"built-in sample ({reason})")
 
     return fetch
+
+
+def _placed_by_hand(raw_dir: Path, dataset: Dataset) -> ManifestEntry | None:
+    """Files of a set of one's own that are where they belong already."""
+    if is_shipped(dataset.name) or not (files := dataset.find(raw_dir)):
+        return None
+    return entry_of(raw_dir, dataset, files, "source", str(raw_dir / dataset.folder))
 
 
 def _generate(raw_dir: Path) -> Callable[[Dataset, Manifest], ManifestEntry]:
@@ -172,8 +183,11 @@ def _from_hub(raw_dir: Path, hub: Hub) -> Callable[[Dataset, Manifest], Manifest
                 continue
             where = f"{record.repo}@{revision}"
             return entry_of(raw_dir, dataset, [target], "hub", where)
+        if not dataset.hub and (placed := _placed_by_hand(raw_dir, dataset)):
+            return placed
+        said = "; ".join(reasons) or "dataset.yaml names no place of it"
         raise DataError(
-            f"{dataset.name}: not on the hub: {'; '.join(reasons)}. Try again, pass --source DIR "
+            f"{dataset.name}: not on the hub: {said}. Try again, pass --source DIR "
             "with its upstream files, or leave it out"
         )
 

@@ -24,7 +24,7 @@ from itertools import groupby
 from pathlib import Path
 
 from llm_as_judge.config import DATASETS
-from llm_as_judge.data.catalog import Dataset, custom_datasets, dataset_named
+from llm_as_judge.data.catalog import CATALOG, Dataset, custom_datasets
 from llm_as_judge.data.mix import DOMAIN_SHARES, Draws, prefix_until_used_up, resampled
 from llm_as_judge.data.unify import (
     Lines,
@@ -97,11 +97,12 @@ def process(
         skip_bad: leave bad rows out and count them, instead of stopping at the first.
         workers: processes that unify sets at the same time.
     Raises:
+        ConfigError: no such set.
         DataError: a set has no file or no row, a row is bad (``file:line``), or two sets may not
             stand together.
         OutputError: ``data_dir`` cannot be written.
     """
-    datasets = [(dataset_named(name), raw_dir) for name in dict.fromkeys(sets)]
+    datasets = [(CATALOG[name], raw_dir) for name in dict.fromkeys(sets)]
     datasets += [(part, path.parent) for path in custom for part in custom_datasets(path)]
     _require_apart([dataset.name for dataset, _ in datasets])
     work = _work_folder(data_dir)

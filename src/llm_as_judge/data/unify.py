@@ -20,6 +20,7 @@ from llm_as_judge.data.mix import named_rng
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.data.split import GroupedSplit, size_of_test, split_rows
 from llm_as_judge.errors import DataError
+from llm_as_judge.plugins import said_by
 from llm_as_judge.types import Domain, Problem
 
 __all__ = ["Lines", "Progress", "Refusal", "SetPlan", "SetReport", "process_set", "silent"]
@@ -193,7 +194,19 @@ def _unified_lines(plan: SetPlan, found: _Unified, progress: Progress) -> Iterat
 def _converted(dataset: Dataset, row: RawRow, seen: set[str]) -> Problem:
     if row.fault:
         raise RowError(row.fault)
-    problem = dataset.convert(row, dataset.split)
+    try:
+        problem = dataset.convert(row, dataset.split)
+    except RowError:
+        raise
+    except Exception as error:
+        raise DataError(f"data set {dataset.name!r}: {row.where}: {said_by(error)}") from error
+    if not isinstance(problem, Problem):
+        raise DataError(f"data set {dataset.name!r}: {row.where}: {problem!r} is no Problem")
+    if (problem.dataset, problem.domain) != (dataset.name, dataset.domain):
+        raise DataError(
+            f"data set {dataset.name!r}: {row.where}: a problem of {problem.dataset!r} in "
+            f"{problem.domain}, wanted {dataset.name!r} in {dataset.domain}"
+        )
     if problem.id in seen:
         raise RowError(f"duplicated id {problem.id!r}")
     return problem

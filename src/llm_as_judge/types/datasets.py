@@ -28,7 +28,9 @@ __all__ = [
     "Domain",
     "Metric",
     "Mixed",
+    "add_dataset_info",
     "dataset_info",
+    "is_shipped",
     "known_domain",
     "own_dataset",
 ]
@@ -119,23 +121,32 @@ MBPP_FULL = DatasetInfo(
 )
 REASONING_GYM = DatasetInfo(name="reasoning_gym", domain="math", mixed="on_request")
 
-DATASET_INFO: Mapping[str, DatasetInfo] = MappingProxyType(
-    {
-        info.name: info
-        for info in (
-            *(GSM8K, MATH, SQUAD2, HOTPOTQA, HUMANEVAL, MBPP),
-            *(COMMONSENSEQA, MMLU, MBPP_FULL, REASONING_GYM),
-            DatasetInfo(name="nq", domain="qa", slash_aliases=True),
-            DatasetInfo(name="triviaqa", domain="qa", slash_aliases=True),
-            DatasetInfo(name="open", domain="qa", slash_aliases=True),
-        )
-    }
-)
+_known: dict[str, DatasetInfo] = {}
+_by_any_name: dict[str, DatasetInfo] = {}
+DATASET_INFO: Mapping[str, DatasetInfo] = MappingProxyType(_known)
 """Every known set by its name, in the order in which sets are listed and mixed."""
 
-_BY_ANY_NAME = {
-    name: info for info in DATASET_INFO.values() for name in (info.name, *info.also_called)
-}
+
+def add_dataset_info(info: DatasetInfo) -> None:
+    """From now on problems that say ``info.name`` behave as it says."""
+    _known[info.name] = info
+    _by_any_name.update(dict.fromkeys((info.name, *info.also_called), info))
+
+
+for _info in (
+    *(GSM8K, MATH, SQUAD2, HOTPOTQA, HUMANEVAL, MBPP),
+    *(COMMONSENSEQA, MMLU, MBPP_FULL, REASONING_GYM),
+    DatasetInfo(name="nq", domain="qa", slash_aliases=True),
+    DatasetInfo(name="triviaqa", domain="qa", slash_aliases=True),
+    DatasetInfo(name="open", domain="qa", slash_aliases=True),
+):
+    add_dataset_info(_info)
+_SHIPPED = frozenset(_by_any_name)
+
+
+def is_shipped(name: str) -> bool:
+    """Whether a set of this package is called so."""
+    return name in _SHIPPED
 
 
 def own_dataset(name: str, domain: Domain) -> DatasetInfo:
@@ -147,5 +158,5 @@ def own_dataset(name: str, domain: Domain) -> DatasetInfo:
 
 def dataset_info(name: str, domain: Domain) -> DatasetInfo:
     """The set that problems of ``domain`` call ``name``; a user's own where none is known so."""
-    known = _BY_ANY_NAME.get(name)
+    known = _by_any_name.get(name)
     return known if known and known.domain == domain else own_dataset(name, domain)

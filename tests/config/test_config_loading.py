@@ -286,14 +286,6 @@ def test_an_unknown_preset_names_the_known_ones() -> None:
         load_config(overrides=["training.preset=ppo"])
 
 
-@pytest.mark.parametrize("half", ["backend=vllm", "replicas=[http://127.0.0.1:8010/v1]"])
-def test_replicas_and_the_backend_that_uses_them_are_given_together(half: str) -> None:
-    with pytest.raises(ConfigError, match="backend vllm and replicas go together"):
-        load_config(overrides=[f"sampling.{half}"])
-    both = ["sampling.backend=vllm", "sampling.replicas=[http://127.0.0.1:8010/v1]"]
-    assert load_config(overrides=both).sampling.replicas == ("http://127.0.0.1:8010/v1",)
-
-
 @pytest.mark.parametrize("url", ["nonsense", "ftp://h/v1", "http://", "h:8010/v1", "http://h:x/v1"])
 def test_a_replica_that_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match=rf"sampling.replicas: .*'{url}', wanted http://HOST"):

@@ -19,15 +19,16 @@ from llm_as_judge.files import file_sha256
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import operator_docs, operator_facts
 from llm_as_judge.plugins import plugin_facts
+from llm_as_judge.policy.backends import SamplerPlace, sampler_backend
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.launched import Launched, launched
 from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
+from llm_as_judge.policy.turns import prompt_ids
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     DOMAINS,
     PolicySampler,
-    PolicyTurn,
     Problem,
     to_json,
 )
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from llm_as_judge.policy.memory import Memory
     from llm_as_judge.policy.model import AdapterSpec, Policy
     from llm_as_judge.policy.thread import PolicyThread
-    from llm_as_judge.policy.vllm import VllmReplicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,6 @@ class System:
     on_policy: PolicyThread
     """Sampling and updates take turns on it."""
     memory: Memory | None = None
-    replicas: VllmReplicas | None = None
-    """Where they are the ``sampler``."""
 
     def facts(self) -> dict[str, Any]:
         """What the run was made of, for run.json."""
@@ -109,52 +107,30 @@ async def open_system(
         training: the system may learn: a run without a checkpoint begins with the experience that
             earlier runs left. An evaluation sees none but its checkpoint's.
     """
+    backend = sampler_backend(config.sampling)
     async with open_workbench(config) as bench:  # first: what it lacks is found out in a moment
         memory = await asyncio.to_thread(open_memory, config, adapter, training=training)
         policy = await asyncio.to_thread(load_policy_of, config, adapter, launched())
-        from llm_as_judge.policy.sample import HFSampler
         from llm_as_judge.policy.thread import PolicyThread
 
         on_policy = PolicyThread(policy.base)
-        local = HFSampler(policy, rows_at_once=config.sampling.rows_at_once, turn=on_policy)
         prompt = policy_prompt(
             config,
             memory=memory,
-            count_tokens=lambda messages: len(local.prompt_ids(messages)),
+            count_tokens=lambda messages: len(prompt_ids(policy.tokenizer, messages)),
             context_tokens=policy.context_tokens,
         )
+        place = SamplerPlace(policy, on_policy, config.sampling, adapters_folder(config))
         async with AsyncExitStack() as stack:
             stack.callback(on_policy.close)
-            replicas = await _open_replicas(stack, config, policy, on_policy)
-            sampler = replicas or local
+            sampler = await stack.enter_async_context(backend.open(place))
             runner = rollout_runner(bench, prompt, sampler, config.sampling.form)
-            yield System(bench, policy, prompt, sampler, runner, on_policy, memory, replicas)
+            yield System(bench, policy, prompt, sampler, runner, on_policy, memory)
 
 
 def adapters_folder(config: Config) -> Path:
     """Where adapters for the replicas are written, and which of these are drained."""
     return config.sampling.adapters or config.output.cache_dir() / "adapters"
-
-
-async def _open_replicas(
-    stack: AsyncExitStack, config: Config, policy: Policy, turn: PolicyTurn
-) -> VllmReplicas | None:
-    from llm_as_judge.policy.vllm import Limits as ReplicaLimits
-    from llm_as_judge.policy.vllm import open_replicas
-
-    sampling = config.sampling
-    if sampling.backend != "vllm":
-        return None
-    limits = ReplicaLimits(sampling.rows_at_once, sampling.timeout_s, outage_s=sampling.outage_s)
-    opened = open_replicas(
-        policy,
-        sampling.replicas,
-        adapters_folder(config),
-        limits,
-        temperature=sampling.temperature,
-        turn=turn,
-    )
-    return await stack.enter_async_context(opened)
 
 
 def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: Launched) -> Policy:

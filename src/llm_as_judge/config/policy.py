@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -72,11 +72,12 @@ class SamplingConfig(Section):
     rows_at_once: int = Field(
         64, ge=1, description="Programs decoded together at most (vllm: by each replica)."
     )
-    backend: Literal["hf", "vllm"] = Field(
+    backend: str = Field(
         "hf",
         description="`hf`: the loaded weights write the programs; `vllm`: the replicas do, with the "
-        "adapter of each update, while the next one is computed.",
+        "adapter of each update, while the next one is computed; or a sampler of a plugin.",
     )
+    options: dict[str, Any] = Field({}, description="Options of a plugin's sampler.")
     replicas: tuple[str, ...] = Field(
         (),
         description="vllm: each server's http://HOST:PORT/v1; docs/TRAINING.md says how to start one.",
@@ -109,8 +110,6 @@ class SamplingConfig(Section):
     def _has_grammar(self) -> SamplingConfig:
         if self.constrained and self.form != "body":
             raise ValueError("constrained: the grammar is of form body; set form to body")
-        if self.constrained and self.backend != "hf":
-            raise ValueError("constrained: only the backend hf keeps to a grammar")
         return self
 
     @field_validator("replicas")
@@ -125,12 +124,6 @@ class SamplingConfig(Section):
             if not _is_address(url):
                 raise ValueError(f"found {url!r}, wanted http://HOST:PORT/v1")
         return tuple(url.rstrip("/") for url in urls)
-
-    @model_validator(mode="after")
-    def _has_replicas(self) -> SamplingConfig:
-        if (self.backend == "vllm") != bool(self.replicas):
-            raise ValueError("backend vllm and replicas go together: give both or neither")
-        return self
 
 
 class ExperienceConfig(Section):

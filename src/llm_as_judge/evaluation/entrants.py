@@ -28,6 +28,7 @@ from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.llm.recording import Recording
+from llm_as_judge.policy.backends import sampler_backend
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.recorded import RecordedSampler
 from llm_as_judge.policy.stream import ready
@@ -126,10 +127,11 @@ class ModelEntrant:
                 f"evaluation.samples: {config.evaluation.samples} programs at temperature 0 are "
                 "all the same; set evaluation.temperature above 0"
             )
-        if config.calls.mode == "record" and config.sampling.backend != "hf":
+        sampler = sampler_backend(config.sampling)
+        if config.calls.mode == "record" and not sampler.own_weights:
             raise ConfigError(
                 f"calls.mode: record keeps the programs of sampling.backend hf, not of "
-                f"{config.sampling.backend}; set one of the two"
+                f"{sampler.name}; set one of the two"
             )
 
     @asynccontextmanager

@@ -9,6 +9,7 @@ from llm_as_judge.chat_models import require_known_models
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.files import require_writable
+from llm_as_judge.policy.backends import SamplerBackend, sampler_backend
 from llm_as_judge.policy.checkpoint import STATE, latest_checkpoint
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.runlog import is_used
@@ -41,8 +42,9 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
     require_sinks(config)
     require_writable(config.output.checkpoints)
     require_writable(run_dir or config.output.logs)
+    sampler = sampler_backend(config.sampling)
     if config.training.objective == "reinforce" and (
-        config.training.max_staleness or config.sampling.backend == "vllm"
+        config.training.max_staleness or not sampler.own_weights
     ):
         raise ConfigError(
             "training.objective: reinforce has no ratio to correct programs of older weights or of "
@@ -53,7 +55,7 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
             "sampling.constrained: an update weighs a token against all others, a grammar only "
             "against those it allows; train without it, evaluate with it"
         )
-    _check_processes(config)
+    _check_processes(config, sampler)
     root = checkpoint_root(config)
     found = latest_checkpoint(root)
     _refuse_another_base(root, found, config.policy.name)
@@ -84,7 +86,7 @@ def _base_model(checkpoint: Path) -> object:
         return None
 
 
-def _check_processes(config: Config) -> None:
+def _check_processes(config: Config, sampler: SamplerBackend) -> None:
     place = launched()
     if place.rank:
         raise ConfigError(
@@ -96,9 +98,9 @@ def _check_processes(config: Config) -> None:
             f"policy.device: {config.policy.device} for all {place.local_count} processes of this "
             "machine; leave it at auto, and each takes its own"
         )
-    if place.sharded and config.sampling.backend != "vllm":
+    if place.sharded and sampler.own_weights:
         raise ConfigError(
-            "sampling.backend: hf needs all weights in one process, and FSDP divides them; set "
+            f"sampling.backend: {sampler.name} needs all weights in one process, and FSDP divides them; set "
             "sampling.backend=vllm with sampling.replicas, or take config/accelerate/ddp.yaml"
         )
 

@@ -191,8 +191,7 @@ class Run:
         judged = await self.watch.after_rollouts(step, groups) if self.watch else {}
         metrics = {**group_metrics(groups), **judged}
         metrics["rollout/staleness"] = staleness(groups, self._system.policy.version)
-        if self._system.replicas is not None:
-            metrics.update(self._system.replicas.metrics())
+        metrics.update(getattr(self._system.sampler, "metrics", dict)())
         metrics.update(self._system.bench.work.metrics())
         self._view.stage(f"step {step}: update")
         temperature = self._config.sampling.temperature

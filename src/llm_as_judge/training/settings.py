@@ -7,6 +7,7 @@ from typing import Any
 
 from llm_as_judge.config import Config, LossKeys
 from llm_as_judge.config.grading import reward_keys
+from llm_as_judge.policy.backends import sampler_backend
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
@@ -75,7 +76,7 @@ def learner_of(config: Config, policy: Policy, steps: int, peers: Peers | None =
             epochs=training.epochs_per_step,
             row_tokens=training.row_tokens,
             max_logprob_gap=training.max_logprob_gap,
-            own_sampler=config.sampling.backend == "hf",
+            own_sampler=sampler_backend(config.sampling).own_weights,
         ),
         peers=peers,
     )

@@ -20,6 +20,7 @@ from llm_as_judge.audit.audit import AuditReport, run_audit
 from llm_as_judge.audit.canaries import case_key
 from llm_as_judge.audit.labelled import cases_sha256, shipped_labelled
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import ChatRequest, Problem, Verdict
@@ -176,7 +177,7 @@ async def verdicts() -> AsyncIterator[list[tuple[Case, Verdict]]]:
         return oracle.reply(request.messages[-1].content)
 
     sandbox = await open_sandbox("subprocess")
-    judge = Judge(sandbox, ScriptedChat(answer))
+    judge = Judge(sandbox, LlmJudge(ScriptedChat(answer)))
     yield [(case, await judge.grade(case.problem, case.candidate)) for case in CASES]
     await judge.aclose()
     await sandbox.aclose()

@@ -13,6 +13,7 @@ from llm_as_judge.data.catalog import CATALOG, dataset
 from llm_as_judge.data.process import process
 from llm_as_judge.data.rows import RawRow
 from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.types import Problem, dataset_info
 from llm_as_judge.types import datasets as known
 
@@ -81,6 +82,14 @@ def test_its_problems_behave_as_its_fields_say() -> None:
     assert dataset_info("colors", "qa").has_text_scores
     assert dataset_info("hues", "qa").name == "colors"
     assert CATALOG["colors"].info.mixed == "on_request"
+
+
+def test_the_fingerprint_of_the_rules_follows_its_fields() -> None:
+    prints = [rules_fingerprint()]
+    for metric in ("accuracy", "squad"):
+        dataset("colors", domain="qa", files=["*.jsonl"], metric=metric)(colors)
+        prints.append(rules_fingerprint())
+    assert len(set(prints)) == 3
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.grading.fingerprint import grading_sources, rules_fingerprint
 from llm_as_judge.grading.graders import GRADERS, GraderFunction
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import Problem, Verdict
 
@@ -52,7 +53,7 @@ async def test_what_a_grader_leaves_open_goes_on_to_the_rules() -> None:
 
 async def test_a_grader_spares_the_judge_model() -> None:
     chat = ScriptedChat({})
-    judge = Judge(llm=chat)
+    judge = Judge(last=LlmJudge(chat))
     with GRADERS.with_also([GraderFunction("shade", shade)]):
         assert (await judge.grade(COLOR, "azure")).stage == "grader"
     await judge.aclose()

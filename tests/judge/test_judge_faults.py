@@ -8,6 +8,7 @@ import pytest
 
 from fault_endpoint import FAULTS, FaultEndpoint
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.rows import Answer, grade_answers, read_answer
 from llm_as_judge.llm.client import Limits, OpenAIChat
 
@@ -52,7 +53,7 @@ REPLIES = {
 async def verdicts(server: FaultEndpoint, timeout_s: float = 30.0) -> dict[str, bool | None]:
     limits = Limits(timeout_s=timeout_s, retries=0)
     chat = OpenAIChat("judge", server.url, limits=limits, role="judge")
-    judge = Judge(llm=chat, backoff_s=0.0)
+    judge = Judge(last=LlmJudge(chat, backoff_s=0.0))
     try:
         graded = [row async for row in grade_answers(answers(), judge, 32)]
     finally:

@@ -10,7 +10,7 @@ import pytest
 
 from llm_as_judge.errors import ConfigError, EndpointError, OutputError
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.llm_judge import JudgePrompts
+from llm_as_judge.judge.llm_judge import JudgePrompts, LlmJudge
 from llm_as_judge.judge.opinion import Opinion, Unreadable, read_opinion
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.types import ChatReply, ChatRequest, Problem, Usage, Verdict
@@ -56,7 +56,7 @@ def in_turn(*texts: str | Exception) -> Callable[[int, ChatRequest], str | Excep
 
 
 async def judged(endpoint: Endpoint, candidate: str = CANDIDATE, **options: Any) -> Verdict:
-    judge = Judge(llm=endpoint, backoff_s=0.0, **options)
+    judge = Judge(last=LlmJudge(endpoint, backoff_s=0.0, **options))
     return await judge.grade(PROBLEM, candidate)
 
 
@@ -160,7 +160,7 @@ async def test_each_accepted_answer_is_shown_once_and_of_many_the_closest() -> N
     joined = "the Treaty of Rome/Treaty of Rome/Rome Treaty"
     golds = (joined, *joined.split("/"), "Rome  treaty!", *spellings, "Rome agreements of 1956")
     endpoint = Endpoint(always(opinion("incorrect")))
-    judge = Judge(llm=endpoint)
+    judge = Judge(last=LlmJudge(endpoint))
     await judge.grade(dataclasses.replace(PROBLEM, answers=golds), CANDIDATE)
     shown = json.loads(endpoint.requests[0].messages[1].content)["reference"]
     assert shown[:3] == ["Rome agreements of 1956", "the Treaty of Rome", "Rome Treaty"]
@@ -224,10 +224,10 @@ def test_the_fingerprint_changes_with_prompt_and_model() -> None:
     prompts = JudgePrompts("Other rubric.", "Other plain.")
     prints = {
         Judge().fingerprint,
-        Judge(llm=one).fingerprint,
-        Judge(llm=other).fingerprint,
-        Judge(llm=one, prompts=prompts).fingerprint,
-        Judge(llm=one, max_tokens=9).fingerprint,
+        Judge(last=LlmJudge(one)).fingerprint,
+        Judge(last=LlmJudge(other)).fingerprint,
+        Judge(last=LlmJudge(one, prompts=prompts)).fingerprint,
+        Judge(last=LlmJudge(one, max_tokens=9)).fingerprint,
     }
     assert len(prints) == 5
 

@@ -12,6 +12,7 @@ from llm_as_judge.config import Config, load_endpoints
 from llm_as_judge.grading.rules import RuleGrader
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
+from llm_as_judge.judge.kinds import JudgePlace, judge_kind, rules_alone
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.rows import Grader
@@ -167,17 +168,15 @@ async def _open_judge(
         model = await chats.open(config.judge.model, "judge")
     replayable = config.calls.mode in ("record", "replay")  # a replay has no memory of its own
     remembers = model is not None and config.judge.model != "scripted" and not replayable
-    judge = Judge(
-        llm=model,
-        rules=rules,
-        f1_threshold=config.judge.qa_f1_threshold,
-        max_tokens=config.judge.max_tokens,
-        records=JudgeRecords(
-            config.output.cache_dir() / "judge" if remembers else None,
-            config.output.results / "judge_calls.jsonl",  # a run has one of its own
-        ),
-        identity=_judge_identity(config),
+    records = JudgeRecords(
+        config.output.cache_dir() / "judge" if remembers else None,
+        config.output.results / "judge_calls.jsonl",  # a run has one of its own
     )
+    last = None
+    if not rules_alone(config.judge):
+        place = JudgePlace(config.judge, model, _judge_identity(config), records)
+        last = judge_kind(config.judge).open(place)
+    judge = Judge(rules=rules, last=last, f1_threshold=config.judge.qa_f1_threshold)
     stack.push_async_callback(judge.aclose)
     return judge
 
@@ -193,13 +192,13 @@ def judge_fingerprint(config: Config) -> str:
     """The fingerprint of the judge that ``config`` asks for; starts nothing.
 
     Raises:
-        ConfigError: there is no such model.
+        ConfigError: there is no such model or judge, or an option is not as wanted.
     """
-    return fingerprint_of(
-        _judge_identity(config),
-        f1_threshold=config.judge.qa_f1_threshold,
-        max_tokens=config.judge.max_tokens,
-    )
+    last = None
+    if not rules_alone(config.judge):
+        place = JudgePlace(config.judge, identity=_judge_identity(config))
+        last = judge_kind(config.judge).fingerprint(place)
+    return fingerprint_of(last, f1_threshold=config.judge.qa_f1_threshold)
 
 
 def _judge_identity(config: Config) -> str | None:

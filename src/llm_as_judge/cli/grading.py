@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from llm_as_judge.cli.options import ConfigOption, SetOption, console, progress_bar, status_console
-from llm_as_judge.config import load_config
+from llm_as_judge.config import RULES_ALONE, load_config
 
 
 def register(app: typer.Typer) -> None:
@@ -63,12 +63,13 @@ def audit(
     from llm_as_judge.audit.labelled import cases_sha256, read_labelled, shipped_labelled
     from llm_as_judge.audit.permit import measured_on, report_path, standing_of
     from llm_as_judge.audit.report import render_report, verdict_line, write_report
+    from llm_as_judge.judge.kinds import rules_alone
 
     settings = load_config(
         config,
         overrides=set_ or (),
         flags={
-            "judge.model": "none" if rules_only else None,
+            **(RULES_ALONE if rules_only else {}),
             "calls.mode": "off",  # an answer of yesterday says nothing of the judge of today
         },
     )
@@ -86,7 +87,7 @@ def audit(
                 return await run_audit(
                     judge.fresh,
                     judge.fingerprint,
-                    "rules" if settings.judge.model == "none" else "model",
+                    "rules" if rules_alone(settings.judge) else "model",
                     cases,
                     attack_numbers=attack_numbers,
                     sample=sample,
@@ -132,9 +133,7 @@ def grade(
     from llm_as_judge.assembly import open_judge
     from llm_as_judge.judge.rows import grade_file
 
-    settings = load_config(
-        config, overrides=set_ or (), flags={"judge.model": "none" if rules_only else None}
-    )
+    settings = load_config(config, overrides=set_ or (), flags=RULES_ALONE if rules_only else {})
 
     async def job() -> dict[str, int]:
         async with open_judge(settings) as judge:

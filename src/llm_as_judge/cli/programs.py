@@ -16,7 +16,7 @@ from llm_as_judge.cli.options import (
     SetOption,
     console,
 )
-from llm_as_judge.config import load_config
+from llm_as_judge.config import RULES_ALONE, load_config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.types import (
     Domain,
@@ -107,7 +107,7 @@ def run(
     settings = load_config(
         config,
         overrides=set_ or (),
-        flags={"executor.model": executor, "workflow.timeout_s": timeout, "judge.model": "none"},
+        flags={"executor.model": executor, "workflow.timeout_s": timeout, **RULES_ALONE},
     )
     program = parse_file(file, task.domain, form, settings.workflow.max_worst_case_calls)
 

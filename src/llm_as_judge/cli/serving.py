@@ -24,6 +24,7 @@ from llm_as_judge.cli.options import (
     status_console,
 )
 from llm_as_judge.cli.programs import DomainOption, wanted_domain, wanted_problem
+from llm_as_judge.config import RULES_ALONE
 from llm_as_judge.types import to_json
 
 PolicyOption = Annotated[
@@ -72,7 +73,7 @@ def solve(
         device=device,
         executor=executor,
         seed=seed,
-        flags={} if reference else {"judge.model": "none"},  # nothing is graded
+        flags={} if reference else RULES_ALONE,  # nothing is graded
     )
     text = sys.stdin.read() if problem == "-" else problem
     task = wanted_problem(
@@ -169,7 +170,7 @@ def serve(
         device=device,
         executor=executor,
         seed=seed,
-        flags={"judge.model": "none"},  # nothing is graded
+        flags=RULES_ALONE,  # nothing is graded
     )
     options = ServerOptions(
         model=name,

@@ -12,6 +12,7 @@ from llm_as_judge.config.catalogue import (
 )
 from llm_as_judge.config.credentials import checked_key, environment_key
 from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS, Split
+from llm_as_judge.config.grading import RULES_ALONE
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
 from llm_as_judge.config.loss import Centre, LossKeys
 from llm_as_judge.config.names import find_model, known_model
@@ -26,6 +27,7 @@ __all__ = [
     "EXTRA_DATASETS",
     "FLAT_KEYS",
     "PRESETS",
+    "RULES_ALONE",
     "CallsConfig",
     "Centre",
     "Config",

@@ -28,8 +28,14 @@ def _shipped_parts() -> str:
 class JudgeConfig(Section):
     """Who grades what the rules cannot decide."""
 
+    kind: str = Field(
+        "llm",
+        description="`llm`: the model of judge.model; or a judge of a plugin, which may ask it.",
+    )
+    options: dict[str, Any] = Field({}, description="Options of a plugin's judge.")
     model: str = Field(
-        "gpt-oss-120b", description="Like executor.model; `none`: rules only, no LLM judge."
+        "gpt-oss-120b",
+        description="Like executor.model; `none`: no model, `llm` is then rules only.",
     )
     max_tokens: int = Field(2048, ge=1, description="Tokens of one verdict at most.")
     qa_f1_threshold: Number | None = Field(
@@ -64,6 +70,11 @@ class JudgeConfig(Section):
     second_share: Number = Field(
         0.02, gt=0, le=1, description="Share of accepted answers that judge.second_model sees."
     )
+
+    @property
+    def label(self) -> str:
+        """What a person calls this judge: its model, or one's own by its name."""
+        return self.model if self.kind == "llm" else self.kind
 
 
 class RewardConfig(Section):
@@ -101,6 +112,10 @@ class RewardConfig(Section):
     def _known_options(cls, given: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         with _as_value_error():
             return all_options(given)
+
+
+RULES_ALONE: Mapping[str, str] = {"judge.kind": "llm", "judge.model": "none"}
+"""Keys under which no judge is asked."""
 
 
 @contextmanager

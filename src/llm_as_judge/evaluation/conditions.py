@@ -111,7 +111,9 @@ def differing(conditions: Mapping[str, Conditions]) -> list[str]:
 
 _IMPLIED: Mapping[str, frozenset[str]] = {
     _FACTS["executor"]: frozenset({"executor.model"}),
-    _FACTS["judge"]: frozenset({"judge.model", "judge.max_tokens", "judge.qa_f1_threshold"}),
+    _FACTS["judge"]: frozenset(
+        f"judge.{key}" for key in ("kind", "options", "model", "max_tokens", "qa_f1_threshold")
+    ),
 }
 
 

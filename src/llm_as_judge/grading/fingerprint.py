@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from llm_as_judge.grading.graders import GRADERS
 from llm_as_judge.imported import imported_sources, outside_packages, sources_digest
+from llm_as_judge.types import DATASET_INFO, is_shipped
 
-__all__ = ["grading_sources", "rules_fingerprint"]
+__all__ = ["NOT_JUDGING", "code_fingerprint", "grading_sources", "rules_fingerprint"]
 
 _RULES = (
     "llm_as_judge.judge.cascade",
@@ -19,16 +20,16 @@ _RULES = (
 )
 _HIDDEN_TESTS = ("llm_as_judge.sandbox.inside.grading",)
 """What runs them inside the sandbox: all that it imports decides."""
-_NOT_RULES = tuple(
+NOT_JUDGING = tuple(
     f"llm_as_judge.{name}"
     for name in (
-        # the judge model, which has a fingerprint of its own
-        *("judge.llm_judge", "judge.records", "judge.rows"),
-        # what carries a verdict, and what else a module with a grader may hold
-        *("config", "errors", "files", "imported", "llm", "operators", "plugins"),
-        *("processes", "reward", "runs", "sandbox", "training", "types"),
+        *("judge.kinds", "judge.records", "judge.rows", "config", "data", "errors", "files"),
+        *("imported", "llm", "operators", "plugins", "policy", "processes", "reward", "runs"),
+        *("sandbox", "training", "types"),
     )
 )
+"""What carries a verdict, and what else a module of one's own may hold."""
+_NOT_RULES = (*NOT_JUDGING, "llm_as_judge.judge.llm_judge")  # it has a fingerprint of its own
 _ALGEBRA = ("math-verify", "latex2sympy2-extended", "sympy")
 
 
@@ -49,15 +50,32 @@ def rules_fingerprint() -> str:
     Raises:
         ConfigError: a grader has no source file.
     """
-    sources = grading_sources()
+    own_sets = (info for info in DATASET_INFO.values() if not is_shipped(info.name))
+    return _fingerprint(grading_sources(), _ALGEBRA, map(repr, own_sets))
+
+
+def code_fingerprint(modules: Sequence[str], leaving_out: Collection[str]) -> str:
+    """Hash of these modules, of what they import, and of the packages that they stand on.
+
+    Raises:
+        ConfigError: one has no source file.
+    """
+    return _fingerprint(imported_sources(modules, leaving_out=leaving_out))
+
+
+def _fingerprint(
+    sources: Mapping[str, Path], packages: Sequence[str] = (), also: Iterable[str] = ()
+) -> str:
     digest = hashlib.sha256(sources_digest(sources).encode())
-    for package in sorted({*_ALGEBRA, *_packages_of_graders(sources)}):
+    for package in sorted({*packages, *_packages_of_own(sources)}):
         digest.update(f"{package}=={importlib.metadata.version(package)}".encode())
+    for text in also:
+        digest.update(text.encode())
     return digest.hexdigest()
 
 
-def _packages_of_graders(sources: Mapping[str, Path]) -> set[str]:
-    """Distributions that graders of one's own import."""
+def _packages_of_own(sources: Mapping[str, Path]) -> set[str]:
+    """Distributions that modules outside this package import."""
     own = {name: path for name, path in sources.items() if not name.startswith("llm_as_judge.")}
     if not own:
         return set()

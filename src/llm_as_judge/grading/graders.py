@@ -15,7 +15,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.plugins import Registry, said_by
 from llm_as_judge.types import Domain, Problem, Verdict
 
-__all__ = ["GRADERS", "GraderFunction", "grader", "own_verdict"]
+__all__ = ["GRADERS", "GraderFunction", "as_verdict", "grader", "own_verdict"]
 
 Said = bool | Verdict | None
 Grade = TypeVar("Grade", bound=Callable[..., Any])
@@ -56,12 +56,21 @@ class GraderFunction:
                 said = await asyncio.to_thread(self.defined, problem, answer)
         except Exception as error:
             raise ConfigError(f"{where}: {said_by(error)}; mend the grader, then resume") from error
-        if isinstance(said, Verdict):
-            return said
-        if said is not None and not isinstance(said, bool):
-            raise ConfigError(f"{where}: found {said!r}, wanted True, False, None or a Verdict")
-        word = {True: "right", False: "wrong", None: "open"}[said]
-        return Verdict(said, "grader", f"{self.name}.{word}", f"says the grader {self.name}")
+        return as_verdict(said, self.name, where)
+
+
+def as_verdict(said: object, name: str, where: str, score: float | None = None) -> Verdict:
+    """What code of one's own called ``name`` says, as a verdict.
+
+    Raises:
+        ConfigError: it is none; the line begins with ``where``.
+    """
+    if isinstance(said, Verdict):
+        return said
+    if said is not None and not isinstance(said, bool):
+        raise ConfigError(f"{where}: found {said!r}, wanted True, False, None or a Verdict")
+    word = {True: "right", False: "wrong", None: "open"}[said]
+    return Verdict(said, "grader", f"{name}.{word}", f"says {name}", score)
 
 
 GRADERS: Registry[GraderFunction] = Registry("grader")

@@ -1,7 +1,7 @@
 """The judge: rules first, a language model only where they cannot decide.
 
     guard -> graders of one's own -> one declared answer -> exact form -> domain grader
-          -> LLM judge -> abstain
+          -> the judge of judge.kind -> abstain
 
 A rule's word is final. ``correct is None`` means *not graded*: such a verdict is kept out of
 reward and accuracy, and counted. Code never reaches the language model.
@@ -12,34 +12,49 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from llm_as_judge.grading.extract import clean, declared_answer, guard
 from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.grading.rules import RuleGrader, Rules
-from llm_as_judge.judge.llm_judge import JudgePrompts, LlmJudge, llm_fingerprint
-from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.rows import Grader
-from llm_as_judge.types import ChatModel, Limits, Problem, Sandbox, Verdict
+from llm_as_judge.types import Limits, Problem, Sandbox, Verdict
 
-__all__ = ["Judge", "judge_fingerprint"]
+__all__ = ["Judge", "LastJudge", "judge_fingerprint"]
 
 
-def judge_fingerprint(
-    identity: str | None, *, f1_threshold: float | None = None, max_tokens: int = 1024
-) -> str:
+@runtime_checkable
+class CallLogger(Protocol):
+    def log_calls(self, path: Path) -> None: ...
+
+
+class LastJudge(Protocol):
+    """Who judges what the rules leave open."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    async def judge(
+        self, problem: Problem, candidate: str, score: float | None, *, fresh: bool = False
+    ) -> Verdict:
+        """Verdict; correct None where it cannot tell.
+
+        Args:
+            candidate: the declared answer, clean.
+            score: the official metric so far, kept in the verdict.
+            fresh: judge again even if the verdict is known.
+        """
+        ...
+
+
+def judge_fingerprint(last: str | None, *, f1_threshold: float | None = None) -> str:
     """What ``Judge.fingerprint`` will be, before any model is started.
 
     Args:
-        identity: of the judge model, see :func:`llm_fingerprint`; None = rules only.
-        f1_threshold, max_tokens: as given to :class:`Judge`.
+        last: of the judge after the rules; None = rules alone.
     """
-    if identity is None:
-        return _combined(f"f1>={f1_threshold}")
-    return _combined(llm_fingerprint(identity, max_tokens=max_tokens))
-
-
-def _combined(model: str) -> str:
-    return hashlib.sha256((rules_fingerprint() + model).encode()).hexdigest()[:16]
+    text = rules_fingerprint() + (last or f"f1>={f1_threshold}")
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Judge:
@@ -47,10 +62,9 @@ class Judge:
 
     Args:
         sandbox: runs hidden tests; None where no code is graded.
-        llm: judge model for what the rules leave open; None = rules only.
-        f1_threshold: rules only, QA: official F1 from which a partial answer counts as correct.
+        last: judges what the rules leave open; None = rules alone.
+        f1_threshold: rules alone, QA: official F1 from which a partial answer counts as correct.
             None (default): a partial answer is not graded. docs/grading.md says why.
-        prompts, max_tokens, use_schema, records, backoff_s, identity: of the :class:`LlmJudge`.
         workers, math_cpu_s, test_limits: of the :class:`Rules`.
         rules: instead of rules on this machine, with ``sandbox``.
     """
@@ -58,31 +72,15 @@ class Judge:
     def __init__(
         self,
         sandbox: Sandbox | None = None,
-        llm: ChatModel | None = None,
+        last: LastJudge | None = None,
         *,
         f1_threshold: float | None = None,
-        prompts: JudgePrompts | None = None,
-        max_tokens: int = 1024,
-        use_schema: bool = True,
-        records: JudgeRecords | None = None,
-        backoff_s: float = 0.5,
-        identity: str | None = None,
         workers: int = 2,
         math_cpu_s: float = 2.0,
         test_limits: Limits = Limits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
         rules: RuleGrader | None = None,
     ) -> None:
-        self._llm: LlmJudge | None = None
-        if llm is not None:
-            self._llm = LlmJudge(
-                llm,
-                prompts=prompts,
-                max_tokens=max_tokens,
-                use_schema=use_schema,
-                records=records,
-                backoff_s=backoff_s,
-                identity=identity,
-            )
+        self._last = last
         self._f1_threshold = f1_threshold
         self._rules: RuleGrader = rules or Rules(
             sandbox, workers=workers, math_cpu_s=math_cpu_s, test_limits=test_limits
@@ -91,7 +89,8 @@ class Judge:
     @property
     def fingerprint(self) -> str:
         """Changes whenever a verdict may change: code, algebra, prompts, model, sampling."""
-        return _combined(self._llm.fingerprint if self._llm else f"f1>={self._f1_threshold}")
+        last = self._last.fingerprint if self._last else None
+        return judge_fingerprint(last, f1_threshold=self._f1_threshold)
 
     @property
     def fresh(self) -> Grader:
@@ -99,15 +98,15 @@ class Judge:
         return _Fresh(self)
 
     def log_calls(self, path: Path) -> None:
-        """Writes every call of the judge model from now on to ``path``, a JSON line each."""
-        if self._llm is not None:
-            self._llm.records.log_path = path
+        """Writes every call of the shipped judge model from now on to ``path``, a JSON line each."""
+        if isinstance(self._last, CallLogger):
+            self._last.log_calls(path)
 
     async def grade(self, problem: Problem, answer: str, *, fresh: bool = False) -> Verdict:
         """Verdict on ``answer``.
 
         Args:
-            fresh: ask the judge model even if its verdict is known.
+            fresh: ask the last judge even if its verdict is known.
         Raises:
             SandboxError: the sandbox is broken (code).
         """
@@ -118,10 +117,10 @@ class Judge:
         verdict = await self._rules.verdict(problem, text)
         if verdict.correct is not None or problem.domain == "code":
             return verdict
-        if self._llm is None:
+        if self._last is None:
             return self._without_model(verdict)
         declared = declared_answer(text, one_sentence=problem.domain == "math")
-        return await self._llm.judge(problem, declared.text, verdict.score, fresh=fresh)
+        return await self._last.judge(problem, declared.text, verdict.score, fresh=fresh)
 
     def _without_model(self, verdict: Verdict) -> Verdict:
         """What the rules left open: by the threshold, if there is one, else it stays open."""

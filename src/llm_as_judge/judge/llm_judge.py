@@ -130,6 +130,10 @@ class LlmJudge:
         self._use_schema = use_schema
         self.records = records or JudgeRecords()
 
+    def log_calls(self, path: Path) -> None:
+        """Writes every call from now on to ``path``."""
+        self.records.log_path = path
+
     @cached_property
     def fingerprint(self) -> str:
         """See :func:`llm_fingerprint`."""

@@ -17,6 +17,7 @@ from llm_as_judge.audit.permit import Standing, report_path, require_passing_aud
 from llm_as_judge.audit.report import write_report
 from llm_as_judge.config import Config
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.kinds import rules_alone
 
 __all__ = ["admit_judge", "audit_command", "judge_entry", "judge_history"]
 
@@ -46,7 +47,7 @@ async def admit_judge(
     fingerprint = judge_fingerprint(config)
     path = report_path(config.output.results, fingerprint)
     standing = standing_of(path, fingerprint)
-    if config.judge.model == "none" and standing.status not in ("passed", "failed"):
+    if rules_alone(config.judge) and standing.status not in ("passed", "failed"):
         say("auditing the rules that grade")
         judge = Judge(f1_threshold=config.judge.qa_f1_threshold)
         try:
@@ -83,7 +84,7 @@ def judge_entry(standing: Standing, config: Config, *, step: int, forced: bool) 
     """What run.json and every checkpoint say of the judge from ``step`` on."""
     return {
         "from_step": step,
-        "judge": config.judge.model,
+        "judge": config.judge.label,
         "fingerprint": standing.fingerprint,
         "audit": standing.status,
         "reason": standing.reason,

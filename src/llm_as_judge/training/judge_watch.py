@@ -14,6 +14,7 @@ from llm_as_judge.audit.drift import CanaryWatch, SecondWatch
 from llm_as_judge.audit.permit import Standing
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
+from llm_as_judge.judge.kinds import rules_alone
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.types import Group, Problem, Verdict
 
@@ -41,7 +42,7 @@ class JudgeWatch:
         self._config = config
         saved = saved or {}
         self._canaries: CanaryWatch | None = None
-        if self._config.judge.model != "none" and self._config.judge.canaries_every:
+        if not rules_alone(config.judge) and self._config.judge.canaries_every:
             same = saved.get("fingerprint") == standing.fingerprint
             before = saved.get("canaries") if same else _audited_canaries(standing)
             self._canaries = CanaryWatch(judge, before)
@@ -76,14 +77,14 @@ class JudgeWatch:
         return metrics
 
     def _count_abstentions(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
-        if self._config.judge.model == "none":
+        if rules_alone(self._config.judge):
             return {}
         graded = [verdict for _, _, verdict in _graded(groups)]
         silent = [v for v in graded if v.correct is None and v.stage == "llm"]
         allowed = self._config.judge.max_abstained_share
         if len(silent) > max(1.0, allowed * len(graded)):
             raise TrainingError(
-                f"step {step}: judge {self._config.judge.model}: no readable verdict on "
+                f"step {step}: judge {self._config.judge.label}: no readable verdict on "
                 f"{len(silent)} of {len(graded)} answers, more than judge.max_abstained_share = "
                 f"{allowed:g}; the first: {silent[0].rule}: {silent[0].explanation}. Mend that "
                 "and go on with --resume"
@@ -120,7 +121,7 @@ class JudgeWatch:
 
     def _stop(self, step: int, alarm: str, suspect: str) -> TrainingError:
         return TrainingError(
-            f"step {step}: judge {self._config.judge.model}: {alarm}. {suspect} are in doubt: "
+            f"step {step}: judge {self._config.judge.label}: {alarm}. {suspect} are in doubt: "
             "audit the judge again (llm-as-judge audit) before --resume"
         )
 

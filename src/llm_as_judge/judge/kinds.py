@@ -1,0 +1,176 @@
+"""Who judges what the rules leave open: ``judge.kind`` names it, ``@judge`` adds one of your own.
+
+The rules come first whichever it is, and their word is final. Code never reaches it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from llm_as_judge.config.grading import JudgeConfig
+from llm_as_judge.errors import ConfigError, LlmAsJudgeError
+from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
+from llm_as_judge.grading.graders import as_verdict
+from llm_as_judge.judge.cascade import LastJudge
+from llm_as_judge.judge.llm_judge import LlmJudge, llm_fingerprint
+from llm_as_judge.judge.records import JudgeRecords
+from llm_as_judge.plugins import Registry, read_options, said_by
+from llm_as_judge.types import ChatModel, Problem, Verdict
+
+__all__ = ["JUDGES", "JudgeKind", "JudgePlace", "judge", "judge_kind", "rules_alone"]
+
+Make = TypeVar("Make", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePlace:
+    """What a judge is made from."""
+
+    config: JudgeConfig
+    model: ChatModel | None = None
+    """Of ``judge.model``; None where that is ``none``."""
+    identity: str | None = None
+    """What this model is known by: its name and, where known, the hash of its weights."""
+    records: JudgeRecords = field(default_factory=JudgeRecords)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeKind:
+    """A judge that a configuration may name."""
+
+    name: str
+    defined: Callable[..., Any]
+    """``(place)``, or ``(place, options)``: an object with ``grade(problem, answer)``, asynchronous,
+    which says True, False, None where it cannot tell, or a :class:`Verdict`."""
+    options: type[Any] | None = None
+    """Dataclass or pydantic model of ``judge.options``."""
+    needs_model: bool = False
+    """Without ``judge.model`` the rules grade alone."""
+
+    def fingerprint(self, place: JudgePlace) -> str:
+        """Changes whenever its verdicts may change: its code with all that it imports, its options,
+        its model.
+
+        Raises:
+            ConfigError: it has no source file.
+        """
+        said = (place.identity, place.config.max_tokens, place.config.options)
+        digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+        digest.update(code_fingerprint([self.defined.__module__], NOT_JUDGING).encode())
+        return digest.hexdigest()
+
+    def open(self, place: JudgePlace) -> LastJudge:
+        """
+        Raises:
+            ConfigError: an option is wrong, it could not be made, or it cannot grade.
+        """
+        options = read_options(self.options, place.config.options, f"judge {self.name!r}")
+        try:
+            made = self.defined(place) if self.options is None else self.defined(place, options)
+        except LlmAsJudgeError:
+            raise
+        except Exception as error:
+            raise ConfigError(f"judge.kind: {self.name}: {said_by(error)}") from error
+        if not callable(getattr(made, "grade", None)):
+            raise ConfigError(
+                f"judge.kind: {self.name}: found {made!r}, wanted a judge with grade(problem, answer)"
+            )
+        return _OwnJudge(self.name, made, self.fingerprint(place))
+
+
+@dataclass(frozen=True, slots=True)
+class _LlmKind(JudgeKind):
+    """The shipped one: asks in both orders, remembers verdicts, logs its calls."""
+
+    def fingerprint(self, place: JudgePlace) -> str:
+        assert place.identity is not None, "rules alone are not asked"
+        return llm_fingerprint(place.identity, max_tokens=place.config.max_tokens)
+
+    def open(self, place: JudgePlace) -> LastJudge:
+        made: LastJudge = self.defined(place)
+        return made
+
+
+class _OwnJudge:
+    """A judge of one's own as the cascade asks it."""
+
+    def __init__(self, name: str, made: Any, fingerprint: str) -> None:
+        self.fingerprint = fingerprint
+        self._name, self._made = name, made
+
+    async def judge(
+        self, problem: Problem, candidate: str, score: float | None, *, fresh: bool = False
+    ) -> Verdict:
+        """
+        Raises:
+            ConfigError: it failed, or said something else than a verdict.
+        """
+        where = f"judge {self._name!r}: {problem.id}"
+        try:
+            said = await self._made.grade(problem, candidate)
+        except LlmAsJudgeError:
+            raise
+        except Exception as error:
+            raise ConfigError(f"{where}: {said_by(error)}; mend the judge, then resume") from error
+        return replace(as_verdict(said, self._name, where, score), stage="llm")
+
+
+JUDGES: Registry[JudgeKind] = Registry("judge")
+
+
+def judge(name: str, *, options: type[Any] | None = None) -> Callable[[Make], Make]:
+    """Makes a class a judge; see :class:`JudgeKind`.
+
+    Raises:
+        ConfigError: another judge has this name.
+    """
+
+    def register(make: Make) -> Make:
+        JUDGES.add(JudgeKind(name, make, options))
+        return make
+
+    return register
+
+
+def judge_kind(config: JudgeConfig) -> JudgeKind:
+    """The judge that a configuration names; starts nothing.
+
+    Raises:
+        ConfigError: there is none, or an option is not as wanted.
+    """
+    found = _named(config)
+    read_options(found.options, config.options, f"judge {found.name!r}")
+    return found
+
+
+def rules_alone(config: JudgeConfig) -> bool:
+    """Whether what the rules leave open stays open.
+
+    Raises:
+        ConfigError: there is no judge of this name.
+    """
+    return config.model == "none" and _named(config).needs_model
+
+
+def _named(config: JudgeConfig) -> JudgeKind:
+    try:
+        return JUDGES.get(config.kind)
+    except ConfigError as error:
+        raise ConfigError(f"judge.kind: {error}") from None
+
+
+def _llm_judge(place: JudgePlace) -> LlmJudge:
+    assert place.model is not None, "rules alone are not asked"
+    return LlmJudge(
+        place.model,
+        max_tokens=place.config.max_tokens,
+        records=place.records,
+        identity=place.identity,
+    )
+
+
+JUDGES.add(_LlmKind("llm", _llm_judge, needs_model=True))

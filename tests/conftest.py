@@ -6,7 +6,7 @@ ends on the processor that runs it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,9 @@ from transformers import (
     Qwen2ForCausalLM,
 )
 
+from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.types import datasets
 
 # A busy machine draws examples slowly, and is no reason to fail: no clock decides a test.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -80,6 +82,17 @@ def tiny_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fluent_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny policy, fitted on to one program: nearly all of what it writes runs."""
     return _policy("fluent", tmp_path_factory.mktemp("fluent_policy"))
+
+
+@pytest.fixture
+def no_new_sets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Data sets that a test adds are not known after it."""
+    before = dict(datasets._known)
+    monkeypatch.setattr(datasets, "_by_any_name", dict(datasets._by_any_name))
+    with CATALOG.with_also([]):
+        yield
+    datasets._known.clear()
+    datasets._known.update(before)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from llm_as_judge.config import config_dir
 from llm_as_judge.runs.runlog import read_rollouts, read_steps
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "extend" / "clocks.py"
-PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 PROGRAM = """
 short = await restate(problem=problem)
 told = await custom(input=short["restated"], instruction="Answer.")
@@ -106,19 +104,3 @@ def test_a_configuration_names_it_as_a_plugin(place: Path) -> None:
         "True ok ['Restate', 'Custom']",
         "True clock.right 0.05",
     ]
-
-
-def test_the_part_and_the_grader_of_the_page_are_a_plugin(tmp_path: Path) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
-    (tmp_path / "my_module.py").write_text("\n".join(blocks))
-    script = """
-from llm_as_judge.config import load_config
-from llm_as_judge.grading.graders import GRADERS
-overrides = ["plugins=[my_module]", "reward.weights.brevity=0.1", "reward.options.brevity.most=9"]
-reward = load_config(overrides=overrides).reward
-print(reward.weights["brevity"], reward.options["brevity"], list(GRADERS.all()))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "0.1 {'most': 9} ['shades']\n", done.stderr

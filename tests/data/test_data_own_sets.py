@@ -15,8 +15,8 @@ from llm_as_judge.data.rows import RawRow
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.types import Problem, dataset_info
-from llm_as_judge.types import datasets as known
 
+pytestmark = pytest.mark.usefixtures("no_new_sets")
 MODULE = """
 from llm_as_judge.data.catalog import dataset
 from llm_as_judge.types import Problem
@@ -43,16 +43,6 @@ print(sorted(set(rows.datasets)))
 for one in evaluated_sets(config):
     print(one.name, one.sample)
 """
-
-
-@pytest.fixture(autouse=True)
-def _nothing_stays_known(monkeypatch: pytest.MonkeyPatch) -> object:
-    monkeypatch.setattr(known, "_by_any_name", dict(known._by_any_name))
-    before = dict(known._known)
-    with CATALOG.with_also([]):
-        yield
-    known._known.clear()
-    known._known.update(before)
 
 
 def colors(row: RawRow, split: str) -> Problem:

@@ -13,6 +13,21 @@ from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.training.step_metrics import group_metrics
 from llm_as_judge.types import Completion, Group, Problem, Prompt, SampleStream, Sampling
 
+ONE_CALL = """class Workflow:
+    def __init__(self, name, llm_config, dataset):
+        self.llm = create_llm_instance(llm_config)
+        self.custom = operator.Custom(self.llm)
+
+    async def __call__(self, problem: str, entry_point: str = ""):
+        answer = await self.custom(input=problem, instruction="Answer.")
+        return answer["response"], 0.0
+"""
+THREE_CALLS = ONE_CALL.replace(
+    '        return answer["response"], 0.0\n',
+    '        again = await self.custom(input=answer["response"] + problem, instruction="Check.")\n'
+    '        last = await self.custom(input=again["response"] + problem, instruction="End.")\n'
+    '        return last["response"], 0.0\n',
+)
 VOTE = """\
 a = await answer_generate(input=problem)
 b = await answer_generate(input=problem)

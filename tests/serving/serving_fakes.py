@@ -12,26 +12,11 @@ from llm_as_judge.assembly import Workbench
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.serving.answering import Answerer
 from llm_as_judge.serving.app import ServerOptions, make_app
-from llm_as_judge.serving.writers import Written
+from llm_as_judge.solving.writers import Written
 from llm_as_judge.types import ChatReply, ChatRequest, Problem, Usage
 from llm_as_judge.workflow.program import parse_program
 from running_app import running
 
-ONE_CALL = """class Workflow:
-    def __init__(self, name, llm_config, dataset):
-        self.llm = create_llm_instance(llm_config)
-        self.custom = operator.Custom(self.llm)
-
-    async def __call__(self, problem: str, entry_point: str = ""):
-        answer = await self.custom(input=problem, instruction="Answer.")
-        return answer["response"], 0.0
-"""
-THREE_CALLS = ONE_CALL.replace(
-    '        return answer["response"], 0.0\n',
-    '        again = await self.custom(input=answer["response"] + problem, instruction="Check.")\n'
-    '        last = await self.custom(input=again["response"] + problem, instruction="End.")\n'
-    '        return last["response"], 0.0\n',
-)
 BROKEN = "import os\nos.system('touch /tmp/owned')\n"
 
 

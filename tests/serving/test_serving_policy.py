@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from serving_fakes import ONE_CALL, until
+from serving_fakes import until
 
 from llm_as_judge.assembly import Workbench, policy_prompt
 from llm_as_judge.config import Config
@@ -22,9 +22,10 @@ from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.policy.stream import ready
 from llm_as_judge.serving.app import ServerOptions
 from llm_as_judge.serving.server import KEY_CHARS, Binding, safe_options, serve
-from llm_as_judge.serving.writers import FileWriter, PolicyWriter
+from llm_as_judge.solving.writers import FileWriter, PolicyWriter
 from llm_as_judge.types import Completion, Problem, Prompt, SampleStream, Sampling, Usage
 from llm_as_judge.workflow.grammar import program_grammar
+from written_programs import ONE_CALL
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PROBLEM = Problem("p/1", "custom", "qa", "2 + 2?")

@@ -12,8 +12,6 @@ import openai
 import pytest
 from serving_fakes import (
     BROKEN,
-    ONE_CALL,
-    THREE_CALLS,
     GatedChat,
     TextWriter,
     scripted,
@@ -26,6 +24,7 @@ from llm_as_judge.errors import ContextError, EndpointError
 from llm_as_judge.serving.app import ServerOptions
 from llm_as_judge.serving.requests import RequestLimits
 from llm_as_judge.types import ChatRequest, Usage
+from written_programs import ONE_CALL, THREE_CALLS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ASKED: Any = {"model": "llm-as-judge", "messages": [{"role": "user", "content": "MARK-1?"}]}

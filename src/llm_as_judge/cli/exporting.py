@@ -41,8 +41,8 @@ def programs(
     as_json: JsonOption = False,
 ) -> None:
     """The best programs of each domain as Python files with their statistics."""
+    from llm_as_judge.export.programs import best_programs, write_programs
     from llm_as_judge.runs.runlog import newest_run
-    from llm_as_judge.serving.export import best_programs, write_programs
 
     folder = run_dir or newest_run(load_config(config).output.logs)
     best = best_programs(folder, top=top, min_problems=min_problems)
@@ -103,8 +103,8 @@ def adapter(
     as_json: JsonOption = False,
 ) -> None:
     """Adapter alone, without what only its training needs; for evaluate, serve and others."""
+    from llm_as_judge.export.card import hub_name, model_card
     from llm_as_judge.policy.checkpoint import export_adapter
-    from llm_as_judge.serving.export import hub_name, model_card
 
     base, files = model_card(checkpoint, _headed(results), merged=False)
     export_adapter(checkpoint, out, files["README.md"], base=hub_name(base))
@@ -136,7 +136,7 @@ def model(
     In float32, whatever the hardware: --set policy.dtype=bfloat16 halves the files, and a small update may be lost in its rounding.
     """
     from llm_as_judge.errors import OutputError
-    from llm_as_judge.serving.export import model_card
+    from llm_as_judge.export.card import model_card
 
     base, files = model_card(checkpoint, _headed(results))
     if out.exists():  # said before gigabytes are loaded

@@ -64,7 +64,7 @@ def solve(
     as_json: JsonOption = False,
 ) -> None:
     """One problem, every stage shown: prompt, program, calls, answer, verdict."""
-    from llm_as_judge.serving.solve import solve as run_solve
+    from llm_as_judge.solving.solve import solve as run_solve
 
     settings = settings_of(
         config,

@@ -17,7 +17,7 @@ from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.errors import ContextError
 from llm_as_judge.serving.meter import LimitReachedError, MeteredChat, Spent
 from llm_as_judge.serving.requests import Ask, RequestError, RequestLimits
-from llm_as_judge.serving.writers import ProgramWriter, Written
+from llm_as_judge.solving.writers import ProgramWriter, Written
 from llm_as_judge.types import ChatRequest, Execution, Json, Program, Usage
 
 OnProgram = Callable[[Program], None]

@@ -9,7 +9,7 @@ from pathlib import Path
 from llm_as_judge.assembly import Workbench, open_system, open_workbench
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.serving.writers import FileWriter, PolicyWriter, ProgramWriter
+from llm_as_judge.solving.writers import FileWriter, PolicyWriter, ProgramWriter
 
 UNTRAINED = "untrained"
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from serving_fakes import ONE_CALL, THREE_CALLS
 from transformers import AutoModelForCausalLM
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError, ModelError, OutputError
+from llm_as_judge.export.card import model_card
+from llm_as_judge.export.programs import best_programs, write_programs
 from llm_as_judge.policy.checkpoint import save_checkpoint
 from llm_as_judge.policy.merged import save_merged
 from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.runs.runlog import RunLog
-from llm_as_judge.serving.export import best_programs, model_card, write_programs
 from llm_as_judge.types import (
     Completion,
     Execution,
@@ -31,6 +31,7 @@ from llm_as_judge.types import (
     Verdict,
 )
 from llm_as_judge.workflow.program import parse_program
+from written_programs import ONE_CALL, THREE_CALLS
 
 
 def log_runs(

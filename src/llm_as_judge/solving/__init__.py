@@ -1,0 +1,1 @@
+"""One problem at a time: who writes its program, and every stage shown."""

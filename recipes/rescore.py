@@ -20,8 +20,9 @@ from typing import Any
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_text
+from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.reward import RewardOptions, reward_group
-from llm_as_judge.runs.runlog import ROLLOUTS, read_lines
+from llm_as_judge.runs.runlog import ROLLOUTS
 from llm_as_judge.types import Rollout, from_json, to_json
 from recipe import run
 
@@ -92,7 +93,7 @@ def _groups(path: Path) -> Iterator[list[tuple[Mapping[str, Any], Rollout]]]:
 
 
 def _rollouts(path: Path) -> Iterator[tuple[Mapping[str, Any], Rollout]]:
-    for number, row in enumerate(read_lines(path, "step"), start=1):
+    for number, row in enumerate(JsonLines(path).rows("step"), start=1):
         try:
             yield row, from_json(Rollout, row.get("rollout"))
         except TypeError as error:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import resource
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from llm_as_judge.errors import OutputError
-from llm_as_judge.files import append_line, output_errors, write_atomically, write_text
+from llm_as_judge.files import output_errors, write_atomically, write_text
 
 
 def test_a_file_is_written_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -94,37 +91,3 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
         assert pipe.is_fifo()
     finally:
         os.close(reader)
-
-
-@contextlib.contextmanager
-def no_file_larger_than(size: int) -> Iterator[None]:
-    """Writes behind ``size`` fail with EFBIG, for a part of what they were given or for all of it,
-    as those on a full disk do. Python ignores the signal that comes with it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@pytest.mark.parametrize("room", [0, 1, 5])
-def test_a_line_that_has_no_room_leaves_the_lines_before_it_and_none_of_itself(
-    tmp_path: Path, room: int
-) -> None:
-    path = tmp_path / "rows.jsonl"
-    append_line(path, "first")
-    with no_file_larger_than(6 + room), pytest.raises(OutputError, match="larger than files may"):
-        append_line(path, "second")
-    assert path.read_bytes() == b"first\n"
-    append_line(path, "third")
-    assert path.read_bytes() == b"first\nthird\n"
-
-
-@pytest.mark.parametrize("torn", ["x", '{"step": 3, "cut', "y" * 200_000], ids=len)
-def test_a_line_is_not_joined_to_what_a_kill_left_of_another(tmp_path: Path, torn: str) -> None:
-    path = tmp_path / "rows.jsonl"
-    for whole in ("", "a\n", "a\nb\n"):
-        path.write_text(whole + torn)
-        append_line(path, "next")
-        assert path.read_text() == f"{whole}next\n"

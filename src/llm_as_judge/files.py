@@ -15,7 +15,6 @@ from typing import IO
 from llm_as_judge.errors import OutputError
 
 __all__ = [
-    "append_line",
     "file_sha256",
     "new_folder",
     "output_errors",
@@ -24,7 +23,6 @@ __all__ = [
     "write_text",
 ]
 
-_BLOCK = 65536
 _REASONS = {
     errno.ENOSPC: "the disk is full; free some space",
     errno.EACCES: "no write permission; choose another folder or mend its rights",
@@ -132,46 +130,3 @@ def file_sha256(path: Path) -> str:
         while chunk := stream.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def append_line(path: Path, line: str) -> None:
-    """Adds one line to a file of lines, the whole line or nothing of it.
-
-    An end without its newline is what a killed process left: it goes, since the line would be
-    joined to it. One process writes to a file at a time.
-
-    Args:
-        line: without its newline.
-    Raises:
-        OutputError: the file cannot be written, or the disk is full; it is as it was before.
-    """
-    with output_errors(path), path.open("a+b", buffering=0) as stream:
-        end = _whole_lines(stream)
-        try:
-            _write_all(stream, line.encode() + b"\n")
-        except OSError:
-            stream.truncate(end)
-            raise
-
-
-def _whole_lines(stream: IO[bytes]) -> int:
-    """Bytes of the file up to its last newline; what stood behind is cut off."""
-    end = size = stream.seek(0, os.SEEK_END)
-    while end:
-        start = max(0, end - _BLOCK)
-        stream.seek(start)
-        found = stream.read(end - start).rfind(b"\n")
-        if found >= 0:
-            end = start + found + 1
-            break
-        end = start
-    if end < size:
-        stream.truncate(end)
-    return end
-
-
-def _write_all(stream: IO[bytes], data: bytes) -> None:
-    """A raw write may take less than it was given: the disk has room for a part."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[stream.write(rest) or 0 :]

@@ -276,7 +276,7 @@ async def test_a_broken_off_audit_goes_on_where_it_stopped(tmp_path: Path) -> No
 
 def test_a_journal_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be read"):
+    with pytest.raises(OutputError, match="cannot be written: "):
         Journal(tmp_path / "file" / "journal.jsonl")
     (tmp_path / "broken.jsonl").write_text('{"key": 1}\n[]\n')
     assert len(Journal(tmp_path / "broken.jsonl")) == 0

@@ -222,4 +222,4 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "ok")
     put(recording, "x")
     with pytest.raises(OutputError, match="cannot be written"):
-        recording.pack(tmp_path / "nowhere" / "packed.jsonl")
+        recording.pack(tmp_path / "file" / "packed.jsonl")

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.runs.runlog import (
     METRICS,
     ROLLOUTS,
@@ -17,7 +18,6 @@ from llm_as_judge.runs.runlog import (
     RunLog,
     is_used,
     newest_run,
-    read_lines,
     read_rollouts,
     read_steps,
 )
@@ -53,10 +53,10 @@ def test_a_file_in_place_of_a_folder_is_one_clear_line(tmp_path: Path) -> None:
 def test_clock_values_are_in_timings_and_nowhere_else(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     log.step(1, {"time/sample_s": 2.5, "reward/mean": 1.0, "accuracy/all": 0.5})
-    assert list(read_lines(tmp_path / METRICS)) == [
+    assert list(JsonLines(tmp_path / METRICS).rows()) == [
         {"step": 1, "accuracy/all": 0.5, "reward/mean": 1.0}
     ]
-    assert list(read_lines(tmp_path / TIMINGS)) == [{"step": 1, "time/sample_s": 2.5}]
+    assert list(JsonLines(tmp_path / TIMINGS).rows()) == [{"step": 1, "time/sample_s": 2.5}]
     assert read_steps(tmp_path) == [
         {"step": 1, "accuracy/all": 0.5, "reward/mean": 1.0, "time/sample_s": 2.5}
     ]
@@ -76,26 +76,6 @@ def test_a_rollout_comes_back_without_its_seconds(tmp_path: Path) -> None:
     ((step, domain, rollout),) = read_rollouts(tmp_path)
     assert (step, domain) == (3, "math")
     assert rollout == group(0.0).rollouts[0]
-
-
-def test_a_half_written_last_line_is_left_out(tmp_path: Path) -> None:
-    path = tmp_path / METRICS
-    path.write_text('{"step": 1}\n{"step": 2, "rew')
-    assert list(read_lines(path)) == [{"step": 1}]
-    path.write_text('{"step": 1}\n{"step": 2}')  # whole, but nobody can know
-    assert list(read_lines(path)) == [{"step": 1}]
-    path.write_text("")
-    assert list(read_lines(path)) == []
-
-
-@pytest.mark.parametrize(
-    ("line", "said"), [('{"step": ', r"not JSON"), ("[2]", "found list, wanted an object")]
-)
-def test_a_broken_line_is_named_by_file_and_line(tmp_path: Path, line: str, said: str) -> None:
-    path = tmp_path / METRICS
-    path.write_text(f'{{"step": 1}}\n{line}\n{{"step": 3}}\n')
-    with pytest.raises(DataError, match=rf"metrics\.jsonl:2: {said}"):
-        list(read_lines(path))
 
 
 @pytest.mark.parametrize("row", ['{"loss": 1}', '{"step": "2"}', '{"step": null}'])
@@ -145,7 +125,7 @@ def test_what_was_written_of_later_steps_is_cut(tmp_path: Path) -> None:
         file.write('{"step": 4, "rew')  # killed here
     log.cut_after(2)
     for name in (METRICS, TIMINGS, ROLLOUTS):
-        assert [row["step"] for row in read_lines(tmp_path / name)] == [1, 2]
+        assert [row["step"] for row in JsonLines(tmp_path / name).rows()] == [1, 2]
     log.step(3, {"reward/mean": 9.0})
     assert [row["reward/mean"] for row in read_steps(tmp_path)] == [1.0, 2.0, 9.0]
 
@@ -191,7 +171,7 @@ def test_bills_are_kept_beside_the_steps_and_survive_a_cut(tmp_path: Path) -> No
     log.bills({"total": {"calls": 3}}, {"gsm8k/train/1#0": {"calls": 2}}, 2)
     log.cut_after(0)
     assert log.ledger() == {"total": {"calls": 3}}
-    rows = list(read_lines(tmp_path / "ledger.jsonl"))
+    rows = list(JsonLines(tmp_path / "ledger.jsonl").rows())
     assert rows == [
         {"step": 1, "problem": "gsm8k/train/1", "rollout": "gsm8k/train/1#0", "calls": 1},
         {"step": 2, "problem": "gsm8k/train/1", "rollout": "gsm8k/train/1#0", "calls": 2},

@@ -22,7 +22,8 @@ from killable_runs import (
 )
 
 from fault_endpoint import MOSTLY_QUICK, FaultEndpoint, in_a_thread
-from llm_as_judge.runs.runlog import ROLLOUTS, read_lines
+from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.runs.runlog import ROLLOUTS
 
 TRIES = int(os.environ.get("CHAOS", "0"))
 """Of each fault; 0 = the suite is skipped."""
@@ -55,7 +56,7 @@ def knowing(text: str, otherwise: str) -> str:
 
 def require_right_rewards(run: Path) -> int:
     """Every graded rollout has the verdict that its own answer deserves; returns how many there are."""
-    rows = list(read_lines(run / ROLLOUTS, "step", "group"))
+    rows = list(JsonLines(run / ROLLOUTS).rows("step", "group"))
     verdicts = set()
     for row in rows:
         rollout = row["rollout"]

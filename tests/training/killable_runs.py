@@ -30,7 +30,8 @@ from tiny_runs import tiny_settings
 from llm_as_judge.cli import main
 from llm_as_judge.config import config_dir
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.runs.runlog import METRICS, PENDING, ROLLOUTS, read_lines
+from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.runs.runlog import METRICS, PENDING, ROLLOUTS
 from llm_as_judge.types import Problem
 
 STEPS, GROUPS, SAMPLES = 5, 2, 4
@@ -193,7 +194,7 @@ def ended(run: Path) -> dict[tuple[int, int, int], dict[str, Any]]:
     found = {}
     for name in (ROLLOUTS, PENDING):
         if (run / name).is_file():
-            for row in read_lines(run / name, "step", "group"):
+            for row in JsonLines(run / name).rows("step", "group"):
                 if row["rollout"]["verdict"] is not None:
                     place = (row["step"], row["group"], row["rollout"]["index"])
                     found[place] = row["rollout"]

@@ -44,7 +44,8 @@ from killable_runs import (
 )
 
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.runs.runlog import METRICS, PENDING, ROLLOUTS, read_lines
+from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.runs.runlog import METRICS, PENDING, ROLLOUTS
 from llm_as_judge.sandbox.jail import find_bubblewrap
 from llm_as_judge.types import Problem
 from small_weights import small_weights
@@ -156,7 +157,7 @@ def test_a_killed_embedded_server_costs_no_rollout(place: Path) -> None:
     assert statuses == [0], "it is started again while the run goes on"
     assert killed
     assert "Traceback" not in (place / "embedded.log").read_text()
-    rows = list(read_lines(place / "embedded" / "run" / ROLLOUTS, "step", "group"))
+    rows = list(JsonLines(place / "embedded" / "run" / ROLLOUTS).rows("step", "group"))
     assert len(rows) == 40
     assert all(row["rollout"]["failure"] is None for row in rows)
     require_equal(place, "embedded", "sound")
@@ -330,7 +331,7 @@ def test_sigterm_lets_the_step_end_and_then_the_grace_is_over(
         os.kill(process.pid, signal.SIGTERM)
         process.join()
         assert process.exitcode == 143, log.read_text()
-        done = [row["step"] for row in read_lines(run / METRICS, "step")]
+        done = [row["step"] for row in JsonLines(run / METRICS).rows("step")]
         assert (checkpoint_root(place, name) / f"step_{max(done)}").exists()
         assert driven(place, name, lambda process: None) == [0]
         ended_well(place, name)
@@ -383,7 +384,7 @@ def test_poisoned_rows_are_named_or_harmless(place: Path) -> None:
     runs = [place / name / "run" for name in ("poisoned", "again")]
     for file in (ROLLOUTS, METRICS):
         assert len({(run / file).read_bytes() for run in runs}) == 1
-    rows = [row["rollout"] for row in read_lines(runs[0] / ROLLOUTS, "step")]
+    rows = [row["rollout"] for row in JsonLines(runs[0] / ROLLOUTS).rows("step")]
     poisoned = [row for row in rows if row["problem_id"].startswith("gsm8k/poison")]
     assert poisoned
     assert all(row["failure"] is None for row in rows)

@@ -30,7 +30,8 @@ from killable_runs import (
     wait_for,
 )
 
-from llm_as_judge.runs.runlog import PENDING, ROLLOUTS, read_lines
+from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.runs.runlog import PENDING, ROLLOUTS
 
 KILLS = int(os.environ.get("KILLS", "0"))
 pytestmark = pytest.mark.skipif(not KILLS, reason="kills whole runs: `make kills`")
@@ -100,7 +101,9 @@ def test_a_signal_ends_training_with_one_line_and_leaves_nothing_behind(
     resumed = started(place, "stopped", 1, "--resume")
     resumed.join()
     assert resumed.exitcode == 0, log.read_text()
-    assert [row["step"] for row in read_lines(run / "metrics.jsonl")] == list(range(1, STEPS + 1))
+    assert [row["step"] for row in JsonLines(run / "metrics.jsonl").rows()] == list(
+        range(1, STEPS + 1)
+    )
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.runs.rundir import Broken, RunDir, read_run, rows
+from llm_as_judge.runs.rundir import RunDir, read_run
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.views.advice import duration, warnings
 from llm_as_judge.views.keyboard import Keys
@@ -135,13 +135,6 @@ def test_only_the_end_of_a_long_file_is_read(tmp_path: Path) -> None:
     assert 0 < len(tail.sums) < 7
     assert max(tail.sums) == 50
     assert tail.broken == 0
-
-
-def test_a_line_without_end_is_passed_over(tmp_path: Path) -> None:
-    path, broken = tmp_path / "rows.jsonl", Broken()
-    path.write_bytes(b'{"a": 1}\n' + b"x" * (17 * 2**20) + b'\n{"a": 2}\n')
-    assert [row["a"] for row in rows(path, broken)] == [1, 2]
-    assert broken.lines == 1
 
 
 def test_alarms_name_what_to_do() -> None:

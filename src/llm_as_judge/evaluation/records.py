@@ -22,14 +22,14 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.entrants import Entrant
 from llm_as_judge.evaluation.layout import FULL, ISOLATION, LEDGER, PLAN, ROLLOUTS, run_folder
 from llm_as_judge.evaluation.selection import EvaluatedSet
-from llm_as_judge.files import append_line, output_errors, write_text
+from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.weights import weights_identity
 from llm_as_judge.operators import operator_facts
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.runs.judges import judges_of
-from llm_as_judge.runs.runlog import read_lines
 from llm_as_judge.types import Group, IsolationReport, Problem, Rollout, from_json, to_json
 
 _DECIDES = ("policy", "sampling", "executor", "judge", "workflow", "experience", "evaluation")
@@ -232,7 +232,7 @@ class EvaluationRecord:
             raise DataError(f"{path}: no such file: no rollout has ended here; run its evaluate")
         remedy = "remove that line: its evaluate or regrade runs what is missing"
         try:
-            for number, row in enumerate(read_lines(path), start=1):
+            for number, row in enumerate(JsonLines(path).rows(), start=1):
                 self._take(row, f"{path}:{number}")
         except DataError as error:
             raise DataError(f"{error}; {remedy}") from None
@@ -254,7 +254,7 @@ class EvaluationRecord:
         """
         problem = self._problems[rollout.problem_id]
         row = {"problem": to_json(problem), "rollout": to_json(rollout)}
-        append_line(self.folder / ROLLOUTS, json.dumps(row))
+        JsonLines(self.folder / ROLLOUTS).append(row)
         self._rollouts[rollout.problem_id, rollout.index] = rollout
 
     def rollout(self, like: Rollout) -> Rollout | None:
@@ -269,7 +269,7 @@ class EvaluationRecord:
             OutputError: the folder cannot be written.
         """
         if isolation not in self.isolations():
-            append_line(self.folder / ISOLATION, json.dumps(to_json(isolation)))
+            JsonLines(self.folder / ISOLATION).append(to_json(isolation))
 
     def isolations(self) -> list[IsolationReport]:
         """Of all the sandboxes that programs of this evaluation ran in.
@@ -278,10 +278,9 @@ class EvaluationRecord:
             DataError: what is kept cannot be read.
         """
         path = self.folder / ISOLATION
-        if not path.is_file():
-            return []
         try:
-            return [from_json(IsolationReport, row) for row in read_lines(path)]
+            rows = JsonLines(path).rows(missing_ok=True)
+            return [from_json(IsolationReport, row) for row in rows]
         except DataError as error:  # says the line
             raise DataError(f"{error}; remove this file, it is written anew") from None
         except (KeyError, TypeError) as error:

@@ -10,7 +10,8 @@ from typing import Any
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_text
-from llm_as_judge.runs.rundir import Broken, finite, require_run, rows
+from llm_as_judge.jsonl import Broken, JsonLines
+from llm_as_judge.runs.rundir import finite, require_run
 from llm_as_judge.runs.runlog import ROLLOUTS
 from llm_as_judge.types import DOMAINS, Domain, Program
 from llm_as_judge.views.report.curves import share
@@ -109,7 +110,7 @@ def best_programs(run_dir: Path, *, top: int, min_problems: int) -> Best:
 
 def _records(run_dir: Path) -> list[ProgramRecord]:
     records: dict[tuple[str, str], ProgramRecord] = {}
-    for row in rows(run_dir / ROLLOUTS, Broken()):
+    for row in JsonLines(run_dir / ROLLOUTS).sound_rows(Broken()):
         rollout, domain = row.get("rollout"), row.get("domain")
         if not isinstance(rollout, dict) or domain not in DOMAINS:
             continue

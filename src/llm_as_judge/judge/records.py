@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.files import append_line, output_errors, write_text
+from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.types import ChatReply, Verdict, from_json, to_json
 
 __all__ = ["JudgeRecords"]
@@ -83,4 +84,4 @@ class JudgeRecords:
         }
         with output_errors(self.log_path):
             self.log_path.parent.mkdir(parents=True, exist_ok=True)
-            append_line(self.log_path, json.dumps(line, ensure_ascii=False))
+        JsonLines(self.log_path).append(line)

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.errors import ContextError, EndpointError, OutputError
-from llm_as_judge.files import append_line, output_errors
+from llm_as_judge.errors import ContextError, EndpointError
+from llm_as_judge.files import output_errors, write_atomically
+from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.types import ChatReply, Completion, Execution, from_json, to_json
 
@@ -88,18 +89,15 @@ class Recording:
         if key in self._places:
             return
         if self._own is None:
-            self._own = self._new_segment()
-        append_line(self._own, _line(key, asked, outcome))
+            with output_errors(self.path):
+                self.path.mkdir(parents=True, exist_ok=True)
+            self._own = self.path / f"calls-{os.getpid()}-{secrets.token_hex(4)}.jsonl"
+        JsonLines(self._own).append(_line(key, asked, outcome))
         self._refresh()
 
     def close(self) -> None:
         """What is put after this goes to another segment."""
         self._own = None
-
-    def _new_segment(self) -> Path:
-        with output_errors(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-        return self.path / f"calls-{os.getpid()}-{secrets.token_hex(4)}.jsonl"
 
     # -------------------------------------------------------------------------------------- index
     def _refresh(self) -> None:
@@ -115,18 +113,13 @@ class Recording:
     def _scan(self, segment: Path, start: int) -> None:
         """Index the whole lines behind ``start``; a line still being written waits."""
         bad: list[bytes] = []
-        with segment.open("rb") as file:
-            file.seek(start)
-            for line in file:
-                if not line.endswith(b"\n"):
-                    break
-                key = line[len(_HEAD) : len(_HEAD) + _KEY_CHARS].decode("ascii", "replace")
-                if line.startswith(_HEAD) and line[len(_HEAD) + _KEY_CHARS :][:2] == b'",':
-                    self._places.setdefault(key, (segment, start, len(line)))
-                else:
-                    bad.append(line)
-                start += len(line)
-        self._read_to[segment] = start
+        for begin, end, line in JsonLines(segment).lines(start):
+            key = line[len(_HEAD) : len(_HEAD) + _KEY_CHARS].decode("ascii", "replace")
+            if line.startswith(_HEAD) and line[len(_HEAD) + _KEY_CHARS :][:2] == b'",':
+                self._places.setdefault(key, (segment, begin, end - begin))
+            else:
+                bad.append(line)
+            self._read_to[segment] = end
         if bad:
             self.damaged += len(bad)
             _set_aside(segment, bad)
@@ -155,16 +148,9 @@ class Recording:
 
     def pack(self, target: Path) -> None:
         """All outcomes in one file, sorted by key: equal recordings give equal bytes."""
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        try:
-            with temporary.open("wb") as file:
-                for key in sorted(self._places):
-                    file.write(_read(*self._places[key]))
-            temporary.replace(target)
-        except OSError as error:
-            raise OutputError(f"{target}: cannot be written: {error}") from None
-        finally:
-            temporary.unlink(missing_ok=True)
+        with write_atomically(target) as file:
+            for key in sorted(self._places):
+                file.write(_read(*self._places[key]))
 
 
 # ------------------------------------------------------------------------------------------- lines

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.files import append_line, output_errors, write_text
-from llm_as_judge.runs.runlog import PENDING, ROLLOUTS, read_lines
+from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.runs.runlog import PENDING, ROLLOUTS
 from llm_as_judge.types import PromptFacts, Rollout, from_json, to_json
 
 
@@ -44,7 +44,8 @@ class PendingRollouts:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / PENDING
-        self._rollouts = folder / ROLLOUTS
+        self._file = JsonLines(self.path)
+        self._learned = JsonLines(folder / ROLLOUTS)
         self._lines: dict[Place, str] = {}
 
     def add(self, place: Place, kept: Kept) -> None:
@@ -54,7 +55,7 @@ class PendingRollouts:
             OutputError: the file cannot be written.
         """
         self._lines[place] = _line(place, kept)
-        append_line(self.path, self._lines[place])
+        self._file.append(self._lines[place])
 
     def drop(self, step: int) -> None:
         """Forget ``step`` and those before it: their rollouts are in rollouts.jsonl.
@@ -63,7 +64,7 @@ class PendingRollouts:
             OutputError: the file cannot be written.
         """
         self._lines = {place: line for place, line in self._lines.items() if place.step > step}
-        self._write()
+        self._file.rewrite(self._lines.values())
 
     def recover(self, after: int) -> dict[Place, Kept]:
         """Rollouts of the steps after ``after``, which are from now on all in this file.
@@ -76,20 +77,13 @@ class PendingRollouts:
             OutputError: the file cannot be written.
         """
         found: dict[Place, Kept] = {}
-        for path in (self._rollouts, self.path):  # a place in both: this file has its seconds
-            found.update(_later(path, after))
+        for file in (self._learned, self._file):  # a place in both: this file has its seconds
+            found.update(_later(file, after))
         self._lines = {}
         for place in sorted(found):
             self._lines[place] = _line(place, found[place])
-        self._write()
+        self._file.rewrite(self._lines.values())
         return found
-
-    def _write(self) -> None:
-        if self._lines:
-            write_text(self.path, "".join(f"{line}\n" for line in self._lines.values()))
-        else:
-            with output_errors(self.path):
-                self.path.unlink(missing_ok=True)
 
 
 def _line(place: Place, kept: Kept) -> str:
@@ -97,12 +91,10 @@ def _line(place: Place, kept: Kept) -> str:
     return json.dumps(row)
 
 
-def _later(path: Path, after: int) -> Iterator[tuple[Place, Kept]]:
-    if not path.is_file():
-        return
-    for number, row in enumerate(read_lines(path, "step"), start=1):
+def _later(file: JsonLines, after: int) -> Iterator[tuple[Place, Kept]]:
+    for number, row in enumerate(file.rows("step", missing_ok=True), start=1):
         if row["step"] > after:
-            yield _placed(row, f"{path}:{number}")
+            yield _placed(row, f"{file.path}:{number}")
 
 
 def _placed(row: dict[str, Any], where: str) -> tuple[Place, Kept]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ from typing import Any
 import yaml
 
 from llm_as_judge.errors import DataError
+from llm_as_judge.jsonl import MAX_LINE_BYTES, Broken, JsonLines
 from llm_as_judge.runs.runlog import METRICS, ROLLOUTS, TIMINGS
 
 RUN_FILES = (METRICS, ROLLOUTS, "config.yaml", "run.json")
-MAX_LINE_BYTES = 16 * 2**20
-"""A longer line is none of ours."""
 
 
 @dataclass(slots=True)
@@ -52,7 +51,7 @@ def read_run(folder: Path) -> RunDir:
     merged: dict[int, dict[str, float]] = {}
     for name in (METRICS, TIMINGS):
         count = Broken()
-        for row in rows(folder / name, count):
+        for row in JsonLines(folder / name).sound_rows(count):
             step = row.get("step")
             if not isinstance(step, int) or isinstance(step, bool):
                 count.lines += 1
@@ -89,48 +88,6 @@ def require_run(folder: Path) -> None:
         f"{folder}: no run here: found {shown}{more}, wanted {METRICS}; "
         "name a run's folder, logs/train_... say"
     )
-
-
-@dataclass(slots=True)
-class Broken:
-    """How many lines a reading left out."""
-
-    lines: int = 0
-
-
-def rows(path: Path, broken: Broken, *, last_bytes: int | None = None) -> Iterator[dict[str, Any]]:
-    """JSON objects of a JSONL file, line by line; none if the file is missing.
-
-    Args:
-        broken: counts what is no JSON object. A last line without its end is still being written
-            and does not count.
-        last_bytes: read only the end of the file; the first, cut line does not count.
-    """
-    try:
-        file = path.open("rb")
-    except OSError:
-        return
-    with file:
-        if last_bytes is not None and (size := path.stat().st_size) > last_bytes:
-            file.seek(size - last_bytes)
-            file.readline()
-        while line := file.readline(MAX_LINE_BYTES):
-            if not line.endswith(b"\n"):
-                if len(line) < MAX_LINE_BYTES:
-                    return
-                broken.lines += 1
-                while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
-                    pass
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                broken.lines += 1
-                continue
-            if isinstance(row, dict):
-                yield row
-            else:
-                broken.lines += 1
 
 
 def numbers(row: Mapping[str, Any]) -> dict[str, float]:

@@ -24,7 +24,8 @@ from typing import Any
 import yaml
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.files import append_line, output_errors, write_text
+from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.runs.sinks import Sink
 from llm_as_judge.types import Group, Rollout, from_json, to_json
 
@@ -102,8 +103,7 @@ class RunLog:
         Raises:
             DataError: the file is broken (``file:line``).
         """
-        path = self.folder / METRICS
-        return list(read_lines(path, "step")) if path.is_file() else []
+        return list(JsonLines(self.folder / METRICS).rows("step", missing_ok=True))
 
     def config(self) -> dict[str, Any]:
         """What :meth:`write_config` wrote; empty if there is none.
@@ -144,13 +144,13 @@ class RunLog:
             DataError: a line is not a row of a run (``file:line``).
         """
         for name in (METRICS, TIMINGS, ROLLOUTS):
-            path = self.folder / name
-            if path.is_file():
-                kept = [row for row in read_lines(path, "step") if row["step"] <= step]
-                write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
+            file = JsonLines(self.folder / name)
+            if file.path.is_file():
+                kept = [row for row in file.rows("step") if row["step"] <= step]
+                write_text(file.path, "".join(json.dumps(row) + "\n" for row in kept))
 
     def _append(self, name: str, row: Mapping[str, Any]) -> None:
-        append_line(self.folder / name, json.dumps(row))
+        JsonLines(self.folder / name).append(row)
 
 
 def _without_clock(data: Any) -> Any:
@@ -165,53 +165,15 @@ def _without_clock(data: Any) -> Any:
 
 
 # --------------------------------------------------------------------------------------- reading
-def read_lines(path: Path, *numbers: str) -> Iterator[dict[str, Any]]:
-    """Rows of a JSONL file; a last line cut off by a kill is left out.
-
-    Args:
-        numbers: fields that every row must have, as a whole number.
-    Raises:
-        DataError: the file is missing, or a complete line is not such a row (``file:line``).
-    """
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    return
-                yield _row(line, f"{path}:{number}", numbers)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _row(line: bytes, where: str, numbers: Sequence[str]) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{where}: cannot be read: not UTF-8 at byte {error.start}") from None
-    except json.JSONDecodeError as error:
-        raise DataError(f"{where}: not JSON: {error.msg}") from None
-    if not isinstance(row, dict):
-        raise DataError(f"{where}: found {type(row).__name__}, wanted an object")
-    for name in numbers:
-        if not isinstance(row.get(name), int):
-            keys = ", ".join(sorted(row)[:5]) or "none"
-            raise DataError(
-                f'{where}: no whole number "{name}" (keys: {keys}); '
-                "this is no file of a run: name another folder, or remove that line"
-            )
-    return row
-
-
 def read_steps(folder: Path) -> list[dict[str, Any]]:
     """Metrics and timings of a run by step, in order.
 
     Raises:
         DataError: a file is missing or broken (``file:line``).
     """
-    steps = {row["step"]: row for row in read_lines(folder / METRICS, "step")}
-    if (folder / TIMINGS).is_file():
-        for row in read_lines(folder / TIMINGS, "step"):
-            steps.get(row["step"], {}).update(row)
+    steps = {row["step"]: row for row in JsonLines(folder / METRICS).rows("step")}
+    for row in JsonLines(folder / TIMINGS).rows("step", missing_ok=True):
+        steps.get(row["step"], {}).update(row)
     return [steps[number] for number in sorted(steps)]
 
 
@@ -222,7 +184,7 @@ def read_rollouts(folder: Path) -> Iterator[tuple[int, str, Rollout]]:
         DataError: the file is missing or broken (``file:line``).
     """
     path = folder / ROLLOUTS
-    for number, row in enumerate(read_lines(path, "step"), start=1):
+    for number, row in enumerate(JsonLines(path).rows("step"), start=1):
         try:
             rollout: Rollout = from_json(Rollout, row["rollout"])
             yield row["step"], str(row["domain"]), rollout

@@ -15,7 +15,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from llm_as_judge.runs.rundir import Broken, RunDir, finite, rows
+from llm_as_judge.jsonl import Broken, JsonLines
+from llm_as_judge.runs.rundir import RunDir, finite
 from llm_as_judge.runs.runlog import ROLLOUTS
 from llm_as_judge.types import DOMAINS
 from llm_as_judge.views.advice import (
@@ -57,7 +58,7 @@ def read_tail(run: RunDir, domain: str, last_bytes: int = TAIL_BYTES) -> Tail:
     sums: dict[int, StepSums] = {}
     newest: list[tuple[int, str, Mapping[str, Any]]] = []
     broken = Broken()
-    for row in rows(run.folder / ROLLOUTS, broken, last_bytes=last_bytes):
+    for row in JsonLines(run.folder / ROLLOUTS).sound_rows(broken, last_bytes=last_bytes):
         step, rollout, of = row.get("step"), row.get("rollout"), row.get("domain")
         if not isinstance(step, int) or not isinstance(rollout, dict) or not isinstance(of, str):
             broken.lines += 1

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.runs.rundir import Broken, finite, rows
+from llm_as_judge.jsonl import Broken, JsonLines
+from llm_as_judge.runs.rundir import finite
 from llm_as_judge.runs.runlog import ROLLOUTS
 
 MAX_TEXT = 4000
@@ -75,7 +76,7 @@ def gather(folder: Path, config: Mapping[str, Any], *, limit: int) -> Gathered:
     """
     found, broken = Gathered(), Broken()
     by_key: dict[tuple[int, str], dict[str, Any]] = {}
-    for row in rows(folder / ROLLOUTS, broken):
+    for row in JsonLines(folder / ROLLOUTS).sound_rows(broken):
         step, rollout = row.get("step"), row.get("rollout")
         if not isinstance(step, int) or not isinstance(rollout, dict):
             broken.lines += 1
@@ -230,7 +231,7 @@ def _problem_rows(folder: Path, named: Path) -> Iterator[dict[str, Any]]:
     # as the run saw it, else beside the folder of logs: the page may be made from another place
     for path in (named, folder.parent.parent / named):
         if path.is_file():
-            yield from rows(path, Broken())
+            yield from JsonLines(path).sound_rows(Broken())
             return
 
 

@@ -25,8 +25,7 @@ from llm_as_judge.evaluation.conditions import (
     differing,
     of_executor,
 )
-from llm_as_judge.evaluation.full_results import read_full, tokens_by_domain
-from llm_as_judge.evaluation.layout import FULL, read_results
+from llm_as_judge.evaluation.layout import FULL, read_full, read_results
 from llm_as_judge.files import write_text
 from llm_as_judge.types import DOMAINS, Domain
 from recipe import run
@@ -62,7 +61,7 @@ def matching_votes(target: Path, most_calls: int) -> dict[Domain, Matched]:
         DataError: a results file is missing or not whole, or they have not the same executor with
             the same settings.
     """
-    wanted = tokens_by_domain(target)
+    wanted = _tokens_by_domain(target)
     by_domain: dict[Domain, Matched] = {}
     for domain in DOMAINS:
         if domain not in wanted:
@@ -102,7 +101,7 @@ def _price(path: Path, domain: Domain) -> float:
             f"{path}: no such file, and it says what a vote costs; "
             f"run: llm-as-judge evaluate --policy {VOTE_OF[domain]}"
         )
-    found = tokens_by_domain(path).get(domain)
+    found = _tokens_by_domain(path).get(domain)
     if not found:
         raise DataError(
             f"{path}: no tokens of {domain}; run: llm-as-judge evaluate --policy {VOTE_OF[domain]}"
@@ -120,10 +119,17 @@ def _require_one_executor(files: list[Path]) -> None:
 
 def _executor_of(path: Path) -> Conditions:
     data = read_results(path)
-    folder = data.get("run")
-    if isinstance(folder, str) and (path.parent / folder / FULL).is_file():
+    if data.run is not None and (path.parent / data.run / FULL).is_file():
         return of_executor(conditions_of(read_full(path)))
-    return {"executor.model": data["executor"]} if "executor" in data else {}
+    return {"executor.model": data.executor} if data.executor else {}
+
+
+def _tokens_by_domain(path: Path) -> dict[str, float | None]:
+    """Executor tokens a rollout; None where nothing was run."""
+    domains = read_results(path).domains
+    if not domains:
+        raise DataError(f"{path}: no figures by domain; evaluate again")
+    return {name: figures["tokens"] for name, figures in domains.items()}
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.types import (
     Completion,
@@ -99,12 +100,15 @@ def write_rows(path: Path, *rows: Any) -> Path:
     return path
 
 
-def results(accuracy: float, tokens: float, **more: Any) -> dict[str, Any]:
+def results(accuracy: float, tokens: float, **more: Any) -> Results:
     metrics = {
         "accuracy": accuracy,
         "accuracy_low": accuracy - 0.1,
         "accuracy_high": accuracy + 0.1,
         "tokens": tokens,
         "calls": 1.5,
+        "strictly_valid": None,
+        "executed": None,
     }
-    return {"datasets": [{"dataset": "gsm8k", "metrics": metrics}], "overall": metrics, **more}
+    sets = ({"dataset": "gsm8k", "metrics": metrics},)
+    return Results.model_validate({"datasets": sets, "overall": metrics, **more})

@@ -160,8 +160,8 @@ def test_report_sets_results_side_by_side(verb: Verbs) -> None:
 
 def test_report_of_no_or_broken_results_is_2(verb: Verbs) -> None:
     assert "llm-as-judge evaluate" in verb.refused("report")
-    assert "cannot be read as JSON" in verb.refused("report", written("a.json", "{"))
-    assert 'no "datasets" list' in verb.refused("report", written("a.json", "{}"))
+    assert "Invalid JSON" in verb.refused("report", written("a.json", "{"))
+    assert "datasets: Field required" in verb.refused("report", written("a.json", "{}"))
 
 
 # --------------------------------------------------------------------------------- configuration

@@ -20,7 +20,7 @@ from llm_as_judge.evaluation.entrants import FixedProgram, ProgramEntrant
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.regrade import plan_regrade, regrade
-from llm_as_judge.evaluation.results import results_json
+from llm_as_judge.evaluation.results import results_of
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import DOMAINS, Problem
 
@@ -71,7 +71,7 @@ async def test_a_control_scores_what_it_must_on_every_set_and_asks_nobody(
     config, control = settings(place), find_entrant(kind, Config())
     with open_evaluation(config, control, kind, fresh=True) as record:
         await run_evaluation(record, control)
-    found = results_json(record)
+    found = results_of(record).as_json()
     for row in found["datasets"]:
         names = ("accuracy", "official") if row["official"] == ["accuracy"] else row["official"]
         metrics = {**row["metrics"], "official": row["metrics"]["accuracy"]}
@@ -146,7 +146,8 @@ async def test_an_executor_that_knows_scores_1_and_one_that_errs_0_on_every_set(
         chat = oracle(problems, answer_in_all_forms)
     else:
         chat = oracle(problems, answer)
-    found = results_json(await evaluated(settings(place), find_entrant(policy, Config()), chat))
+    record = await evaluated(settings(place), find_entrant(policy, Config()), chat)
+    found = results_of(record).as_json()
     assert {r["dataset"]: r["metrics"]["accuracy"] for r in found["datasets"]} == dict.fromkeys(
         [*SETS, "mixed"], score
     )
@@ -159,9 +160,8 @@ async def test_a_policy_that_writes_no_program_scores_0_and_asks_nobody(
 ) -> None:
     chat = oracle(problems, gold)
     samplers: Any = {domain: FixedProgram(text) for domain in DOMAINS}
-    found = results_json(
-        await evaluated(settings(place), ProgramEntrant("no", samplers, text), chat)
-    )
+    record = await evaluated(settings(place), ProgramEntrant("no", samplers, text), chat)
+    found = results_of(record).as_json()
     for row in found["datasets"]:
         metrics = row["metrics"]
         assert (metrics["accuracy"], metrics["executed"], metrics["strictly_valid"]) == (0, 0, 0)
@@ -182,7 +182,7 @@ async def test_regrading_gives_the_same_figures_without_an_executor(
     new, changes = await regrade(plan_regrade(record, place / "results", "again", "none"))
     assert changes == []
     assert len(chat.requests) == asked
-    before, after = results_json(record), results_json(new)
+    before, after = results_of(record).as_json(), results_of(new).as_json()
     assert before["overall"]["correct"] == len(problems) / 2
     assert {k: v for k, v in after.items() if k != "run"} == {
         k: v for k, v in before.items() if k != "run"

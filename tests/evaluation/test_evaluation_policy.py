@@ -15,7 +15,7 @@ from llm_as_judge.errors import ModelError
 from llm_as_judge.evaluation.entrants import ModelEntrant
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
-from llm_as_judge.evaluation.results import results_json
+from llm_as_judge.evaluation.results import results_of
 from llm_as_judge.llm.recording import Outcome, Recording
 from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.types import Problem
@@ -65,7 +65,7 @@ async def test_samples_of_a_policy_are_all_there_and_its_tokens_are_counted(plac
     assert [len(group.rollouts) for group in record.groups()] == [3, 3, 3]
     rollouts = [r for group in record.groups() for r in group.rollouts]
     assert len({r.completion.text for r in rollouts}) > 1
-    overall = results_json(record)["overall"]
+    overall = results_of(record).as_json()["overall"]
     written = [len(r.completion.prompt_ids) + len(r.completion.token_ids) for r in rollouts]
     assert overall["policy_tokens"] == pytest.approx(sum(written) / 9)
     assert overall["policy_tokens"] > 20
@@ -80,7 +80,7 @@ async def test_an_adapter_decides_the_folder_and_is_loaded(place: Path, tiny_wei
     entrant = ModelEntrant(str(step), step)
     record = await evaluated(settings(place), entrant)
     assert record.missing() == []
-    found = results_json(record)
+    found = results_of(record).as_json()
     assert (found["checkpoint"], found["judges"]) == (str(step), [])
     with open_evaluation(settings(place), ModelEntrant("untrained", None), "tiny") as other:
         assert other.folder != record.folder
@@ -102,7 +102,7 @@ async def test_a_recorded_evaluation_is_replayed_without_the_weights_to_the_same
     replayed = await evaluated(Config.model_validate(tree), ModelEntrant("untrained", None))
     assert replayed.folder.name == record.folder.name
     assert replayed.folder != record.folder
-    assert results_json(replayed)["overall"] == results_json(record)["overall"]
+    assert results_of(replayed).as_json()["overall"] == results_of(record).as_json()["overall"]
     assert [g.rollouts for g in replayed.groups()] == [g.rollouts for g in record.groups()]
 
 

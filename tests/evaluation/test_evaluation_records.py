@@ -20,7 +20,7 @@ from llm_as_judge.evaluation.entrants import Keep, Opened
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.layout import read_results, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
-from llm_as_judge.evaluation.results import full_json, results_json, write_results
+from llm_as_judge.evaluation.results import full_results_of, results_of, write_results
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.types import Domain, IsolationReport, Problem, Usage, to_json
@@ -101,7 +101,7 @@ async def test_an_interrupted_run_goes_on_where_it_stopped(place: Path) -> None:
     record = await evaluated(settings(place), again)
     assert again.ran == [(p.id, 0) for p in ROWS[4:]]
     assert record.missing() == []
-    assert results_json(record)["overall"]["correct"] == 6
+    assert results_of(record).as_json()["overall"]["correct"] == 6
 
 
 async def test_a_finished_run_is_not_run_again_but_for_our_own_failures(place: Path) -> None:
@@ -109,7 +109,7 @@ async def test_a_finished_run_is_not_run_again_but_for_our_own_failures(place: P
     again = Listed()
     record = await evaluated(settings(place), again)
     assert again.ran == [(ROWS[2].id, 0)]
-    assert results_json(record)["overall"]["failed"] == 0
+    assert results_of(record).as_json()["overall"]["failed"] == 0
     third = Listed()
     await evaluated(settings(place), third)
     assert third.ran == []
@@ -121,11 +121,11 @@ async def test_what_held_in_the_sandbox_is_kept_of_each_kind_that_ran_a_part(pla
         entrant.jail = jail
         with contextlib.suppress(KeyboardInterrupt):
             record = await evaluated(settings(place), entrant)
-    seen = [report["mechanism"] for report in full_json(record)["isolation"]]
+    seen = [report["mechanism"] for report in full_results_of(record).as_json()["isolation"]]
     assert seen == ["bubblewrap+seccomp", "landlock"]
     (record.folder / "isolation.jsonl").write_text('{"mechanism": "jail"}\n')
     with pytest.raises(DataError, match=r"isolation\.jsonl: not a report of evaluate: .*remove it"):
-        full_json(record)
+        full_results_of(record).as_json()
     (record.folder / "isolation.jsonl").write_text("xx\n")
     with pytest.raises(DataError, match=r"isolation\.jsonl:1: not JSON.*; remove this file"):
         begun(settings(place), Listed())  # before anything is started
@@ -237,8 +237,8 @@ async def test_results_have_the_documented_form(place: Path) -> None:
     record = await evaluated(settings(place, evaluation={"samples": 2}), Listed())
     path = write_results(record, place / "results" / "evaluation")
     assert path == place / "results" / "evaluation" / "x_results.json"
-    found = read_results(path)
-    assert found == json.loads(json.dumps(results_json(record)))
+    found = read_results(path).as_json()
+    assert found == json.loads(json.dumps(results_of(record).as_json()))
     assert {k: found[k] for k in ("model", "policy", "checkpoint", "executor", "judge")} == {
         "model": "qwen25-7b",
         "policy": "listed",
@@ -270,9 +270,9 @@ async def test_a_set_that_was_not_reached_has_no_accuracy_and_its_results_can_be
         await evaluated(settings(place), entrant)
     path = write_results(begun(settings(place), entrant), place / "results" / "evaluation")
     found = read_results(path)
-    accuracies = {row["dataset"]: row["metrics"]["accuracy"] for row in found["datasets"]}
+    accuracies = {row.dataset: row.metrics["accuracy"] for row in found.datasets}
     assert accuracies == {"gsm8k": 1.0, "squad2": None, "mixed": 1.0}
-    assert found["domains"]["qa"]["tokens"] is None
+    assert found.domains["qa"]["tokens"] is None
     (one,) = read_contenders([path])
     assert (one.share(dataset="squad2"), len(one.correct)) == (None, 6)
 
@@ -327,12 +327,12 @@ async def test_the_mix_has_a_row_and_no_part_in_the_overall_figure(place: Path) 
     write_problems(place / "mixed" / "test_mixed.jsonl", ROWS[:2])
     both = settings(place, evaluation={"sets": ["gsm8k", "mixed"]})
     entrant = Listed()
-    found = results_json(await evaluated(both, entrant))
+    found = results_of(await evaluated(both, entrant)).as_json()
     assert len(entrant.ran) == 6  # a problem of two sets is run once
     assert [row["num_samples"] for row in found["datasets"]] == [6, 2]
     assert found["overall"]["graded"] == 6
     alone = settings(place, evaluation={"sets": ["mixed"]})
-    assert results_json(await evaluated(alone, Listed()))["overall"]["graded"] == 2
+    assert results_of(await evaluated(alone, Listed())).overall["graded"] == 2
 
 
 async def test_a_record_is_read_back_from_any_of_its_files(place: Path) -> None:
@@ -343,7 +343,7 @@ async def test_a_record_is_read_back_from_any_of_its_files(place: Path) -> None:
         assert found.plan == record.plan
         assert found.config == record.config
         assert to_json(found.groups()) == to_json(record.groups())
-        assert full_json(found) == full_json(record)
+        assert full_results_of(found).as_json() == full_results_of(record).as_json()
 
 
 async def test_an_entrant_without_a_fitting_set_is_refused(place: Path) -> None:

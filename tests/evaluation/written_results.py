@@ -31,6 +31,8 @@ def written(folder: Path, name: str, rows: list[Any], **more: Any) -> Path:
         "calls": 1.0,
         "seconds": 2.0,
         "cost_usd": None,
+        **dict.fromkeys(("accuracy_low", "accuracy_high", "strictly_valid", "executed"), 0.5),
+        "tokens": 1.0,
         **more.pop("overall", {}),
     }
     data = {
@@ -38,6 +40,7 @@ def written(folder: Path, name: str, rows: list[Any], **more: Any) -> Path:
         "executor": "e",
         "judge": "j",
         "seed": 0,
+        "datasets": [],
         "problems": rows,
         "overall": overall,
         "facts": {"programs": "p", "executor": "w", "judge": "r", "code": "c"},

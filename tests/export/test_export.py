@@ -31,6 +31,7 @@ from llm_as_judge.types import (
     Verdict,
 )
 from llm_as_judge.workflow.program import parse_program
+from run_folders import results
 from written_programs import ONE_CALL, THREE_CALLS
 
 
@@ -189,12 +190,12 @@ def test_the_card_of_an_adapter_says_that_it_is_one(tiny_weights: Path, tmp_path
 
 
 def test_the_card_shows_results_with_intervals(tiny_weights: Path, tmp_path: Path) -> None:
-    metrics = {"accuracy": 0.5, "accuracy_low": 0.25, "accuracy_high": 0.75, "tokens": 100.0}
-    data = {"datasets": [{"dataset": "gsm8k", "metrics": metrics}], "overall": metrics}
-    card = model_card(checkpoint_of(trained_policy(tiny_weights), tmp_path), {"ours": data})[1]
-    assert "| gsm8k | 50% [25%, 75%] |" in card["README.md"]
-    nothing = {"datasets": [{"dataset": "math", "metrics": {**metrics, "graded": 0.0}}]}
-    card = model_card(tmp_path / "step_7", {"ours": {**data, **nothing}})[1]
+    checkpoint = checkpoint_of(trained_policy(tiny_weights), tmp_path)
+    card = model_card(checkpoint, {"ours": results(0.5, 100.0)})[1]
+    assert "| gsm8k | 50% [40%, 60%] |" in card["README.md"]
+    figures = {**results(0.5, 100.0).overall, "graded": 0.0}
+    nothing = ({"dataset": "math", "metrics": figures},)
+    card = model_card(tmp_path / "step_7", {"ours": results(0.5, 100.0, datasets=nothing)})[1]
     assert "| math | none graded |" in card["README.md"]
     assert "**Warning**" not in card["README.md"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
 from rich.console import Console
 
+from llm_as_judge.runs.results import Results
 from llm_as_judge.types import Completion, Program, Rollout
 from llm_as_judge.views.live import (
     STEP_COLUMNS,
@@ -67,11 +67,9 @@ def metrics(accuracy: float) -> dict[str, float]:
     }
 
 
-def results(*sets: str, accuracy: float) -> dict[str, Any]:
-    return {
-        "datasets": [{"dataset": name, "metrics": metrics(accuracy)} for name in sets],
-        "overall": metrics(accuracy),
-    }
+def results(*sets: str, accuracy: float, **overall: float) -> Results:
+    rows = tuple({"dataset": name, "metrics": metrics(accuracy)} for name in sets)
+    return Results.model_validate({"datasets": rows, "overall": metrics(accuracy) | overall})
 
 
 def test_results_stand_side_by_side_with_their_intervals() -> None:
@@ -93,9 +91,12 @@ def test_results_stand_side_by_side_with_their_intervals() -> None:
 
 def test_a_set_without_a_graded_answer_has_no_accuracy() -> None:
     console = screen()
-    found = results("gsm8k", accuracy=0.2)
-    found["datasets"][0]["metrics"]["graded"] = 0.0
-    found["overall"]["graded"] = 10.0
+    found = Results.model_validate(
+        {
+            "datasets": ({"dataset": "gsm8k", "metrics": metrics(0.2) | {"graded": 0.0}},),
+            "overall": metrics(0.2) | {"graded": 10.0},
+        }
+    )
     console.print(results_table({"after": found}))
     rows = {line.split("│")[1].strip(): line for line in shown(console).splitlines() if "│" in line}
     assert "none graded" in rows["gsm8k"]
@@ -106,12 +107,12 @@ def test_a_set_without_a_graded_answer_has_no_accuracy() -> None:
 def test_a_few_problems_are_told_to_show_little_and_many_are_not() -> None:
     before, after = results("gsm8k", accuracy=0.2), results("gsm8k", accuracy=0.4)
     assert smallness({"before": before, "after": after}) == ""  # how many is not known
-    before["overall"]["graded"], after["overall"]["graded"] = 12.0, 10.0
-    after["overall"]["accuracy_high"] = 0.9
+    before = results("gsm8k", accuracy=0.2, graded=12.0)
+    after = results("gsm8k", accuracy=0.4, graded=10.0, accuracy_high=0.9)
     said = smallness({"before": before, "after": after})
     assert said.startswith("10 graded problems: the accuracy is known to within 30 points.")
-    before["overall"]["graded"] = after["overall"]["graded"] = 100.0
-    assert smallness({"before": before, "after": after}) == ""
+    many = results("gsm8k", accuracy=0.2, graded=100.0)
+    assert smallness({"before": many, "after": many}) == ""
 
 
 def test_progress_prints_a_line_a_step_and_a_stage() -> None:

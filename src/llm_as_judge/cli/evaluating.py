@@ -309,11 +309,11 @@ def say_replaced(earlier: Path) -> None:
 
 def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
     from llm_as_judge.evaluation.layout import FULL, run_folder
-    from llm_as_judge.evaluation.results import results_json
+    from llm_as_judge.evaluation.results import results_of
 
-    data = results_json(record)
+    data = results_of(record)
     if as_json:
-        print(json.dumps(data))  # noqa: T201
+        print(json.dumps(data.as_json()))  # noqa: T201
         return
     console.print(results_table({record.plan.name: data}))
     if run_folder(path) == record.folder:
@@ -323,7 +323,7 @@ def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
             f"not complete: {path} keeps the results of before; figures in {record.folder / FULL}"
         )
         status_console.print(line, markup=False, highlight=False, soft_wrap=True)
-    warn_of_judges(data["judges"])
+    warn_of_judges(data.judges)
 
 
 def _complain_of_failures(record: EvaluationRecord) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -103,22 +103,16 @@ def adapter(
     as_json: JsonOption = False,
 ) -> None:
     """Adapter alone, without what only its training needs; for evaluate, serve and others."""
+    from llm_as_judge.evaluation.layout import headed
     from llm_as_judge.export.card import hub_name, model_card
     from llm_as_judge.policy.checkpoint import export_adapter
 
-    base, files = model_card(checkpoint, _headed(results), merged=False)
+    base, files = model_card(checkpoint, headed(results or ()), merged=False)
     export_adapter(checkpoint, out, files["README.md"], base=hub_name(base))
     if as_json:
         print(json.dumps({"adapter": str(out), "base": base}))  # noqa: T201
     else:
         console.print(f"adapter  {out}", highlight=False, soft_wrap=True)
-
-
-def _headed(results: list[Path] | None) -> dict[str, Any]:
-    """Results by the name of their policy, the heading of a card's column."""
-    from llm_as_judge.evaluation.layout import read_results
-
-    return {path.name.removesuffix("_results.json"): read_results(path) for path in results or ()}
 
 
 @export.command(epilog="Example: llm-as-judge export model checkpoints/M/grpo_mixed/step_100")
@@ -136,9 +130,10 @@ def model(
     In float32, whatever the hardware: --set policy.dtype=bfloat16 halves the files, and a small update may be lost in its rounding.
     """
     from llm_as_judge.errors import OutputError
+    from llm_as_judge.evaluation.layout import headed
     from llm_as_judge.export.card import model_card
 
-    base, files = model_card(checkpoint, _headed(results))
+    base, files = model_card(checkpoint, headed(results or ()))
     if out.exists():  # said before gigabytes are loaded
         raise OutputError(f"{out}: is there already; name a new folder with --out")
     settings = load_config(

@@ -74,7 +74,7 @@ def settings_of(
     return load_config(config, model=model, overrides=overrides or (), flags=given)
 
 
-def warn_of_judges(judges: Sequence[dict[str, Any]]) -> None:
+def warn_of_judges(judges: Sequence[Mapping[str, Any]]) -> None:
     """A line on standard error if one of ``judges`` rewarded without a passing audit."""
     warning = unaudited_warning(judges)
     if warning:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from llm_as_judge.cli.options import ConfigOption, ModelOption, console, warn_of
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.runs.judges import judges_of
+from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import read_run, require_run
 from llm_as_judge.runs.runlog import newest_run, read_steps
 from llm_as_judge.views.keyboard import Keys
@@ -52,13 +54,10 @@ def report(
     ] = None,
 ) -> None:
     """Results side by side, and the steps of a run; as text, or as one HTML page."""
-    from llm_as_judge.evaluation.layout import read_results
+    from llm_as_judge.evaluation.layout import headed
 
     if html is not None:
-        found = {
-            path.name.removesuffix("_results.json"): read_results(path) for path in results or ()
-        }
-        _write_page(html, run_dir, found, audit, config)
+        _write_page(html, run_dir, headed(results or ()), audit, config)
         return
     if run_dir is not None:
         require_run(run_dir)
@@ -69,18 +68,18 @@ def report(
             console.print(step_table(steps, title=str(run_dir)))
         warn_of_judges(judges_of(run_dir))
     if results or run_dir is None:
-        headed = _headed(results, config, model, read_results)
-        console.print(results_table(headed))
-        if note := smallness(headed):
+        found = headed(results) if results else _before_and_after(config, model)
+        console.print(results_table(found))
+        if note := smallness(found):
             console.print(note, highlight=False)
-        for data in headed.values():
-            warn_of_judges(data.get("judges", []))
+        for data in found.values():
+            warn_of_judges(data.judges)
 
 
 def _write_page(
     html: Path,
     run_dir: Path | None,
-    results: dict[str, Any],
+    results: Mapping[str, Results],
     audit: Path | None,
     config: str | None,
 ) -> None:
@@ -106,16 +105,14 @@ def _audit(path: Path) -> dict[str, Any]:
     return data
 
 
-def _headed(
-    results: list[Path] | None, config: str | None, model: str | None, read: Any
-) -> dict[str, Any]:
-    if results:
-        return {path.name.removesuffix("_results.json"): read(path) for path in results}
+def _before_and_after(config: str | None, model: str | None) -> dict[str, Results]:
+    from llm_as_judge.evaluation.layout import read_results
+
     settings = load_config(config, model=model)
     folder, name = settings.output.results / "evaluation", settings.policy.label
     return {
-        "before": read(folder / f"{name}_untrained_results.json"),
-        "after": read(folder / f"{name}_results.json"),
+        "before": read_results(folder / f"{name}_untrained_results.json"),
+        "after": read_results(folder / f"{name}_results.json"),
     }
 
 

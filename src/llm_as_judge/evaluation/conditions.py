@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from llm_as_judge.evaluation.full_results import FullResults
+from llm_as_judge.runs.results import FullResults
 
 Conditions = Mapping[str, Any]
 """Dotted setting, or a fact in words, -> its value."""

@@ -15,10 +15,10 @@ from llm_as_judge.evaluation.conditions import (
     conditions_of,
     differing,
 )
-from llm_as_judge.evaluation.full_results import FullResults, read_full
-from llm_as_judge.evaluation.layout import run_folder
+from llm_as_judge.evaluation.layout import read_full, run_folder
 from llm_as_judge.evaluation.selection import MIXED
 from llm_as_judge.evaluation.statistics import mean_of_shares, share_interval
+from llm_as_judge.runs.results import FullResults
 
 _SUFFIX = "_results.json"
 
@@ -188,7 +188,11 @@ def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender
     for row in read:
         if of_sets and MIXED in row.sets:
             mix[row.id] += [float(value) for value in row.correct if value is not None]
-    costs = [results.overall.cost_usd for results in runs]
+    costs = [results.overall["cost_usd"] for results in runs]
+    means = {
+        name: fmean(results.overall[name] or 0.0 for results in runs)
+        for name in ("policy_tokens", "calls", "seconds")
+    }
     known = [cost for cost in costs if cost is not None]
     unchecked = {
         "settings": not all(results.config and results.facts for results in runs),
@@ -202,16 +206,18 @@ def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender
         checkpoint=runs[0].checkpoint,
         control=runs[0].control,
         seeds=tuple(results.seed for results in runs),
-        seed_accuracies=tuple(a for results in runs if (a := results.overall.accuracy) is not None),
+        seed_accuracies=tuple(
+            a for results in runs if (a := results.overall["accuracy"]) is not None
+        ),
         datasets={row.id: row.dataset for row in rows},
         domains={row.id: row.domain for row in rows},
         contents={row.id: row.content for row in rows if row.content is not None},
         correct={id_: fmean(values) for id_, values in correct.items()},
         mix={id_: fmean(values) for id_, values in mix.items() if values},
         tokens={id_: fmean(values) for id_, values in tokens.items()},
-        policy_tokens=fmean(results.overall.policy_tokens for results in runs),
-        calls=fmean(results.overall.calls for results in runs),
-        seconds=fmean(results.overall.seconds for results in runs),
+        policy_tokens=means["policy_tokens"],
+        calls=means["calls"],
+        seconds=means["seconds"],
         cost_usd=fmean(known) if len(known) == len(costs) else None,
         conditions=conditions_of(runs[0]),
         unchecked=tuple(what for what, missing in unchecked.items() if missing),

@@ -1,4 +1,4 @@
-"""Where an evaluation lies on disk, and reading its results file.
+"""Where an evaluation lies on disk, and reading its results files.
 
     results/evaluation/
         NAME_results.json      the documented form
@@ -14,25 +14,16 @@ HASH stands for everything that decides the figures.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.runs.results import FullResults, Results, read_results_file
 
 PLAN, ROLLOUTS, FULL = "plan.json", "rollouts.jsonl", "full.json"
 LEDGER, ISOLATION = "ledger.json", "isolation.jsonl"
-SHOWN = (
-    "accuracy",
-    "accuracy_low",
-    "accuracy_high",
-    "strictly_valid",
-    "executed",
-    "calls",
-    "tokens",
-)
-"""Figures that every results file has, of each set and overall; null where there is nothing to
-take the mean of."""
+_SUFFIX = "_results.json"
+_COMPARED = ("policy_tokens", "calls", "seconds", "cost_usd")
 
 
 def run_folder(path: Path) -> Path:
@@ -45,10 +36,10 @@ def run_folder(path: Path) -> Path:
         return path
     if path.name in (PLAN, ROLLOUTS, FULL) or (path.parent / PLAN).is_file():
         return path.parent
-    data = read_results(path)
-    if not isinstance(data.get("run"), str):
+    run = read_results(path).run
+    if run is None:
         raise DataError(f'{path}: names no "run" folder; evaluate again to have one')
-    return path.parent / str(data["run"])
+    return path.parent / run
 
 
 def free_name(name: str) -> str:
@@ -62,31 +53,37 @@ def free_name(name: str) -> str:
     return name
 
 
-def read_results(path: Path) -> Any:
+def read_results(path: Path) -> Results:
     """A results file.
 
     Raises:
-        DataError: missing, or not of the documented form.
+        DataError: missing, or not whole.
     """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; run: llm-as-judge evaluate") from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: a folder; wanted a file NAME_results.json") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read as JSON: {error}") from None
-    if not isinstance(data, dict) or not isinstance(data.get("datasets"), list):
-        raise DataError(f'{path}: found no "datasets" list; wanted a results file of evaluate')
-    entries = [("overall", data.get("overall"))]
-    for number, row in enumerate(data["datasets"]):
-        named = isinstance(row, dict) and isinstance(row.get("dataset"), str)
-        entries.append((f"datasets[{number}]", row.get("metrics") if named else None))
-    for where, metrics in entries:
-        found = metrics if isinstance(metrics, dict) else {}
-        missing = [n for n in SHOWN if not isinstance(found.get(n, ""), (int, float, type(None)))]
-        if missing:
-            raise DataError(
-                f"{path}: {where} has no {missing[0]!r}; wanted a whole results file of evaluate"
-            )
-    return data
+    return read_results_file(Results, path)
+
+
+def headed(paths: Iterable[Path]) -> dict[str, Results]:
+    """Results files by the name of who was evaluated, the heading of a column.
+
+    Raises:
+        DataError: see :func:`read_results`.
+    """
+    return {path.name.removesuffix(_SUFFIX): read_results(path) for path in paths}
+
+
+def read_full(path: Path) -> FullResults:
+    """The full results of an evaluation, from its folder, a file of it, or its results file.
+
+    Raises:
+        DataError: a file is missing or not whole, or no rollout is in it.
+    """
+    file = run_folder(path) / FULL
+    if path.is_dir() and not file.is_file() and (found_in := sorted(path.glob(f"*/{FULL}"))):
+        folders = ", ".join(str(one.parent) for one in found_in)
+        raise DataError(f"{path}: holds several evaluations or one; name its folder: {folders}")
+    found = read_results_file(FullResults, file)
+    if lacking := [name for name in _COMPARED if name not in found.overall]:
+        raise DataError(f"{file}: overall has no {lacking[0]!r}; evaluate again")
+    if not any(row.correct for row in found.problems):
+        raise DataError(f"{file}: no rollout in it; run: llm-as-judge evaluate")
+    return found

@@ -1,4 +1,4 @@
-"""Results files: the documented form, and a full one with every figure and every problem."""
+"""What a record comes to: its results files, the documented one and the full one."""
 
 from __future__ import annotations
 
@@ -16,33 +16,35 @@ from llm_as_judge.evaluation.official import official_scores
 from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet, put_aside
 from llm_as_judge.evaluation.selection import MIXED
 from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.runs.results import FORMAT, FullResults, ProblemRow, Results, SetResults
 from llm_as_judge.types import Group, Problem, to_json
 
 
-def results_json(record: EvaluationRecord) -> dict[str, Any]:
-    """The documented form: ``.datasets[] | {name: .dataset, accuracy: .metrics.accuracy}``.
+def results_of(record: EvaluationRecord) -> Results:
+    """What ``NAME_results.json`` holds."""
+    return Results(**_figures(record))
 
-    ``overall`` and ``domains`` are over the problems of the sets, ``overall.macro_accuracy`` balanced
-    over the sets; the mix, which is drawn from them, only has a row of its own. ``control``: known answers, no policy's. ``judge`` graded here; ``judges`` rewarded the checkpoint in training.
-    """
+
+def _figures(record: EvaluationRecord) -> dict[str, Any]:
     plan, config = record.plan, record.config
     by_set = record.groups_by_set()
     parts = {name: groups for name, groups in by_set.items() if name != MIXED} or by_set
     everything = list({g.problem.id: g for groups in parts.values() for g in groups}.values())
     return {
+        "format": FORMAT,
         "model": config.policy.name,
         "policy": plan.policy,
         "control": is_control(plan.policy),
         "checkpoint": plan.checkpoint,
         "executor": config.executor.model,
-        "judge": config.judge.model,
-        "judges": list(plan.judges),
+        "judge": config.judge.label,
+        "judges": plan.judges,
         "seed": plan.seed,
         "split": config.evaluation.split,
         "samples": plan.samples,
         "run": str(Path(plan.name) / record.folder.name),
         "complete": record.complete,
-        "datasets": [_set_row(planned, by_set[planned.name]) for planned in plan.sets],
+        "datasets": tuple(_set_results(planned, by_set[planned.name]) for planned in plan.sets),
         "domains": {
             domain: set_metrics([g for g in everything if g.problem.domain == domain])
             for domain in sorted({g.problem.domain for g in everything})
@@ -51,74 +53,74 @@ def results_json(record: EvaluationRecord) -> dict[str, Any]:
     }
 
 
-def _set_row(planned: PlannedSet, groups: Sequence[Group]) -> dict[str, Any]:
+def _set_results(planned: PlannedSet, groups: Sequence[Group]) -> SetResults:
     domains = {group.problem.domain for group in groups}
-    return {
-        "dataset": planned.name,
-        "domain": domains.pop() if len(domains) == 1 else "mixed",
-        "official": _official_names(groups),
-        "num_samples": len(groups),
-        "rows_in_test_file": planned.rows,
-        "sample": planned.sample,
-        "seen_in_training": planned.seen_in_training,
-        "metrics": set_metrics(groups),
-    }
+    return SetResults(
+        dataset=planned.name,
+        domain=domains.pop() if len(domains) == 1 else "mixed",
+        official=_official_names(groups),
+        num_samples=len(groups),
+        rows_in_test_file=planned.rows,
+        sample=planned.sample,
+        seen_in_training=planned.seen_in_training,
+        metrics=set_metrics(groups),
+    )
 
 
-def _official_names(groups: Sequence[Group]) -> list[str]:
+def _official_names(groups: Sequence[Group]) -> tuple[str, ...]:
     problem = groups[0].problem if groups else None
     if problem is None or len({g.problem.dataset for g in groups}) > 1:
-        return ["accuracy"]
+        return ("accuracy",)
     if problem.dataset_info.has_text_scores:
-        return ["em", "f1"]
-    return ["pass_at_1"] if problem.dataset_info.metric == "pass_at_k" else ["accuracy"]
+        return ("em", "f1")
+    return ("pass_at_1",) if problem.dataset_info.metric == "pass_at_k" else ("accuracy",)
 
 
-def full_json(record: EvaluationRecord) -> dict[str, Any]:
-    """The documented form, and: configuration, versions, isolation, totals, one row a problem."""
+def full_results_of(record: EvaluationRecord) -> FullResults:
+    """What ``full.json`` holds."""
     sets = {name: {g.problem.id for g in groups} for name, groups in record.groups_by_set().items()}
-    rows = [
-        {"sets": [name for name, ids in sets.items() if row["id"] in ids], **row}
-        for row in map(_problem_row, record.groups())
-    ]
-    return {
-        **results_json(record),
-        "hash": record.plan.hash,
-        "versions": dict(record.plan.versions),
-        "facts": dict(record.plan.facts),
-        "isolation": [to_json(report) for report in record.isolations()],
-        "config": record.config.model_dump(mode="json"),
-        "totals": {
-            name: sum(sum(row[name]) for row in rows)
+    rows = tuple(
+        _problem_row(group, tuple(name for name, ids in sets.items() if group.problem.id in ids))
+        for group in record.groups()
+    )
+    return FullResults(
+        **_figures(record),
+        hash=record.plan.hash,
+        versions=record.plan.versions,
+        facts=record.plan.facts,
+        isolation=tuple(to_json(report) for report in record.isolations()),
+        config=record.config.model_dump(mode="json"),
+        totals={
+            name: sum(sum(getattr(row, name)) for row in rows)
             for name in ("calls", "tokens", "policy_tokens", "seconds")
         },
-        "problems": rows,
-    }
+        problems=rows,
+    )
 
 
-def _problem_row(group: Group) -> dict[str, Any]:
-    """One list entry a rollout in each field."""
+def _problem_row(group: Group, sets: tuple[str, ...]) -> ProblemRow:
     problem, rollouts = group.problem, group.rollouts
     executions = [r.execution for r in rollouts]
-    return {
-        "id": problem.id,
-        "dataset": problem.dataset,
-        "domain": problem.domain,
-        "content": content_digest(problem),
-        "correct": [r.verdict.correct if r.verdict else None for r in rollouts],
-        "rule": [r.verdict.rule if r.verdict else "" for r in rollouts],
-        "official": [dict(official_scores(problem, r)) for r in rollouts],
-        "status": [e.status if e else "failed" for e in executions],
-        "calls": [e.llm_calls if e else 0 for e in executions],
-        "tokens": [e.tokens if e else 0 for e in executions],
-        "policy_tokens": [
+    return ProblemRow(
+        sets=sets,
+        id=problem.id,
+        dataset=problem.dataset,
+        domain=problem.domain,
+        content=content_digest(problem),
+        correct=tuple(r.verdict.correct if r.verdict else None for r in rollouts),
+        rule=tuple(r.verdict.rule if r.verdict else "" for r in rollouts),
+        official=tuple(official_scores(problem, r) for r in rollouts),
+        status=tuple(e.status if e else "failed" for e in executions),
+        calls=tuple(e.llm_calls if e else 0 for e in executions),
+        tokens=tuple(e.tokens if e else 0 for e in executions),
+        policy_tokens=tuple(
             len(r.completion.prompt_ids) + len(r.completion.token_ids) for r in rollouts
-        ],
-        "cost_usd": [e.cost_usd if e else None for e in executions],
-        "seconds": [round(e.seconds, 3) if e else 0.0 for e in executions],
-        "strictly_valid": [r.program.strictly_valid for r in rollouts],
-        "operators": [list(r.program.operators) for r in rollouts],
-    }
+        ),
+        cost_usd=tuple(e.cost_usd if e else None for e in executions),
+        seconds=tuple(round(e.seconds, 3) if e else 0.0 for e in executions),
+        strictly_valid=tuple(r.program.strictly_valid for r in rollouts),
+        operators=tuple(r.program.operators for r in rollouts),
+    )
 
 
 def content_digest(problem: Problem) -> str:
@@ -141,17 +143,16 @@ def write_results(
         OutputError: a folder cannot be written.
     """
     path = folder / f"{record.plan.name}_results.json"
-    full, results = full_json(record), results_json(record)
-    write_text(record.folder / FULL, json.dumps(full, indent=1) + "\n")
-    text = json.dumps(results, indent=2) + "\n"
-    write_text(record.folder / path.name, text)
+    results = results_of(record)
+    full_results_of(record).write(record.folder / FULL)
+    results.write(record.folder / path.name)
     other = path.is_file() and _folder_of(path) != record.folder
-    if results["complete"] or not other:
+    if results.complete or not other:
         if other:
             earlier = _kept(path)
             if on_replaced is not None:
                 on_replaced(earlier)
-        write_text(path, text)
+        results.write(path)
     return path
 
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import yaml
 from jinja2 import Environment, StrictUndefined
@@ -15,6 +14,7 @@ from llm_as_judge.config import find_model
 from llm_as_judge.config.names import file_label
 from llm_as_judge.errors import ModelError
 from llm_as_judge.runs.judges import judges_of, unaudited_warning
+from llm_as_judge.runs.results import Results
 from llm_as_judge.views.report.results import results_view
 from llm_as_judge.views.screen import plain
 
@@ -27,12 +27,12 @@ def hub_name(base: str) -> str:
 
 
 def model_card(
-    checkpoint: Path, results: Mapping[str, Any], *, merged: bool = True
+    checkpoint: Path, results: Mapping[str, Results], *, merged: bool = True
 ) -> tuple[str, dict[str, str]]:
     """The base model's name, and the files that belong beside a merged model, or its adapter.
 
     Args:
-        results: heading -> parsed results file.
+        results: by their heading.
         merged: False = the card of the adapter alone, which has the settings with it already.
     Raises:
         ModelError: not a checkpoint of ours.

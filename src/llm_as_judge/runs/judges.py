@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ def judges_of(folder: Path) -> list[dict[str, Any]]:
     return []
 
 
-def unaudited_warning(judges: Sequence[dict[str, Any]]) -> str | None:
+def unaudited_warning(judges: Sequence[Mapping[str, Any]]) -> str | None:
     """One line for people; None if every judge had passed its audit."""
     forced = [one for one in judges if one.get("audit") != "passed"]
     if not forced:

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from llm_as_judge.runs.results import Results
 from llm_as_judge.types import Rollout
 from llm_as_judge.views.report.results import accuracy_text, balanced, heading_of
 
@@ -61,22 +62,20 @@ def step_markdown(steps: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def results_table(results: Mapping[str, Any]) -> Table:
-    """Results files side by side: ``results`` maps a heading to a parsed results file."""
+def results_table(results: Mapping[str, Results]) -> Table:
+    """Results side by side, by their heading."""
     table = Table(title="Accuracy (95 % interval)")
     table.add_column("data set", no_wrap=True)
     for heading, data in results.items():
         table.add_column(escape(heading_of(heading, data)), justify="right")
-    names = [row["dataset"] for row in next(iter(results.values()))["datasets"]]
-    for name in names:
-        table.add_row(
-            escape(name), *(_accuracy_cell(_metrics_of(data, name)) for data in results.values())
-        )
+    for row in next(iter(results.values())).datasets:
+        cells = (_accuracy_cell(data.metrics_of(row.dataset)) for data in results.values())
+        table.add_row(escape(row.dataset), *cells)
     table.add_section()
-    table.add_row("overall", *(_accuracy_cell(data.get("overall")) for data in results.values()))
+    table.add_row("overall", *(_accuracy_cell(data.overall) for data in results.values()))
     table.add_row(
         "balanced over sets",
-        *(_accuracy_cell(balanced(data["overall"])) for data in results.values()),
+        *(_accuracy_cell(balanced(data.overall)) for data in results.values()),
     )
     for label, key, form in (
         ("graded", "graded", "{:.0f}"),
@@ -85,36 +84,26 @@ def results_table(results: Mapping[str, Any]) -> Table:
         ("calls per problem", "calls", "{:.2f}"),
         ("tokens per problem", "tokens", "{:.0f}"),
     ):
-        found = [data["overall"].get(key) for data in results.values()]
+        found = [data.overall.get(key) for data in results.values()]
         table.add_row(label, *("-" if value is None else form.format(value) for value in found))
     return table
 
 
-def smallness(results: Mapping[str, Any]) -> str:
+def smallness(results: Mapping[str, Results]) -> str:
     """What so few problems cannot show; empty where the intervals are narrow, or unknown."""
-    few = min((data["overall"].get("graded", FEW) for data in results.values()), default=FEW)
+    figures = [data.overall for data in results.values()]
+    few = min((f["graded"] or 0.0 for f in figures if "graded" in f), default=FEW)
     if few >= FEW:
         return ""
-    widest = max(
-        data["overall"]["accuracy_high"] - data["overall"]["accuracy_low"]
-        for data in results.values()
-    )
+    widest = max((f["accuracy_high"] or 1.0) - (f["accuracy_low"] or 0.0) for f in figures)
     return (
         f"{few:.0f} graded problems: the accuracy is known to within {50 * widest:.0f} points. So few "
         "show that everything runs, not whether training helps: evaluate more with --limit"
     )
 
 
-def _metrics_of(data: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    for row in data["datasets"]:
-        if row["dataset"] == name:
-            metrics: Mapping[str, Any] = row["metrics"]
-            return metrics
-    return None
-
-
-def _accuracy_cell(metrics: Mapping[str, Any] | None) -> str:
-    return accuracy_text(metrics or {}).replace("[", r"\[")
+def _accuracy_cell(metrics: Mapping[str, Any]) -> str:
+    return accuracy_text(metrics).replace("[", r"\[")
 
 
 class ProgressView:

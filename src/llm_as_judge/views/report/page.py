@@ -24,6 +24,7 @@ from markupsafe import Markup
 
 from llm_as_judge.files import write_text
 from llm_as_judge.runs.judges import judges_of, unaudited_warning
+from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import RunDir, read_run
 from llm_as_judge.views.report import charts, curves
 from llm_as_judge.views.report.results import ResultsView, audit_view, results_view
@@ -38,8 +39,8 @@ class Sources:
     """What a page is made from; each part may be missing."""
 
     run_dir: Path | None = None
-    results: Mapping[str, Any] = field(default_factory=dict)
-    """Heading -> parsed results file, in the order of the columns."""
+    results: Mapping[str, Results] = field(default_factory=dict)
+    """By their heading, in the order of the columns."""
     audit: Mapping[str, Any] | None = None
     """Parsed report of the ``audit`` verb."""
 

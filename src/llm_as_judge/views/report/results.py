@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import finite
 from llm_as_judge.views.report import charts, curves
 
@@ -35,38 +36,30 @@ class AuditView:
     attacks: tuple[tuple[str, ...], ...]
 
 
-def results_view(results: Mapping[str, Any]) -> ResultsView:
+def results_view(results: Mapping[str, Results]) -> ResultsView:
     """
     Args:
-        results: heading -> parsed results file (the documented form).
+        results: by their heading.
     """
-    names = dict.fromkeys(
-        str(row["dataset"]) for data in results.values() for row in _sets(data) if "dataset" in row
-    )
-    rows = [
-        (name, *(accuracy_text(_metrics(data, name)) for data in results.values()))
-        for name in names
-    ]
-    rows.append(("overall", *(accuracy_text(_overall(data)) for data in results.values())))
+    columns = results.values()
+    names = dict.fromkeys(row.dataset for data in columns for row in data.datasets)
+    rows = [(name, *(accuracy_text(data.metrics_of(name)) for data in columns)) for name in names]
+    rows.append(("overall", *(accuracy_text(data.overall) for data in columns)))
     rows.append(
-        (
-            "balanced over sets",
-            *(accuracy_text(balanced(_overall(data))) for data in results.values()),
-        )
+        ("balanced over sets", *(accuracy_text(balanced(data.overall)) for data in columns))
     )
     for label, key, form in ROWS:
-        rows.append((label, *(_cell(_overall(data), key, form) for data in results.values())))
+        rows.append((label, *(_cell(data.overall, key, form) for data in columns)))
     head = (heading_of(name, data) for name, data in results.items())
     return ResultsView(("data set", *head), tuple(rows), _front(results))
 
 
-def _front(results: Mapping[str, Any]) -> charts.Chart | None:
+def _front(results: Mapping[str, Results]) -> charts.Chart | None:
     named = []
     for heading, data in results.items():
-        overall = _overall(data)
-        tokens, right = finite(overall.get("tokens")), finite(overall.get("accuracy"))
-        if tokens is not None and right is not None and not _is_control(data):
-            low, high = finite(overall.get("accuracy_low")), finite(overall.get("accuracy_high"))
+        tokens, right = data.overall["tokens"], data.overall["accuracy"]
+        if tokens is not None and right is not None and not data.control:
+            low, high = data.overall["accuracy_low"], data.overall["accuracy_high"]
             named.append((heading, curves.Point(tokens, right, low, high)))
     if len(named) < 2:
         return None
@@ -104,55 +97,30 @@ def audit_view(audit: Mapping[str, Any]) -> AuditView:
     )
 
 
-def _sets(data: Any) -> list[dict[str, Any]]:
-    found = data.get("datasets") if isinstance(data, dict) else None
-    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-
-
-def _metrics(data: Any, name: str) -> Mapping[str, Any]:
-    for row in _sets(data):
-        metrics = row.get("metrics")
-        if row.get("dataset") == name and isinstance(metrics, dict):
-            return metrics
-    return {}
-
-
-def _is_control(data: Any) -> bool:
-    """Known answers, which cost nothing: of no front."""
-    return isinstance(data, dict) and data.get("control") is True
-
-
-def heading_of(name: str, data: Any) -> str:
+def heading_of(name: str, data: Results) -> str:
     """``name``, with what keeps its figures from being a policy's on held-out rows:
     ``name (control)``, ``name (train rows)``."""
-    if _is_control(data):
+    if data.control:  # known answers, which cost nothing
         return f"{name} (control)"
-    split = data.get("split", "test") if isinstance(data, dict) else "test"
-    return name if split == "test" else f"{name} ({split} rows)"
+    return name if data.split == "test" else f"{name} ({data.split} rows)"
 
 
-def _overall(data: Any) -> Mapping[str, Any]:
-    overall = data.get("overall") if isinstance(data, dict) else None
-    return overall if isinstance(overall, dict) else {}
-
-
-def balanced(overall: Mapping[str, Any]) -> dict[str, Any]:
+def balanced(overall: Mapping[str, float | None]) -> dict[str, float | None]:
     """Of overall figures those that are balanced over sets, as accuracy and interval; without them
     in older files."""
     ends = ("accuracy", "accuracy_low", "accuracy_high")
     return {name: overall.get(f"macro_{name}") for name in ends}
 
 
-def accuracy_text(metrics: Mapping[str, Any]) -> str:
+def accuracy_text(metrics: Mapping[str, float | None]) -> str:
     """``30% [11%, 60%]``; a share of nothing is no 0 %."""
     if metrics.get("graded") == 0:
         return "none graded"
-    parts = [finite(metrics.get(key)) for key in ("accuracy", "accuracy_low", "accuracy_high")]
-    if parts[0] is None:
+    ends = ("accuracy", "accuracy_low", "accuracy_high")
+    right, low, high = (metrics.get(key) for key in ends)
+    if right is None:
         return "-"
-    if parts[1] is None or parts[2] is None:
-        return f"{parts[0]:.0%}"
-    return f"{parts[0]:.0%} [{parts[1]:.0%}, {parts[2]:.0%}]"
+    return f"{right:.0%}" if low is None or high is None else f"{right:.0%} [{low:.0%}, {high:.0%}]"
 
 
 def _cell(row: Mapping[str, Any], key: str, form: str) -> str:

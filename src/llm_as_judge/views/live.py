@@ -13,7 +13,7 @@ from rich.table import Table
 
 from llm_as_judge.runs.results import Results
 from llm_as_judge.types import Rollout
-from llm_as_judge.views.report.results import accuracy_text, balanced, heading_of
+from llm_as_judge.views.report.results import results_view
 
 STEP_COLUMNS: Sequence[tuple[str, str, str]] = (
     ("step", "step", "{:.0f}"),
@@ -64,28 +64,15 @@ def step_markdown(steps: Sequence[Mapping[str, Any]]) -> str:
 
 def results_table(results: Mapping[str, Results]) -> Table:
     """Results side by side, by their heading."""
+    view = results_view(results)
     table = Table(title="Accuracy (95 % interval)")
-    table.add_column("data set", no_wrap=True)
-    for heading, data in results.items():
-        table.add_column(escape(heading_of(heading, data)), justify="right")
-    for row in next(iter(results.values())).datasets:
-        cells = (_accuracy_cell(data.metrics_of(row.dataset)) for data in results.values())
-        table.add_row(escape(row.dataset), *cells)
-    table.add_section()
-    table.add_row("overall", *(_accuracy_cell(data.overall) for data in results.values()))
-    table.add_row(
-        "balanced over sets",
-        *(_accuracy_cell(balanced(data.overall)) for data in results.values()),
-    )
-    for label, key, form in (
-        ("graded", "graded", "{:.0f}"),
-        ("strictly valid", "strictly_valid", "{:.0%}"),
-        ("executed", "executed", "{:.0%}"),
-        ("calls per problem", "calls", "{:.2f}"),
-        ("tokens per problem", "tokens", "{:.0f}"),
-    ):
-        found = [data.overall.get(key) for data in results.values()]
-        table.add_row(label, *("-" if value is None else form.format(value) for value in found))
+    table.add_column(view.head[0], no_wrap=True)
+    for heading in view.head[1:]:
+        table.add_column(escape(heading), justify="right")
+    for row in view.rows:
+        if row[0] == "overall":
+            table.add_section()
+        table.add_row(*map(escape, row))
     return table
 
 
@@ -100,10 +87,6 @@ def smallness(results: Mapping[str, Results]) -> str:
         f"{few:.0f} graded problems: the accuracy is known to within {50 * widest:.0f} points. So few "
         "show that everything runs, not whether training helps: evaluate more with --limit"
     )
-
-
-def _accuracy_cell(metrics: Mapping[str, Any]) -> str:
-    return accuracy_text(metrics).replace("[", r"\[")
 
 
 class ProgressView:

@@ -11,6 +11,7 @@ from llm_as_judge.runs.rundir import finite
 from llm_as_judge.views.report import charts, curves
 
 ROWS = (
+    ("graded", "graded", "{:.0f}"),
     ("strictly valid", "strictly_valid", "{:.0%}"),
     ("executed", "executed", "{:.0%}"),
     ("not graded", "not_graded", "{:.0f}"),

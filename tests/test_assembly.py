@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from llm_as_judge.assembly import run_limits
+import pytest
+
+from llm_as_judge.assembly import policy_prompt, run_limits
 from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.config import load_config
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.types import Problem
 
 OVERRIDES = (
     "workflow.timeout_s=7", "workflow.cpu_s=3", "workflow.memory_mb=100",
     "workflow.max_operator_calls=5", "workflow.code_timeout_s=2", "workflow.code_cpu_s=1",
     "executor.max_tokens=11", "executor.temperature=0.1", "executor.vote_temperature=0.9",
-    "training.seed=4",
+    "workflow.max_calls=9", "training.seed=4",
 )  # fmt: skip
 
 
@@ -24,5 +28,22 @@ def test_code_of_the_executor_has_limits_of_its_own() -> None:
     settings = operator_settings(load_config(overrides=OVERRIDES))
     limits = settings.code_limits
     assert (limits.wall_s, limits.cpu_s, limits.memory_bytes) == (2.0, 1.0, 100 * 2**20)
-    assert (settings.max_tokens, settings.seed) == (11, 4)
+    assert (settings.max_tokens, settings.seed, settings.max_calls) == (11, 4, 9)
     assert (settings.temperature, settings.vote_temperature) == (0.1, 0.9)
+
+
+def test_the_prompt_shows_the_operators_that_the_configuration_names() -> None:
+    shown = load_config(overrides=[*OVERRIDES, "sampling.operators=[Programmer, Vote]"])
+    (asked,) = policy_prompt(shown).write([Problem("t/t/1", "gsm8k", "math", "?")])
+    told = asked.messages[0].content
+    assert ("programmer(" in told, "vote(" in told, "answer_generate(" in told) == (
+        True, True, False,
+    )  # fmt: skip
+
+
+def test_an_operator_to_be_shown_that_does_not_exist_is_one_line() -> None:
+    wrong = load_config(overrides=[*OVERRIDES, "sampling.operators=[Voter]"])
+    with pytest.raises(ConfigError, match=r"sampling\.operators: there is no operator 'Voter'") as e:
+        policy_prompt(wrong)
+    assert "\n" not in str(e.value)
+    assert "Vote" in str(e.value)

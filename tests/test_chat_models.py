@@ -167,6 +167,8 @@ def test_an_estimate_from_the_configuration_is_worked_by_hand() -> None:
     )
     assert found.cost_usd == pytest.approx((5000 * 2.0 + 1000 * 8.0) / 1e6)
     assert (found.most_calls, found.most_completion_tokens) == (50, 5000)
+    limited = config(executor={"max_tokens": 100}, workflow={"max_calls": 3})
+    assert estimate_of(limited, 10, [problem], None).most_calls == 30
     assert found.exceeds(Budget(calls=20), Totals()) == ""
     assert "budget.calls = 20 " in found.exceeds(Budget(calls=20), Totals(attempts=1))
     assert "budget.tokens = 5,999 " in found.exceeds(Budget(tokens=5999), Totals())

@@ -260,6 +260,7 @@ def operator_settings(config: Config) -> OperatorSettings:
             cpu_s=config.workflow.code_cpu_s,
             memory_bytes=config.workflow.memory_mb * 2**20,
         ),
+        max_calls=config.workflow.max_calls,
     )
 
 
@@ -276,7 +277,10 @@ def estimate_of(
     endpoint = load_endpoints().get(executor.model)
     lengths = [len(problem.statement().encode()) for problem in problems]
     means = measured or assumed_means(sum(lengths) / max(1, len(lengths)), executor.max_tokens)
-    most_calls = rollouts * config.workflow.max_worst_case_calls
+    limits = config.workflow
+    most_calls = rollouts * min(
+        limits.max_worst_case_calls, limits.max_calls or limits.max_worst_case_calls
+    )
     most_tokens = executor.max_tokens + (endpoint.thinking_tokens if endpoint else 0)
     return Estimate(
         rollouts=rollouts,

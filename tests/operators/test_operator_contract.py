@@ -28,8 +28,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "Format": {"problem": "p", "solution": "s"},
     "Review": {"problem": "p", "solution": "s"},
     "Revise": {"problem": "p", "solution": "s", "feedback": "f"},
+    "UntilAgree": {"ways": ["1", "2", "1"], "agree": 2, "most": 5},
+    "UntilPassed": {"problem": "p", "entry_point": "add", "most": 3},
+    "Vote": {"solutions": ["1", "2", "3"]},
 }
 OPERATORS = sorted(ARGUMENTS)
+ASKING = sorted(ARGUMENTS.keys() - {"UntilAgree", "Vote"})
+"""Those that ask the executor themselves."""
 
 TABLE = {
     "Custom": (["input", "instruction"], ["response"], 1),
@@ -42,6 +47,11 @@ TABLE = {
     "Format": (["problem", "solution"], ["solution"], 1),
     "Review": (["problem", "solution"], ["review_result", "feedback"], 1),
     "Revise": (["problem", "solution", "feedback"], ["solution"], 1),
+}
+OF_THE_HOST = {
+    "UntilAgree": (["ways", "agree", "most"], ["answer", "share", "agreed"], 0),
+    "UntilPassed": (["problem", "entry_point", "most"], ["solution", "passed"], 3),
+    "Vote": (["solutions"], ["answer", "share"], 0),
 }
 
 
@@ -56,7 +66,7 @@ def test_names_arguments_keys_and_bounds_are_those_of_aflow() -> None:
         name: ([a.name for a in entry.arguments], list(entry.empty), entry.worst_case_calls)
         for name, entry in registry().items()
     }
-    assert found == TABLE
+    assert found == {**TABLE, **OF_THE_HOST}
 
 
 REPLIES = {
@@ -105,7 +115,7 @@ def test_no_reply_makes_an_operator_raise(reply: str) -> None:
     asyncio.run(all_of_them())
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", ASKING)
 async def test_an_empty_reply_is_an_error_in_the_trace_and_an_empty_value(operator: str) -> None:
     _, call = await called(
         operator, lambda _: "", room_problem=CODE, sandbox=broken_sandbox(), **ARGUMENTS[operator]
@@ -186,7 +196,7 @@ async def test_our_faults_pass_through() -> None:
         raise EndpointError("down")
 
     for operator, values in ARGUMENTS.items():
-        if operator != "Test":
+        if operator in ASKING and operator != "Test":
             with pytest.raises(EndpointError):
                 await called(operator, down, **values)
     with pytest.raises(SandboxError):
@@ -205,7 +215,7 @@ async def test_a_text_too_long_for_the_executor_is_an_empty_value_and_an_error_i
         raise ContextError("executor m: too_long: 9000 tokens do not fit 4096 (1 try)")
 
     for operator, values in ARGUMENTS.items():
-        if operator != "Test":
+        if operator in ASKING and operator != "Test":
             result, call = await called(operator, too_long, **values)
             assert result == dict(registry()[operator].empty)
             said = "none of 5 votes" if operator == "MdEnsemble" else "too long for the executor"

@@ -77,7 +77,7 @@ def test_an_argument_of_another_type_is_refused(tmp_path: Path) -> None:
     class Counting(Operator):
         empty = {"response": ""}  # noqa: RUF012
 
-        async def run(self, number: int) -> Result:
+        async def run(self, number: float) -> Result:
             return {"response": str(number)}
 
     shutil.copy(CUSTOM, tmp_path / "Counting.yaml")
@@ -150,6 +150,9 @@ HINTS_OF_GPT_OSS = {
     "Revise": set(),
     "ScEnsemble": {"gpt_oss_bare_letter"},
     "Test": {"gpt_oss_no_tools"},
+    "UntilAgree": set(),
+    "UntilPassed": {"gpt_oss_no_tools"},
+    "Vote": set(),
 }
 
 
@@ -180,8 +183,10 @@ def test_docs_name_each_operator_of_the_domain_with_its_keys() -> None:
     assert "custom_code_generate" not in math
     assert "CustomCodeGenerate" in code
     assert '"result" (bool)' in code
-    assert len(operator_docs("math", "short")) < 1000
-    assert len(math.splitlines()) == 7
+    assert "until_agree(ways, agree=2, most=5)" in math
+    assert "until_passed(problem, entry_point, most=3)" in code
+    assert len(math) < 1400
+    assert len(math.splitlines()) == 9
 
 
 def test_docs_of_style_calls_are_statements_that_can_be_copied() -> None:

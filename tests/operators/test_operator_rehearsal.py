@@ -18,6 +18,9 @@ CALLS: dict[str, list[Json]] = {
     "Format": ["What?", "It is 3."],
     "Review": ["What?", "3"],
     "Revise": ["What?", "3", "no"],
+    "UntilAgree": [["1", "2", "1"]],
+    "UntilPassed": ["Add.", "add"],
+    "Vote": [["1", "2", "1"]],
 }
 
 
@@ -31,6 +34,7 @@ async def test_every_operator_can_read_its_rehearsed_reply(operator: str) -> Non
         serve, _ = service(rehearsed_reply, problem=CODE, sandbox=sandbox)
         results.append(await serve(operator, CALLS[operator], {}))
         (call,) = serve.calls
-        assert (call.error, call.notes) == ("", ())
+        noted = ("2 of 3 draws agree",) if operator == "UntilAgree" else ()
+        assert (call.error, call.notes) == ("", noted)
     assert results[0] == results[1]
     assert "" not in list(results[0].values())  # type: ignore[union-attr]

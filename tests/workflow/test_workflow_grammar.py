@@ -83,7 +83,7 @@ def test_whatever_the_grammar_makes_is_strictly_valid(domain: Domain) -> None:
         assert text.count("await") <= MAX_STEPS
         used.update(program.operators)
     shown = {e.name for e in registry().values() if domain in e.description.domains}
-    assert used == shown
+    assert used == shown - {"UntilAgree"}  # it takes functions
 
 
 def test_a_limit_of_calls_leaves_out_what_could_pass_it() -> None:

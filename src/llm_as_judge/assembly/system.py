@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.assembly.workbench import Workbench, open_workbench
 from llm_as_judge.config import Config, config_dir, find_model, known_model
-from llm_as_judge.errors import ModelError
+from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.files import file_sha256
 from llm_as_judge.llm.weights import fetch
-from llm_as_judge.operators import operator_docs, operator_facts
+from llm_as_judge.operators import Registry, operator_docs, operator_facts, registry
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.policy.backends import SamplerPlace, sampler_backend
 from llm_as_judge.policy.checkpoint import EXPERIENCE
@@ -189,12 +189,12 @@ def policy_prompt(
     Args:
         context_tokens: tokens that the policy's context holds, prompt and program together.
     """
-    sampling = config.sampling
+    sampling, shown = config.sampling, _shown_operators(config)
     room = context_tokens - sampling.max_new_tokens if context_tokens else None
     return PolicyPrompt(
         config_dir() / "prompts" / "policy",
         sampling.form,
-        {domain: operator_docs(domain, sampling.prompt_style) for domain in DOMAINS},
+        {domain: operator_docs(domain, sampling.prompt_style, shown) for domain in DOMAINS},
         problem_chars=sampling.problem_chars,
         examples=sampling.examples,
         memory=memory,
@@ -202,6 +202,20 @@ def policy_prompt(
         max_tokens=min((n for n in (sampling.max_prompt_tokens, room) if n), default=None),
         grammar=partial(_grammar, config) if sampling.constrained else None,
     )
+
+
+def _shown_operators(config: Config) -> Registry:
+    """
+    Raises:
+        ConfigError: one that is to be shown does not exist.
+    """
+    known, wanted = registry(), config.sampling.operators
+    if unknown := sorted(set(wanted or ()) - known.keys()):
+        raise ConfigError(
+            f"sampling.operators: there is no operator {unknown[0]!r}; wanted some of "
+            f"{', '.join(known)}"
+        )
+    return {name: entry for name, entry in known.items() if wanted is None or name in wanted}
 
 
 def _grammar(config: Config, problem: Problem) -> str:

@@ -99,6 +99,11 @@ class SamplingConfig(Section):
         description="Operator documentation in the prompt: `full`; `short`: one line each; `calls`: "
         "one statement each that can be copied, with the values to read.",
     )
+    operators: tuple[str, ...] | None = Field(
+        None,
+        description="Classes of the operators that the prompt shows, as they fit the domain; "
+        "null: all. Examples that call others are left out. Programs may call any.",
+    )
     examples: bool = Field(True, description="Show the shipped examples in the prompt.")
     constrained: bool = Field(
         False,

@@ -69,6 +69,12 @@ class WorkflowConfig(Section):
     max_worst_case_calls: int = Field(
         32, ge=1, description="A program that could make more executor calls is rejected unrun."
     )
+    max_calls: int | None = Field(
+        None,
+        ge=1,
+        description="Executor calls that one run may make; a further one is not made, and its "
+        "operator gives its empty value. null: what the program can make at most.",
+    )
     group_draws: Literal["shared", "independent"] = Field(
         "shared",
         description="`shared`: equal executor calls inside a group share one reply, which saves "

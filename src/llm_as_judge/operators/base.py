@@ -11,9 +11,9 @@ import inspect
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NewType
 
 from llm_as_judge.errors import ContextError
 from llm_as_judge.operators.prompts import Enhancement, OperatorPrompts
@@ -21,29 +21,40 @@ from llm_as_judge.types import (
     ChatModel,
     ChatReply,
     ChatRequest,
+    Equality,
     Json,
     Limits,
     Message,
     Problem,
     Sandbox,
+    TestReport,
 )
 
 __all__ = [
     "Argument",
     "CallRoom",
     "ExecutionRoom",
+    "More",
     "Operator",
     "OperatorSettings",
     "ReplyError",
     "Result",
+    "Way",
     "snake_case",
+    "tries",
 ]
 
 Result = dict[str, Json]
-ArgumentType = Literal["text", "texts"]
+ArgumentType = Literal["text", "texts", "number", "ways"]
+Way = NewType("Way", str)
+"""In a program a function without arguments that gives a text or a result; here what one gave."""
 
 MAX_TEXT_CHARACTERS = 200_000
 MAX_TEXTS = 64
+MAX_NUMBER = 16
+"""Greatest number that an argument may be, and draws that one call can ask for."""
+MAX_TESTED = 32
+"""Different solutions whose visible tests are run for votes of one execution."""
 
 
 class ReplyError(Exception):
@@ -52,6 +63,13 @@ class ReplyError(Exception):
     def __init__(self, message: str, **partial: Json) -> None:
         super().__init__(message)
         self.partial = partial
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """Instead of a result: the program draws so many times more and calls again."""
+
+    draws: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +88,8 @@ class OperatorSettings:
     """Sent as ``seed + draw`` where given."""
     code_limits: Limits = field(default_factory=lambda: Limits(wall_s=10.0, cpu_s=5.0))
     """Of one run of code that the executor wrote (Programmer, Test)."""
+    max_calls: int | None = None
+    """Executor calls that one execution may make; a further one is not made. None = no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +98,7 @@ class Argument:
 
     name: str
     type: ArgumentType
-    default: str | None = None
+    default: str | int | None = None
     """None = required."""
 
     @property
@@ -92,6 +112,7 @@ class ExecutionRoom:
     Args:
         executor: the frozen model.
         enhancements: layer 2, see :mod:`llm_as_judge.operators.prompts`.
+        equality: which answers are the same; None = those spelled alike.
     """
 
     def __init__(
@@ -101,17 +122,50 @@ class ExecutionRoom:
         problem: Problem,
         settings: OperatorSettings,
         enhancements: tuple[Enhancement, ...] = (),
+        equality: Equality | None = None,
     ) -> None:
         self.executor = executor
         self.sandbox = sandbox
         self.problem = problem
         self.settings = settings
         self.enhancements = enhancements
+        self._equality = equality or spelled_alike
         self._draws: Counter[str] = Counter()
+        self._reports: dict[str, TestReport] = {}
+
+    async def classes(self, answers: Sequence[str]) -> list[int]:
+        """For each answer the number of its class. What compares them is not shown the gold."""
+        asked = replace(self.problem, answers=(), hidden_tests=())
+        return await self._equality(asked, answers)
+
+    async def tested(self, code: str) -> TestReport:
+        """The visible tests on ``code``, run once for equal code.
+
+        Raises:
+            ReplyError: too many solutions were tested.
+        """
+        if code not in self._reports:
+            if len(self._reports) == MAX_TESTED:
+                raise ReplyError(f"{MAX_TESTED} solutions were tested, the most of one run")
+            problem = self.problem
+            self._reports[code] = await self.sandbox.run_tests(
+                code,
+                problem.entry_point,
+                problem.visible_tests,
+                self.settings.code_limits,
+                problem.setup_code,
+            )
+        return self._reports[code]
 
     def request(self, prompt: str) -> ChatRequest:
-        """The request for ``prompt``; its ``draw`` counts equal prompts of this execution."""
+        """The request for ``prompt``; its ``draw`` counts equal prompts of this execution.
+
+        Raises:
+            ReplyError: the execution has made all calls that it may.
+        """
         settings = self.settings
+        if settings.max_calls is not None and self._draws.total() >= settings.max_calls:
+            raise ReplyError(f"{settings.max_calls} executor calls were made, the most of one run")
         draw = self._draws[prompt]
         self._draws[prompt] += 1
         repeated = max(settings.temperature, settings.vote_temperature)
@@ -183,14 +237,17 @@ class CallRoom:
 class Operator(ABC):
     """Base of all operators. A subclass states its contract as class attributes and in ``run``.
 
-    ``run`` takes ``str`` and ``list[str]`` arguments by name or position; an argument with a
-    default is optional.
+    ``run`` takes ``str``, ``list[str]`` and ``int`` arguments by name or position; an argument with
+    a default is optional. One of ``list[Way]`` holds what a program's functions have given so far.
     """
 
     empty: ClassVar[Mapping[str, Json]]
     """Result keys, each with its empty value: ``""`` for text, False for a boolean."""
     worst_case_calls: ClassVar[int] = 1
-    """Greatest number of executor calls of one operator call."""
+    """Greatest number of executor calls of one operator call; the calls of its ways are theirs."""
+    expected_calls: ClassVar[float | None] = None
+    """Of one operator call, if it stops at each point where it may with an even chance; None = as
+    many as in the worst case."""
     results_wanted: ClassVar[tuple[str, ...]] = ()
     """Arguments that must hold what an operator produced: an ensemble over constants is none."""
     prompt_names: ClassVar[tuple[str, ...]] = ()
@@ -201,28 +258,64 @@ class Operator(ABC):
         self.room = room
 
     @abstractmethod
-    async def run(self, *args: Any, **kwargs: Any) -> Result: ...
+    async def run(self, *args: Any, **kwargs: Any) -> Result | More: ...
+
+    @classmethod
+    def calls_at_most(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
+        """Executor calls of one operator call in the worst case.
+
+        Args:
+            numbers: the greatest value of each argument that is a number.
+            ways: calls of one draw in each way, at most.
+        """
+        return cls.worst_case_calls
+
+    @classmethod
+    def calls_expected(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
+        """The same as ``expected_calls`` counts."""
+        return cls.worst_case_calls if cls.expected_calls is None else cls.expected_calls
 
     @classmethod
     def arguments(cls) -> tuple[Argument, ...]:
         """Arguments in order, from the signature of ``run``.
 
         Raises:
-            TypeError: an annotation other than ``str`` or ``list[str]``.
+            TypeError: an annotation other than ``str``, ``list[str]``, ``int`` or ``list[Way]``.
         """
         parameters = list(inspect.signature(cls.run, eval_str=True).parameters.values())[1:]
         return tuple(_argument(cls.__name__, parameter) for parameter in parameters)
 
 
+_TYPES: dict[Any, ArgumentType] = {
+    str: "text",
+    list[str]: "texts",
+    int: "number",
+    list[Way]: "ways",
+}
+
+
 def _argument(operator: str, parameter: inspect.Parameter) -> Argument:
-    types: dict[Any, ArgumentType] = {str: "text", list[str]: "texts"}
-    kind = types.get(parameter.annotation)
+    kind = _TYPES.get(parameter.annotation)
     if kind is None or parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
         raise TypeError(
-            f"{operator}.run: argument {parameter.name!r} must be annotated str or list[str]"
+            f"{operator}.run: argument {parameter.name!r} must be annotated str, list[str], int "
+            "or list[Way]"
         )
-    default = None if parameter.default is parameter.empty else str(parameter.default)
+    default = None if parameter.default is parameter.empty else parameter.default
+    if default is not None and kind != "number":
+        default = str(default)
     return Argument(parameter.name, kind, default)
+
+
+async def spelled_alike(problem: Problem, answers: Sequence[str]) -> list[int]:
+    """``Equality`` by spelling, white space aside."""
+    seen: dict[str, int] = {}
+    return [seen.setdefault(" ".join(answer.split()), len(seen)) for answer in answers]
+
+
+def tries(least: int, most: int) -> float:
+    """Mean number of tries of which ``least`` are made, and each further one with an even chance."""
+    return least + sum(0.5**n for n in range(1, most - least + 1))
 
 
 def snake_case(class_name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from llm_as_judge.operators.base import Operator, ReplyError, Result
+from llm_as_judge.operators.base import Operator, ReplyError, Result, tries
 from llm_as_judge.operators.replies import function_names, names_defined, python_code
 from llm_as_judge.types import Json, TestReport
 
@@ -41,6 +41,7 @@ class Programmer(Operator):
     FUNCTION: ClassVar[str] = "solve"
     empty: ClassVar[Mapping[str, Json]] = {"code": "", "output": ""}
     worst_case_calls = WRITES
+    expected_calls = tries(1, WRITES)
     prompt_names = ("write", "mend")
     prompt_values = ("code", "error")
 
@@ -87,6 +88,7 @@ class Test(Operator):
     REFLECTIONS: ClassVar[int] = 3
     empty: ClassVar[Mapping[str, Json]] = {"result": False, "solution": ""}
     worst_case_calls = REFLECTIONS
+    expected_calls = tries(1, REFLECTIONS) / 2
     results_wanted = ("solution",)
     prompt_names = ("reflect",)
     prompt_values = ("error",)

@@ -1,4 +1,5 @@
-"""Operators that choose among solutions. Equal solutions are shown once, with their number."""
+"""Operators by which the executor chooses among solutions. Equal ones are shown once, with their
+number."""
 
 from __future__ import annotations
 
@@ -8,23 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from llm_as_judge.operators.agreement import distinct
 from llm_as_judge.operators.base import Operator, ReplyError, Result
 from llm_as_judge.operators.replies import choice, letter
 from llm_as_judge.types import Json
 
 __all__ = ["MdEnsemble", "ScEnsemble"]
-
-
-def _distinct(solutions: Sequence[str]) -> Counter[str]:
-    """Solutions that say something, with their number, in order of first appearance.
-
-    Raises:
-        ReplyError: there is none.
-    """
-    counts = Counter(text for solution in solutions if (text := solution.strip()))
-    if not counts:
-        raise ReplyError("no solution to choose from")
-    return counts
 
 
 def _listed(order: Sequence[str], counts: Mapping[str, int]) -> str:
@@ -39,11 +29,12 @@ class ScEnsemble(Operator):
     """The most consistent solution (self-consistency, arXiv:2203.11171, 2311.17311)."""
 
     empty: ClassVar[Mapping[str, Json]] = {"response": ""}
+    expected_calls = 0.5
     results_wanted = ("solutions",)
     prompt_names = ("vote",)
 
     async def run(self, solutions: list[str], problem: str) -> Result:
-        counts = _distinct(solutions)
+        counts = await distinct(self.room, solutions)
         order = list(counts)
         if len(order) == 1:
             return {"response": order[0]}
@@ -61,11 +52,12 @@ class MdEnsemble(Operator):
     VOTES: ClassVar[int] = 5
     empty: ClassVar[Mapping[str, Json]] = {"solution": ""}
     worst_case_calls = VOTES
+    expected_calls = VOTES / 2
     results_wanted = ("solutions",)
     prompt_names = ("vote",)
 
     async def run(self, solutions: list[str], problem: str) -> Result:
-        counts = _distinct(solutions)
+        counts = await distinct(self.room, solutions)
         if len(counts) == 1:
             return {"solution": next(iter(counts))}
         votes = [

@@ -229,5 +229,9 @@ def _hold_against(
 
 
 def _call_text(operator: type[Operator], arguments: tuple[Argument, ...]) -> str:
-    parts = [a.name if a.default is None else f'{a.name}="{a.default}"' for a in arguments]
+    parts = [a.name if a.default is None else f"{a.name}={_shown(a.default)}" for a in arguments]
     return f"{snake_case(operator.__name__)}({', '.join(parts)})"
+
+
+def _shown(default: str | int) -> str:
+    return str(default) if isinstance(default, int) else f'"{default}"'

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.operators.base import (
+    MAX_NUMBER,
     MAX_TEXT_CHARACTERS,
     MAX_TEXTS,
     Argument,
     CallRoom,
     ExecutionRoom,
+    More,
     ReplyError,
     Result,
 )
@@ -40,7 +42,8 @@ class OperatorService:
         return tuple(record.as_call() for record in self._records)
 
     async def __call__(self, name: str, args: list[Json], kwargs: dict[str, Json]) -> Json:
-        """The operator's result: all keys, whatever the executor wrote.
+        """The operator's result: all keys, whatever the executor wrote. ``{"more": n}`` in its place
+        asks the program for n more draws of its ways, see :mod:`sandbox.inside.workflow`.
 
         Raises:
             TypeError: unknown operator, unknown or missing argument (the program is wrong).
@@ -67,7 +70,8 @@ class OperatorService:
         empty = dict(entry.empty)
         try:
             arguments = {a.name: _checked(a, values[a.name]) for a in entry.arguments}
-            return {**empty, **await entry.operator(room).run(**arguments)}
+            result = await entry.operator(room).run(**arguments)
+            return {"more": result.draws} if isinstance(result, More) else {**empty, **result}
         except ReplyError as error:
             record.error = str(error)
             return {**empty, **error.partial}
@@ -127,14 +131,30 @@ def bind(entry: OperatorEntry, args: list[Json], kwargs: Mapping[str, Json]) -> 
     return values
 
 
-def _checked(argument: Argument, value: Json) -> str | list[str]:
+def _checked(argument: Argument, value: Json) -> str | int | list[str]:
     if argument.type == "text":
         return _text(argument.name, value)
+    if argument.type == "number":
+        return _number(argument.name, value)
     if isinstance(value, str | dict) or not isinstance(value, list):
         raise ReplyError(f"argument {argument.name}: a list of texts was wanted")
     if len(value) > MAX_TEXTS:
         raise ReplyError(f"argument {argument.name}: {len(value)} texts, at most {MAX_TEXTS}")
-    return [_text(f"{argument.name}[{i}]", item) for i, item in enumerate(value)]
+    items = map(_given, value) if argument.type == "ways" else value
+    return [_text(f"{argument.name}[{i}]", item) for i, item in enumerate(items)]
+
+
+def _given(value: Json) -> Json:
+    """What a way gave: of a whole result its last text, which is the answer in all operators."""
+    if not isinstance(value, dict):
+        return value
+    return next((held for held in reversed(value.values()) if isinstance(held, str)), None)
+
+
+def _number(where: str, value: Json) -> int:
+    if type(value) is not int or not 1 <= value <= MAX_NUMBER:
+        raise ReplyError(f"argument {where}: a whole number from 1 to {MAX_NUMBER} was wanted")
+    return value
 
 
 def _text(where: str, value: Json) -> str:

@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
-from llm_as_judge.types.values import Completion, Json, PromptFacts
+from llm_as_judge.types.values import Completion, Json, Problem, PromptFacts
 
 __all__ = [
     "ChatModel",
     "ChatReply",
     "ChatRequest",
     "Embedder",
+    "Equality",
     "IsolationReport",
     "Limits",
     "Message",
@@ -194,6 +195,17 @@ class Sandbox(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+# -------------------------------------------------------------------------- seam: equal answers
+class Equality(Protocol):
+    """Which answers are the same answer. The graders' own:
+    :class:`llm_as_judge.grading.equality.GradersEquality`."""
+
+    async def __call__(self, problem: Problem, answers: Sequence[str]) -> list[int]:
+        """For each answer the number of its class, from 0 in order of first appearance; of
+        ``problem`` no gold answer is read."""
+        ...
 
 
 # ---------------------------------------------------------------------------- seam: policy sampler

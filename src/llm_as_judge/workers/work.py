@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from llm_as_judge.grading.equality import GradersEquality
 from llm_as_judge.grading.rules import RuleGrader, Rules
 from llm_as_judge.operators import OperatorSettings, registry
 from llm_as_judge.sandbox import open_sandbox
@@ -73,6 +74,7 @@ class LocalWork:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self.rules: RuleGrader = Rules(sandbox)
+        self._equality = GradersEquality()
 
     @property
     def isolation(self) -> IsolationReport:
@@ -93,10 +95,12 @@ class LocalWork:
             limits=settings.limits,
             settings=settings.operators,
             enhancements=None if settings.enhance else (),
+            equality=self._equality,
         )
 
     async def aclose(self) -> None:
         await self.rules.aclose()
+        await self._equality.aclose()
         await self._sandbox.aclose()
 
 

@@ -14,7 +14,7 @@ from llm_as_judge.workflow import values as v
 
 __all__ = [
     "as_item", "calls_of", "computed", "concatenated", "excused", "holds_other", "item_of", "join", "joined",
-    "labelled", "length", "listed", "mapped", "mixed", "of_constant", "origin_of", "repeated",
+    "labelled", "length", "listed", "many", "mapped", "mixed", "of_constant", "origin_of", "repeated",
     "settled", "sliced", "times", "truth", "with_item",
 ]  # fmt: skip
 
@@ -206,6 +206,11 @@ def item_of(source: v.Value) -> v.Value:
 def times(a: float, b: float) -> float:
     """``a * b``, and nothing done without end is nothing. Kept small enough for any sum of them."""
     return min(a * b, MOST_TIMES if v.INF not in (a, b) else v.INF) if a and b else 0
+
+
+def many(calls: v.Calls, rounds: float) -> v.Calls:
+    """``calls`` made so many times."""
+    return v.Calls(times(rounds, calls.most), times(rounds, calls.mean))
 
 
 # ------------------------------------------------------------------------- lists made from lists

@@ -47,6 +47,7 @@ class Checked:
     findings: tuple[Finding, ...]
     operators: tuple[str, ...] = ()
     worst_case_calls: int = 0
+    expected_calls: float = 0
     lone_returns: tuple[ast.Return, ...] = ()
     """Returns of ``__call__`` that give the answer without the second part."""
 
@@ -67,7 +68,13 @@ def check(tree: ast.Module, options: CheckOptions) -> Checked:
     findings = sorted(state.findings.values(), key=lambda f: (f.line, f.code))
     if not findings and (error := _compile_error(tree)) is not None:
         findings = [error]
-    return Checked(tuple(findings), tuple(state.operators), calls, tuple(lone))
+    return Checked(
+        tuple(findings),
+        tuple(state.operators),
+        int(calls.most),
+        round(calls.mean, 2),
+        tuple(lone),
+    )
 
 
 def _compile_error(tree: ast.Module) -> Finding | None:
@@ -84,8 +91,8 @@ def _compile_error(tree: ast.Module) -> Finding | None:
 
 def _follow_program(
     tree: ast.Module, workflow: ast.ClassDef, check: Check, lone: list[ast.Return]
-) -> int:
-    """Follows module, ``__init__`` and ``__call__``; gives the worst-case model calls."""
+) -> v.Calls:
+    """Follows module, ``__init__`` and ``__call__``; gives the model calls of a run."""
     given_names: dict[str, v.Value] = {
         "operator": v.Given("operators"),
         "create_llm_instance": v.Builtin("create_llm_instance"),
@@ -103,7 +110,7 @@ def _follow_program(
     call = methods.get("__call__")
     if not isinstance(call, ast.AsyncFunctionDef):
         check.report("W103", call or workflow, "it is written without `async`" if call else "")
-        return 0
+        return v.Calls()
     return _follow_call(call, module, lone)
 
 
@@ -156,7 +163,7 @@ def _follow_init(init: ast.FunctionDef | ast.AsyncFunctionDef, module: Frame) ->
             check.report("W105", node, "super().__init__ takes no arguments here")
 
 
-def _follow_call(call: ast.AsyncFunctionDef, module: Frame, lone: list[ast.Return]) -> int:
+def _follow_call(call: ast.AsyncFunctionDef, module: Frame, lone: list[ast.Return]) -> v.Calls:
     check, options = module.check, module.check.options
     known: dict[str, v.Value] = {"problem": v.Text(v.PROBLEM | v.OWN)}
     if options.domain == "code":
@@ -179,9 +186,9 @@ def _follow_call(call: ast.AsyncFunctionDef, module: Frame, lone: list[ast.Retur
         _check_return(returned, answered, lone, at)
     report_unawaited(v.Pending(v.Unknown(), frozenset(check.created)), check)
     end = meet([at.state, *(r.state for r in at.returns)])
-    calls = int(end.cost) if end is not None else 0
-    if calls > options.max_calls:
-        detail = f"{calls} in the worst case, at most {options.max_calls} are allowed"
+    calls = end.cost if end is not None else v.Calls()
+    if calls.most > options.max_calls:
+        detail = f"{int(calls.most)} in the worst case, at most {options.max_calls} are allowed"
         check.report("W603", call, detail)
     return calls
 

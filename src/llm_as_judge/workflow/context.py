@@ -44,7 +44,7 @@ class State:
     variables: dict[str, v.Value] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)
     """Variables that are unset on some way here."""
-    cost: float = 0
+    cost: v.Calls = v.Calls()  # noqa: RUF009 - frozen
     """Model calls that the costliest way here has made."""
 
     def copy(self) -> State:
@@ -67,7 +67,7 @@ def _meet(a: State, b: State) -> State:
         mine = variables.setdefault(name, value)
         if mine is not value:  # most variables are as they were before the branch
             variables[name] = join(mine, value)
-    return State(variables, unsure, max(a.cost, b.cost))
+    return State(variables, unsure, a.cost | b.cost)
 
 
 @dataclass(slots=True, eq=False)
@@ -168,9 +168,19 @@ class Frame:
         known, key = self.check.assigned, (id(owner.function), name)
         known[key] = join(known[key], value) if key in known else value
 
-    def spend(self, calls: float) -> None:
+    def spend(self, calls: v.Calls) -> None:
         if self.state is not None:
             self.state.cost += calls
+
+    @property
+    def calls(self) -> v.Calls:
+        """Model calls made on the costliest way here."""
+        return self.state.cost if self.state is not None else v.Calls()
+
+    def take_back(self, calls: v.Calls) -> None:
+        """Those made since ``calls`` are counted elsewhere."""
+        if self.state is not None:
+            self.state.cost = calls
 
 
 # -------------------------------------------------------------------------------------- awaiting

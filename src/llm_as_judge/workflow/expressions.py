@@ -185,8 +185,8 @@ def _comprehension(node: Comprehension, at: Frame) -> v.Value:
         most = times(most, longest)
         sources.append(origin_of(source))
     element, keys = _element(node, inner)
-    multiply(0, most, node, inner)
-    at.spend(inner.state.cost if inner.state else 0)
+    multiply(v.Calls(), most, node, inner)
+    at.spend(inner.calls)
     if isinstance(element, v.Text | v.Number | v.Unknown):
         element = labelled(element, mixed(*sources))
     if isinstance(node, ast.DictComp):

@@ -50,7 +50,7 @@ def make_function(
         home.check.following.pop()
         end = meet([inner.state, *(r.state for r in inner.returns)])
         if end is None:
-            return v.Followed(value, 0, [])
+            return v.Followed(value, v.Calls(), [])
         return v.Followed(value, end.cost, [end.variables.get(name) for name in positional])
 
     return v.Function(node, takes_self, follow)

@@ -4,7 +4,8 @@ GBNF, the notation of llama.cpp and of engines that read it. A state is how ofte
 been called; what a state allows is the calls whose arguments can be filled from it. So whatever the
 grammar accepts passes the check: operators, arguments, keys and the flow of data. The price: plain
 sequences of at most ``MAX_STEPS`` calls, each result in a variable that its operator's description
-names, and one kind of branch, an early return of what a review or test found right.
+names, and one kind of branch, an early return of what a review or test found right. Operators that
+take functions are left out.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def program_grammar(domain: Domain, max_calls: int = 12) -> str:
 def _program_grammar(domain: Domain, max_calls: int, operators: tuple[type[Operator], ...]) -> str:
     """Kept for the operators that there are."""
     known = (entry for entry in registry().values() if entry.operator in operators)
-    entries = [entry for entry in known if domain in entry.description.domains]
+    entries = [entry for entry in known if domain in entry.description.domains and _is_flat(entry)]
     return _Grammar(entries, max_calls, _variables(entries)).text()
 
 
@@ -88,7 +89,7 @@ class _Grammar:
             return
         for i, entry in enumerate(self.entries):
             after = (*state[:i], state[i] + 1, *state[i + 1 :])
-            most = 1 if entry.results_wanted else MOST_DRAWS
+            most = 1 if entry.results_wanted or _draws_itself(entry) else MOST_DRAWS
             if after[i] > most or self._worst_case(after) > self.max_calls:
                 continue
             arguments = self._arguments(entry, state)
@@ -110,6 +111,8 @@ class _Grammar:
             return None
         pieces = ""
         for argument in entry.arguments:
+            if argument.type == "number":  # all have defaults
+                continue
             comma = '", " ' if pieces else ""
             piece = f'{comma}"{argument.name}=" {self._value(argument, entry, state)}'
             pieces += f" {piece}" if argument.required else f" ({piece})?"
@@ -138,6 +141,18 @@ class _Grammar:
             keys = [key for key, value in entry.empty.items() if isinstance(value, str)]
             for call in range(1, calls + 1):
                 yield from (f'{_numbered(variable, call)}["{key}"]' for key in keys)
+
+
+def _is_flat(entry: OperatorEntry) -> bool:
+    """Whether it takes texts alone: functions are left out, and numbers where they may be."""
+    return not any(
+        argument.type == "ways" or (argument.type == "number" and argument.required)
+        for argument in entry.arguments
+    )
+
+
+def _draws_itself(entry: OperatorEntry) -> bool:
+    return any(argument.type == "number" for argument in entry.arguments)
 
 
 def _variables(entries: Sequence[OperatorEntry]) -> list[str]:

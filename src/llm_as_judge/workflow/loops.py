@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
 from typing import TypeAlias
 
 from llm_as_judge.workflow import values as v
-from llm_as_judge.workflow.algebra import item_of, length, truth
+from llm_as_judge.workflow.algebra import item_of, length, many, truth
 from llm_as_judge.workflow.bounds import (
     closed,
     counted_by,
@@ -162,10 +164,10 @@ def _count(
 ) -> None:
     """Every way out of the loop costs at most all rounds of its costliest one."""
     states = {id(state): state for state in leaving if state is not None}.values()
-    per_round = max((state.cost - before.cost for state in states), default=0)
-    if per_round <= 0:
+    per_round = reduce(or_, (state.cost - before.cost for state in states), v.Calls())
+    if per_round.most <= 0:
         return
     if most == v.INF:
         at.check.report("W601", node, "" if isinstance(node, ast.While) else "it calls operators")
     for state in states:
-        state.cost = before.cost + per_round * (1 if most == v.INF else most)
+        state.cost = before.cost + many(per_round, 1 if most == v.INF else most)

@@ -115,6 +115,7 @@ def _checked_program(
         diagnostics=tuple(f.as_diagnostic() for f in first.findings[:MAX_DIAGNOSTICS]),
         repairs=repairs if runs else (),
         worst_case_calls=last.worst_case_calls,
+        expected_calls=last.expected_calls,
         hash=canonical_hash(tree, options.operators),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from llm_as_judge.grading.equality import answer_classes
 from llm_as_judge.operators import (
     ExecutionRoom,
     OperatorService,
@@ -15,6 +16,7 @@ from llm_as_judge.operators import (
 from llm_as_judge.operators.prompts import Enhancement
 from llm_as_judge.types import (
     ChatModel,
+    Equality,
     Execution,
     ExecutionStatus,
     Json,
@@ -46,6 +48,7 @@ async def run_program(
     settings: OperatorSettings | None = None,
     operators: Registry | None = None,
     enhancements: tuple[Enhancement, ...] | None = None,
+    equality: Equality = answer_classes,
 ) -> Execution:
     """Runs ``program.runnable`` in the sandbox; its operator calls are answered here.
 
@@ -54,6 +57,7 @@ async def run_program(
         limits: of the run; the time that the executor takes is not counted.
         settings: how operators call the executor.
         enhancements: layer 2; None = the shipped rules, () = none.
+        equality: which answers votes hold equal; the default leaves algebra out.
     Returns:
         ``malformed`` and ``rejected`` without a run. The answer is text, stripped; what the
         program says about its cost is ignored.
@@ -64,7 +68,8 @@ async def run_program(
     if not program.runnable:
         return _not_run(program)
     rules = load_enhancements() if enhancements is None else enhancements
-    room = ExecutionRoom(executor, sandbox, problem, settings or OperatorSettings(), rules)
+    asking = settings or OperatorSettings()
+    room = ExecutionRoom(executor, sandbox, problem, asking, rules, equality)
     service = OperatorService(registry() if operators is None else operators, room)
     started = time.monotonic()
     result = await sandbox.run_workflow(program.runnable, call_arguments(problem), service, limits)

@@ -169,7 +169,7 @@ def _finally(body: list[ast.stmt], returns: list[Return], at: Frame) -> None:
     at.state = entry.copy()
     follow(body, at)
     for returned in returns:
-        returned.state.cost += at.state.cost - before if at.state is not None else 0
+        returned.state.cost += at.state.cost - before if at.state is not None else v.Calls()
     at.state = at.state if goes_on else None
 
 

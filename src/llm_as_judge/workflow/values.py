@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 __all__ = [
     "ANSWER", "INF", "LOOSE", "OWN", "PROBLEM", "RECOVERED",
-    "Arguments", "Builtin", "Followed", "Function", "Given", "Listed", "Mapped", "Method", "Module",
+    "Arguments", "Builtin", "Calls", "Followed", "Function", "Given", "Listed", "Mapped", "Method", "Module",
     "Nothing", "Number", "Operator", "Origin", "Pending", "Result", "Text", "Unknown", "Value",
 ]  # fmt: skip
 
@@ -187,12 +187,31 @@ class Arguments:
 
 
 @dataclass(frozen=True, slots=True)
+class Calls:
+    """Model calls of the costliest way: ``most`` in the worst case, ``mean`` where each operator that
+    may stop early does so with an even chance."""
+
+    most: float = 0
+    mean: float = 0
+
+    def __add__(self, other: Calls) -> Calls:
+        return Calls(self.most + other.most, self.mean + other.mean)
+
+    def __sub__(self, other: Calls) -> Calls:
+        return Calls(self.most - other.most, self.mean - other.mean)
+
+    def __or__(self, other: Calls) -> Calls:
+        """Either of the two, counted as the costlier."""
+        return Calls(max(self.most, other.most), max(self.mean, other.mean))
+
+
+@dataclass(frozen=True, slots=True)
 class Followed:
     """What one call of a function of the program came to."""
 
     value: Value
-    cost: float
-    """Model calls at most."""
+    cost: Calls
+    """Model calls of it."""
     parameters: list[Value | None]
     """What the parameters held when it ended, those by position."""
 

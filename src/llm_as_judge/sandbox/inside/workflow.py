@@ -2,7 +2,8 @@
 
 A workflow sees two names that it did not write: ``operator``, whose attributes are operator
 classes, and ``create_llm_instance``. Neither does any work here: a call travels to the host, and
-the host's reply is what the awaited call returns.
+the host's reply is what the awaited call returns. Functions cannot travel: of an operator that takes
+ways (a list of them) this side calls them, and sends what they gave until the host has enough.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import inspect
 import itertools
 import selectors
+from collections.abc import Awaitable, Callable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -162,6 +164,28 @@ def _operator_class(name: str, caller: _OperatorCaller) -> type:
         pass
 
     async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        ways = args[0] if args else kwargs.get("ways")
+        if isinstance(ways, (list, tuple)) and any(map(callable, ways)):
+            return await _drawn(ways, lambda drawn: caller.call(name, *_with(drawn, args, kwargs)))
         return await caller.call(name, args, kwargs)
 
     return type(name, (), {"__init__": init, "__call__": call})
+
+
+async def _drawn(ways: Sequence[Any], ask: Callable[[list[Any]], Awaitable[Any]]) -> Any:
+    """The reply to what the ways gave, which are called in turn for as long as it wants more."""
+    drawn: list[Any] = []
+    while True:
+        reply = await ask(drawn)
+        if type(reply) is not dict or list(reply) != ["more"]:
+            return reply
+        for _ in range(reply["more"]):
+            made = ways[len(drawn) % len(ways)]()
+            drawn.append(await made if inspect.isawaitable(made) else made)
+
+
+def _with(drawn: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """The arguments with what was drawn in the place of the ways."""
+    if args:
+        return (drawn, *args[1:]), kwargs
+    return args, {**kwargs, "ways": drawn}

@@ -1,0 +1,231 @@
+"""Which answers to one question are the same answer, by what the graders hold equal.
+
+No gold answer takes part: the classes say how often each answer was given, not which is right.
+Numbers are compared as values, formulas by their normal form and then by algebra, short texts after
+the official normalisation, choices by their option. Being the same is made an equivalence (two
+answers that both equal a third are one class), so the order of the answers changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from llm_as_judge.grading.abstention import is_abstention
+from llm_as_judge.grading.choice import choose
+from llm_as_judge.grading.comparison import compare_numbers
+from llm_as_judge.grading.extract import clean, declared_answer
+from llm_as_judge.grading.final import final_expression, fold, quantity
+from llm_as_judge.grading.latex import normalise, parse_shape
+from llm_as_judge.grading.number import Quantity, count_numbers, is_written_as
+from llm_as_judge.grading.pool import KillablePool
+from llm_as_judge.grading.squad import normalise_answer
+from llm_as_judge.grading.symbolic import compare, limit_worker
+from llm_as_judge.grading.wording import tokens
+from llm_as_judge.types import Problem
+
+__all__ = ["MOST_READ", "GradersEquality", "answer_classes"]
+
+MOST_READ = 2000
+"""Characters of one answer that are read, from its end: where a long text states its answer."""
+MOST_ALGEBRA = 66
+"""Pairs compared by algebra for one list of answers: all pairs of 12 formulas."""
+_ALGEBRA_WORKERS = 1
+_ALGEBRA_CPU_S = 1.0
+
+Algebra = Callable[[str, str], Awaitable[bool | None]]
+"""Whether two formulas are equal; None = it was stopped at its deadline."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Reading:
+    """What an answer says. Equal spellings are one answer, others may be."""
+
+    spelling: str
+    kind: str
+    """``text``: no other comparison; ``number``; ``formula``."""
+    number: Quantity | None = field(default=None, compare=False)
+
+    @property
+    def is_bare(self) -> bool:
+        """A number without a unit, known exactly: equal to another one by its value alone."""
+        number = self.number
+        return number is not None and not (number.unit or number.percent or number.step)
+
+
+class GradersEquality:
+    """``Equality`` of operators; holds the process that does algebra, started when first wanted."""
+
+    def __init__(self) -> None:
+        self._pool = KillablePool(_ALGEBRA_WORKERS, _ALGEBRA_CPU_S, limit_worker)
+
+    async def __call__(self, problem: Problem, answers: Sequence[str]) -> list[int]:
+        """See :func:`answer_classes`."""
+        return await answer_classes(problem, answers, self._equal_formulas)
+
+    async def _equal_formulas(self, one: str, other: str) -> bool | None:
+        shapes = parse_shape(one), parse_shape(other)
+        relation = await self._pool.run(compare, *shapes, None, self._pool.cpu_s)
+        return None if relation is None else relation == "equal"
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+
+async def answer_classes(
+    problem: Problem, answers: Sequence[str], algebra: Algebra | None = None
+) -> list[int]:
+    """For each answer the number of its class, 0 for the first answer's, then as they appear.
+
+    Args:
+        problem: of which the domain, the question and the options are read, nothing else.
+        answers: untrusted, of any length.
+        algebra: None = formulas are equal in their normal form alone.
+    """
+    read = _reader(problem)
+    readings_A = []
+    for answer in answers:
+        readings_A.append(read(answer))
+        await asyncio.sleep(0)  # a list of long answers holds up nobody else
+    classes = _Classes(sorted(set(readings_A)))
+    await _join_numbers(classes, problem.question)
+    if algebra is not None:
+        await _join_formulas(classes, algebra)
+    seen: dict[_Reading, int] = {}
+    return [seen.setdefault(classes.of(reading), len(seen)) for reading in readings_A]
+
+
+class _Classes:
+    """Answers joined pair by pair."""
+
+    def __init__(self, readings: Sequence[_Reading]) -> None:
+        self._above = {reading: reading for reading in readings}
+
+    def of(self, reading: _Reading) -> _Reading:
+        """The least answer of the same class."""
+        while self._above[reading] != reading:
+            self._above[reading] = reading = self._above[self._above[reading]]
+        return reading
+
+    @property
+    def readings(self) -> list[_Reading]:
+        return list(self._above)
+
+    def join(self, one: _Reading, other: _Reading) -> None:
+        least, greatest = sorted((self.of(one), self.of(other)))
+        self._above[greatest] = least
+
+    def apart(self, wanted: Callable[[_Reading], bool]) -> Iterator[tuple[_Reading, _Reading]]:
+        """Pairs of such answers that are in two classes when their turn comes."""
+        kept = list(filter(wanted, self._above))
+        for i, one in enumerate(kept):
+            for other in kept[:i]:
+                if self.of(one) != self.of(other):
+                    yield other, one
+
+
+async def _join_numbers(classes: _Classes, question: str) -> None:
+    by_value: dict[Fraction, _Reading] = {}
+    for reading in classes.readings:
+        if reading.number is not None and reading.is_bare:
+            classes.join(by_value.setdefault(reading.number.value, reading), reading)
+    # Bare ones are compared by one of their class: what equals it equals all of them.
+    kept = set(by_value.values())
+    compared = classes.apart(lambda r: r.number is not None and (r in kept or not r.is_bare))
+    for number, (one, other) in enumerate(compared):
+        if not (one.is_bare and other.is_bare) and _same_number(one, other, question):
+            classes.join(one, other)
+        if number % 100 == 99:
+            await asyncio.sleep(0)
+
+
+def _same_number(one: _Reading, other: _Reading, question: str) -> bool:
+    """Whether the grader of numbers takes one for the other, in either order."""
+    a, b = one.number, other.number
+    assert a is not None
+    assert b is not None
+    return any(
+        compare_numbers(gold, candidate, question)[0] is True
+        or (
+            gold.step is not None
+            and candidate.form == "fraction"
+            and gold.percent == candidate.percent
+            and gold.unit == candidate.unit
+            and is_written_as(candidate.value, gold.value, gold.step)
+        )
+        for gold, candidate in ((a, b), (b, a))
+    )
+
+
+async def _join_formulas(classes: _Classes, algebra: Algebra) -> None:
+    """Formulas among themselves and against numbers. Ends at the first that cannot be told in time:
+    the rest of such a list is no better."""
+    compared = 0
+    for one, other in classes.apart(lambda r: r.kind != "text"):
+        if "formula" not in (one.kind, other.kind):
+            continue
+        compared += 1
+        if compared > MOST_ALGEBRA:
+            return
+        equal = await algebra(one.spelling, other.spelling)
+        if equal is None:
+            return
+        if equal:
+            classes.join(one, other)
+
+
+# -------------------------------------------------------------------------------- reading an answer
+def _reader(problem: Problem) -> Callable[[str], _Reading]:
+    if problem.options:
+        return lambda text: _read_choice(text, problem.options)
+    if problem.domain == "qa":
+        return lambda text: _read_text(text, problem.question)
+    return _read_formula
+
+
+def _read_choice(text: str, options: tuple[str, ...]) -> _Reading:
+    shown = _declared(text, one_sentence=True)
+    index = choose(shown, options)
+    return _Reading(_words(shown) if index is None else f"option {index}", "text")
+
+
+def _read_text(text: str, question: str) -> _Reading:
+    shown = _declared(text, one_sentence=False)
+    if is_abstention(shown, question):
+        return _Reading("no answer", "text")
+    return _Reading(" ".join(tokens(shown)) or _words(shown), "text")
+
+
+def _declared(text: str, *, one_sentence: bool) -> str:
+    return declared_answer(clean(text)[-MOST_READ:], one_sentence=one_sentence).text
+
+
+def _words(text: str) -> str:
+    return normalise_answer(text) or text.strip()
+
+
+def _read_formula(text: str) -> _Reading:
+    declared = declared_answer(clean(text)[-MOST_READ:], one_sentence=True)
+    if declared.fault is not None:
+        return _Reading(_words(declared.shown), "text")
+    shown, fault = final_expression(declared, "", None, True)
+    if fault is not None:
+        return _Reading(_words(declared.text), "text")
+    latex = normalise(shown)
+    number = quantity(latex)
+    if number is None and (found := count_numbers(shown)):
+        # "She has 72 clips left.", "48 + 24 = 72": read as where a number is wanted.
+        stated, fault = final_expression(declared, "", Quantity(found[-1], "integer"), False)
+        stated_number = quantity(normalise(stated)) if fault is None else None
+        latex, number = (normalise(stated) if stated_number else latex), stated_number
+    if number is not None:
+        return _Reading(fold(latex), "number", number)
+    if not any(mark in latex for mark in "\\^_=+-*/(){}[],") and not _is_letter(latex):
+        return _Reading(_words(shown), "text")
+    return _Reading(fold(latex), "formula")
+
+
+def _is_letter(latex: str) -> bool:
+    return len(latex.strip()) == 1

@@ -1,0 +1,183 @@
+"""Operators of the host: a vote, draws until some agree, code until its tests pass.
+
+Which solutions are equal the graders say, never the gold: numbers and formulas by their value, texts
+after the official normalization, code by the visible tests. Empty solutions, and code that fails
+visible tests which other code passes, are no votes. Of classes with equally many votes the one that
+was drawn first wins, and of a class its first solution is the answer.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from llm_as_judge.operators.base import CallRoom, More, Operator, ReplyError, Result, Way, tries
+from llm_as_judge.operators.replies import function_names, python_code
+from llm_as_judge.operators.syntax import UnparsableError, parse_python
+from llm_as_judge.types import Json, TestReport
+
+__all__ = ["UntilAgree", "UntilPassed", "Vote", "distinct"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tally:
+    """The first solution of each class -> how often that class was given."""
+
+    votes: Mapping[str, int]
+
+    @property
+    def winner(self) -> str:
+        return max(self.votes, key=self.votes.__getitem__)  # max gives the first of equals
+
+    @property
+    def most(self) -> int:
+        return self.votes[self.winner]
+
+    @property
+    def share(self) -> float:
+        return round(self.most / sum(self.votes.values()), 4)
+
+
+async def distinct(room: CallRoom, solutions: Sequence[str]) -> Mapping[str, int]:
+    """The first of each class of equal solutions, with their number, in order of appearance.
+
+    Raises:
+        ReplyError: all solutions are empty, or there is none.
+    """
+    said = [text for solution in solutions if (text := solution.strip())]
+    if not said:
+        raise ReplyError("no solution to choose from")
+    if len(set(said)) == 1:
+        return {said[0]: len(said)}
+    code = room.problem.domain == "code"
+    classes = await (_classes_of_code(room, said) if code else room.execution.classes(said))
+    counts = Counter(number for number in classes if number is not None)
+    first: dict[int, str] = {}
+    for number, text in zip(classes, said, strict=True):
+        if number is not None:
+            first.setdefault(number, text)
+    return {text: counts[number] for number, text in first.items()}
+
+
+async def _classes_of_code(room: CallRoom, solutions: Sequence[str]) -> list[int | None]:
+    """All that passes the visible tests is one class, and then the rest is no vote; else equal
+    programs are."""
+    sources = [python_code(solution) or solution for solution in solutions]
+    if room.problem.visible_tests:
+        passed = [await _passes(room, source) for source in sources]
+        if any(passed):
+            return [0 if each else None for each in passed]
+    seen: dict[str, int] = {}
+    return [seen.setdefault(_spelling(source), len(seen)) for source in sources]
+
+
+async def _passes(room: CallRoom, source: str) -> bool:
+    return bool(function_names(source)) and (await room.execution.tested(source)).passed
+
+
+def _spelling(source: str) -> str:
+    """Equal for programs that differ in layout and comments alone."""
+    try:
+        return ast.dump(parse_python(source))
+    except UnparsableError:
+        return " ".join(source.split())
+
+
+class Vote(Operator):
+    """The solution that most agree on (self-consistency, arXiv:2203.11171)."""
+
+    empty: ClassVar[Mapping[str, Json]] = {"answer": "", "share": 0.0}
+    worst_case_calls = 0
+    results_wanted = ("solutions",)
+
+    async def run(self, solutions: list[str]) -> Result:
+        tally = _Tally(await distinct(self.room, solutions))
+        return {"answer": tally.winner, "share": tally.share}
+
+
+class UntilAgree(Operator):
+    """Draws from the ways in turn until some agree (adaptive consistency, arXiv:2305.11860,
+    2401.10480), then the vote."""
+
+    empty: ClassVar[Mapping[str, Json]] = {"answer": "", "share": 0.0, "agreed": False}
+    worst_case_calls = 0
+    results_wanted = ("ways",)
+
+    @classmethod
+    def calls_at_most(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
+        """See :class:`Operator`: all draws, the ways taken in turn."""
+        return sum(ways[n % len(ways)] for n in range(numbers["most"])) if ways else 0
+
+    @classmethod
+    def calls_expected(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
+        """See :class:`Operator`."""
+        most = numbers["most"]
+        draws = tries(min(numbers["agree"], most), most)
+        return draws * sum(ways) / len(ways) if ways else 0
+
+    async def run(self, ways: list[Way], agree: int = 2, most: int = 5) -> Result | More:
+        wanted, left = min(agree, most), most - len(ways)
+        try:
+            tally = _Tally(await distinct(self.room, ways))
+        except ReplyError:
+            if left > 0:
+                return More(min(wanted, left))
+            raise
+        if tally.most < wanted and left > 0:
+            return More(min(wanted - tally.most, left))
+        self.room.note(f"{tally.most} of {len(ways)} draws agree")
+        return {"answer": tally.winner, "share": tally.share, "agreed": tally.most >= wanted}
+
+
+class UntilPassed(Operator):
+    """Code, written anew until it passes the visible tests."""
+
+    WRITES: ClassVar[int] = 3
+    empty: ClassVar[Mapping[str, Json]] = {"solution": "", "passed": False}
+    worst_case_calls = WRITES
+    prompt_names = ("write",)
+
+    @classmethod
+    def calls_at_most(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
+        """See :class:`Operator`."""
+        return numbers["most"]
+
+    @classmethod
+    def calls_expected(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
+        """See :class:`Operator`."""
+        return tries(1, numbers["most"])
+
+    async def run(self, problem: str, entry_point: str, most: int = WRITES) -> Result:
+        best: tuple[int, str] | None = None
+        error = ""
+        for _ in range(most):
+            try:
+                code = await self._written(problem, entry_point)
+            except ReplyError as caught:
+                error = str(caught)
+                continue
+            if not self.room.problem.visible_tests:
+                self.room.note("the problem shows no tests: nothing was run, passed is False")
+                return {"solution": code, "passed": False}
+            report = await self.room.execution.tested(code)
+            if report.passed:
+                return {"solution": code, "passed": True}
+            if best is None or _failures(report) < best[0]:
+                best = _failures(report), code
+        if best is None:
+            raise ReplyError(f"after {most} tries: {error}")
+        return {"solution": best[1], "passed": False}
+
+    async def _written(self, problem: str, entry_point: str) -> str:
+        reply = await self.room.ask("write", {"problem": problem, "entry_point": entry_point})
+        code = python_code(reply.text)
+        if not code:
+            raise ReplyError("no code in the reply")
+        return code
+
+
+def _failures(report: TestReport) -> int:
+    return len(report.failed) or report.total

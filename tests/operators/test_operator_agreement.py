@@ -1,0 +1,234 @@
+"""Votes, draws until some agree, and code until its tests pass: on the host, by equality alone."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from operator_fakes import CODE, MATH, FakeSandbox, called, service
+
+from llm_as_judge.grading.equality import answer_classes
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.operators import ExecutionRoom, OperatorService, OperatorSettings, registry
+from llm_as_judge.operators.base import MAX_TESTED, tries
+from llm_as_judge.types import Json, Problem, TestReport
+
+PASSES, FAILS = TestReport(True, 1), TestReport(False, 2, (0,), "no")
+WORSE = TestReport(False, 2, (0, 1), "no")
+
+
+async def graded(name: str, *args: Json, problem: Problem = MATH) -> Json:
+    """The result of one call where the graders say what is equal."""
+    room = ExecutionRoom(
+        ScriptedChat(lambda _: "x"), FakeSandbox(), problem, OperatorSettings(),
+        equality=answer_classes,
+    )  # fmt: skip
+    return await OperatorService(registry(), room)(name, list(args), {})
+
+
+def code(number: int) -> str:
+    return f"def add(a, b):\n    return {number}"
+
+
+def block(number: int) -> str:
+    return f"```python\n{code(number)}\n```"
+
+
+# ------------------------------------------------------------------------------------------- vote
+async def test_the_vote_is_by_value_and_gives_the_first_of_its_class() -> None:
+    said = ["20", "$18", "18.0", "18 eggs", "20"]
+    assert await graded("Vote", said) == {"answer": "$18", "share": 0.6}
+
+
+async def test_of_equally_many_votes_the_first_drawn_wins() -> None:
+    assert await graded("Vote", ["7", "8", "8.0", "7.0"]) == {"answer": "7", "share": 0.5}
+    assert await graded("Vote", ["8", "7", "7.0", "8.0"]) == {"answer": "8", "share": 0.5}
+
+
+async def test_empty_solutions_do_not_vote_unless_all_are_empty() -> None:
+    assert await graded("Vote", ["", " ", None, "7"]) == {"answer": "7", "share": 1.0}
+    result, call = await called("Vote", lambda _: "x", solutions=["", " "])
+    assert (result, call.error) == ({"answer": "", "share": 0.0}, "no solution to choose from")
+    result, call = await called("Vote", lambda _: "x", solutions=[])
+    assert (result, call.error) == ({"answer": "", "share": 0.0}, "no solution to choose from")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from(["1", "1.0", "2", "two", "3", ""]), min_size=1), st.randoms())
+def test_only_a_tie_depends_on_the_order(said: list[str], chance: object) -> None:
+    shuffled = list(said)
+    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+
+    async def both() -> tuple[Json, Json, list[int]]:
+        one, other = await graded("Vote", list(said)), await graded("Vote", list(shuffled))
+        answers = [one["answer"], other["answer"]]  # type: ignore[index, call-overload]
+        return one, other, await answer_classes(MATH, answers)
+
+    one, other, same = asyncio.run(both())
+    assert one["share"] == other["share"]  # type: ignore[index, call-overload]
+    if one["share"] > 0.5:  # type: ignore[index, call-overload, operator]
+        assert same == [0, 0]
+
+
+async def test_no_vote_asks_the_executor_or_sees_the_gold() -> None:
+    seen: list[Problem] = []
+
+    async def equality(problem: Problem, answers: Sequence[str]) -> list[int]:
+        seen.append(problem)
+        return list(range(len(answers)))
+
+    told = dataclasses.replace(MATH, answers=("2",), hidden_tests=("assert True",))
+    chat = ScriptedChat(lambda _: "x")
+    room = ExecutionRoom(chat, FakeSandbox(), told, OperatorSettings(), equality=equality)
+    serve = OperatorService(registry(), room)
+    for name in ("Vote", "UntilAgree"):
+        result = await serve(name, [["1", "2", "3", "4", "5"]], {})
+        assert result["answer"] == "1"  # type: ignore[index, call-overload]
+    assert [(p.answers, p.hidden_tests, p.question) for p in seen] == [((), (), MATH.question)] * 2
+    assert chat.requests == []
+    assert [call.llm_calls for call in serve.calls] == [0, 0]
+
+
+async def test_code_that_passes_its_visible_tests_is_one_class_and_the_rest_no_vote() -> None:
+    sandbox = FakeSandbox(reports=[FAILS, PASSES, PASSES])
+    result, _ = await called(
+        "Vote", lambda _: "x", room_problem=CODE, sandbox=sandbox,
+        solutions=[code(1), code(1), block(2), code(3), "no code"],
+    )  # fmt: skip
+    assert result == {"answer": block(2), "share": 1.0}
+    assert sandbox.sources == [code(1), code(2), code(3)]  # equal code is tested once
+    assert sandbox.tests == [CODE.visible_tests] * 3
+
+
+async def test_where_no_code_passes_equal_programs_vote() -> None:
+    shown = dataclasses.replace(CODE, visible_tests=())
+    said = [code(1), code(2), "# again\n" + code(2)]
+    result, _ = await called("Vote", lambda _: "x", room_problem=shown, solutions=said)
+    assert result == {"answer": code(2), "share": 0.6667}
+
+
+async def test_one_run_tests_a_bounded_number_of_solutions() -> None:
+    sandbox = FakeSandbox(reports=[FAILS] * (MAX_TESTED + 1))
+    said: list[Json] = [code(n) for n in range(MAX_TESTED + 1)]
+    result, call = await called(
+        "Vote", lambda _: "x", room_problem=CODE, sandbox=sandbox, solutions=said
+    )
+    assert result == {"answer": "", "share": 0.0}
+    assert f"{MAX_TESTED} solutions were tested" in call.error
+    assert len(sandbox.sources) == MAX_TESTED
+
+
+@pytest.mark.parametrize("operator", ["ScEnsemble", "MdEnsemble"])
+async def test_ensembles_hold_equal_what_the_vote_does(operator: str) -> None:
+    said = ["$18", "18", "18.0"]
+    result = await graded(operator, said, "p")
+    assert list(result.values()) == ["$18"]  # type: ignore[union-attr]
+
+
+# ------------------------------------------------------------------------------------ until_agree
+@pytest.mark.parametrize(
+    ("drawn", "agree", "most", "reply"),
+    [
+        ([], 2, 5, {"more": 2}),
+        ([], 3, 2, {"more": 2}),
+        (["1"], 2, 5, {"more": 1}),
+        (["1", "2"], 3, 5, {"more": 2}),
+        (["1", "2", "3"], 3, 4, {"more": 1}),
+        (["", ""], 2, 3, {"more": 1}),
+        (["1", "1.0"], 2, 5, {"answer": "1", "share": 1.0, "agreed": True}),
+        (["1", "2", "2"], 2, 5, {"answer": "2", "share": 0.6667, "agreed": True}),
+        (["1", "2", "3"], 2, 3, {"answer": "1", "share": 0.3333, "agreed": False}),
+        (["", ""], 2, 2, {"answer": "", "share": 0.0, "agreed": False}),
+        (["1"], 1, 1, {"answer": "1", "share": 1.0, "agreed": True}),
+    ],
+)
+async def test_it_draws_until_enough_agree(
+    drawn: list[Json], agree: int, most: int, reply: Json
+) -> None:
+    assert await graded("UntilAgree", drawn, agree, most) == reply
+
+
+async def test_of_a_whole_result_the_last_text_counts() -> None:
+    drawn: list[Json] = [
+        {"thought": "2", "answer": "1"}, {"code": "x = 1", "output": "1.0"}, {"result": True}, {},
+    ]  # fmt: skip
+    assert await graded("UntilAgree", drawn, 2, 4) == {
+        "answer": "1", "share": 1.0, "agreed": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [0, -1, 17, 10**30, True, "2", 2.0, None, [2]])
+async def test_a_number_out_of_range_is_an_error_not_a_draw(number: Json) -> None:
+    result, call = await called("UntilAgree", lambda _: "x", ways=["1"], agree=number)
+    assert result == {"answer": "", "share": 0.0, "agreed": False}
+    assert "agree: a whole number from 1 to 16 was wanted" in call.error
+
+
+# ----------------------------------------------------------------------------------- until_passed
+@pytest.mark.parametrize(
+    ("reports", "most", "wanted", "calls"),
+    [
+        ([PASSES], 3, (1, True), 1),
+        ([FAILS, PASSES], 3, (2, True), 2),
+        ([WORSE, FAILS, WORSE], 3, (2, False), 3),
+        ([FAILS, FAILS], 2, (1, False), 2),
+        ([FAILS] * 16, 16, (1, False), 16),
+    ],
+)
+async def test_code_is_written_until_it_passes(
+    reports: list[TestReport], most: int, wanted: tuple[int, bool], calls: int
+) -> None:
+    serve, chat = service(
+        lambda request: block(request.draw + 1), problem=CODE, sandbox=FakeSandbox(reports=reports)
+    )
+    result = await serve("UntilPassed", ["p", "add", most], {})
+    assert result == {"solution": code(wanted[0]), "passed": wanted[1]}
+    assert [request.draw for request in chat.requests] == list(range(calls))
+
+
+async def test_a_reply_without_code_is_one_try() -> None:
+    replies = ["", "I cannot.", block(3)]
+    serve, _ = service(
+        lambda request: replies[request.draw], problem=CODE, sandbox=FakeSandbox(reports=[PASSES])
+    )
+    assert await serve("UntilPassed", ["p", "add"], {}) == {"solution": code(3), "passed": True}
+
+
+async def test_without_visible_tests_the_first_code_is_taken_and_has_not_passed() -> None:
+    shown = dataclasses.replace(CODE, visible_tests=())
+    result, call = await called(
+        "UntilPassed", lambda _: block(1), room_problem=shown, problem="p", entry_point="add"
+    )
+    assert result == {"solution": code(1), "passed": False}
+    assert call.llm_calls == 1
+    assert "shows no tests" in call.notes[0]
+
+
+async def test_its_draws_are_those_of_code_that_is_generated_without_an_instruction() -> None:
+    serve, chat = service(lambda _: block(1), problem=CODE, sandbox=FakeSandbox(reports=[PASSES]))
+    await serve("CustomCodeGenerate", ["p", "add", ""], {})
+    await serve("UntilPassed", ["p", "add"], {})
+    first, second = chat.requests
+    assert first.messages == second.messages
+    assert (first.draw, second.draw) == (0, 1)
+
+
+# ------------------------------------------------------------------------------------------ calls
+async def test_a_run_makes_no_more_calls_than_it_may() -> None:
+    serve, chat = service(
+        lambda _: "Answer: 1", settings=OperatorSettings(max_calls=2), problem=MATH
+    )
+    for wanted in ("1", "1", ""):
+        result = await serve("AnswerGenerate", ["p"], {})
+        assert result["answer"] == wanted  # type: ignore[index, call-overload]
+    assert "2 executor calls were made, the most of one run" in serve.calls[-1].error
+    assert len(chat.requests) == 2
+
+
+def test_expected_tries_by_hand() -> None:
+    assert tries(1, 1) == 1
+    assert tries(2, 5) == 2 + 1 / 2 + 1 / 4 + 1 / 8

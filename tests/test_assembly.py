@@ -43,7 +43,9 @@ def test_the_prompt_shows_the_operators_that_the_configuration_names() -> None:
 
 def test_an_operator_to_be_shown_that_does_not_exist_is_one_line() -> None:
     wrong = load_config(overrides=[*OVERRIDES, "sampling.operators=[Voter]"])
-    with pytest.raises(ConfigError, match=r"sampling\.operators: there is no operator 'Voter'") as e:
+    with pytest.raises(
+        ConfigError, match=r"sampling\.operators: there is no operator 'Voter'"
+    ) as e:
         policy_prompt(wrong)
     assert "\n" not in str(e.value)
     assert "Vote" in str(e.value)

@@ -26,6 +26,7 @@ FILES: dict[str, ProgramForm] = {
     "valid_body.txt": "body",
     "valid_class.txt": "class",
     "adaptive.txt": "body",
+    "agreement.txt": "body",
     "mistakes.txt": "class",
 }
 

@@ -39,13 +39,16 @@ def test_the_documented_baselines_are_there() -> None:
         "hand_crafted",
         "program_of_thought",
         "self_consistency",
+        "two_ways_else_third",
+        "until_passed",
+        "until_two_agree",
+        "vote_of_3",
+        "vote_of_5",
         "random",
     ]
+    of_some: dict[str, set[Domain]] = {"program_of_thought": {"math"}, "free_cot": {"math"}, "until_passed": {"code"}}
     for name in baseline_names():
-        wanted: frozenset[str] = frozenset(
-            {"math"} if name in ("program_of_thought", "free_cot") else DOMAINS
-        )
-        assert find_entrant(name, CONFIG).domains == wanted
+        assert find_entrant(name, CONFIG).domains == of_some.get(name, set(DOMAINS))
 
 
 def test_any_is_the_program_of_domains_without_their_own_file(tmp_path: Path) -> None:
@@ -82,6 +85,13 @@ async def test_random_workflows_vary_and_are_repeatable() -> None:
     assert await texts(0) == await texts(0)
     assert await texts(0) != await texts(1)
     assert len(set(await texts(0))) > 10
+
+
+def test_random_workflows_know_every_operator_that_solves() -> None:
+    for domain in DOMAINS:
+        bodies = "\n".join(random_body(domain, 32, random.Random(seed)) for seed in range(200))
+        assert "await vote(" in bodies
+        assert ("await until_passed(" if domain == "code" else "await until_agree(") in bodies
 
 
 def test_no_calls_are_too_few() -> None:

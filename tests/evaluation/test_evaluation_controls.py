@@ -204,7 +204,19 @@ def hidden_statements(problem: Problem) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "policy", ["direct", "cot", "self_consistency", "hand_crafted", "random", "policy prompt"]
+    "policy",
+    [
+        "direct",
+        "cot",
+        "self_consistency",
+        "hand_crafted",
+        "vote_of_3",
+        "until_two_agree",
+        "two_ways_else_third",
+        "until_passed",
+        "random",
+        "policy prompt",
+    ],
 )
 async def test_no_prompt_of_a_run_holds_a_hidden_test(place: Path, policy: str) -> None:
     code = sample_problems("mbpp", SETS["mbpp"])

@@ -3,8 +3,6 @@
 recipes/matched_votes.py sets `VOTES` to meet a token budget.
 """
 
-from collections import Counter
-
 VOTES = 5
 
 
@@ -12,15 +10,12 @@ class Workflow:
     def __init__(self, name, llm_config, dataset):
         self.llm = create_llm_instance(llm_config)
         self.answer_generate = operator.AnswerGenerate(self.llm)
+        self.vote = operator.Vote(self.llm)
 
     async def __call__(self, problem: str):
         answers = []
         for _ in range(VOTES):
             reply = await self.answer_generate(input=problem)
-            answers.append(reply["answer"].strip())
-        counts = Counter(answer for answer in answers if answer)
-        best = answers[0]
-        for answer in answers:
-            if counts[answer] > counts[best]:
-                best = answer
-        return best, 0.0
+            answers.append(reply["answer"])
+        best = await self.vote(solutions=answers)
+        return best["answer"], 0.0

@@ -1,4 +1,5 @@
-"""Self-consistency for code (arXiv:2311.17311): the executor picks the solution that most agree with.
+"""Self-consistency for code (arXiv:2311.17311): what passes the visible tests, else the solution that
+the executor picks.
 
 recipes/matched_votes.py sets `VOTES` to meet a token budget.
 """

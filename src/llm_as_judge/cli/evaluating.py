@@ -56,7 +56,8 @@ def evaluate(
             "--baseline",
             help="untrained, a checkpoint folder, FILE.py (class or body form), a folder of "
             "math.py, qa.py, code.py, or a baseline: direct, cot, free_cot, self_consistency, program_of_thought, "
-            "hand_crafted, random; or a control, which asks nobody: gold, empty, wrong. Default: the model's latest checkpoint.",
+            "hand_crafted, vote_of_3, vote_of_5, until_two_agree, two_ways_else_third, until_passed, random; "
+            "or a control, which asks nobody: gold, empty, wrong. Default: the model's latest checkpoint.",
         ),
     ] = None,
     checkpoint: Annotated[

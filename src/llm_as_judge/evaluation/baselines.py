@@ -1,6 +1,7 @@
 """The entrants by name: baselines of ``workflows/``, one's own programs, checkpoints.
 
-direct · cot · free_cot · self_consistency · program_of_thought · hand_crafted: workflows/NAME/DOMAIN.py
+direct · cot · free_cot · self_consistency · program_of_thought · hand_crafted ·
+vote_of_3 · vote_of_5 · until_two_agree · two_ways_else_third · until_passed: workflows/NAME/DOMAIN.py
 gold · empty · wrong    no programs: known answers, by which the measuring is measured
 random                  a random valid workflow for each problem
 untrained, CHECKPOINT   the policy without and with its adapter

@@ -1,7 +1,8 @@
 """Random valid workflows: what a policy would score that knows the grammar and nothing else.
 
-Drafts by operators of the domain, then perhaps an ensemble, a review with revision, a test or a
-format; every choice is even. Each program passes the check as written.
+Drafts by operators of the domain, drawn until some agree or (code) until the tests pass among them,
+then perhaps a vote or an ensemble, a review with revision, a test or a format; every choice is even.
+Each program passes the check as written.
 """
 
 from __future__ import annotations
@@ -39,12 +40,21 @@ _DRAFTS: Mapping[Domain, tuple[tuple[str, str], ...]] = {
     ),
 }
 """By domain: operator call and the key of its result."""
+_VOTE = ("vote(solutions={solutions})", "answer")
+_SC_ENSEMBLE = ("sc_ensemble(solutions={solutions}, problem=problem)", "response")
+_MD_ENSEMBLE = ("md_ensemble(solutions={solutions}, problem=problem)", "solution")
 _ENSEMBLES: Mapping[Domain, tuple[tuple[str, str], ...]] = {
-    "math": (("sc_ensemble", "response"),),
-    "qa": (("sc_ensemble", "response"), ("md_ensemble", "solution")),
-    "code": (("sc_ensemble", "response"), ("md_ensemble", "solution")),
+    "math": (_VOTE, _SC_ENSEMBLE),
+    "qa": (_VOTE, _SC_ENSEMBLE, _MD_ENSEMBLE),
+    "code": (_VOTE, _SC_ENSEMBLE, _MD_ENSEMBLE),
 }
+_UNTIL_AGREE = ("until_agree(ways=[{ways}], agree=2, most={most})", "answer")
+_UNTIL_PASSED = (
+    "until_passed(problem=problem, entry_point=entry_point, most={most})",
+    "solution",
+)
 _MOST_DRAFTS = 3
+_MOST_DRAWS = (2, 3, 5)
 _TRIES = 1000
 
 
@@ -66,14 +76,14 @@ def random_body(domain: Domain, max_calls: int, chance: random.Random) -> str:
 def _draw(domain: Domain, chance: random.Random) -> str:
     lines, results = [], []
     for number in range(chance.randint(1, _MOST_DRAFTS)):
-        call, key = chance.choice(_DRAFTS[domain])
-        filled = call.format(instruction=repr(chance.choice(INSTRUCTIONS)))
-        lines.append(f"draft{number} = await {filled}")
+        call, key = _draft(domain, chance)
+        lines.append(f"draft{number} = await {call}")
         results.append(f'draft{number}["{key}"]')
     last = results[-1]
     if len(results) > 1 and chance.random() < 0.5:
         ensemble, key = chance.choice(_ENSEMBLES[domain])
-        lines.append(f"best = await {ensemble}(solutions=[{', '.join(results)}], problem=problem)")
+        among = f"[{', '.join(results)}]"
+        lines.append(f"best = await {ensemble.format(solutions=among)}")
         last = f'best["{key}"]'
     if chance.random() < 0.5:
         lines.append(f"check = await review(problem=problem, solution={last})")
@@ -89,6 +99,24 @@ def _draw(domain: Domain, chance: random.Random) -> str:
             lines.append(f"final = await format(problem=problem, solution={last})")
         last = 'final["solution"]'
     return "\n".join([*lines, f"return {last}"])
+
+
+def _draft(domain: Domain, chance: random.Random) -> tuple[str, str]:
+    """A call that solves the problem, and the key of its result."""
+    until = _UNTIL_PASSED if domain == "code" else _UNTIL_AGREE
+    call, key = chance.choice((*_DRAFTS[domain], until))
+    ways = [_plain_draft(domain, chance) for _ in range(chance.randint(1, 2))]
+    filled = call.format(
+        instruction=repr(chance.choice(INSTRUCTIONS)),
+        ways=", ".join(f"lambda: {way}" for way in ways),
+        most=chance.choice(_MOST_DRAWS),
+    )
+    return filled, key
+
+
+def _plain_draft(domain: Domain, chance: random.Random) -> str:
+    call, _ = chance.choice(_DRAFTS[domain])
+    return call.format(instruction=repr(chance.choice(INSTRUCTIONS)))
 
 
 class RandomPrograms:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.errors import EndpointError, UserError
+from llm_as_judge.evaluation.baselines import workflows_dir
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import registry
 from llm_as_judge.sandbox import open_sandbox
@@ -20,7 +22,7 @@ from llm_as_judge.types import (
     Problem,
     Sandbox,
 )
-from llm_as_judge.workflow import export_program, parse_program, run_program
+from llm_as_judge.workflow import aflow_operators, export_program, parse_program, run_program
 from llm_as_judge.workflow.run import answer_text, call_arguments
 
 MATH = Problem("t/t/1", "gsm8k", "math", "What is 9 + 9?", ("18",))
@@ -211,3 +213,98 @@ def test_a_program_that_cannot_run_is_not_exported() -> None:
     assert wants.runnable
     with pytest.raises(UserError, match="wants `test`"):
         export_program(wants)
+
+
+AFLOW_OPERATORS = """
+class AnswerGenerate:
+    draws = iter(["17", "$18", "18.0", "5"])
+    def __init__(self, llm, name='AnswerGenerate'):
+        assert llm == ('llm', 'config')
+    async def __call__(self, input):
+        return {'thought': 't', 'answer': next(self.draws)}
+class CustomCodeGenerate:
+    draws = iter(["one", "two", "three"])
+    def __init__(self, llm, name='CustomCodeGenerate'):
+        pass
+    async def __call__(self, problem, entry_point, instruction):
+        return {'response': next(self.draws)}
+class Test:
+    def __init__(self, llm, name='Test'):
+        pass
+    def exec_code(self, solution, entry_point):
+        assert entry_point == 'add'
+        return {"one": {"exec_fail_case": "x"}, "two": [{}], "three": "no error"}[solution]
+"""
+VOTES_IN_AFLOW = {
+    "until_agree": (
+        (
+            "best = await until_agree(ways=[lambda: answer_generate(input=problem)], most=5)\n"
+            "return best['answer'] + ' ' + str(best['agreed'])"
+        ),
+        "$18 True 0.0",
+    ),
+    "vote": (
+        (
+            "best = await vote(solutions=[(await answer_generate(input=problem))['answer'] "
+            "for _ in range(4)])\nreturn best['answer'] + ' ' + str(best['share'])"
+        ),
+        "$18 0.5 0.0",
+    ),
+    "until_passed": (
+        (
+            "code = await until_passed(problem, entry_point)\n"
+            "return code['solution'] + ' ' + str(code['passed'])"
+        ),
+        "three True 0.0",
+    ),
+    "until_passed_in_vain": (
+        (
+            "code = await until_passed(problem, entry_point, 2)\n"
+            "return code['solution'] + ' ' + str(code['passed'])"
+        ),
+        "two False 0.0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VOTES_IN_AFLOW)
+def test_an_exported_program_votes_in_aflow_with_plain_python(tmp_path: Path, name: str) -> None:
+    text, said = VOTES_IN_AFLOW[name]
+    domain: Domain = "code" if "passed" in name else "math"
+    program = parse_program(text, domain, "body")
+    assert program.strictly_valid, program.diagnostics
+    exported = export_program(program)
+    assert "llm_as_judge" not in exported
+    asked = "'ask', 'add'" if domain == "code" else "'ask'"
+    files = {
+        **AFLOW,
+        "scripts/operators.py": AFLOW_OPERATORS,
+        "workspace/GSM8K/workflows/round_1/graph.py": exported,
+        "run.py": AFLOW["run.py"].replace("'ask'", asked),
+    }
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content)
+    done = subprocess.run(
+        [sys.executable, "run.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (said + "\n", "")
+
+
+@pytest.mark.parametrize("path", sorted(workflows_dir().glob("*/*.py")), ids=lambda p: str(p)[-40:])
+def test_every_shipped_workflow_can_be_exported(path: Path) -> None:
+    domain: Domain = path.stem if path.stem in ("math", "qa", "code") else "math"  # type: ignore[assignment]
+    exported = export_program(parse_program(path.read_text(), domain))
+    compile(exported, "graph.py", "exec")
+    assert "operator.Vote" not in exported
+
+
+def test_the_plain_python_holds_equal_what_the_graders_do() -> None:
+    async def winner(*solutions: str) -> str:
+        found = await aflow_operators.Vote(None)(list(solutions))
+        return str(found["answer"])
+
+    for same in (["18", "18.0"], ["$18", "18."], ["\\boxed{1/2}", "\\frac{1}{2}"], ["The X", "x."]):
+        assert asyncio.run(winner("other", *same)) == same[0]
+    assert asyncio.run(winner()) == ""
+    assert asyncio.run(winner("", "7")) == "7"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import re
 
 from llm_as_judge.errors import UserError
 from llm_as_judge.types import Program
+from llm_as_judge.workflow import aflow_operators
 
 __all__ = ["export_program"]
 
@@ -21,6 +24,8 @@ def export_program(program: Program, operators: str = ALL_OPERATORS) -> str:
             ``workspace.GSM8K.workflows.template.operator``.
     Raises:
         UserError: the program cannot run, or asks for what AFlow does not give.
+
+    Operators of the host, which AFlow has not, go along as plain Python.
     """
     if not program.runnable:
         found = program.diagnostics[0].message if program.diagnostics else "it is empty"
@@ -36,7 +41,23 @@ def export_program(program: Program, operators: str = ALL_OPERATORS) -> str:
         f"import {operators} as operator" if operators != "operator" else "import operator",
         "from scripts.async_llm import create_llm_instance",
     ]
-    return "\n".join(header) + "\n\n\n" + _without_future(program.runnable).strip("\n") + "\n"
+    source = _without_future(program.runnable).strip("\n")
+    if _HOST.search(source):
+        source = _plain_python() + "\n\n\n" + _HOST.sub(r"\1", source)
+    return "\n".join(header) + "\n\n\n" + source + "\n"
+
+
+_HOST = re.compile(r"\boperator\.(Vote|UntilAgree|UntilPassed)\b")
+
+
+def _plain_python() -> str:
+    source = inspect.getsource(aflow_operators)
+    body = source[source.index("import inspect") :].rstrip("\n")
+    wired = (
+        "UntilPassed.writer = getattr(operator, 'CustomCodeGenerate', None)",
+        "UntilPassed.tester = getattr(operator, 'Test', None)",
+    )
+    return "\n".join([body, *("\n", *wired)])
 
 
 def _wants_tests(source: str) -> bool:

@@ -48,6 +48,7 @@ def test_check_as_json_says_the_same(verb: Verbs) -> None:
     clean = json.loads(out)
     assert (code, clean["strictly_valid"], clean["operators"]) == (0, True, ["Custom"])
     assert (clean["worst_case_calls"], clean["worst_case_tokens"]) == (1, 2048)
+    assert clean["expected_calls"] == 1
     few = ("--set", "executor.max_tokens=50", "--set", "workflow.max_worst_case_calls=1")
     assert json.loads(verb("check", "p.py", "--json", *few)[1])["worst_case_tokens"] == 50
     code, out, _ = verb("check", written("p.py", FAULTY), "--json")

@@ -69,8 +69,8 @@ def check(
         if program.strictly_valid:
             console.print(
                 f"{file}: clean; operators {', '.join(program.operators) or 'none'}; "
-                f"at most {program.worst_case_calls} executor calls, which write at most "
-                f"{tokens} tokens",
+                f"at most {program.worst_case_calls} executor calls ({program.expected_calls:g} "
+                f"expected), which write at most {tokens} tokens",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,
@@ -174,6 +174,7 @@ def _described(program: Program) -> dict[str, Any]:
         "strictly_valid": program.strictly_valid,
         "operators": list(program.operators),
         "worst_case_calls": program.worst_case_calls,
+        "expected_calls": program.expected_calls,
         "hash": program.hash,
         "diagnostics": to_json(program.diagnostics),
         "repairs": list(program.repairs),

@@ -13,7 +13,7 @@ from llm_as_judge.workflow import aflow_operators
 __all__ = ["export_program"]
 
 ALL_OPERATORS = "scripts.operators"
-"""AFlow's module that has all ten; the templates of its data sets have two to four of them each."""
+"""AFlow's module that has its ten; the templates of its data sets have two to four of them each."""
 
 
 def export_program(program: Program, operators: str = ALL_OPERATORS) -> str:

@@ -16,7 +16,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.operators import operator_docs, registry
 from llm_as_judge.policy.prompt import Example, PolicyPrompt, fill, shorten
 from llm_as_judge.types import DOMAINS, Domain, Message, Problem, PromptFacts
-from llm_as_judge.workflow.program import parse_program
+from llm_as_judge.workflow.program import extract, parse_program
 
 SHIPPED = config_dir() / "prompts" / "policy"
 DOCS: dict[Domain, str] = {domain: f"operators of {domain}" for domain in DOMAINS}
@@ -243,3 +243,76 @@ def test_every_shipped_example_is_strictly_valid(
     for text in shown:
         program = parse_program(text, domain, form)
         assert program.strictly_valid, (text, program.diagnostics, program.repairs)
+
+
+# --------------------------------------------------------------------------- examples that rotate
+ROTATING = """
+system: s
+user: <<problem>>
+examples:
+  math: [{problem: p, program: one}, {problem: q, program: two}, {problem: r, program: last}]
+rotating:
+  math:
+    branch: [{problem: b, program: vote(1)}, {problem: c, program: if 2}]
+    loop: [{problem: l, program: vote(3)}, {problem: m, program: for 4}]
+"""
+
+
+def rotated(
+    tmp_path: Path, count: int, seed: int = 0, hidden: Sequence[str] = ()
+) -> list[list[str]]:
+    (tmp_path / "body.yaml").write_text(ROTATING)
+    prompt = PolicyPrompt(tmp_path, "body", DOCS, seed=seed, hidden=hidden)
+    problems = [Problem(f"g/{n}", "g", "math", "p?") for n in range(count)]
+    return [shown_programs(written.messages) for written in prompt.write(problems)]
+
+
+def test_a_problem_is_shown_one_branch_and_one_loop_and_the_last_example(tmp_path: Path) -> None:
+    shown = rotated(tmp_path, 40)
+    for branch, loop, *fixed in shown:
+        assert branch in ("vote(1)", "if 2")
+        assert loop in ("vote(3)", "for 4")
+        assert fixed == ["last"]
+    assert len({tuple(programs) for programs in shown}) == 4
+
+
+def test_which_ones_depends_on_the_problem_and_the_seed_alone(tmp_path: Path) -> None:
+    shown = rotated(tmp_path, 40)
+    assert rotated(tmp_path, 40) == shown
+    assert rotated(tmp_path, 1) == shown[:1]
+    assert rotated(tmp_path, 40, seed=1) != shown
+
+
+def test_no_example_calls_an_operator_that_is_not_shown(tmp_path: Path) -> None:
+    assert rotated(tmp_path, 9, hidden=["vote"]) == [["if 2", "for 4", "last"]] * 9
+    assert rotated(tmp_path, 2, hidden=["vote", "Vo"]) == [["if 2", "for 4", "last"]] * 2
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("form", ["class", "body"])
+def test_shipped_examples_branch_and_loop_with_the_operators_of_the_host(
+    form: Literal["class", "body"], domain: Domain
+) -> None:
+    prompt = PolicyPrompt(SHIPPED, form, DOCS)
+    seen: set[str] = set()
+    for n in range(60):
+        turns = messages(prompt, Problem(f"g/{n}", "g", domain, "?"))
+        programs = [extract(turn.content) for turn in turns if turn.role == "assistant"]
+        assert len(programs) == 3
+        seen.update(programs)
+    for program in seen:
+        assert parse_program(program, domain, form).strictly_valid
+        assert len(program) < (1300 if form == "class" else 520)
+    body = "\n".join(seen)
+    assert "    return" in body
+    assert "for _ in range" in body
+    assert ("until_passed(" if domain == "code" else "until_agree(") in body
+
+
+def test_without_the_operators_of_the_host_the_shipped_examples_are_those_of_the_ten() -> None:
+    hidden = ["vote", "until_agree", "until_passed", "Vote", "UntilAgree", "UntilPassed"]
+    for domain in DOMAINS:
+        prompt = PolicyPrompt(SHIPPED, "body", DOCS, hidden=hidden)
+        one, two = (prompt.write([Problem(f"g/{n}", "g", domain, "?")])[0] for n in (0, 1))
+        assert one.messages == two.messages
+        assert len(shown_programs(one.messages)) == 3

@@ -201,6 +201,13 @@ def policy_prompt(
         count_tokens=count_tokens,
         max_tokens=min((n for n in (sampling.max_prompt_tokens, room) if n), default=None),
         grammar=partial(_grammar, config) if sampling.constrained else None,
+        hidden=[
+            name
+            for entry in registry().values()
+            if entry.name not in shown
+            for name in (entry.name, entry.call_name)
+        ],
+        seed=config.training.seed,
     )
 
 

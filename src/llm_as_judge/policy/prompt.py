@@ -1,7 +1,9 @@
 """Layer 1: the prompt the policy sees. Operator documentation, rules, examples, then the problem.
 
 What is equal for all problems comes first, so that sampling and training compute it once: of the
-examples, the shipped ones stand before those that come from the experience buffer. A prompt that is
+examples, the shipped ones stand before those that come from the experience buffer. Of the rotating ones (a
+branch, a loop) each problem is shown one of each kind, chosen by its id and the seed, in the place of as many
+others from the front. A prompt that is
 too long for the context loses examples from the front, and only then a part of the problem's
 text; both are counted (``PromptFacts``) and the cut is marked in the text. Templates are data (config/prompts/policy/FORM.yaml) and are filled in one pass over known
 placeholders: braces and markers inside a problem stay as they are.
@@ -10,7 +12,8 @@ placeholders: braces and markers inside a problem stay as they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -42,6 +45,8 @@ class Template(BaseModel):
     rules: Mapping[Domain, str] = {}
     """For each domain the text that replaces <<rules>> in ``system``."""
     examples: Mapping[Domain, tuple[Example, ...]] = {}
+    rotating: Mapping[Domain, Mapping[str, tuple[Example, ...]]] = {}
+    """For each domain by kind those of which a problem is shown one."""
 
 
 class ExampleSource(Protocol):
@@ -73,6 +78,8 @@ class PolicyPrompt:
         count_tokens: CountTokens | None = None,
         max_tokens: int | None = None,
         grammar: Callable[[Problem], str] | None = None,
+        hidden: Collection[str] = (),
+        seed: int = 0,
     ) -> None:
         """
         Args:
@@ -85,13 +92,17 @@ class PolicyPrompt:
             count_tokens: tokens of a prompt as the sampler makes them.
             max_tokens: greatest number of them; None = no limit.
             grammar: of the programs that may be written for a problem; None = any text.
+            hidden: names of operators that ``docs`` leaves out: no shipped example calls them.
+            seed: another one shows other examples of those that rotate.
         Raises:
             ConfigError: template missing or not of the expected form.
         """
         self._template = _load(folder / f"{form}.yaml")
         self._docs = docs
         self._problem_chars = problem_chars
-        self._shipped = self._template.examples if examples else {}
+        self._with_shipped = examples
+        self._hidden = re.compile("|".join(rf"\b{re.escape(name)}\(" for name in hidden) or "(?!)")
+        self._seed = seed
         self._memory = memory
         self._count = count_tokens
         self._max_tokens = max_tokens
@@ -110,10 +121,24 @@ class PolicyPrompt:
         ]
 
     def _examples(self, problem: Problem, retrieved: tuple[Example, ...]) -> tuple[Example, ...]:
-        shipped = tuple(self._shipped.get(problem.domain, ()))
+        shipped = self._shipped(problem) if self._with_shipped else ()
         if self._memory is None or not retrieved:
             return shipped
         return shipped[: max(0, self._memory.top_k - len(retrieved))] + retrieved
+
+    def _shipped(self, problem: Problem) -> tuple[Example, ...]:
+        fixed = self._shown(self._template.examples.get(problem.domain, ()))
+        kinds = self._template.rotating.get(problem.domain, {})
+        picked = tuple(
+            examples[zlib.crc32(f"{self._seed}/{kind}/{problem.id}".encode()) % len(examples)]
+            for kind, every in kinds.items()
+            if (examples := self._shown(every))
+        )
+        return picked + fixed[min(len(picked), max(0, len(fixed) - 1)) :]
+
+    def _shown(self, examples: Sequence[Example]) -> tuple[Example, ...]:
+        """Those that call no hidden operator."""
+        return tuple(e for e in examples if not self._hidden.search(e.program))
 
     def _fitted(self, problem: Problem, examples: tuple[Example, ...]) -> Prompt:
         chars = min(self._problem_chars, len(problem.statement()))

@@ -7,6 +7,7 @@ import json
 import resource
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,11 @@ def file(tmp_path: Path) -> JsonLines:
 
 
 def test_rows_come_back_in_their_order_whatever_their_texts_hold(file: JsonLines) -> None:
-    rows = [{"n": 1}, {"text": "line\nend \u2028 \ud800 \N{SNOWMAN}"}, {"nested": [{}]}]
+    rows: list[dict[str, Any]] = [
+        {"n": 1},
+        {"text": "line\nend \u2028 \ud800 \N{SNOWMAN}"},
+        {"nested": [{}]},
+    ]
     for row in rows:
         file.append(row)
     assert list(file.rows()) == rows

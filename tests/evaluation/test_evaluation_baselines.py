@@ -46,7 +46,11 @@ def test_the_documented_baselines_are_there() -> None:
         "vote_of_5",
         "random",
     ]
-    of_some: dict[str, set[Domain]] = {"program_of_thought": {"math"}, "free_cot": {"math"}, "until_passed": {"code"}}
+    of_some: dict[str, set[Domain]] = {
+        "program_of_thought": {"math"},
+        "free_cot": {"math"},
+        "until_passed": {"code"},
+    }
     for name in baseline_names():
         assert find_entrant(name, CONFIG).domains == of_some.get(name, set(DOMAINS))
 

@@ -40,7 +40,7 @@ def block(number: int) -> str:
 
 # ------------------------------------------------------------------------------------------- vote
 async def test_the_vote_is_by_value_and_gives_the_first_of_its_class() -> None:
-    said = ["20", "$18", "18.0", "18 eggs", "20"]
+    said: list[Json] = ["20", "$18", "18.0", "18 eggs", "20"]
     assert await graded("Vote", said) == {"answer": "$18", "share": 0.6}
 
 
@@ -65,7 +65,7 @@ def test_only_a_tie_depends_on_the_order(said: list[str], chance: object) -> Non
 
     async def both() -> tuple[Json, Json, list[int]]:
         one, other = await graded("Vote", list(said)), await graded("Vote", list(shuffled))
-        answers = [one["answer"], other["answer"]]  # type: ignore[index, call-overload]
+        answers: list[str] = [one["answer"], other["answer"]]  # type: ignore[index, call-overload, list-item]
         return one, other, await answer_classes(MATH, answers)
 
     one, other, same = asyncio.run(both())
@@ -106,7 +106,7 @@ async def test_code_that_passes_its_visible_tests_is_one_class_and_the_rest_no_v
 
 async def test_where_no_code_passes_equal_programs_vote() -> None:
     shown = dataclasses.replace(CODE, visible_tests=())
-    said = [code(1), code(2), "# again\n" + code(2)]
+    said: list[Json] = [code(1), code(2), "# again\n" + code(2)]
     result, _ = await called("Vote", lambda _: "x", room_problem=shown, solutions=said)
     assert result == {"answer": code(2), "share": 0.6667}
 
@@ -124,7 +124,7 @@ async def test_one_run_tests_a_bounded_number_of_solutions() -> None:
 
 @pytest.mark.parametrize("operator", ["ScEnsemble", "MdEnsemble"])
 async def test_ensembles_hold_equal_what_the_vote_does(operator: str) -> None:
-    said = ["$18", "18", "18.0"]
+    said: list[Json] = ["$18", "18", "18.0"]
     result = await graded(operator, said, "p")
     assert list(result.values()) == ["$18"]  # type: ignore[union-attr]
 

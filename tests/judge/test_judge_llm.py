@@ -235,3 +235,13 @@ def test_the_fingerprint_changes_with_prompt_and_model() -> None:
 def test_missing_prompts_are_a_configuration_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="judge prompt missing"):
         JudgePrompts.load(tmp_path)
+
+
+def test_a_reply_with_half_a_character_is_logged_and_its_verdict_kept(tmp_path: Path) -> None:
+    records = JudgeRecords(tmp_path / "cache", tmp_path / "new" / "calls.jsonl")
+    quoting = Verdict(False, "llm", "llm.incorrect", "says '\ud800'")
+    records.keep("k" * 64, quoting)
+    assert JudgeRecords(tmp_path / "cache").cached("k" * 64) == quoting
+    records.log("f", "p/1", "reference_first", 0, ChatReply("\ud800", "stop", Usage()), "form")
+    (line,) = (tmp_path / "new" / "calls.jsonl").read_text().splitlines()
+    assert json.loads(line)["reply"]["text"] == "\ud800"

@@ -51,7 +51,7 @@ class JudgeRecords:
         self._memory[key] = from_json(Verdict, free)
         if self._cache_dir is None:
             return
-        write_text(self._path(self._cache_dir, key), json.dumps(free, ensure_ascii=False))
+        write_text(self._path(self._cache_dir, key), json.dumps(free))
 
     @staticmethod
     def _path(folder: Path, key: str) -> Path:

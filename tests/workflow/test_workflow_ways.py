@@ -77,6 +77,10 @@ async def test_draws_end_when_enough_agree(
     execution = await run(program, sandbox, chat)
     assert (execution.status, execution.answer) == ("ok", answer)
     assert [request.draw for request in chat.requests] == list(range(calls))
+    *drawn, voted = execution.calls  # one entry for all that was asked of the host
+    assert [call.operator for call in drawn] == ["AnswerGenerate"] * calls
+    assert (voted.operator, voted.llm_calls, voted.error) == ("UntilAgree", 0, "")
+    assert voted.notes[0].endswith(f"of {calls} draws agree")
 
 
 async def test_ways_are_taken_in_turn(sandbox: Sandbox) -> None:

@@ -62,22 +62,25 @@ class OperatorService:
         finally:
             record.end()
         record.finished = True
+        if isinstance(result, More):  # the call goes on, and is in the trace when it ends
+            self._records.remove(record)
+            return {"more": result.draws}
         return result
 
     async def _run(
         self, entry: OperatorEntry, room: CallRoom, values: Mapping[str, Json], record: _Record
-    ) -> Result:
+    ) -> Result | More:
         empty = dict(entry.empty)
         try:
             arguments = {a.name: _checked(a, values[a.name]) for a in entry.arguments}
             result = await entry.operator(room).run(**arguments)
-            return {"more": result.draws} if isinstance(result, More) else {**empty, **result}
+            return result if isinstance(result, More) else {**empty, **result}
         except ReplyError as error:
             record.error = str(error)
             return {**empty, **error.partial}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Record:
     room: CallRoom
     error: str = ""

@@ -126,7 +126,7 @@ class Program:
     """Names of the repairs that ``runnable`` needed; empty = it runs as written."""
     worst_case_calls: int = 0
     """Greatest number of executor calls that one run can make."""
-    expected_calls: float = 0
+    expected_calls: float = 0.0
     """The same, if each operator that may stop early does so with an even chance."""
     hash: str = ""
     """Hash of the normalised program: equal programs of a group are run once."""

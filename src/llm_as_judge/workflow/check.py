@@ -47,7 +47,7 @@ class Checked:
     findings: tuple[Finding, ...]
     operators: tuple[str, ...] = ()
     worst_case_calls: int = 0
-    expected_calls: float = 0
+    expected_calls: float = 0.0
     lone_returns: tuple[ast.Return, ...] = ()
     """Returns of ``__call__`` that give the answer without the second part."""
 

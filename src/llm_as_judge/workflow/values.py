@@ -191,8 +191,8 @@ class Calls:
     """Model calls of the costliest way: ``most`` in the worst case, ``mean`` where each operator that
     may stop early does so with an even chance."""
 
-    most: float = 0
-    mean: float = 0
+    most: float = 0.0
+    mean: float = 0.0
 
     def __add__(self, other: Calls) -> Calls:
         return Calls(self.most + other.most, self.mean + other.mean)

@@ -215,6 +215,7 @@ def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender
         correct={id_: fmean(values) for id_, values in correct.items()},
         mix={id_: fmean(values) for id_, values in mix.items() if values},
         tokens={id_: fmean(values) for id_, values in tokens.items()},
+        costs={id_: fmean(values) for id_, values in spent.items()},
         policy_tokens=means["policy_tokens"],
         calls=means["calls"],
         seconds=means["seconds"],

@@ -92,7 +92,7 @@ def full_results_of(record: EvaluationRecord) -> FullResults:
         config=record.config.model_dump(mode="json"),
         totals={
             name: sum(sum(getattr(row, name)) for row in rows)
-            for name in ("calls", "tokens", "policy_tokens", "seconds")
+            for name in ("calls", "tokens", "cost", "policy_tokens", "seconds")
         },
         problems=rows,
     )
@@ -113,6 +113,7 @@ def _problem_row(group: Group, sets: tuple[str, ...]) -> ProblemRow:
         status=tuple(e.status if e else "failed" for e in executions),
         calls=tuple(e.llm_calls if e else 0 for e in executions),
         tokens=tuple(e.tokens if e else 0 for e in executions),
+        cost=tuple(e.cost if e else 0.0 for e in executions),
         policy_tokens=tuple(
             len(r.completion.prompt_ids) + len(r.completion.token_ids) for r in rollouts
         ),

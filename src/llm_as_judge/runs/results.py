@@ -71,6 +71,8 @@ class ProblemRow(_Part):
     status: tuple[str, ...] = ()
     calls: tuple[int, ...] = ()
     tokens: tuple[int | float, ...]
+    cost: tuple[float, ...] = ()
+    """In written tokens."""
     policy_tokens: tuple[int, ...] = ()
     cost_usd: tuple[float | None, ...] = ()
     seconds: tuple[float, ...] = ()

@@ -57,11 +57,13 @@ def results_view(results: Mapping[str, Results]) -> ResultsView:
 
 def _front(results: Mapping[str, Results]) -> charts.Chart | None:
     named = []
-    for heading, data in results.items():
-        tokens, right = data.overall["tokens"], data.overall["accuracy"]
-        if tokens is not None and right is not None and not data.control:
+    taking = {name: data for name, data in results.items() if not data.control}
+    priced = all(data.overall.get("cost") is not None for data in taking.values())
+    for heading, data in taking.items():
+        spent, right = data.overall.get("cost" if priced else "tokens"), data.overall["accuracy"]
+        if spent is not None and right is not None:
             low, high = data.overall["accuracy_low"], data.overall["accuracy_high"]
-            named.append((heading, curves.Point(tokens, right, low, high)))
+            named.append((heading, curves.Point(spent, right, low, high)))
     if len(named) < 2:
         return None
     return charts.front_chart(

@@ -80,7 +80,7 @@ async def again(groups: list[tuple[Problem, list[Rollout]]], options: Any) -> No
             "executor.temperature": options.temperature,
             "executor.slots": 1,
             "workflow.group_draws": draws,
-            "training.seed": seed,
+            "executor.seed": seed,
         }
         if options.cache:
             flags |= {"calls.mode": "cache", "calls.folder": options.cache}

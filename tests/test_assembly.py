@@ -14,7 +14,7 @@ OVERRIDES = (
     "workflow.timeout_s=7", "workflow.cpu_s=3", "workflow.memory_mb=100",
     "workflow.max_operator_calls=5", "workflow.code_timeout_s=2", "workflow.code_cpu_s=1",
     "executor.max_tokens=11", "executor.temperature=0.1", "executor.vote_temperature=0.9",
-    "workflow.max_calls=9", "training.seed=4",
+    "workflow.max_calls=9", "executor.seed=null", "training.seed=4",
 )  # fmt: skip
 
 

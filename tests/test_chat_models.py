@@ -11,7 +11,7 @@ import yaml
 
 from fault_endpoint import FaultEndpoint
 from llm_as_judge.chat_models import ChatModels, embedded_limits, estimate_of, operator_settings
-from llm_as_judge.config import Config
+from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import BudgetError, ConfigError, ModelError
 from llm_as_judge.llm.client import OpenAIChat
 from llm_as_judge.llm.ledger import Budget, Price, Totals
@@ -71,18 +71,39 @@ async def test_replicas_rates_thoughts_and_price_of_an_endpoint_reach_its_client
 @pytest.mark.parametrize(
     ("of_endpoint", "of_executor", "wanted"),
     [
-        ({}, {}, (0.0, 1.0)),
-        ({"temperature": 0.6, "top_p": 0.9}, {}, (0.6, 0.9)),
-        ({"temperature": 0.6, "top_p": 0.9}, {"temperature": 0.0, "top_p": 1.0}, (0.0, 1.0)),
+        ({}, {}, (0.0, 0.0, 1.0)),
+        ({"temperature": 0.6, "top_p": 0.9}, {}, (0.6, 0.6, 0.9)),
+        ({"temperature": 0.6, "top_p": 0.9}, {"temperature": 0.0, "top_p": 1.0}, (0.0, 0.0, 1.0)),
+        ({}, {"temperature": 0.7}, (0.7, 0.0, 1.0)),
+        ({"temperature": 0.6}, {"temperature": 0.7}, (0.7, 0.6, 1.0)),
     ],
-    ids=["neither", "endpoint", "executor wins"],
+    ids=["neither", "endpoint", "executor wins", "executor drafts", "both"],
 )
 def test_temperature_and_top_p_of_the_endpoint_apply_where_the_executor_says_nothing(
-    of_endpoint: dict[str, float], of_executor: dict[str, float], wanted: tuple[float, float]
+    of_endpoint: dict[str, float], of_executor: dict[str, float], wanted: tuple[float, ...]
 ) -> None:
     endpoint(base_url="http://localhost:1/v1", **of_endpoint)
     settings = operator_settings(config(executor=of_executor))
-    assert (settings.temperature, settings.top_p) == wanted
+    assert (settings.temperature, settings.steady_temperature, settings.top_p) == wanted
+
+
+@pytest.mark.parametrize(
+    ("own", "of_training", "wanted"), [(None, 4, 4), (0, 4, 0), (2, 4, 2_000_006)]
+)
+def test_the_executors_seed_is_its_own_or_that_of_the_training(
+    own: int | None, of_training: int, wanted: int
+) -> None:
+    settings = operator_settings(config(executor={"seed": own}, training={"seed": of_training}))
+    assert settings.seed == wanted
+
+
+@pytest.mark.parametrize("key", ["seed", "draw_offset"])
+def test_a_negative_seed_or_offset_is_one_line(key: str) -> None:
+    with pytest.raises(
+        ConfigError, match=rf"executor\.{key}: .*greater than or equal to 0"
+    ) as told:
+        load_config(overrides=[f"executor.{key}=-1"])
+    assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize(("concurrency", "slots", "at_once"), [(64, 4, 4), (2, 8, 2)])

@@ -41,6 +41,8 @@ from llm_as_judge.types import Limits as RunLimits
 
 FREE = Price(0.0, 0.0)
 """Our own processor: the price is known, and nothing."""
+_SEEDS_APART = 1_000_003
+"""Between the first draws of two values of ``executor.seed``; more than any draw index."""
 
 
 class ChatModels:
@@ -84,7 +86,6 @@ class ChatModels:
             name=name,
             ledger=self.ledger,
             role=role,
-            by_rollout=self._config.workflow.group_draws == "independent",
         )
 
     async def _live(self, name: str, role: Role) -> ChatModel:
@@ -247,14 +248,16 @@ def operator_settings(config: Config) -> OperatorSettings:
     """How operators ask the executor. What the configuration leaves open, the endpoint decides."""
     executor = config.executor
     endpoint = load_endpoints().get(executor.model)
-    asked = (executor.temperature, endpoint.temperature if endpoint else None, 0.0)
+    steady = (endpoint.temperature if endpoint else None) or 0.0
+    drafting = steady if executor.temperature is None else executor.temperature
     masses = (executor.top_p, endpoint.top_p if endpoint else None, 1.0)
     return OperatorSettings(
         max_tokens=executor.max_tokens,
-        temperature=next(value for value in asked if value is not None),
+        temperature=drafting,
+        steady_temperature=min(steady, drafting),
         vote_temperature=executor.vote_temperature,
         top_p=next(value for value in masses if value is not None),
-        seed=config.training.seed,
+        seed=_first_seed(config),
         code_limits=RunLimits(
             wall_s=config.workflow.code_timeout_s,
             cpu_s=config.workflow.code_cpu_s,
@@ -262,6 +265,12 @@ def operator_settings(config: Config) -> OperatorSettings:
         ),
         max_calls=config.workflow.max_calls,
     )
+
+
+def _first_seed(config: Config) -> int:
+    """Seeds of one's own are so far apart that no two share a draw."""
+    own = config.executor.seed
+    return config.training.seed if own is None else own * _SEEDS_APART
 
 
 def estimate_of(

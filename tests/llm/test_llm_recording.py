@@ -18,7 +18,7 @@ from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.recording import Outcome, Recording
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.llm.shared import request_digest
+from llm_as_judge.llm.shared import OffsetDraws, request_digest
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 
 
@@ -93,14 +93,17 @@ async def test_failures_are_not_cached(tmp_path: Path) -> None:
     assert (await chat.chat(ask())).text == "4"
 
 
-async def test_independent_draws_keep_rollouts_apart(tmp_path: Path) -> None:
-    model = ScriptedChat(["one", "two"])
-    chat = RecordedChat(model, Recording(tmp_path), "record", by_rollout=True)
+async def test_a_draw_is_the_same_reply_whoever_asks_for_it(tmp_path: Path) -> None:
+    model = ScriptedChat(["one", "two", "three"])
+    chat = RecordedChat(model, Recording(tmp_path), "record")
+    sampled = ChatRequest((Message("user", "2+2?"),), 16, temperature=0.7, seed=3)
     texts = []
-    for rollout in ("r1", "r2", "r1"):
+    for rollout, offset in (("r1", 0), ("r2", 0), ("r1", 1), ("r3", 1)):
         with billed_to(rollout=rollout):
-            texts.append((await chat.chat(ask())).text)
-    assert texts == ["one", "two", "one"]
+            texts.append((await OffsetDraws(chat, offset).chat(sampled)).text)
+    texts.append((await chat.chat(sampled.later(1))).text)  # the second call from offset 0
+    texts.append((await OffsetDraws(chat, 1).chat(sampled.later(1))).text)
+    assert texts == ["one", "one", "two", "two", "two", "three"]
 
 
 def put(recording: Recording, text: str) -> str:

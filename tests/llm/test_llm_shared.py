@@ -7,7 +7,7 @@ import pytest
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.llm.shared import SharedDraws, request_digest
+from llm_as_judge.llm.shared import DRAWS_APART, OffsetDraws, SharedDraws, request_digest
 from llm_as_judge.types import ChatRequest, Message
 
 
@@ -98,7 +98,7 @@ def test_the_digest_depends_on_everything_that_decides_a_reply() -> None:
     base = ask()
     others = [
         request_digest("other", base),
-        request_digest("m", base, "rollout 3"),
+        request_digest("m", ChatRequest(base.messages, 16, seed=1)),
         request_digest("m", ask(draw=1)),
         request_digest("m", ChatRequest(base.messages, 17)),
         request_digest("m", ChatRequest(base.messages, 16, temperature=0.1)),
@@ -108,3 +108,34 @@ def test_the_digest_depends_on_everything_that_decides_a_reply() -> None:
     assert len({request_digest("m", base), *others}) == 8
     assert request_digest("m", base) == request_digest("m", ask())
     assert request_digest("m", ask("\ud800"))
+
+
+def test_keys_of_recordings_stay_as_they_are() -> None:
+    sampled = ChatRequest(
+        (Message("user", "2+2?"),), 16, 0.7, 0.9, 5, ("\n",), {"type": "object"}, 2
+    )
+    kept = "332592871b707b593109c2eecabdba9f53b5f58b1e48b4fdb1d0c9a004c98c8c"
+    assert request_digest("m", sampled) == kept
+
+
+async def test_a_program_sees_the_draws_from_its_offset_on() -> None:
+    model = ScriptedChat(lambda r: f"{r.draw}/{r.seed}")
+    sampled = ChatRequest((Message("user", "2+2?"),), 16, temperature=0.7, seed=5)
+
+    async def seen(offset: int) -> list[str]:
+        chat = OffsetDraws(model, offset)
+        return [(await chat.chat(sampled.later(draw))).text for draw in range(3)]
+
+    assert await seen(0) == ["0/5", "1/6", "2/7"]
+    assert await seen(2) == ["2/7", "3/8", "4/9"]
+    assert await seen(DRAWS_APART) == ["1000/1005", "1001/1006", "1002/1007"]
+
+
+async def test_a_greedy_request_has_one_reply_at_every_offset() -> None:
+    model = ScriptedChat(lambda r: str(r.draw))
+    assert [(await OffsetDraws(model, o).chat(ask())).text for o in (0, 1, 7)] == ["0", "0", "0"]
+
+
+def test_a_negative_offset_is_refused() -> None:
+    with pytest.raises(ValueError, match="offset of draws is -1, wanted 0 or more"):
+        OffsetDraws(ScriptedChat(), -1)

@@ -264,6 +264,37 @@ async def test_draws_count_equal_prompts_of_one_execution() -> None:
     ]
 
 
+async def test_an_operator_that_drafts_samples_every_draw_of_one_distribution() -> None:
+    settings = OperatorSettings(temperature=0.4, vote_temperature=0.9, seed=5)
+    serve, chat = service(lambda _: "Answer: 1", settings=settings)
+    for _ in range(3):
+        await serve("AnswerGenerate", ["a"], {})
+    assert [(r.draw, r.temperature, r.seed) for r in chat.requests] == [
+        (0, 0.4, 5),
+        (1, 0.4, 6),
+        (2, 0.4, 7),
+    ]
+
+
+async def test_operators_that_judge_mend_or_shorten_keep_to_the_steady_temperature() -> None:
+    drafting = {name for name, entry in registry().items() if entry.operator.drafts}
+    assert drafting == {"Custom", "AnswerGenerate", "CustomCodeGenerate", "Programmer"}
+    for operator, values in ARGUMENTS.items():
+        sandbox = FakeSandbox(
+            reports=[TestReport(False, 1, (0,), "wrong")] * 5,
+            functions=[SandboxResult("ok", "1")],
+        )
+        settings = OperatorSettings(temperature=0.7, steady_temperature=0.1)
+        serve, chat = service(
+            lambda _: "```python\ndef solve():\n    return 1\n```",
+            problem=CODE,
+            sandbox=sandbox,
+            settings=settings,
+        )
+        await serve(operator, [], dict(values))
+        assert {r.temperature for r in chat.requests} == {0.7 if operator in drafting else 0.1}
+
+
 async def test_a_cut_off_call_says_so() -> None:
     serve, _ = service(lambda _: "x")
     room = ExecutionRoom(

@@ -193,7 +193,8 @@ async def test_shared_draws_are_of_one_group_and_independent_ones_of_one_rollout
     executor = ScriptedChat()
 
     async def run(program: Program, problem: Problem, chat: ChatModel) -> Execution:
-        asked = ChatRequest((Message("user", f"the same for all of {problem.id}"),), 8, seed=7)
+        text = Message("user", f"the same for all of {problem.id}")
+        asked = ChatRequest((text,), 8, temperature=0.7, seed=7)
         return Execution("ok", (await chat.chat(asked)).text)
 
     await runner(prompt, WrittenSampler("4", "5"), run, executor=executor, draws=draws).groups(

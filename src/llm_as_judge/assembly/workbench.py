@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from llm_as_judge.audit.drift import ModelOnly
 from llm_as_judge.chat_models import ChatModels, embedded_weights, no_such_model, operator_settings
@@ -63,12 +63,13 @@ class Workbench:
             judge=self.judge,
             settings=RunSettings(
                 run_limits(config),
-                replace(operators, seed=config.training.seed),
+                operators,
                 config.executor.enhance,
             ),
             max_calls=config.workflow.max_worst_case_calls,
             form=form,
             draws=config.workflow.group_draws,
+            offset=config.executor.draw_offset,
             ledger=self.ledger,
             mark_shared=not replayable,
             recording=self.recording if replayable else None,

@@ -21,13 +21,29 @@ class ExecutorConfig(Section):
     temperature: Number | None = Field(
         None,
         ge=0,
-        description="Of operator calls that want one answer; default: the endpoint's, else 0.",
+        description="Of operators that draft (custom, answer_generate, custom_code_generate, "
+        "programmer); default: the endpoint's, else 0. The others ask at the endpoint's, else at 0, "
+        "and never higher.",
+    )
+    seed: int | None = Field(
+        None,
+        ge=0,
+        description="Of what the executor draws, and a part of the key of every kept reply; "
+        "default: training.seed, so that each seed of training asks anew.",
+    )
+    draw_offset: int = Field(
+        0,
+        ge=0,
+        description="First draw that a program sees: equal calls of one run get this draw, the next "
+        "...; sample k of an evaluation begins k later.",
     )
     top_p: Number | None = Field(
         None, gt=0, le=1, description="Of operator calls; default: the endpoint's, else 1."
     )
     vote_temperature: Number = Field(
-        0.7, ge=0, description="Of repeated draws (the second and later equal call of a rollout)."
+        0.7,
+        ge=0,
+        description="Of the second and later equal call of a run, where the first is at 0.",
     )
     max_tokens: int = Field(2048, ge=1, description="Tokens of one operator reply at most.")
     enhance: bool = Field(

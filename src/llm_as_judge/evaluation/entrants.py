@@ -251,8 +251,9 @@ class ProgramEntrant:
                 for problem, number in wanted:
                     parts[number, problem.domain].append(problem)
                 for (number, domain), problems in parts.items():
-                    # each number has executor draws of its own: samples must be independent
-                    runner = program_runner(_reseeded(bench, number), self.samplers[domain])
+                    # each sample begins one draw later: no two runs of a program are alike, and
+                    # most of what the later ones ask for has been drawn
+                    runner = program_runner(_from_draw(bench, number), self.samplers[domain])
                     await runner.groups(
                         problems,
                         Sampling(
@@ -277,10 +278,11 @@ def program_runner(bench: Workbench, sampler: PolicySampler) -> RolloutRunner:
     return rollout_runner(bench, policy_prompt(bench.config), sampler)
 
 
-def _reseeded(bench: Workbench, number: int) -> Workbench:
-    training = bench.config.training
-    other = training.model_copy(update={"seed": training.seed + number})
-    return replace(bench, config=bench.config.model_copy(update={"training": other}))
+def _from_draw(bench: Workbench, number: int) -> Workbench:
+    """With draws that begin ``number`` later."""
+    executor = bench.config.executor
+    other = executor.model_copy(update={"draw_offset": executor.draw_offset + number})
+    return replace(bench, config=bench.config.model_copy(update={"executor": other}))
 
 
 def _digest(data: bytes) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Literal
 
 from llm_as_judge.errors import ContextError, EndpointError, ModelError
-from llm_as_judge.llm.billing import Role, current_scope, metered
+from llm_as_judge.llm.billing import Role, metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recording import Outcome, Recording
 from llm_as_judge.llm.shared import InFlight, request_digest
@@ -40,7 +40,6 @@ class RecordedChat:
     Args:
         model: None in mode ``replay``.
         name: in mode ``replay``, the name of the recorded model.
-        by_rollout: keep equal calls of different rollouts apart (``group_draws: independent``).
     """
 
     def __init__(
@@ -52,7 +51,6 @@ class RecordedChat:
         name: str = "",
         ledger: Ledger | None = None,
         role: Role = "executor",
-        by_rollout: bool = False,
     ) -> None:
         if model is None and mode != "replay":
             raise ValueError(f"mode {mode!r} needs a model")
@@ -64,7 +62,6 @@ class RecordedChat:
         self._name = name or (model.name if model is not None else "")
         self._ledger = ledger
         self._role: Role = role
-        self._by_rollout = by_rollout
         self._in_flight: InFlight[Outcome] = InFlight()
         self._billed: set[str] = set()
 
@@ -79,8 +76,7 @@ class RecordedChat:
             ModelError: replay of a call that was not recorded.
             EndpointError: from the model, or as it was recorded.
         """
-        extra = current_scope().rollout if self._by_rollout else ""
-        key = request_digest(self._name, request, extra)
+        key = request_digest(self._name, request)
         known = self._recording.get(key)
         if known is not None and known.reply is None and self._mode == "cache":
             known = None
@@ -136,12 +132,18 @@ async def recorded_run(
     problem: Problem,
     limits: Limits,
     run: Callable[[], Awaitable[Execution]],
+    offset: int = 0,
 ) -> Execution:
     """The execution of ``run``, or the recorded one if the recorded run was cut off in time.
 
     What a cut-off run was billed for is not booked again.
+
+    Args:
+        offset: of the draws that the program sees.
     """
     asked = {"program": program.runnable, "problem": to_json(problem), "limits": to_json(limits)}
+    if offset:
+        asked["offset"] = offset
     text = json.dumps(asked, sort_keys=True, ensure_ascii=True)
     key = hashlib.sha256(text.encode()).hexdigest()
     known = recording.get(key)

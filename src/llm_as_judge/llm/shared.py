@@ -1,8 +1,9 @@
-"""Equal executor calls inside one group: one reply for all, or draws of each rollout's own.
+"""Draws: which of the replies to one request is meant, and who shares it.
 
-Two programs of a group that ask the same thing (same request, same draw) get the same words from
-:class:`SharedDraws`: their rewards differ by what the programs do, not by luck, and the call is paid
-once. :class:`OwnDraws` is the opposite.
+A draw is known by its request, the executor's seed and its index, and by nothing else: who asks is no
+part of it. Two programs of a group that ask the same thing (same request, same draw) get the same
+words from :class:`SharedDraws`: their rewards differ by what the programs do, not by luck, and the
+call is paid once. :class:`OffsetDraws` lets a program see other draws.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, to_json
 
 T = TypeVar("T")
 
-_SEEDS_OF_A_ROLLOUT = 100_003
-"""More than the draws and tries of a rollout."""
+DRAWS_APART = 1000
+"""Between the offsets of rollouts that share no draw: more than one run asks for."""
 
 
-def request_digest(model: str, request: ChatRequest, extra: str = "") -> str:
-    """SHA-256 of everything that decides a reply: model, text, sampling and draw index."""
-    whole = {"model": model, "request": to_json(request), "extra": extra}
+def request_digest(model: str, request: ChatRequest) -> str:
+    """SHA-256 of everything that decides a reply: model, text, sampling, seed and draw index."""
+    # Keys of recordings are made of these three; the last is empty.
+    whole = {"model": model, "request": to_json(request), "extra": ""}
     text = json.dumps(whole, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -134,17 +136,19 @@ class SharedDraws:
         return dataclasses.replace(reply, cached=True) if self._mark_cached else reply
 
 
-class OwnDraws:
-    """ChatModel whose seeds are those of one rollout: a server that keeps to seeds would else give
-    equal calls of its siblings the same words.
+class OffsetDraws:
+    """ChatModel that counts draws from ``offset`` on: a program run with it sees draws ``offset``,
+    ``offset + 1`` ... A request at temperature 0 has one reply, whatever the draw: it is left as it is.
 
     Args:
-        index: of the rollout in its group; 0 keeps the seeds as they are.
+        offset: 0 or more.
     """
 
-    def __init__(self, model: ChatModel, index: int) -> None:
+    def __init__(self, model: ChatModel, offset: int) -> None:
+        if offset < 0:
+            raise ValueError(f"offset of draws is {offset}, wanted 0 or more")
         self._model = model
-        self._offset = index * _SEEDS_OF_A_ROLLOUT
+        self._offset = offset
 
     @property
     def name(self) -> str:
@@ -156,6 +160,6 @@ class OwnDraws:
         Raises:
             EndpointError: from the wrapped model.
         """
-        if request.seed is not None:
-            request = dataclasses.replace(request, seed=request.seed + self._offset)
-        return await self._model.chat(request)
+        return await self._model.chat(
+            request.later(self._offset) if request.temperature else request
+        )

@@ -79,13 +79,15 @@ class OperatorSettings:
     max_tokens: int = 1024
     """Tokens of one reply at most."""
     temperature: float = 0.0
-    """Of the first call with a given prompt in an execution."""
+    """Of operators that draft."""
+    steady_temperature: float = 0.0
+    """Of the others, which judge, mend or shorten what there is."""
     vote_temperature: float = 0.7
-    """Of repeated calls with the same prompt: at 0 an ensemble would vote over copies."""
+    """Of repeated calls with a prompt that is first asked at 0: an ensemble would vote over copies."""
     top_p: float = 1.0
     """Of every call: the likeliest tokens with this much of the probability."""
     seed: int | None = None
-    """Sent as ``seed + draw`` where given."""
+    """Of the first draw; each further one has the next."""
     code_limits: Limits = field(default_factory=lambda: Limits(wall_s=10.0, cpu_s=5.0))
     """Of one run of code that the executor wrote (Programmer, Test)."""
     max_calls: int | None = None
@@ -157,9 +159,11 @@ class ExecutionRoom:
             )
         return self._reports[code]
 
-    def request(self, prompt: str) -> ChatRequest:
+    def request(self, prompt: str, *, drafts: bool = False) -> ChatRequest:
         """The request for ``prompt``; its ``draw`` counts equal prompts of this execution.
 
+        Args:
+            drafts: for an operator that drafts.
         Raises:
             ReplyError: the execution has made all calls that it may.
         """
@@ -168,15 +172,16 @@ class ExecutionRoom:
             raise ReplyError(f"{settings.max_calls} executor calls were made, the most of one run")
         draw = self._draws[prompt]
         self._draws[prompt] += 1
-        repeated = max(settings.temperature, settings.vote_temperature)
+        first = settings.temperature if drafts else settings.steady_temperature
         return ChatRequest(
             messages=(Message("user", prompt),),
             max_tokens=settings.max_tokens,
-            temperature=repeated if draw else settings.temperature,
+            # Where the first draw is a sample, all are samples of one distribution: which of them
+            # comes first is then a matter of the offset alone.
+            temperature=first if first or not draw else settings.vote_temperature,
             top_p=settings.top_p,
-            seed=None if settings.seed is None else settings.seed + draw,
-            draw=draw,
-        )
+            seed=settings.seed,
+        ).later(draw)
 
 
 @dataclass(slots=True)
@@ -186,6 +191,8 @@ class CallRoom:
     operator: str
     execution: ExecutionRoom
     prompts: OperatorPrompts
+    drafts: bool = False
+    """Whether the operator drafts."""
     replies: list[ChatReply] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -220,7 +227,7 @@ class CallRoom:
         for name in applied:
             self.note(f"enhanced: {name}")
         try:
-            reply = await execution.executor.chat(execution.request(prompt))
+            reply = await execution.executor.chat(execution.request(prompt, drafts=self.drafts))
         except ContextError as error:
             raise ReplyError(f"the text is too long for the executor: {error}") from None
         self.replies.append(reply)
@@ -248,6 +255,9 @@ class Operator(ABC):
     expected_calls: ClassVar[float | None] = None
     """Of one operator call, if it stops at each point where it may with an even chance; None = as
     many as in the worst case."""
+    drafts: ClassVar[bool] = False
+    """Whether it writes a solution of its own, so that another draw may be another solution: it asks
+    at ``executor.temperature``, the others at 0."""
     results_wanted: ClassVar[tuple[str, ...]] = ()
     """Arguments that must hold what an operator produced: an ensemble over constants is none."""
     prompt_names: ClassVar[tuple[str, ...]] = ()

@@ -18,6 +18,7 @@ class CustomCodeGenerate(Operator):
     """Code for the function that the problem asks for."""
 
     empty: ClassVar[Mapping[str, Json]] = {"response": ""}
+    drafts = True
     prompt_names = ("write",)
 
     async def run(self, problem: str, entry_point: str, instruction: str) -> Result:
@@ -42,6 +43,7 @@ class Programmer(Operator):
     empty: ClassVar[Mapping[str, Json]] = {"code": "", "output": ""}
     worst_case_calls = WRITES
     expected_calls = tries(1, WRITES)
+    drafts = True
     prompt_names = ("write", "mend")
     prompt_values = ("code", "error")
 

@@ -53,7 +53,7 @@ class OperatorService:
         if entry is None:
             raise TypeError(f"there is no operator {name!r}")
         values = bind(entry, args, kwargs)
-        room = CallRoom(name, self._room, entry.prompts)
+        room = CallRoom(name, self._room, entry.prompts, entry.operator.drafts)
         record = _Record(room)
         self._records.append(record)
         try:

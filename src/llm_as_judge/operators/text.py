@@ -16,6 +16,7 @@ class Custom(Operator):
     """The executor's reply to an instruction of the program's own."""
 
     empty: ClassVar[Mapping[str, Json]] = {"response": ""}
+    drafts = True
     prompt_names = ("answer",)
 
     async def run(self, input: str, instruction: str) -> Result:  # noqa: A002
@@ -27,6 +28,7 @@ class AnswerGenerate(Operator):
     """Short reasoning, then an answer."""
 
     empty: ClassVar[Mapping[str, Json]] = {"thought": "", "answer": ""}
+    drafts = True
     prompt_names = ("answer",)
 
     async def run(self, input: str) -> Result:  # noqa: A002

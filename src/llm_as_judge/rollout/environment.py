@@ -10,7 +10,7 @@ from llm_as_judge.errors import ContextError
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recorded import recorded_run
 from llm_as_judge.llm.recording import Recording
-from llm_as_judge.llm.shared import OwnDraws, SharedDraws
+from llm_as_judge.llm.shared import DRAWS_APART, OffsetDraws, SharedDraws
 from llm_as_judge.types import ChatModel, Execution, Problem, Program, Verdict
 from llm_as_judge.workers import RunSettings, Work
 from llm_as_judge.workflow.program import ProgramForm, form_of, parse_program
@@ -69,6 +69,8 @@ class WorkflowEnvironment:
     """In which programs are written; None = each in the form that it is in."""
     draws: Literal["shared", "independent"] = "shared"
     """Whether equal calls of a group share one reply."""
+    offset: int = 0
+    """A program sees the executor's draws from this one on."""
     ledger: Ledger | None = None
     """Counts the calls that shared draws save."""
     mark_shared: bool = True
@@ -83,15 +85,17 @@ class WorkflowEnvironment:
 
     async def run(self, program: Program, problem: Problem) -> Execution:
         """See :class:`Environment`. A program that built a text too long for the executor crashed."""
+        executor = OffsetDraws(self.executor, self.offset) if self.offset else self.executor
         try:
             if self.recording is None:
-                return await self.work.run(program, problem, self.executor, self.settings)
+                return await self.work.run(program, problem, executor, self.settings)
             return await recorded_run(
                 self.recording,
                 program,
                 problem,
                 self.settings.limits,
-                lambda: self.work.run(program, problem, self.executor, self.settings),
+                lambda: self.work.run(program, problem, executor, self.settings),
+                self.offset,
             )
         except ContextError as error:
             return Execution("crashed", error=str(error))
@@ -114,4 +118,6 @@ class WorkflowEnvironment:
 
     def of_rollout(self, k: int) -> WorkflowEnvironment:
         """See :class:`Environment`."""
-        return self if self.draws == "shared" else self.asking(OwnDraws(self.executor, k))
+        if self.draws == "shared":
+            return self
+        return dataclasses.replace(self, offset=self.offset + k * DRAWS_APART)

@@ -6,7 +6,7 @@ Each is a Protocol with the values that cross it, and has a scripted or tiny rea
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from llm_as_judge.types.values import Completion, Json, Problem, PromptFacts
@@ -54,8 +54,14 @@ class ChatRequest:
     json_schema: Mapping[str, Any] | None = None
     """Where given, the reply must be a JSON text of this schema (if the endpoint can)."""
     draw: int = 0
-    """0 for the first call with this text inside a rollout, 1 for the second ...: equal requests
-    with equal draw may share one reply, so that a group differs by its programs alone."""
+    """Which of the replies to this text is meant: 0 for the first call with it in a run of a program,
+    1 for the second ..., counted from where its environment begins. Equal requests with equal draw
+    have one reply, whoever asks."""
+
+    def later(self, by: int) -> ChatRequest:
+        """The draw that comes ``by`` after this one."""
+        seed = None if self.seed is None else self.seed + by
+        return replace(self, draw=self.draw + by, seed=seed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,10 @@ def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -
         (("--policy", "cot", "--untrained"), "give one policy, not cot and untrained"),
         (("--checkpoint", "nowhere"), "nowhere: no such checkpoint folder"),
         ((), "no checkpoint; train first, or evaluate --untrained"),
-        (("--policy", "cot", "--samples", "3"), "set executor.temperature above 0"),
+        (
+            ("--policy", "cot", "--samples", "3", "--set", "executor.temperature=0"),
+            "set executor.temperature above 0",
+        ),
         (("--untrained", "--samples", "3"), "set evaluation.temperature above 0"),
         (("--policy", "cot", "--set", "evaluation.sets=[mbpp]"), "no set 'mbpp'"),
         (("--policy", "cot", "--name", "a/b"), "wanted a plain name"),

@@ -14,6 +14,7 @@ from llm_as_judge.chat_models import ChatModels, embedded_limits, estimate_of, o
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import BudgetError, ConfigError, ModelError
 from llm_as_judge.llm.client import OpenAIChat
+from llm_as_judge.llm.gathered import GatheredDraws
 from llm_as_judge.llm.ledger import Budget, Price, Totals
 from llm_as_judge.types import ChatRequest, Message, Problem
 
@@ -57,7 +58,9 @@ async def test_replicas_rates_thoughts_and_price_of_an_endpoint_reach_its_client
             reasoning_effort="low",
             **PRICES,
         )
-        chat = await opened(stack, config(executor={"concurrency": 7, "timeout_s": 9}))
+        chat = await opened(
+            stack, config(executor={"concurrency": 7, "timeout_s": 9, "draws_at_once": 1})
+        )
         assert isinstance(chat, OpenAIChat)
         assert (chat.limits.requests_per_minute, chat.limits.tokens_per_minute) == (6000, 1e6)
         assert (chat.limits.thinking_tokens, chat.limits.reasoning_effort) == (500, "low")
@@ -95,6 +98,26 @@ def test_the_executors_seed_is_its_own_or_that_of_the_training(
 ) -> None:
     settings = operator_settings(config(executor={"seed": own}, training={"seed": of_training}))
     assert settings.seed == wanted
+
+
+@pytest.mark.parametrize(("wanted", "gathers"), [(None, True), (1, False)])
+async def test_draws_are_gathered_unless_the_configuration_says_one_a_request(
+    wanted: int | None, gathers: bool
+) -> None:
+    async with FaultEndpoint(0.0) as server, AsyncExitStack() as stack:
+        endpoint(base_url=server.url)
+        chat = await opened(stack, config(executor={"draws_at_once": wanted}))
+        assert isinstance(chat, GatheredDraws if gathers else OpenAIChat)
+
+
+async def test_draws_that_the_endpoint_cannot_give_at_once_are_one_line() -> None:
+    async with FaultEndpoint(0.0) as server, AsyncExitStack() as stack:
+        endpoint(base_url=server.url)
+        with pytest.raises(
+            ModelError, match=r"draws_at_once: 4, but executor served gives one"
+        ) as e:
+            await opened(stack, config(executor={"draws_at_once": 4}))
+    assert "\n" not in str(e.value)
 
 
 @pytest.mark.parametrize("key", ["seed", "draw_offset"])

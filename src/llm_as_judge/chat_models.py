@@ -24,10 +24,11 @@ from llm_as_judge.config import (
     load_endpoints,
     load_models,
 )
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.client import Limits, OpenAIChat
 from llm_as_judge.llm.estimate import Estimate, Means, assumed_means
+from llm_as_judge.llm.gathered import MOST_DRAWS, GatheredDraws
 from llm_as_judge.llm.ledger import Budget, Ledger, Price
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.llm.recorded import RecordedChat
@@ -104,7 +105,24 @@ class ChatModels:
             raise no_such_model(role, name)
         self._stack.push_async_callback(chat.aclose)
         await chat.probe()
-        return chat
+        return await self._gathering(chat, name) if role == "executor" else chat
+
+    async def _gathering(self, chat: OpenAIChat, name: str) -> ChatModel:
+        """``chat``, asked for neighbouring draws together.
+
+        Raises:
+            ModelError: the configuration wants that, and the endpoint cannot.
+        """
+        wanted = self._config.executor.draws_at_once
+        most = min(wanted or MOST_DRAWS, chat.limits.concurrency)
+        if most < 2:
+            return chat
+        if wanted is not None and (await chat.known_draws()).most < 2:
+            raise ModelError(
+                f"executor.draws_at_once: {wanted}, but executor {name} gives one draw a request "
+                "(it takes no `n`, or does not tell what its draws used); set it to 1, or leave it out"
+            )
+        return GatheredDraws(chat, most)
 
     def _endpoint(
         self, name: str, endpoint: Endpoint, price: Price | None, role: Role

@@ -108,7 +108,7 @@ async def test_schema_seed_stop_and_top_p_are_sent() -> None:
     await chat_over(script).chat(request)
     body = script.bodies[0]
     assert body["response_format"]["json_schema"]["schema"] == schema  # type: ignore[index]
-    assert (body["seed"], body["stop"], body["top_p"]) == (7, ["\n"], 0.9)
+    assert (body["seed"], body["stop"], body["top_p"]) == (5, ["\n"], 0.9)
 
 
 async def test_every_second_try_is_billed_and_seeded_anew() -> None:

@@ -27,6 +27,10 @@ class Endpoint:
             return httpx.Response(200, json=self.reply("It rains.", body))
         if "response_format" in body:
             return httpx.Response(200, json=self.reply('{"colour": "red", "count": 3}', body))
+        if body.get("n") == 2 and "draws" not in self.lacks:
+            cut = {"message": {"content": "one two three"}, "finish_reason": "length"}
+            usage = {"prompt_tokens": 5, "completion_tokens": 8}
+            return httpx.Response(200, json={"choices": [cut, cut], "usage": usage})
         if "text" in self.lacks:
             return httpx.Response(200, json=self.reply("", body))
         number = self.chats if "seed" in self.lacks else body.get("seed")
@@ -48,6 +52,7 @@ async def test_an_endpoint_that_can_do_everything() -> None:
     assert report.served == ("first", "second")
     assert (report.usage, report.seed, report.seeds_differ) == (True, True, True)
     assert (report.json_schema, report.logprobs, report.token_ids) == (True, True, True)
+    assert report.several_draws is True
     assert report.empty_share == 0.0
     assert list(report.tokens_per_s) == [1, 2, 4]
     assert report.best_concurrency in (1, 2, 4)
@@ -62,6 +67,7 @@ async def test_an_endpoint_that_can_do_everything() -> None:
         ("schema", {"json_schema": False}),
         ("logprobs", {"logprobs": False}),
         ("ids", {"token_ids": False}),
+        ("draws", {"several_draws": False}),
         ("text", {"empty_share": 1.0, "seed": None, "best_concurrency": 1}),
     ],
 )

@@ -189,6 +189,7 @@ def _probe_table(report: Conformance) -> Table:
         ("follows a JSON schema", words[report.json_schema]),
         ("log-probs", words[report.logprobs]),
         ("token ids", words[report.token_ids]),
+        ("several draws a request", words[report.several_draws]),
         ("tokens a second", rates or "every try failed"),
         ("enough requests at once", str(report.best_concurrency)),
         ("failed tries", ", ".join(f"{k} {n}" for k, n in report.failures.items()) or "none"),

@@ -58,6 +58,13 @@ class ExecutorConfig(Section):
     )
     context_tokens: int = Field(4096, ge=256, description="Embedded server: tokens a slot holds.")
     slots: int = Field(8, ge=1, description="Embedded server: requests served at once.")
+    draws_at_once: int | None = Field(
+        None,
+        ge=1,
+        description="Draws of one prompt that are wanted together and asked for in one request (`n`), "
+        "which pays for the prompt once. Default: up to 8 where the endpoint can, as a first request "
+        "shows; a number: the endpoint must; 1: never.",
+    )
     timeout_s: Number = Field(120.0, gt=0, description="Deadline of one request.")
     retries: int = Field(3, ge=0, description="Tries after the first, with backoff.")
 

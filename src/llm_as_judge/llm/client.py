@@ -12,8 +12,8 @@ import json
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,10 +22,11 @@ import httpx
 from llm_as_judge.config import checked_key
 from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Attempt, Role
+from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, worst_case_tokens
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
 from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json, read_post
-from llm_as_judge.llm.wire import Unusable, WireReply, read_response, request_body
+from llm_as_judge.llm.wire import Unusable, WireReply, read_draws, read_response, request_body
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ Revive = Callable[[float], Awaitable[bool]]
 
 _NO_SERVER = ("connect", "dropped")
 _SERVER_TROUBLE = (*_NO_SERVER, "timeout")
+_REFUSED = ("http_400", "http_422")
 _SECRET_CHARS = 8
 _LONGEST_WAIT_S = 60.0
 """An endpoint that asks for a longer pause is taken to be unusable now."""
@@ -112,6 +114,7 @@ class OpenAIChat:
         self._requests = _rate(self.limits.requests_per_minute)
         self._tokens = _rate(self.limits.tokens_per_minute)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._known_draws: KnownDraws | None = None
 
     @property
     def name(self) -> str:
@@ -129,8 +132,47 @@ class OpenAIChat:
             EndpointError: none usable within the retries and deadlines.
             BudgetError: the next attempt could pass the budget.
         """
-        self._bind_to_loop()
         self.ledger.record_call(self._role)
+        return (await self._ask(request, 1))[0]
+
+    async def draws(self, request: ChatRequest, wanted: int) -> list[ChatReply]:
+        """The draw of ``request`` and those after it, of one request on the wire: its prompt is paid
+        for once, and stands in the usage of each. Fewer than ``wanted`` (none, where the endpoint
+        takes no ``n``, or none so large) have to be asked for one by one.
+
+        Raises:
+            As :meth:`chat`.
+        """
+        known = await self.known_draws()
+        wanted = min(wanted, known.most)
+        if wanted < 2:
+            return []
+        answered = wanted
+        try:
+            replies = (await self._ask(request, wanted, known.count_each))[:wanted]
+            answered = len(replies)
+        finally:
+            for _ in range(answered):
+                self.ledger.record_call(self._role)
+        if not replies:
+            known.most = wanted // 2
+            most = max(1, known.most)
+            log.warning("%s: %d draws refused; at most %d now", self._described(), wanted, most)
+        return replies
+
+    async def known_draws(self) -> KnownDraws:
+        """What the endpoint does with ``n``; asked once, by a request of a few tokens."""
+        self._bind_to_loop()
+        async with self._probing:
+            if self._known_draws is None:
+                self._known_draws = probed_draws(await self.answer_to(DRAWS_PROBE))
+        return self._known_draws
+
+    async def _ask(
+        self, request: ChatRequest, wanted: int, count_each: bool = False
+    ) -> list[ChatReply]:
+        """Up to ``wanted`` draws; none, where several were wanted and the endpoint refused them."""
+        self._bind_to_loop()
         extra_tokens = self.limits.thinking_tokens
         attempt = 0
         uncounted = 0
@@ -143,9 +185,11 @@ class OpenAIChat:
                 effort=self.limits.reasoning_effort,
                 attempt=attempt,
                 left_out=tuple(self.left_out),
+                draws=wanted,
+                count_each=count_each,
             )
             try:
-                reply, seconds = await self._attempt(request, body, attempt + uncounted + 1)
+                replies, seconds = await self._attempt(request, body, attempt + uncounted + 1)
             except Unusable as problem:
                 if self._leave_out(problem) and uncounted < len(body):
                     uncounted += 1
@@ -155,23 +199,27 @@ class OpenAIChat:
                     continue
                 attempt += 1
                 if not problem.retry or attempt > self.limits.retries:
+                    if wanted > 1 and problem.kind in _REFUSED:
+                        return []
                     raise self._give_up(problem, attempt + uncounted) from None
                 if problem.kind == "cut_off":  # as much again, for the thoughts
                     extra_tokens = min(2 * extra_tokens + request.max_tokens, 32_768)
                 await self._pause(problem, attempt)
                 continue
-            return self._reply(request, reply, seconds, attempt + uncounted + 1)
+            tries = attempt + uncounted + 1
+            return [self._reply(request, reply, seconds, tries) for reply in replies]
 
     async def _attempt(
         self, request: ChatRequest, body: dict[str, Any], number: int
-    ) -> tuple[WireReply, float]:
+    ) -> tuple[list[WireReply], float]:
         """One request on the wire, booked in the ledger whatever comes of it."""
+        wanted = int(body.get("n", 1))
         allowed = body.get("max_tokens") or body.get("max_completion_tokens") or request.max_tokens
-        worst = Usage(worst_case_tokens(request).prompt_tokens, int(allowed))
+        worst = Usage(worst_case_tokens(request).prompt_tokens, wanted * int(allowed))
         for rate, units in ((self._requests, 1.0), (self._tokens, 0.0)):
             if rate is not None:
                 await rate.wait(units)
-        async with self._turn, self.ledger.within_budget(worst, self.price):
+        async with self._turns(wanted), self.ledger.within_budget(worst, self.price):
             server = self._replicas.choose()
             server.in_flight += 1
             server.sent += 1
@@ -179,8 +227,8 @@ class OpenAIChat:
             usage: Usage | None = None
             bound, failure = worst, "cancelled"
             try:
-                reply = await self._send(server, body)
-                usage, failure = reply.usage, ""
+                replies, usage = await self._send(server, body)
+                failure = ""
             except Unusable as problem:
                 usage, failure = problem.usage, problem.kind
                 if problem.untouched:
@@ -193,20 +241,39 @@ class OpenAIChat:
                 server.in_flight -= 1
                 seconds = time.perf_counter() - started
                 self._book(Attempt(usage, None, seconds, failure, number, bound))
-        return reply, time.perf_counter() - started
+        return replies, time.perf_counter() - started
 
-    async def _send(self, server: Replica, body: dict[str, Any]) -> WireReply:
-        reply = read_response(
-            *await post_json(
-                self._http,
-                server,
-                "/chat/completions",
-                body,
-                timeout_s=self.limits.timeout_s,
-                hide=self._hidden,
-            )
+    @asynccontextmanager
+    async def _turns(self, wanted: int) -> AsyncIterator[None]:
+        """A place in flight for each draw: a server works at them at the same time."""
+        wanted, held = min(wanted, self.limits.concurrency), 0
+        try:
+            async with self._several if wanted > 1 else nullcontext():  # one such at a time, or two
+                while held < wanted:  # with half of their places each would wait for ever
+                    await self._turn.acquire()
+                    held += 1
+            yield
+        finally:
+            for _ in range(held):
+                self._turn.release()
+
+    async def _send(
+        self, server: Replica, body: dict[str, Any]
+    ) -> tuple[list[WireReply], Usage | None]:
+        response = await post_json(
+            self._http,
+            server,
+            "/chat/completions",
+            body,
+            timeout_s=self.limits.timeout_s,
+            hide=self._hidden,
         )
-        return replace(reply, text=self._without_key(reply.text))
+        if "n" in body:
+            replies, usage = read_draws(*response, count_each="logprobs" in body)
+        else:
+            replies = [read_response(*response)]
+            usage = replies[0].usage
+        return [replace(reply, text=self._without_key(reply.text)) for reply in replies], usage
 
     def _book(self, attempt: Attempt) -> None:
         counted = attempt.counted
@@ -324,21 +391,31 @@ class OpenAIChat:
     async def returns(self, asked: dict[str, Any], *names: str) -> bool | None:
         """Whether a one-word request with the extra fields ``asked`` is answered with a non-empty
         field of one of ``names`` in its choice or the response; None if it is refused."""
+        data = await self.answer_to(asked)
+        if data is None:
+            return None
+        found = [data, *data["choices"]]
+        return any(isinstance(part, dict) and part.get(n) for part in found for n in names)
+
+    async def answer_to(self, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The response to a one-word request with the extra fields ``asked``: an object with a list
+        of choices; None if it is refused."""
         self._bind_to_loop()
         request = ChatRequest((Message("user", "Say yes."),), max_tokens=4)
         body = request_body(
             request, self.model_name, extra_tokens=0, attempt=0, left_out=tuple(self.left_out)
         )
+        if "max_tokens" in self.left_out and "max_tokens" in asked:
+            asked = {**asked, "max_completion_tokens": asked["max_tokens"]}
+            asked.pop("max_tokens")
         url = f"{self._replicas.servers[0].base_url}/chat/completions"
         try:
             status, _, content = await read_post(self._http, url, {**body, **asked})
             data = json.loads(content)
-            found = [data, *data["choices"]] if status == 200 else None
-        except (httpx.HTTPError, Unusable, ValueError, KeyError, TypeError):
+        except (httpx.HTTPError, Unusable, ValueError):
             return None
-        if found is None:
-            return None
-        return any(isinstance(part, dict) and part.get(n) for part in found for n in names)
+        whole = status == 200 and isinstance(data, dict) and isinstance(data.get("choices"), list)
+        return data if whole else None
 
     # ----------------------------------------------------------------------------------- lifetime
     def _bind_to_loop(self) -> None:
@@ -366,6 +443,7 @@ class OpenAIChat:
                 f"({error}); correct HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or set no_proxy: true"
             ) from None
         self._turn = asyncio.Semaphore(self.limits.concurrency)
+        self._several, self._probing = asyncio.Lock(), asyncio.Lock()
         self._loop = loop  # last: a client that could not be opened has nothing to close
 
     async def aclose(self) -> None:

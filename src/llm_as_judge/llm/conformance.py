@@ -51,6 +51,8 @@ class Conformance:
     logprobs: bool | None = None
     token_ids: bool | None = None
     """Sampled token ids are returned (vLLM ``return_token_ids``, llama.cpp ``return_tokens``)."""
+    several_draws: bool | None = None
+    """One request gives several draws (``n``), and it can be told what they used."""
     best_concurrency: int = 1
     """Requests at once from which more at once no longer gave a tenth more tokens a second."""
     tokens_per_s: dict[int, float] = field(default_factory=dict)
@@ -72,6 +74,7 @@ class Conformance:
             "json_schema": self.json_schema,
             "logprobs": self.logprobs,
             "token_ids": self.token_ids,
+            "several_draws": self.several_draws,
             "best_concurrency": self.best_concurrency,
             "tokens_per_s": rates,
             "failures": dict(self.failures),
@@ -128,6 +131,7 @@ async def examine(
             token_ids=await chat.returns(
                 {"return_token_ids": True, "return_tokens": True}, "token_ids", "tokens"
             ),
+            several_draws=(await chat.known_draws()).most > 1,
             best_concurrency=_best(rates),
             tokens_per_s=rates,
             failures=dict(chat.ledger.failures),

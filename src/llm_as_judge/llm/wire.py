@@ -1,4 +1,4 @@
-"""The chat-completions protocol: a request as JSON, a response as text and usage or as a failure.
+"""The chat-completions protocol: a request as JSON, a response as texts and usage or as a failure.
 
 What an endpoint sends is not trusted: every field is checked for its type, and what does not fit
 is an :class:`Unusable` attempt with a kind, never a guess.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -77,11 +77,19 @@ def request_body(
     attempt: int,
     effort: str | None = None,
     left_out: Collection[str],
+    draws: int = 1,
+    count_each: bool = False,
 ) -> dict[str, Any]:
     """The JSON of one attempt.
 
     A seed differs by draw, so that equal requests of two draws are two samples, and by attempt, so
-    that a second try after an empty reply is not the same empty reply.
+    that a second try after an empty reply is not the same empty reply. Servers give the draws of one
+    request the seeds from its own on (llama.cpp, vLLM): they are those of ``draws`` requests.
+
+    Args:
+        draws: of the prompt, this one and those after it.
+        count_each: for a server whose usage tells the first draw's tokens alone (llama.cpp): ask for
+            an entry for each token.
     """
     body: dict[str, Any] = {
         "model": model_name,
@@ -92,7 +100,11 @@ def request_body(
     if request.top_p != 1.0:
         body["top_p"] = request.top_p
     if request.seed is not None:
-        body["seed"] = (request.seed + request.draw + 7919 * attempt) % _MAX_SEED
+        body["seed"] = (request.seed + 7919 * attempt) % _MAX_SEED
+    if draws > 1:
+        body["n"] = draws
+        if count_each:
+            body |= {"logprobs": True, "top_logprobs": 1}
     if effort is not None:
         body["reasoning_effort"] = effort
     if request.stop:
@@ -116,15 +128,81 @@ def read_response(status: int, headers: Mapping[str, str], content: bytes) -> Wi
     Raises:
         Unusable: status, JSON, shape or text cannot be used.
     """
+    data, usage = _read(status, headers, content)
+    return _reply(data, 0, usage, content)
+
+
+def read_draws(
+    status: int, headers: Mapping[str, str], content: bytes, *, count_each: bool = False
+) -> tuple[list[WireReply], Usage | None]:
+    """The draws in a response up to the first that cannot be used, each with its own usage, and the
+    usage of all: the prompt once, and every written token.
+
+    Args:
+        count_each: see :func:`request_body`.
+    Raises:
+        Unusable: the first draw cannot be used, or as :func:`read_response`.
+    """
+    data, usage = _read(status, headers, content)
+    choices = data.get("choices") if isinstance(data, dict) else None
+    count = len(choices) if isinstance(choices, list) else 0
+    written = [_tokens_listed(choice) for choice in choices or []] if count_each else []
+    if usage is not None and count_each:
+        whole = all(n is not None for n in written)
+        usage = replace(usage, completion_tokens=sum(n or 0 for n in written)) if whole else None
+    replies: list[WireReply] = []
+    for place in range(max(1, count)):
+        try:
+            replies.append(_reply(data, place, usage, content))
+        except Unusable:
+            if not replies:
+                raise
+            break
+    if usage is None:
+        return replies, None
+    shares = _shares(usage.completion_tokens, [len(r.text.encode()) for r in replies])
+    tokens = [n or 0 for n in written] if written else shares
+    return [
+        replace(reply, usage=replace(usage, completion_tokens=n))
+        for reply, n in zip(replies, tokens, strict=False)
+    ], usage
+
+
+def _tokens_listed(choice: object) -> int | None:
+    try:
+        return len(choice["logprobs"]["content"])  # type: ignore[index]
+    except (KeyError, TypeError):
+        return None
+
+
+def _shares(total: int, sizes: Sequence[int]) -> list[int]:
+    """``total`` in whole parts like ``sizes``: endpoints tell the tokens of all draws together."""
+    whole, given, parts, seen = max(1, sum(sizes)), 0, [], 0
+    for size in sizes:
+        seen += size
+        parts.append(total * seen // whole - given)
+        given += parts[-1]
+    return parts
+
+
+def _read(status: int, headers: Mapping[str, str], content: bytes) -> tuple[Any, Usage | None]:
+    """The JSON of a response, and its usage.
+
+    Raises:
+        Unusable: another status than 200, or no JSON.
+    """
     if status != 200:
         raise refusal(status, headers, content)
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
         raise Unusable("bad_json", f"response is no JSON: {_shown(content)}") from None
-    usage = _usage(data.get("usage")) if isinstance(data, dict) else None
+    return data, _usage(data.get("usage")) if isinstance(data, dict) else None
+
+
+def _reply(data: Any, place: int, usage: Usage | None, content: bytes) -> WireReply:
     try:
-        choice = data["choices"][0]
+        choice = data["choices"][place]
         content_text = choice["message"].get("content")
         finish = choice.get("finish_reason")
     except (KeyError, IndexError, TypeError, AttributeError):
@@ -202,7 +280,10 @@ def _usage(data: object) -> Usage | None:
     assert isinstance(completion, int)
     if not prompt:  # there is always one: a server that counts nothing says 0
         return None
-    return Usage(prompt, completion)
+    details = data.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    known = isinstance(cached, int) and not isinstance(cached, bool) and 0 < cached <= prompt
+    return Usage(prompt, completion, cached if known else 0)
 
 
 def _retry_after(value: str) -> float | None:

@@ -68,6 +68,8 @@ class ChatRequest:
 class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the prompt tokens, those that the endpoint had kept from an earlier request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.client import Limits, OpenAIChat
 from llm_as_judge.llm.estimate import Estimate, Means, assumed_means
 from llm_as_judge.llm.gathered import MOST_DRAWS, GatheredDraws
-from llm_as_judge.llm.ledger import Budget, Ledger, Price
+from llm_as_judge.llm.ledger import Budget, Ledger, Price, prompt_price
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.recording import Recording
@@ -57,7 +57,7 @@ class ChatModels:
         self._config = config
         self._stack = stack
         budget = config.budget
-        self.ledger = Ledger(Budget(budget.usd, budget.tokens, budget.calls))
+        self.ledger = Ledger(Budget(budget.usd, budget.tokens, budget.calls, budget.cost))
         self.recording: Recording | None = None
         if config.calls.mode != "off":
             if config.calls.mode != "replay" and config.calls.folder.is_file():
@@ -243,7 +243,9 @@ def price_of(endpoint: Endpoint) -> Price | None:
     """None = unknown."""
     prompt = endpoint.usd_per_million_prompt_tokens
     completion = endpoint.usd_per_million_completion_tokens
-    return None if prompt is None or completion is None else Price(prompt, completion)
+    if prompt is None or completion is None:
+        return None
+    return Price(prompt, completion, endpoint.usd_per_million_cached_tokens)
 
 
 async def start_embedded(stack: AsyncExitStack, config: Config, name: str) -> EmbeddedServer:
@@ -276,6 +278,7 @@ def operator_settings(config: Config) -> OperatorSettings:
         vote_temperature=executor.vote_temperature,
         top_p=next(value for value in masses if value is not None),
         seed=_first_seed(config),
+        prompt_price=prompt_price(price_of(endpoint) if endpoint else FREE),
         code_limits=RunLimits(
             wall_s=config.workflow.code_timeout_s,
             cpu_s=config.workflow.code_cpu_s,

@@ -54,6 +54,18 @@ def test_an_unset_variable_gives_its_default_and_a_set_one_its_value(
             "{base_url: 'http://a/v1', usd_per_million_prompt_tokens: cheap}",
             "usd_per_million_prompt_tokens: found 'cheap'",
         ),
+        (
+            "{base_url: 'http://a/v1', usd_per_million_prompt_tokens: -1}",
+            "usd_per_million_prompt_tokens: found -1",
+        ),
+        (
+            "{base_url: 'http://a/v1', usd_per_million_cached_tokens: -0.1}",
+            "usd_per_million_cached_tokens: found -0.1",
+        ),
+        (
+            "{base_url: 'http://a/v1', usd_per_million_cached_tokens: 1}",
+            "usd_per_million_cached_tokens without",
+        ),
         ("{base_url: 'http://a/v1', requests_per_minute: 0}", "requests_per_minute: found 0"),
         ("{base_url: 'http://a/v1', top_p: 2}", "top_p: found 2"),
     ],

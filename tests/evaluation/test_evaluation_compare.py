@@ -95,6 +95,23 @@ def test_the_front_is_who_nobody_beats(tmp_path: Path) -> None:
     assert cheap.right_per_1000_tokens == pytest.approx(25.0)
 
 
+def test_the_front_and_the_ratio_are_of_cost_where_every_file_says_it(tmp_path: Path) -> None:
+    vote = replace(
+        contender(tmp_path, "vote", "yyyn", 90), costs={f"gsm8k/{n}": 20 for n in range(4)}
+    )
+    once = replace(
+        contender(tmp_path, "once", "yynn", 30), costs={f"gsm8k/{n}": 25 for n in range(4)}
+    )
+    old = contender(tmp_path, "old", "ynnn", 10)
+    assert (vote.mean_cost, old.mean_cost) == (20, None)
+    front = pareto_front([vote, once])
+    assert (front.names, front.priced) == (("vote",), True)
+    mixed = pareto_front([vote, once, old])
+    assert (mixed.names, mixed.priced) == (("vote", "once", "old"), False)
+    ratios = {pair.name: pair.cost_ratio for pair in compare([vote, once, old], once)}
+    assert ratios == {"vote": 0.8, "old": None}
+
+
 def test_an_answer_that_could_not_be_graded_puts_nobody_out_of_the_front(tmp_path: Path) -> None:
     good = contender(tmp_path, "good", "yyy-", 30)
     poor = contender(tmp_path, "poor", "nnny", 20)

@@ -51,6 +51,7 @@ def test_metrics_worked_by_hand() -> None:
             "empty": 0,
             "calls": (3 * 2 + 4) / 5,
             "tokens": (3 * 40 + 80) / 5,
+            "cost": (3 * 17.5 + 35) / 5,  # 30 prompt tokens at a quarter, 10 written
             "policy_tokens": 3,
             "cost_usd": (3 * 0.25 + 0.5) / 5,
             "seconds": (3 * 3 + 9) / 5,

@@ -101,6 +101,18 @@ async def test_an_unknown_price_is_unknown_not_zero() -> None:
     assert chat.ledger.total.tokens == 15
 
 
+@pytest.mark.parametrize(
+    ("told", "kept"), [(4, 4), (10, 10), (11, 0), (-1, 0), (True, 0), ("4", 0), (None, 0)]
+)
+async def test_tokens_that_the_endpoint_had_kept_are_believed_as_far_as_they_can_be(
+    told: object, kept: int
+) -> None:
+    data = says("4").json()
+    data["usage"]["prompt_tokens_details"] = {"cached_tokens": told}
+    reply = await chat_over(Script(httpx.Response(200, json=data))).chat(ask())
+    assert reply.usage == Usage(10, 5, kept)
+
+
 async def test_schema_seed_stop_and_top_p_are_sent() -> None:
     script = Script(says("{}"))
     schema = {"type": "object"}

@@ -45,7 +45,7 @@ def test_without_steps_there_is_no_measurement() -> None:
 def test_the_line_says_what_it_rests_on_and_that_a_price_is_unknown() -> None:
     line = str(Estimate(10, Means(1.2, 100.0, 10.0, 10), 50, 800, None))
     assert line == (
-        "estimate: 10 programs, about 12 executor calls, 1,000 + 100 tokens, price unknown "
-        "(as the last 10 programs); at most 50 calls and 800 written tokens"
+        "estimate: 10 programs, about 12 executor calls, 1,000 + 100 tokens, "
+        "cost 350 written tokens, dollars unknown (as the last 10 programs); at most 50 calls and 800 written tokens"
     )
     assert "assuming 2 calls a program" in str(Estimate(1, Means(2, 1, 1), 5, 5, None))

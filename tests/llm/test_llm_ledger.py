@@ -8,13 +8,53 @@ import pytest
 
 from llm_as_judge.errors import BudgetError
 from llm_as_judge.llm.billing import Attempt, BilledAs, billed_to, current_scope, metered
-from llm_as_judge.llm.ledger import Budget, Ledger, Price, Totals, worst_case_tokens
+from llm_as_judge.llm.ledger import Budget, Ledger, Price, Totals, prompt_price, worst_case_tokens
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import ChatRequest, Message, Usage
 
 
 def test_a_price_is_per_million_tokens() -> None:
     assert Price(2.0, 8.0).of(Usage(500_000, 250_000)) == pytest.approx(1.0 + 2.0)
+
+
+def test_kept_prompt_tokens_have_a_price_of_their_own() -> None:
+    used = Usage(1_000_000, 0, 400_000)
+    assert Price(2.0, 8.0).of(used) == pytest.approx(2.0)
+    assert Price(2.0, 8.0, 0.5).of(used) == pytest.approx(0.6 * 2.0 + 0.4 * 0.5)
+
+
+@pytest.mark.parametrize(
+    ("price", "wanted"),
+    [(None, 0.25), (Price(0.0, 0.0), 0.25), (Price(2.0, 8.0), 0.25), (Price(1.0, 10.0), 0.1)],
+    ids=["unknown", "free", "a quarter", "a tenth"],
+)
+def test_a_prompt_token_is_worth_what_the_prices_say_else_a_quarter(
+    price: Price | None, wanted: float
+) -> None:
+    assert prompt_price(price) == wanted
+    assert Usage(100, 30).cost(prompt_price(price)) == pytest.approx(100 * wanted + 30)
+
+
+async def test_a_budget_in_written_tokens_counts_prompts_at_their_price() -> None:
+    ledger = Ledger(Budget(cost=40.0))
+    price = Price(1.0, 10.0)
+    async with ledger.within_budget(Usage(100, 30), price):
+        ledger.record_attempt("executor", Attempt(Usage(100, 30), None, 0.0, prompt_price=0.1))
+    assert ledger.total.cost == 40.0
+    with pytest.raises(BudgetError, match=r"40 of 40 cost used, next call may need 1;"):
+        async with ledger.within_budget(Usage(0, 1), price):
+            pass
+
+
+def test_sums_of_before_the_cost_was_kept_are_given_one() -> None:
+    ledger = Ledger()
+    ledger.record_attempt("executor", Attempt(Usage(100, 30), None, 0.0))
+    kept = json.loads(json.dumps(ledger.snapshot()))
+    for sums in (kept["total"], *kept["by_role"].values(), *kept["by_attempt"].values()):
+        del sums["cost"]
+    restored = Ledger()
+    restored.restore(kept)
+    assert restored.total == ledger.total
 
 
 def test_attempts_are_summed_by_role_operator_problem_and_rollout() -> None:
@@ -41,6 +81,7 @@ def test_attempts_are_summed_by_role_operator_problem_and_rollout() -> None:
         prompt_tokens=13,
         completion_tokens=6,
         priced_usd=0.75,
+        cost=(40 / 4 + 10) + (10 / 4 + 5) + (3 / 4 + 1),
         seconds=3.5,
     )
     assert ledger.by_role["judge"].tokens == 4
@@ -104,6 +145,7 @@ def test_metrics_are_the_difference_of_two_moments_and_no_cost_where_it_is_unkno
         "ledger/prompt_tokens": 3,
         "ledger/completion_tokens": 2,
         "ledger/estimated_tokens": 0,
+        "ledger/cost": 3 / 4 + 2,
         "ledger/cost_usd": 0.25,
         "ledger/estimated_usd": 0.0,
     }

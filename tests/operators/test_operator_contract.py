@@ -14,8 +14,11 @@ from operator_fakes import CODE, MATH, FakeSandbox, called, service
 
 from llm_as_judge.errors import ContextError, EndpointError, SandboxError
 from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.llm.shared import OffsetDraws
 from llm_as_judge.operators import ExecutionRoom, OperatorService, OperatorSettings, registry
-from llm_as_judge.types import ChatRequest, Json, SandboxResult, TestReport
+from llm_as_judge.types import ChatRequest, Execution, Json, SandboxResult, TestReport, from_json
+
+OLD_CALL = {"operator": "Custom", "prompt_tokens": 100, "completion_tokens": 30, "llm_calls": 2}
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "Custom": {"input": "p", "instruction": "i"},
@@ -293,6 +296,35 @@ async def test_operators_that_judge_mend_or_shorten_keep_to_the_steady_temperatu
         )
         await serve(operator, [], dict(values))
         assert {r.temperature for r in chat.requests} == {0.7 if operator in drafting else 0.1}
+
+
+async def test_a_prompt_of_an_execution_costs_once_and_every_written_token_costs() -> None:
+    serve, _ = service(lambda _: "Answer: 1", settings=OperatorSettings(prompt_price=0.5))
+    for text in ("a", "a", "b" * 40):
+        await serve("AnswerGenerate", [text], {})
+    first, again, other = serve.calls
+    assert first.cost == 0.5 * first.prompt_tokens + first.completion_tokens
+    assert again.cost == again.completion_tokens
+    assert other.cost == 0.5 * other.prompt_tokens + other.completion_tokens
+    assert first.prompt_tokens == again.prompt_tokens > 0  # tokens, all alike, count it twice
+
+
+async def test_at_every_offset_a_prompt_costs_the_same() -> None:
+    costs = []
+    for offset in (0, 3):
+        chat = OffsetDraws(ScriptedChat(lambda _: "Answer: 1"), offset)
+        room = ExecutionRoom(chat, FakeSandbox(), MATH, OperatorSettings(temperature=0.7))
+        serve = OperatorService(registry(), room)
+        for _ in range(2):
+            await serve("AnswerGenerate", ["a"], {})
+        costs.append([call.cost for call in serve.calls])
+    assert costs[0] == costs[1]
+
+
+def test_a_call_of_an_older_file_costs_its_prompts_as_often_as_they_were_asked() -> None:
+    old = from_json(Execution, {"status": "ok", "calls": [{**OLD_CALL}]})
+    assert old.cost == 100 / 4 + 30
+    assert Execution("ok").cost == 0
 
 
 async def test_a_cut_off_call_says_so() -> None:

@@ -161,6 +161,7 @@ def _summary(contender: Contender) -> dict[str, Any]:
         "by_dataset": {name: to_json(contender.share(dataset=name)) for name in names},
         "by_domain": {name: to_json(contender.share(domain=name)) for name in domains},
         "mean_tokens": contender.mean_tokens,
+        "mean_cost": contender.mean_cost,
         "right_per_1000_tokens": contender.right_per_1000_tokens,
         "seed_deviation": contender.seed_deviation,
     }
@@ -186,8 +187,9 @@ def _accuracy_rows(
     if any(len(c.seeds) > 1 for c in contenders):
         rows.append(["seeds, deviation", *(_seeds(c) for c in contenders)])
     rows.append(["executor tokens", *(f"{c.mean_tokens:.0f}" for c in contenders)])
+    rows.append(["cost, written tokens", *(_number(c.mean_cost, "{:.0f}") for c in contenders)])
     rows.append(
-        ["right per 1,000 of these", *(_number(c.right_per_1000_tokens) for c in contenders)]
+        ["right per 1,000 executor tokens", *(_number(c.right_per_1000_tokens) for c in contenders)]
     )
     rows.append(["policy tokens", *(f"{c.policy_tokens:.0f}" for c in contenders)])
     rows.append(["calls", *(f"{c.calls:.2f}" for c in contenders)])
@@ -204,7 +206,7 @@ def _heading(contender: Contender, front: Front) -> str:
 
 def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
     head = ["", "problems", "difference, points", "only it : only ref.", "p", "p (Holm)"]
-    head += ["shown in 80 %", "executor tokens"]
+    head += ["shown in 80 %", "executor tokens", "cost"]
     rows = [
         [
             pair.name,
@@ -215,6 +217,7 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
             _p_value(pair.p_holm),
             "-" if pair.detectable is None else f"{100 * pair.detectable:.0f}",
             _number(pair.token_ratio, "x {:.2f}"),
+            _number(pair.cost_ratio, "x {:.2f}"),
         ]
         for pair in pairs
     ]
@@ -226,7 +229,8 @@ def _remarks(contenders: Sequence[Contender], front: Front, room: Headroom | Non
     if front.apart:
         apart = f" Not among them, with fewer problems or graded ones: {', '.join(front.apart)}."
     best = (
-        f"Starred: nobody is more accurate for as few tokens (executor and policy), on {front.problems} "
+        f"Starred: nobody is more accurate for as {'low a cost' if front.priced else 'few tokens'} "
+        f"(executor and policy), on {front.problems} "
         f"problems that all of these have graded.{apart}"
     )
     lines = [best] if front.names else []

@@ -212,7 +212,8 @@ def sums(ledger: Ledger) -> str:
     if total.estimated_tokens:
         priced = "" if total.cost_usd is None else f" and ${total.estimated_usd:.4f}"
         estimated = f" (at most: {total.estimated_tokens} tokens{priced} of these are estimated)"
-    return f"requests {total.attempts}{failed}, {total.tokens} tokens, {cost}{estimated}"
+    units = f"cost {total.cost:.0f} written tokens"
+    return f"requests {total.attempts}{failed}, {total.tokens} tokens, {units}, {cost}{estimated}"
 
 
 # ------------------------------------------------------------------------------------------ parts

@@ -100,6 +100,11 @@ class Endpoint(Section):
     )
     usd_per_million_prompt_tokens: Number | None = Field(None, ge=0)
     usd_per_million_completion_tokens: Number | None = Field(None, ge=0)
+    usd_per_million_cached_tokens: Number | None = Field(
+        None,
+        ge=0,
+        description="Of prompt tokens that the endpoint had kept; default: as the others.",
+    )
 
     @field_validator("no_proxy", mode="before")
     @classmethod
@@ -117,6 +122,11 @@ class Endpoint(Section):
             raise ValueError(
                 "one price without the other; give usd_per_million_prompt_tokens and "
                 "usd_per_million_completion_tokens, or neither"
+            )
+        if self.usd_per_million_cached_tokens is not None and prices.count(None):
+            raise ValueError(
+                "usd_per_million_cached_tokens without usd_per_million_prompt_tokens and "
+                "usd_per_million_completion_tokens; give these, too"
             )
         return self
 

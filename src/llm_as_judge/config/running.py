@@ -140,3 +140,8 @@ class BudgetConfig(Section):
     usd: Number | None = Field(None, gt=0, description="US dollars; every price must be known.")
     tokens: int | None = Field(None, ge=1, description="Prompt and completion tokens together.")
     calls: int | None = Field(None, ge=1, description="Requests, retries included.")
+    cost: Number | None = Field(
+        None,
+        gt=0,
+        description="In written tokens: a prompt token counts at its price (docs/models.md).",
+    )

@@ -34,6 +34,8 @@ class Comparison:
     p_holm: float | None
     """Adjusted for the number of comparisons."""
     token_ratio: float | None
+    cost_ratio: float | None
+    """In written tokens; None: the files of one do not say it."""
     detectable: float | None
     """True difference that so many problems would show in 80 of 100 repetitions; None where they
     are too few to show any, or it is not known."""
@@ -82,6 +84,7 @@ def _compare(other: Contender, reference: Contender, domain: str | None) -> Comp
     only_second = sum(a < b for a, b in zip(first, second, strict=True)) if single else None
     spent = fmean(other.tokens.get(id_, 0.0) for id_ in common)
     base = fmean(reference.tokens.get(id_, 0.0) for id_ in common)
+    cost, base_cost = _mean_cost(other, common), _mean_cost(reference, common)
     return Comparison(
         other.name,
         reference.name,
@@ -94,29 +97,43 @@ def _compare(other: Contender, reference: Contender, domain: str | None) -> Comp
         None if only_first is None or only_second is None else mcnemar(only_first, only_second),
         None,
         spent / base if base else None,
+        cost / base_cost if cost is not None and base_cost else None,
         detectable(differences),
     )
 
 
+def _mean_cost(contender: Contender, ids: Sequence[str]) -> float | None:
+    """In written tokens; None: the files of one do not say it."""
+    known = [contender.costs[id_] for id_ in ids if id_ in contender.costs]
+    return fmean(known) if len(known) == len(ids) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Those that nobody beats in accuracy at no more tokens, or in tokens at no less accuracy."""
+    """Those that nobody beats in accuracy at no more cost, or in cost at no less accuracy. Cost is in
+    written tokens, the policy's own beside it; where one's files do not say it, executor tokens."""
 
     names: tuple[str, ...]
     problems: int
     """That everybody who takes part has graded; the front is of these."""
     apart: tuple[str, ...]
     """Who does not take part: evaluated on fewer problems, or graded less than half of them."""
+    priced: bool
+    """By cost; False: by tokens."""
 
 
 def pareto_front(contenders: Sequence[Contender]) -> Front:
     """Of those who were evaluated on as many problems as the widest; a few answers that could not
     be graded put nobody out."""
     taking, common = _widest(contenders)
+    costs = {c.name: _mean_cost(c, common) for c in taking} if common else {}
+    priced = None not in costs.values()
     points = {
         c.name: (
             fmean(c.correct[id_] for id_ in common),
-            fmean(c.tokens.get(id_, 0.0) for id_ in common) + c.policy_tokens,
+            (costs[c.name] or 0.0) + c.policy_tokens
+            if priced
+            else fmean(c.tokens.get(id_, 0.0) for id_ in common) + c.policy_tokens,
         )
         for c in taking
         if common
@@ -132,7 +149,7 @@ def pareto_front(contenders: Sequence[Contender]) -> Front:
         )
     )
     apart = tuple(c.name for c in contenders if c not in taking)
-    return Front(names, len(common), apart)
+    return Front(names, len(common), apart, priced)
 
 
 def _widest(contenders: Sequence[Contender]) -> tuple[list[Contender], list[str]]:

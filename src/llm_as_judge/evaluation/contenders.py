@@ -59,6 +59,8 @@ class Contender:
     """The same of the mix, which is drawn from the sets and beside them counts in nothing else."""
     tokens: Mapping[str, float]
     """Executor tokens of each problem, per rollout."""
+    costs: Mapping[str, float]
+    """The same in written tokens; of problems whose files say it."""
     policy_tokens: float
     """Of the policy's own prompt and program, per rollout."""
     calls: float
@@ -97,6 +99,12 @@ class Contender:
     @property
     def mean_tokens(self) -> float:
         return fmean(self.tokens.values()) if self.tokens else 0.0
+
+    @property
+    def mean_cost(self) -> float | None:
+        """In written tokens; None: not every file says it."""
+        known = self.costs.keys() == self.tokens.keys()
+        return fmean(self.costs.values()) if self.costs and known else None
 
     @property
     def seed_deviation(self) -> float | None:
@@ -174,6 +182,7 @@ def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender
     runs = [results for _, results in found]
     correct: dict[str, list[float]] = defaultdict(list)
     tokens: dict[str, list[float]] = defaultdict(list)
+    spent: dict[str, list[float]] = defaultdict(list)
     read = [row for results in runs for row in results.problems]
     # the mix is drawn from the sets: beside them it counts in nothing but its own row
     of_sets = [row for row in read if row.sets != (MIXED,)]
@@ -184,6 +193,8 @@ def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender
             correct[row.id].append(fmean(graded))
         if row.tokens:
             tokens[row.id].append(fmean(row.tokens))
+        if row.cost:
+            spent[row.id].append(fmean(row.cost))
     mix: dict[str, list[float]] = defaultdict(list)
     for row in read:
         if of_sets and MIXED in row.sets:

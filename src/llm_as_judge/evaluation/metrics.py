@@ -117,6 +117,7 @@ def _cost(groups: Sequence[Group]) -> Metrics:
     return {
         "calls": _mean(sum(e.llm_calls for e in executions), count),
         "tokens": _mean(sum(e.tokens for e in executions), count),
+        "cost": _mean(sum(e.cost for e in executions), count),
         "policy_tokens": _mean(sum(written), count),
         "cost_usd": _mean(sum(known), count) if len(known) == len(costs) else None,
         "seconds": _mean(sum(e.seconds for e in executions), count),

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Usage
+from llm_as_judge.types import PROMPT_PRICE, ChatModel, ChatReply, ChatRequest, Usage
 
 Role = Literal["executor", "judge"]
 
@@ -34,6 +34,8 @@ class Attempt:
     """1 for the first try of a call, 2 for the second ..."""
     bound: Usage = _NOTHING
     """What it may have used at most, where ``usage`` is not said; nothing, where none was made."""
+    prompt_price: float = PROMPT_PRICE
+    """Of a prompt token, in written tokens."""
 
     @property
     def counted(self) -> Usage:

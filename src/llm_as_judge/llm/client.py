@@ -23,7 +23,7 @@ from llm_as_judge.config import checked_key
 from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Attempt, Role
 from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
-from llm_as_judge.llm.ledger import Ledger, Price, worst_case_tokens
+from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
 from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json, read_post
 from llm_as_judge.llm.wire import Unusable, WireReply, read_draws, read_response, request_body
@@ -240,7 +240,7 @@ class OpenAIChat:
             finally:
                 server.in_flight -= 1
                 seconds = time.perf_counter() - started
-                self._book(Attempt(usage, None, seconds, failure, number, bound))
+                self._book(Attempt(usage, None, seconds, failure, number, bound=bound))
         return replies, time.perf_counter() - started
 
     @asynccontextmanager
@@ -278,7 +278,8 @@ class OpenAIChat:
     def _book(self, attempt: Attempt) -> None:
         counted = attempt.counted
         cost = self.price.of(counted) if self.price is not None else None
-        self.ledger.record_attempt(self._role, replace(attempt, cost_usd=cost))
+        booked = replace(attempt, cost_usd=cost, prompt_price=prompt_price(self.price))
+        self.ledger.record_attempt(self._role, booked)
         if self._tokens is not None:
             self._tokens.spend(counted.prompt_tokens + counted.completion_tokens)
 

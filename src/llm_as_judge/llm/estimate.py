@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llm_as_judge.llm.ledger import Budget, Price, Totals
+from llm_as_judge.llm.ledger import Budget, Price, Totals, prompt_price
 from llm_as_judge.types import Execution, Usage
 
 ASSUMED_CALLS = 2.0
@@ -56,6 +56,11 @@ class Estimate:
         """None: the price is not known."""
         return None if self.price is None else self.price.of(self.usage)
 
+    @property
+    def cost(self) -> float:
+        """In written tokens."""
+        return self.usage.cost(prompt_price(self.price))
+
     def exceeds(self, budget: Budget, spent: Totals) -> str:
         """The first limit that is expected to be passed, as a text; empty if none.
 
@@ -67,6 +72,7 @@ class Estimate:
             ("usd", budget.usd, spent.spent_usd + (self.cost_usd or 0.0)),
             ("tokens", budget.tokens, tokens),
             ("calls", budget.calls, spent.attempts + self.calls),
+            ("cost", budget.cost, spent.cost + self.cost),
         ):
             if limit is not None and wanted > limit:
                 return f"budget.{unit} = {limit:,} will probably not suffice: the run will stop"
@@ -75,7 +81,8 @@ class Estimate:
     def __str__(self) -> str:
         """One line for the terminal."""
         usage, means = self.usage, self.means
-        cost = "price unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} dollars"
+        cost = f"cost {self.cost:,.0f} written tokens, "
+        cost += "dollars unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} dollars"
         basis = (
             f"as the last {means.rollouts:,} programs"
             if means.rollouts

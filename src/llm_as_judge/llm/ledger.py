@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields
 
 from llm_as_judge.errors import BudgetError
 from llm_as_judge.llm.billing import Attempt, Role, current_scope
-from llm_as_judge.types import ChatRequest, Json, Usage, from_json
+from llm_as_judge.types import PROMPT_PRICE, ChatRequest, Json, Usage, from_json
 
 _TOKENS_OF_A_FRAME = 16
 """What a chat template puts around one message, at most."""
@@ -30,9 +30,21 @@ class Price:
 
     prompt: float
     completion: float
+    cached: float | None = None
+    """Of prompt tokens that the endpoint had kept; None: like the others."""
 
     def of(self, usage: Usage) -> float:
-        return (usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion) / 1e6
+        cached = self.prompt if self.cached is None else self.cached
+        asked = (usage.prompt_tokens - usage.cached_tokens) * self.prompt
+        kept = usage.cached_tokens * cached
+        return (asked + kept + usage.completion_tokens * self.completion) / 1e6
+
+
+def prompt_price(price: Price | None) -> float:
+    """Of a prompt token, in written tokens: what a model costs can then be compared though dollars are
+    not known, or nothing."""
+    known = price is not None and price.completion > 0
+    return price.prompt / price.completion if price is not None and known else PROMPT_PRICE
 
 
 @dataclass(slots=True)
@@ -54,6 +66,8 @@ class Totals:
     completion_tokens: int = 0
     priced_usd: float = 0.0
     unpriced_tokens: int = 0
+    cost: float = 0.0
+    """In written tokens: a prompt token at its price; estimated tokens included."""
     seconds: float = 0.0
 
     def as_json(self) -> dict[str, Json]:
@@ -91,6 +105,7 @@ class Totals:
         sums["ledger/prompt_tokens"] = float(self.prompt_tokens)
         sums["ledger/completion_tokens"] = float(self.completion_tokens)
         sums["ledger/estimated_tokens"] = float(self.estimated_tokens)
+        sums["ledger/cost"] = self.cost
         if self.cost_usd is not None:
             sums["ledger/cost_usd"] = self.cost_usd
             sums["ledger/estimated_usd"] = self.estimated_usd
@@ -99,13 +114,14 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Hard limits of a run; None = no limit. Tokens are prompt and completion tokens together;
-    calls are requests on the wire, retries included. What an endpoint does not say counts at its
+    """Hard limits of a run; None = no limit. Tokens are prompt and completion tokens together; cost is
+    in written tokens, a prompt token at its price; calls are requests on the wire, retries included. What an endpoint does not say counts at its
     upper bound."""
 
     usd: float | None = None
     tokens: int | None = None
     calls: int | None = None
+    cost: float | None = None
 
 
 @dataclass(slots=True)
@@ -113,6 +129,7 @@ class _Reserved:
     usd: float = 0.0
     tokens: int = 0
     calls: int = 0
+    cost: float = 0.0
 
 
 @dataclass(slots=True)
@@ -190,7 +207,9 @@ class Ledger:
                 "endpoint, or give the budget in tokens"
             )
         tokens = worst.prompt_tokens + worst.completion_tokens
-        want = _Reserved(price.of(worst) if price else 0.0, tokens, 1)
+        want = _Reserved(
+            price.of(worst) if price else 0.0, tokens, 1, worst.cost(prompt_price(price))
+        )
         while self._exceeds(want, self._reserved):
             self._refuse_if_exceeding(want)
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -210,6 +229,7 @@ class Ledger:
         self._reserved.usd += sign * want.usd
         self._reserved.tokens += sign * want.tokens
         self._reserved.calls += sign * want.calls
+        self._reserved.cost += sign * want.cost
 
     def _exceeds(self, want: _Reserved, held: _Reserved) -> str:
         """The first limit that spent + held + wanted would pass, as a text; empty if none."""
@@ -217,6 +237,7 @@ class Ledger:
             ("dollars", self.budget.usd, self.total.spent_usd, held.usd, want.usd),
             ("tokens", self.budget.tokens, self.total.tokens, held.tokens, want.tokens),
             ("calls", self.budget.calls, self.total.attempts, held.calls, want.calls),
+            ("cost", self.budget.cost, self.total.cost, held.cost, want.cost),
         ):
             if limit is not None and spent + held_now + wanted > limit + 1e-9:
                 part = self._estimated(unit)
@@ -295,6 +316,7 @@ def _totals_of(attempt: Attempt) -> Totals:
         completion_tokens=usage.completion_tokens,
         priced_usd=cost or 0.0 if said else 0.0,
         unpriced_tokens=tokens if cost is None else 0,
+        cost=counted.cost(attempt.prompt_price),
         seconds=attempt.seconds,
     )
 
@@ -303,4 +325,6 @@ def _totals(data: object) -> Totals:
     if not isinstance(data, Mapping):
         raise TypeError(f"ledger: found {type(data).__name__}, wanted an object of sums")
     totals: Totals = from_json(Totals, data)
+    if "cost" not in data:  # sums of before it was kept
+        totals.cost = Usage(totals.prompt_tokens, totals.completion_tokens).cost(PROMPT_PRICE)
     return totals

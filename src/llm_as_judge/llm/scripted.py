@@ -16,7 +16,7 @@ from typing import Any
 
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.billing import Attempt, Role
-from llm_as_judge.llm.ledger import Ledger, Price, worst_case_tokens
+from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
 from llm_as_judge.types import ChatReply, ChatRequest, Json, Usage, to_json
 
 Answers = Callable[[ChatRequest], str] | Mapping[str, str] | Sequence[str]
@@ -80,7 +80,8 @@ class ScriptedChat:
             text = self._text(request, turn)
             usage = counted_usage(request, text)
             cost = self._price.of(usage) if self._price is not None else None
-            self._ledger.record_attempt(self._role, Attempt(usage, cost, self._delay_s))
+            attempt = Attempt(usage, cost, self._delay_s, prompt_price=prompt_price(self._price))
+            self._ledger.record_attempt(self._role, attempt)
         return ChatReply(text, "stop", usage, cost, seconds=self._delay_s)
 
     def _text(self, request: ChatRequest, turn: int) -> str:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, NewType
 from llm_as_judge.errors import ContextError
 from llm_as_judge.operators.prompts import Enhancement, OperatorPrompts
 from llm_as_judge.types import (
+    PROMPT_PRICE,
     ChatModel,
     ChatReply,
     ChatRequest,
@@ -88,6 +89,8 @@ class OperatorSettings:
     """Of every call: the likeliest tokens with this much of the probability."""
     seed: int | None = None
     """Of the first draw; each further one has the next."""
+    prompt_price: float = PROMPT_PRICE
+    """Of a prompt token, in written tokens."""
     code_limits: Limits = field(default_factory=lambda: Limits(wall_s=10.0, cpu_s=5.0))
     """Of one run of code that the executor wrote (Programmer, Test)."""
     max_calls: int | None = None
@@ -194,6 +197,8 @@ class CallRoom:
     drafts: bool = False
     """Whether the operator drafts."""
     replies: list[ChatReply] = field(default_factory=list)
+    cost: float = 0.0
+    """Of the replies, in written tokens; a prompt counts at the first call with it in the execution."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -226,11 +231,15 @@ class CallRoom:
         )
         for name in applied:
             self.note(f"enhanced: {name}")
+        request = execution.request(prompt, drafts=self.drafts)
         try:
-            reply = await execution.executor.chat(execution.request(prompt, drafts=self.drafts))
+            reply = await execution.executor.chat(request)
         except ContextError as error:
             raise ReplyError(f"the text is too long for the executor: {error}") from None
         self.replies.append(reply)
+        self.cost += reply.usage.completion_tokens
+        if request.draw == 0:
+            self.cost += reply.usage.prompt_tokens * execution.settings.prompt_price
         text = without_thinking(reply.text)
         if not text:
             raise ReplyError("the reply is empty")

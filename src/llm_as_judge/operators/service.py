@@ -102,6 +102,7 @@ class _Record:
             completion_tokens=sum(reply.usage.completion_tokens for reply in replies),
             cost_usd=sum(known) if len(known) == len(costs) else None,
             seconds=seconds,
+            cost=self.room.cost,
             llm_calls=len(replies),
             cached=sum(reply.cached for reply in replies),
             error=self.error if self.finished else "cut off",

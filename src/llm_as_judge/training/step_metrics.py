@@ -35,6 +35,7 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "rollout/program_tokens": sum(len(r.completion.token_ids) for r in rollouts) / count,
         "executor/calls": _mean([e.llm_calls for e in executed]),
         "executor/tokens": _mean([e.tokens for e in executed]),
+        "executor/cost": _mean([e.cost for e in executed]),
         "ledger/shared_calls": _mean([sum(c.cached for c in e.calls) for e in executed]),
         "ledger/saved_share": _saved_share(groups),
     }

@@ -51,6 +51,7 @@ from llm_as_judge.types.seams import (
     Usage,
 )
 from llm_as_judge.types.values import (
+    PROMPT_PRICE,
     Completion,
     Diagnostic,
     Execution,
@@ -72,6 +73,7 @@ from llm_as_judge.types.values import (
 __all__ = [
     "DATASET_INFO",
     "DOMAINS",
+    "PROMPT_PRICE",
     "ChatModel",
     "ChatReply",
     "ChatRequest",

@@ -71,6 +71,14 @@ class Usage:
     cached_tokens: int = 0
     """Of the prompt tokens, those that the endpoint had kept from an earlier request."""
 
+    def cost(self, prompt_price: float) -> float:
+        """In written tokens.
+
+        Args:
+            prompt_price: of a prompt token, likewise.
+        """
+        return self.prompt_tokens * prompt_price + self.completion_tokens
+
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:

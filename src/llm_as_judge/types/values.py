@@ -9,6 +9,7 @@ from typing import Literal
 from llm_as_judge.types.datasets import DatasetInfo, Domain, dataset_info
 
 __all__ = [
+    "PROMPT_PRICE",
     "Completion",
     "Diagnostic",
     "Execution",
@@ -138,6 +139,10 @@ class Program:
 
 
 # ------------------------------------------------------------------------------------- execution
+PROMPT_PRICE = 0.25
+"""Of a prompt token, in written tokens, where the prices of an endpoint are not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorCall:
     """One operator call of a workflow, with what its executor calls used."""
@@ -153,6 +158,9 @@ class OperatorCall:
     """How many of ``llm_calls`` were answered from the group's shared draws or the cache."""
     error: str = ""
     """What went wrong inside the operator; its result is then the empty value."""
+    cost: float | None = None
+    """In written tokens: those written, and at its price each prompt that this execution had not asked
+    before. None in files of before it was kept."""
     notes: tuple[str, ...] = ()
     """What layer 2 added to the prompt (``enhanced: NAME``), and what the operator remarks."""
 
@@ -182,6 +190,11 @@ class Execution:
         return sum(call.prompt_tokens + call.completion_tokens for call in self.calls)
 
     @property
+    def cost(self) -> float:
+        """In written tokens; of a call that does not say it, its prompts as often as they were asked."""
+        return sum(_cost_of(call) for call in self.calls)
+
+    @property
     def cost_usd(self) -> float | None:
         """US dollars; None as soon as one call's price is unknown."""
         total = 0.0
@@ -190,6 +203,12 @@ class Execution:
                 return None
             total += call.cost_usd
         return total
+
+
+def _cost_of(call: OperatorCall) -> float:
+    if call.cost is not None:
+        return call.cost
+    return call.prompt_tokens * PROMPT_PRICE + call.completion_tokens
 
 
 # --------------------------------------------------------------------------------------- verdict

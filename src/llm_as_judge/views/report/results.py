@@ -17,6 +17,7 @@ ROWS = (
     ("not graded", "not_graded", "{:.0f}"),
     ("calls per problem", "calls", "{:.2f}"),
     ("tokens per problem", "tokens", "{:,.0f}"),
+    ("cost, written tokens", "cost", "{:,.0f}"),
 )
 
 
@@ -71,7 +72,7 @@ def _front(results: Mapping[str, Results]) -> charts.Chart | None:
         "Cost and accuracy",
         "Every result by what it uses and how often it is right; bars: 95 % intervals; the line "
         "joins those that no other beats in both.",
-        "executor tokens per problem",
+        "cost per problem, in written tokens" if priced else "executor tokens per problem",
         named,
         curves.pareto([(point.x, point.y) for _, point in named]),
     )

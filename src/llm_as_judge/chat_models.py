@@ -295,21 +295,28 @@ def _first_seed(config: Config) -> int:
 
 
 def estimate_of(
-    config: Config, rollouts: int, problems: Sequence[Problem], measured: Means | None
+    config: Config,
+    rollouts: int,
+    problems: Sequence[Problem],
+    measured: Means | None,
+    runs: int = 1,
 ) -> Estimate:
     """What ``rollouts`` more programs will ask of the executor.
 
     Args:
+        runs: of each program.
         problems: of the run, or a sample of them.
         measured: means of earlier rollouts; None = none were made yet.
     """
     executor = config.executor
     endpoint = load_endpoints().get(executor.model)
     lengths = [len(problem.statement().encode()) for problem in problems]
-    means = measured or assumed_means(sum(lengths) / max(1, len(lengths)), executor.max_tokens)
+    means = measured or assumed_means(
+        sum(lengths) / max(1, len(lengths)), executor.max_tokens, runs
+    )
     limits = config.workflow
-    most_calls = rollouts * min(
-        limits.max_worst_case_calls, limits.max_calls or limits.max_worst_case_calls
+    most_calls = (
+        rollouts * runs * min(limits.max_worst_case_calls, limits.max_calls or limits.max_worst_case_calls)
     )
     most_tokens = executor.max_tokens + (endpoint.thinking_tokens if endpoint else 0)
     return Estimate(

@@ -6,6 +6,8 @@ and in a plugin alike. The total is the weighted sum.
 A text that is no program earns the least of every part: using no tokens is no virtue there.
 Scheme ``gated``: tokens and calls count among right programs only. A wrong one earns 0 for both, so
 that where every program fails none is taught to fail cheaply.
+Scheme ``priced``: the share of right runs less a price for their cost (learning to be right as cheaply as
+the budget wants, on one scale): no parts, no comparison with the group.
 Efficiency is documented as cost and time. Executor tokens stand for both: dollars are tokens at the
 endpoint's price, and a clock's seconds depend on what else runs, so that no run could be repeated.
 """
@@ -22,7 +24,7 @@ from pydantic import Field
 
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.plugins import Registry, default_options, read_options, said_by
-from llm_as_judge.types import Execution, Program, Reward, RewardPart, Rollout
+from llm_as_judge.types import Execution, Program, Reward, RewardPart, Rollout, Verdict
 
 BEST, WORST = 10.0, -10.0
 WRONG = -5.0
@@ -30,6 +32,13 @@ UNREADABLE = frozenset({"W100", "W101"})
 """Findings that say: this is no program, this is not Python."""
 CALLS_AT_ZERO = 5.0
 """A program that can make this many executor calls scores 0 for simplicity."""
+
+Budget = Literal["low", "middle", "high"]
+PRICES: Mapping[Budget, float] = {"low": 0.3, "middle": 0.1, "high": 0.03}
+"""What 1,000 written tokens of cost take away, under the scheme ``priced``: with a low budget a call has
+to be worth more."""
+INVALID_TEXT = -0.5
+"""Of a text that cannot run, under this scheme: less than a wrong program of any usual cost."""
 
 Score = TypeVar("Score", bound=Callable[..., float])
 
@@ -124,7 +133,9 @@ def _require_parts(names: Iterable[str]) -> None:
 class RewardOptions:
     """What a reward is made of."""
 
-    scheme: Literal["weighted", "gated"] = "weighted"
+    scheme: Literal["weighted", "gated", "priced"] = "weighted"
+    budget: Budget = "middle"
+    """Under the scheme ``priced``; see :data:`PRICES`."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Part -> weight; one that is not named has its own."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -157,6 +168,8 @@ def _reward(rollout: Rollout, group: Sequence[Rollout], options: RewardOptions) 
     verdict = rollout.verdict
     if rollout.failure or verdict is None or verdict.correct is None or rollout.execution is None:
         return None
+    if options.scheme == "priced":
+        return _priced(rollout.program, rollout.execution, verdict, PRICES[options.budget])
     ran_wrong = rollout.program.runnable and not verdict.correct
     parts = {}
     for part, weight, chosen in options.parts:
@@ -164,6 +177,16 @@ def _reward(rollout: Rollout, group: Sequence[Rollout], options: RewardOptions) 
         score = 0.0 if spared else _score(part, rollout, group, chosen)
         parts[part.name] = RewardPart(score, weight)
     return Reward(parts=parts, total=sum(p.score * p.weight for p in parts.values()))
+
+
+def _priced(program: Program, execution: Execution, verdict: Verdict, price: float) -> Reward:
+    """Share of right runs - price x cost / 1000, the mean of the runs."""
+    right, thousands = INVALID_TEXT, 0.0
+    if program.runnable and verdict.right is not None:
+        runs = (execution, *execution.again)
+        right, thousands = verdict.right, sum(run.cost for run in runs) / len(runs) / 1000
+    parts = {"right": RewardPart(right, 1.0), "cost": RewardPart(-thousands, price)}
+    return Reward(parts, total=right - price * thousands)
 
 
 def _score(part: PartFunction, rollout: Rollout, group: Sequence[Rollout], options: Any) -> float:

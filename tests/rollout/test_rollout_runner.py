@@ -205,6 +205,55 @@ async def test_shared_draws_are_of_one_group_and_independent_ones_of_one_rollout
     assert [seed for _, seed in asked].count(7) == 2  # a first rollout asks as a shared one does
 
 
+async def test_a_program_of_several_runs_sees_the_next_draws_and_has_the_mean_of_their_verdicts(
+    prompt: PolicyPrompt,
+) -> None:
+    executor = ScriptedChat(lambda r: "4" if r.draw < 2 else "5")
+
+    async def run(program: Program, problem: Problem, chat: ChatModel) -> Execution:
+        asked = ChatRequest((Message("user", program.source),), 8, temperature=0.7, seed=7)
+        call = OperatorCall("Custom", 8, 1, cost=3.0, llm_calls=1)
+        return Execution("ok", (await chat.chat(asked)).text, (call,))
+
+    groups = await runner(prompt, WrittenSampler("a"), run, executor=executor, runs=3).groups(
+        [SUM], Sampling(1, 1.0, 8, seed=0)
+    )
+    (one,) = groups[0].rollouts
+    assert sorted((r.draw, r.seed) for r in executor.requests) == [(0, 7), (1, 8), (2, 9)]
+    assert one.execution is not None
+    assert one.verdict is not None
+    assert [one.execution.answer, *(e.answer for e in one.execution.again)] == ["4", "4", "5"]
+    assert (one.verdict.correct, one.verdict.right) == (True, pytest.approx(2 / 3))
+
+
+async def test_one_run_that_fails_by_our_fault_fails_the_rollout_and_ends_the_others(
+    prompt: PolicyPrompt,
+) -> None:
+    ended: list[str] = []
+
+    async def run(program: Program, problem: Problem, chat: ChatModel) -> Execution:
+        asked = ChatRequest((Message("user", program.source),), 8, temperature=0.7, seed=7)
+        await chat.chat(asked)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(program.source)
+        raise AssertionError
+
+    def answer(request: ChatRequest) -> str:
+        if request.draw == 2:
+            raise EndpointError("down")
+        return "4"
+
+    executor = ScriptedChat(answer)
+    groups = await runner(prompt, WrittenSampler("a"), run, executor=executor, runs=3).groups(
+        [SUM], Sampling(1, 1.0, 8, seed=0)
+    )
+    (one,) = groups[0].rollouts
+    assert one.failure == Failure("execute", "EndpointError", "down")
+    assert ended == ["a", "a"]
+
+
 async def test_each_prompt_is_sampled_under_the_grammar_of_its_problem(tmp_path: Path) -> None:
     given: list[str] = []
 

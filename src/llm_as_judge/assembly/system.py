@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.assembly.workbench import Workbench, open_workbench
+from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.config import Config, config_dir, find_model, known_model
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.files import file_sha256
@@ -108,6 +109,12 @@ async def open_system(
             earlier runs left. An evaluation sees none but its checkpoint's.
     """
     backend = sampler_backend(config.sampling)
+    runs = config.training.runs_per_program if training else 1
+    if runs > 1 and operator_settings(config).temperature == 0:
+        raise ConfigError(
+            f"training.runs_per_program: {runs} runs of one program with a greedy executor are all "
+            "the same; set executor.temperature above 0"
+        )
     async with open_workbench(config) as bench:  # first: what it lacks is found out in a moment
         memory = await asyncio.to_thread(open_memory, config, adapter, training=training)
         policy = await asyncio.to_thread(load_policy_of, config, adapter, launched())
@@ -124,7 +131,7 @@ async def open_system(
         async with AsyncExitStack() as stack:
             stack.callback(on_policy.close)
             sampler = await stack.enter_async_context(backend.open(place))
-            runner = rollout_runner(bench, prompt, sampler, config.sampling.form)
+            runner = rollout_runner(bench, prompt, sampler, config.sampling.form, runs=runs)
             yield System(bench, policy, prompt, sampler, runner, on_policy, memory)
 
 
@@ -162,14 +169,17 @@ def rollout_runner(
     prompt: PolicyPrompt,
     sampler: PolicySampler,
     form: ProgramForm | None = None,
+    *,
+    runs: int = 1,
 ) -> RolloutRunner:
     """Rollouts on this workbench, whoever writes the programs.
 
     Args:
         form: in which they are written; None = each in the form that it is in.
+        runs: of each program.
     """
     return RolloutRunner(
-        bench.environment(form),
+        bench.environment(form, runs=runs),
         sampler,
         prompt,
         RewardOptions(**bench.config.reward.model_dump()),

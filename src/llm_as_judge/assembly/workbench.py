@@ -48,11 +48,12 @@ class Workbench:
     second_judge: Grader | None = None
     """Looks at a share of what ``judge`` accepted."""
 
-    def environment(self, form: ProgramForm | None = None) -> WorkflowEnvironment:
+    def environment(self, form: ProgramForm | None = None, *, runs: int = 1) -> WorkflowEnvironment:
         """Where programs are checked, run and graded.
 
         Args:
             form: in which programs are written; None = each in the form that it is in.
+            runs: of each program.
         """
         config = self.config
         operators = self.operators or operator_settings(config)
@@ -70,6 +71,7 @@ class Workbench:
             form=form,
             draws=config.workflow.group_draws,
             offset=config.executor.draw_offset,
+            runs=runs,
             ledger=self.ledger,
             mark_shared=not replayable,
             recording=self.recording if replayable else None,

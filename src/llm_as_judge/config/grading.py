@@ -10,7 +10,14 @@ from pydantic import Field, field_validator, model_validator
 
 from llm_as_judge.config.reading import Number, Section, as_number, merge
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.reward import REWARD_PARTS, all_options, all_weights
+from llm_as_judge.reward import (
+    INVALID_TEXT,
+    PRICES,
+    REWARD_PARTS,
+    Budget,
+    all_options,
+    all_weights,
+)
 
 
 def _shipped_parts() -> str:
@@ -81,10 +88,18 @@ class RewardConfig(Section):
     """Parts, each on -10..10; the total is their weighted sum. A weight may also stand
     beside the scheme, as `correctness: 0.65`, and so may `token_budget`."""
 
-    scheme: Literal["weighted", "gated"] = Field(
+    scheme: Literal["weighted", "gated", "priced"] = Field(
         "weighted",
         description="`gated`: tokens and calls count among right programs only; a wrong one earns "
-        "0 for both.",
+        "0 for both. `priced`: the share of right runs less the price of the budget for each 1,000 "
+        f"written tokens of cost, {INVALID_TEXT:g} for a text that is no program that can run; parts "
+        "and weights have no say.",
+    )
+    budget: Budget = Field(
+        "middle",
+        description="Scheme `priced`: how much 1,000 written tokens of cost take away; "
+        + ", ".join(f"`{word}` {price:g}" for word, price in PRICES.items())
+        + ".",
     )
     weights: dict[str, Annotated[Number, Field(ge=0)]] = Field(
         {}, description=f"Weight of each part; the others have their own: {_shipped_parts()}"

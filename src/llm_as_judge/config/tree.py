@@ -43,6 +43,16 @@ class Config(Section):
         "code is run: name only modules you trust.",
     )
 
+    @model_validator(mode="after")
+    def _threshold_within_reach(self) -> Config:
+        threshold = self.experience.reward_threshold
+        if self.experience.enabled and self.reward.scheme == "priced" and threshold > 1:
+            raise ValueError(
+                f"experience.reward_threshold: {threshold:g}, but the reward "
+                "scheme priced gives at most 1; set it to 0.9 or so, or experience.enabled to false"
+            )
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _with_plugins(cls, given: Any) -> Any:

@@ -95,15 +95,17 @@ class Estimate:
         )
 
 
-def assumed_means(problem_bytes: float, max_tokens: int) -> Means:
+def assumed_means(problem_bytes: float, max_tokens: int, runs: int = 1) -> Means:
     """Without a measurement: two calls, each with the problem's text, each half its greatest length.
 
     Args:
         problem_bytes: mean length of the problems' texts.
         max_tokens: of one reply.
+        runs: of each program.
     """
+    calls = runs * ASSUMED_CALLS
     prompt = problem_bytes / BYTES_PER_TOKEN + ASSUMED_INSTRUCTION_TOKENS
-    return Means(ASSUMED_CALLS, ASSUMED_CALLS * prompt, ASSUMED_CALLS * max_tokens / 2)
+    return Means(calls, calls * prompt, calls * max_tokens / 2)
 
 
 def measured_means(steps: Sequence[Mapping[str, Any]], latest: int = 20) -> Means | None:

@@ -45,18 +45,14 @@ def probed_draws(response: Mapping[str, Any] | None) -> KnownDraws:
     if response is None:
         return KnownDraws(0)
     choices, usage = response.get("choices"), response.get("usage")
-    two = isinstance(choices, list) and len(choices) == 2
-    if not two or not isinstance(usage, Mapping):
+    if not isinstance(choices, list) or len(choices) != 2 or not isinstance(usage, Mapping):
         return KnownDraws(0)
     cut = all(isinstance(c, Mapping) and c.get("finish_reason") == "length" for c in choices)
     written = usage.get("completion_tokens")
     if written == 2 * _PROBE_TOKENS:
         return KnownDraws(MOST_DRAWS)
-    return (
-        KnownDraws(MOST_DRAWS, count_each=True)
-        if cut and written == _PROBE_TOKENS
-        else KnownDraws(0)
-    )
+    counts_first = cut and written == _PROBE_TOKENS
+    return KnownDraws(MOST_DRAWS, count_each=True) if counts_first else KnownDraws(0)
 
 
 class SeveralDraws(Protocol):

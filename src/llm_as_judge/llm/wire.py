@@ -282,8 +282,9 @@ def _usage(data: object) -> Usage | None:
         return None
     details = data.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    known = isinstance(cached, int) and not isinstance(cached, bool) and 0 < cached <= prompt
-    return Usage(prompt, completion, cached if known else 0)
+    if not isinstance(cached, int) or isinstance(cached, bool) or not 0 < cached <= prompt:
+        cached = 0
+    return Usage(prompt, completion, cached)
 
 
 def _retry_after(value: str) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -71,6 +72,8 @@ class WorkflowEnvironment:
     """Whether equal calls of a group share one reply."""
     offset: int = 0
     """A program sees the executor's draws from this one on."""
+    runs: int = 1
+    """Of a program on its problem: each from the next draw on."""
     ledger: Ledger | None = None
     """Counts the calls that shared draws save."""
     mark_shared: bool = True
@@ -85,7 +88,22 @@ class WorkflowEnvironment:
 
     async def run(self, program: Program, problem: Problem) -> Execution:
         """See :class:`Environment`. A program that built a text too long for the executor crashed."""
-        executor = OffsetDraws(self.executor, self.offset) if self.offset else self.executor
+        if self.runs == 1 or not program.runnable:
+            return await self._run_from(self.offset, program, problem)
+        runs = [
+            asyncio.ensure_future(self._run_from(self.offset + k, program, problem))
+            for k in range(self.runs)
+        ]
+        try:
+            first, *others = await asyncio.gather(*runs)
+        finally:  # one that failed by our fault ends the others
+            for run in runs:
+                run.cancel()
+            await asyncio.gather(*runs, return_exceptions=True)
+        return dataclasses.replace(first, again=tuple(others))
+
+    async def _run_from(self, offset: int, program: Program, problem: Problem) -> Execution:
+        executor = OffsetDraws(self.executor, offset) if offset else self.executor
         try:
             if self.recording is None:
                 return await self.work.run(program, problem, executor, self.settings)
@@ -95,13 +113,21 @@ class WorkflowEnvironment:
                 problem,
                 self.settings.limits,
                 lambda: self.work.run(program, problem, executor, self.settings),
-                self.offset,
+                offset,
             )
         except ContextError as error:
             return Execution("crashed", error=str(error))
 
     async def grade(self, problem: Problem, execution: Execution) -> Verdict:
         """See :class:`Environment`. What gave no answer is wrong, and no judge is asked."""
+        verdict = await self._grade_once(problem, execution)
+        if not execution.again or verdict.correct is None:
+            return verdict
+        others = [await self._grade_once(problem, other) for other in execution.again]
+        right = [v.correct for v in (verdict, *others) if v.correct is not None]
+        return dataclasses.replace(verdict, share=sum(right) / len(right))
+
+    async def _grade_once(self, problem: Problem, execution: Execution) -> Verdict:
         if execution.status != "ok":
             return Verdict(False, "execution", execution.status, execution.error)
         return await self.judge.grade(problem, execution.answer)

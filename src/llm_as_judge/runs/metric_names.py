@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 METRIC_NAMES: Mapping[str, str] = {
-    "reward/mean": "mean total reward, -10..10",
-    "reward/*": "mean score of one part, -10..10",
+    "reward/mean": "mean total reward, -10..10; at most 1 under the scheme `priced`",
+    "reward/*": "mean score of one part, -10..10; under `priced` share right, and thousands of written tokens below 0",
     "accuracy/all": "share right of the graded rollouts, from verdicts, never from rewards",
     "accuracy/*": "the same for one domain: math, qa, code",
     "rollout/count": "rollouts of the step",

@@ -179,6 +179,8 @@ class Execution:
     calls: tuple[OperatorCall, ...] = ()
     seconds: float = 0.0
     error: str = ""
+    again: tuple[Execution, ...] = ()
+    """Further runs of the program on the problem, each from the next draw on."""
 
     @property
     def llm_calls(self) -> int:
@@ -225,13 +227,23 @@ class Verdict:
     score: float | None = None
     """The set's own graded metric in 0..1 where it has one (F1 for QA)."""
     cost_usd: float | None = 0.0
+    share: float | None = None
+    """Of right ones among the graded runs, where a program is run several times; ``correct`` is of the
+    first."""
+
+    @property
+    def right(self) -> float | None:
+        """0..1: the share, of one run 0 or 1; None = not graded."""
+        if self.correct is None or self.share is not None:
+            return self.share if self.correct is not None else None
+        return float(self.correct)
 
 
 # ---------------------------------------------------------------------------------------- reward
 @dataclass(frozen=True, slots=True)
 class RewardPart:
     score: float
-    """-10..10"""
+    """-10..10; under the scheme ``priced`` a share, or thousands of written tokens"""
     weight: float
 
 

@@ -141,8 +141,8 @@ def main() -> None:
     parser.add_argument(
         "--most-calls",
         type=int,
-        default=Config().workflow.max_worst_case_calls,
-        help="workflow.max_worst_case_calls of the evaluation (default: %(default)s)",
+        default=Config().workflow.max_calls,
+        help="workflow.max_calls of the evaluation (default: %(default)s)",
     )
     arguments = parser.parse_args()
     found = matching_votes(arguments.target, arguments.most_calls)

@@ -273,6 +273,7 @@ def operator_settings(config: Config) -> OperatorSettings:
     masses = (executor.top_p, endpoint.top_p if endpoint else None, 1.0)
     return OperatorSettings(
         max_tokens=executor.max_tokens,
+        max_tokens_of=executor.max_tokens_of,
         temperature=drafting,
         steady_temperature=min(steady, drafting),
         vote_temperature=executor.vote_temperature,
@@ -314,11 +315,9 @@ def estimate_of(
     means = measured or assumed_means(
         sum(lengths) / max(1, len(lengths)), executor.max_tokens, runs
     )
-    limits = config.workflow
-    most_calls = (
-        rollouts * runs * min(limits.max_worst_case_calls, limits.max_calls or limits.max_worst_case_calls)
-    )
-    most_tokens = executor.max_tokens + (endpoint.thinking_tokens if endpoint else 0)
+    most_calls = rollouts * runs * config.workflow.most_calls
+    longest = max(executor.max_tokens, *executor.max_tokens_of.values(), 0)
+    most_tokens = longest + (endpoint.thinking_tokens if endpoint else 0)
     return Estimate(
         rollouts=rollouts,
         means=means,

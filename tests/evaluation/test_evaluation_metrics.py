@@ -46,6 +46,7 @@ def test_metrics_worked_by_hand() -> None:
             "executed": 3 / 5,
             "timeout": 1 / 5,
             "crashed": 0,
+            "call_limit": 0,
             "rejected": 0,
             "malformed": 0,
             "empty": 0,

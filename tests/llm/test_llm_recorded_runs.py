@@ -52,6 +52,22 @@ async def test_another_run_is_not_taken_for_it(
     assert await recorded_run(recording, program, problem, limits, Run(quick)) == quick
 
 
+async def test_a_run_that_wanted_a_call_too_many_is_given_again_as_it_was(tmp_path: Path) -> None:
+    over, limits = dataclasses.replace(LATE, status="call_limit"), Limits()
+    first = await recorded_run(Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(over))
+    again = await recorded_run(
+        Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(Execution("ok", "4"))
+    )
+    assert first == again == over
+
+
+async def test_another_offset_is_another_run(tmp_path: Path) -> None:
+    recording, quick = Recording(tmp_path), Execution("ok", "4")
+    await recorded_run(recording, PROGRAM, PROBLEM, Limits(), Run(LATE), 1)
+    assert await recorded_run(recording, PROGRAM, PROBLEM, Limits(), Run(quick)) == quick
+    assert await recorded_run(recording, PROGRAM, PROBLEM, Limits(), Run(quick), 1) == LATE
+
+
 async def test_what_ended_by_itself_is_run_again(tmp_path: Path) -> None:
     recording, limits = Recording(tmp_path), Limits()
     run = Run(Execution("ok", "4"), Execution("crashed", error="E"))

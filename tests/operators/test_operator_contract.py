@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from typing import Any
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -325,6 +326,18 @@ def test_a_call_of_an_older_file_costs_its_prompts_as_often_as_they_were_asked()
     old = from_json(Execution, {"status": "ok", "calls": [{**OLD_CALL}]})
     assert old.cost == 100 / 4 + 30
     assert Execution("ok").cost == 0
+
+
+async def test_a_data_set_of_longer_solutions_has_longer_replies() -> None:
+    settings = OperatorSettings(max_tokens=160, max_tokens_of={"math": 768})
+    asked = []
+    for dataset in ("math", "gsm8k"):
+        serve, chat = service(
+            lambda _: "Answer: 1", problem=replace(MATH, dataset=dataset), settings=settings
+        )
+        await serve("AnswerGenerate", ["a"], {})
+        asked += [r.max_tokens for r in chat.requests]
+    assert asked == [768, 160]
 
 
 async def test_a_cut_off_call_says_so() -> None:

@@ -61,6 +61,7 @@ WANTED = {
     # seven were executed: five ok with two calls, one late with one, one with none
     "executor/calls": (5 * 4 + 2 + 0) / 7,
     "executor/tokens": (5 * 80 + 40 + 0) / 7,
+    "executor/cost": (5 * 35 + 17.5 + 0) / 7,  # a call: 30 prompt tokens at a quarter, 10 written
     "ledger/shared_calls": (5 * 2 + 1 + 0) / 7,
     # asked: math 4 + 4 + 2, qa 4 + 4 + 4; paid: half of those of the first a and b of each group
     "ledger/saved_share": 1 - (2 + 1 + 2 + 2) / 22,
@@ -80,6 +81,7 @@ WANTED = {
     "execution/malformed": 1 / 8,
     "execution/rejected": 0,
     "execution/crashed": 0,
+    "execution/call_limit": 0,
     "execution/no_answer": 0,
     "reward/mean": (10 + 6 - 4 - 8 + 6) / 5,
     "reward/correctness": (10 + 6 - 4 - 8 + 6) / 5,

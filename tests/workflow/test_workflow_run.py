@@ -10,7 +10,7 @@ import pytest
 from llm_as_judge.errors import EndpointError, UserError
 from llm_as_judge.evaluation.baselines import workflows_dir
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.operators import registry
+from llm_as_judge.operators import OperatorSettings, registry
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import (
     ChatRequest,
@@ -79,6 +79,51 @@ async def test_status_says_what_happened(
     assert (execution.status, execution.answer) == (status, answer)
     assert bool(execution.error) == (status in ("crashed", "rejected", "malformed"))
     assert len(execution.calls) == (0 if status in ("rejected", "malformed") else 1)
+
+
+LOOP = """\
+for _ in range(4):
+    d = await answer_generate(input=problem)
+    if d["answer"] == "18":
+        break
+return d["answer"]"""
+TOGETHER = """\
+import asyncio
+ds = await asyncio.gather(*[answer_generate(input=problem) for _ in range(4)])
+return ds[0]["answer"]"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "right_at", "status", "calls"),
+    [
+        (LOOP, 1, "ok", 2),
+        (LOOP, 2, "ok", 3),
+        (LOOP, 9, "call_limit", 3),
+        (TOGETHER, 0, "call_limit", 3),
+    ],
+    ids=["stops early", "stops at the limit", "goes on", "at the same time"],
+)
+async def test_calls_that_are_made_count_not_those_of_the_worst_case(
+    text: str, right_at: int, status: ExecutionStatus, calls: int, sandbox: Sandbox
+) -> None:
+    program = parse_program(text, "math", "body")
+    assert program.worst_case_calls == 4
+    chat = ScriptedChat(lambda r: "Answer: 18" if r.draw == right_at else f"Answer: {r.draw}")
+    execution = await run_program(
+        program,
+        MATH,
+        executor=chat,
+        sandbox=sandbox,
+        limits=Limits(wall_s=10),
+        settings=OperatorSettings(max_calls=3),
+    )
+    assert execution.status == status
+    assert len(chat.requests) == calls
+    if status == "call_limit":
+        assert execution.error.startswith("executor call 4 of a run that may make 3")
+        assert execution.answer == ""
+        assert sum(call.error == "cut off" for call in execution.calls) >= 1
 
 
 @pytest.mark.slow

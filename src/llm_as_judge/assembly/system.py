@@ -237,7 +237,7 @@ def _shown_operators(config: Config) -> Registry:
 
 def _grammar(config: Config, problem: Problem) -> str:
     """Of the programs that constrained decoding writes for a problem."""
-    return program_grammar(problem.domain, config.workflow.max_worst_case_calls)
+    return program_grammar(problem.domain, config.workflow.most_calls)
 
 
 def open_memory(

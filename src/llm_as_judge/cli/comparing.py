@@ -187,10 +187,12 @@ def _accuracy_rows(
     if any(len(c.seeds) > 1 for c in contenders):
         rows.append(["seeds, deviation", *(_seeds(c) for c in contenders)])
     rows.append(["executor tokens", *(f"{c.mean_tokens:.0f}" for c in contenders)])
-    rows.append(["cost, written tokens", *(_number(c.mean_cost, "{:.0f}") for c in contenders)])
     rows.append(
-        ["right per 1,000 executor tokens", *(_number(c.right_per_1000_tokens) for c in contenders)]
+        ["right per 1,000 of these", *(_number(c.right_per_1000_tokens) for c in contenders)]
     )
+    if any(c.mean_cost is not None for c in contenders):  # older files say none
+        costs = (_number(c.mean_cost, "{:.0f}") for c in contenders)
+        rows.append(["cost, written tokens", *costs])
     rows.append(["policy tokens", *(f"{c.policy_tokens:.0f}" for c in contenders)])
     rows.append(["calls", *(f"{c.calls:.2f}" for c in contenders)])
     rows.append(["seconds", *(f"{c.seconds:.1f}" for c in contenders)])
@@ -206,7 +208,7 @@ def _heading(contender: Contender, front: Front) -> str:
 
 def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
     head = ["", "problems", "difference, points", "only it : only ref.", "p", "p (Holm)"]
-    head += ["shown in 80 %", "executor tokens", "cost"]
+    head += ["shown in 80 %", "executor tokens"]
     rows = [
         [
             pair.name,
@@ -217,10 +219,13 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
             _p_value(pair.p_holm),
             "-" if pair.detectable is None else f"{100 * pair.detectable:.0f}",
             _number(pair.token_ratio, "x {:.2f}"),
-            _number(pair.cost_ratio, "x {:.2f}"),
         ]
         for pair in pairs
     ]
+    if any(pair.cost_ratio is not None for pair in pairs):
+        head.append("cost")
+        for row, pair in zip(rows, pairs, strict=True):
+            row.append(_number(pair.cost_ratio, "x {:.2f}"))
     return head, rows
 
 

@@ -46,6 +46,9 @@ class ExecutorConfig(Section):
         description="Of the second and later equal call of a run, where the first is at 0.",
     )
     max_tokens: int = Field(2048, ge=1, description="Tokens of one operator reply at most.")
+    max_tokens_of: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        {}, description="Data set -> the same, for sets whose solutions are longer."
+    )
     enhance: bool = Field(
         True,
         description="Layer 2: add the lines of config/prompts/operators/enhancements.yaml that fit "
@@ -89,14 +92,17 @@ class WorkflowConfig(Section):
     )
     code_cpu_s: Number = Field(5.0, gt=0, description="Processor time of such a run.")
     max_operator_calls: int = Field(32, ge=1, description="Operator calls of one run.")
-    max_worst_case_calls: int = Field(
-        32, ge=1, description="A program that could make more executor calls is rejected unrun."
-    )
-    max_calls: int | None = Field(
-        None,
+    max_calls: int = Field(
+        32,
         ge=1,
-        description="Executor calls that one run may make; a further one is not made, and its "
-        "operator gives its empty value. null: what the program can make at most.",
+        description="Executor calls of one run; one that wants another is ended (`call_limit`), so "
+        "that a program may have a worst case which it hardly ever meets.",
+    )
+    max_worst_case_calls: int = Field(
+        96,
+        ge=1,
+        description="A program that could make more executor calls is rejected unrun: a ceiling far "
+        "above the calls that a run may make.",
     )
     group_draws: Literal["shared", "independent"] = Field(
         "shared",
@@ -110,6 +116,11 @@ class WorkflowConfig(Section):
         description="From a program's last token to its verdict, waiting for its turn included; a "
         "later one leaves its group as a failure of ours. null: no deadline.",
     )
+
+    @property
+    def most_calls(self) -> int:
+        """That one run can make."""
+        return min(self.max_calls, self.max_worst_case_calls)
 
 
 # YAML 1.1 reads a bare off as false

@@ -48,7 +48,7 @@ def find_entrant(spec: str, config: Config) -> Entrant:
     if spec == UNTRAINED:
         return ModelEntrant(UNTRAINED, None)
     if spec == RANDOM:
-        most = config.workflow.max_worst_case_calls
+        most = config.workflow.most_calls
         samplers = {domain: RandomPrograms(domain, most) for domain in DOMAINS}
         return ProgramEntrant(RANDOM, samplers, grammar())
     if spec in CONTROLS:

@@ -25,6 +25,7 @@ _SHARES = {
     "executed": "ok",
     "timeout": "timeout",
     "crashed": "crashed",
+    "call_limit": "call_limit",
     "rejected": "rejected",
     "malformed": "malformed",
     "empty": "no_answer",

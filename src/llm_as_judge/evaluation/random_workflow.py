@@ -69,7 +69,7 @@ def random_body(domain: Domain, max_calls: int, chance: random.Random) -> str:
         if parse_program(body, domain, "body", max_calls=max_calls).strictly_valid:
             return body
     raise ConfigError(
-        f"workflow.max_worst_case_calls: no random program makes at most {max_calls} calls"
+        f"workflow.max_calls: no random program makes at most {max_calls} calls"
     )
 
 

@@ -1,7 +1,7 @@
 """A run's calls from a recording: a cache, a recording of a run, and its replay without any server.
 
-A call is found by the SHA-256 of model, request and draw index. Runs that the clock cut off are
-kept whole, since a replay, which waits for nothing, would not be cut off.
+A call is found by the SHA-256 of model, request and draw index. Runs that the clock or
+the limit of calls cut off are kept whole: a replay, which waits for nothing, would see more of them.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from llm_as_judge.types import (
     to_json,
 )
 
+_CUT_OFF = ("timeout", "call_limit")
+"""Calls were in flight when these ended: a replay, which waits for nothing, would see their replies."""
 Mode = Literal["cache", "record", "replay"]
 """``cache``: known replies are given at once, marked ``cached``; failures are not kept.
 ``record``: like it, but failures are kept too and replies are given unmarked, so that a replay
@@ -134,7 +136,8 @@ async def recorded_run(
     run: Callable[[], Awaitable[Execution]],
     offset: int = 0,
 ) -> Execution:
-    """The execution of ``run``, or the recorded one if the recorded run was cut off in time.
+    """The execution of ``run``, or the recorded one if the recorded run was cut off, in time or by the
+    limit of calls.
 
     What a cut-off run was billed for is not booked again.
 
@@ -150,7 +153,7 @@ async def recorded_run(
     if known is not None and known.execution is not None:
         return known.execution
     execution = await run()
-    if execution.status == "timeout":
+    if execution.status in _CUT_OFF:
         asked["problem"] = problem.id
         recording.put(key, asked, Outcome(execution=execution))
     return execution

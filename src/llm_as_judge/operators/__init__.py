@@ -4,7 +4,13 @@
 ``operator_docs`` describes them to the policy.
 """
 
-from llm_as_judge.operators.base import ExecutionRoom, Operator, OperatorSettings, ReplyError
+from llm_as_judge.operators.base import (
+    CallLimitError,
+    ExecutionRoom,
+    Operator,
+    OperatorSettings,
+    ReplyError,
+)
 from llm_as_judge.operators.docs import operator_docs
 from llm_as_judge.operators.prompts import load_enhancements
 from llm_as_judge.operators.registry import (
@@ -18,6 +24,7 @@ from llm_as_judge.operators.registry import (
 from llm_as_judge.operators.service import OperatorService
 
 __all__ = [
+    "CallLimitError",
     "ExecutionRoom",
     "Operator",
     "OperatorEntry",

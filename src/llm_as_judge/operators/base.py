@@ -33,6 +33,7 @@ from llm_as_judge.types import (
 
 __all__ = [
     "Argument",
+    "CallLimitError",
     "CallRoom",
     "ExecutionRoom",
     "More",
@@ -66,6 +67,10 @@ class ReplyError(Exception):
         self.partial = partial
 
 
+class CallLimitError(Exception):
+    """The program wanted one executor call more than a run may make: it ends the run."""
+
+
 @dataclass(frozen=True, slots=True)
 class More:
     """Instead of a result: the program draws so many times more and calls again."""
@@ -79,6 +84,10 @@ class OperatorSettings:
 
     max_tokens: int = 1024
     """Tokens of one reply at most."""
+    max_tokens_of: Mapping[str, int] = field(default_factory=dict)
+    """Data set -> the same, for sets whose solutions are longer."""
+    max_calls: int | None = None
+    """Executor calls of one execution at most; None = no limit."""
     temperature: float = 0.0
     """Of operators that draft."""
     steady_temperature: float = 0.0
@@ -93,8 +102,6 @@ class OperatorSettings:
     """Of a prompt token, in written tokens."""
     code_limits: Limits = field(default_factory=lambda: Limits(wall_s=10.0, cpu_s=5.0))
     """Of one run of code that the executor wrote (Programmer, Test)."""
-    max_calls: int | None = None
-    """Executor calls that one execution may make; a further one is not made. None = no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +142,7 @@ class ExecutionRoom:
         self.settings = settings
         self.enhancements = enhancements
         self._equality = equality or spelled_alike
+        self._max_tokens = settings.max_tokens_of.get(problem.dataset, settings.max_tokens)
         self._draws: Counter[str] = Counter()
         self._reports: dict[str, TestReport] = {}
 
@@ -168,17 +176,20 @@ class ExecutionRoom:
         Args:
             drafts: for an operator that drafts.
         Raises:
-            ReplyError: the execution has made all calls that it may.
+            CallLimitError: the execution has made all the calls that it may make.
         """
         settings = self.settings
         if settings.max_calls is not None and self._draws.total() >= settings.max_calls:
-            raise ReplyError(f"{settings.max_calls} executor calls were made, the most of one run")
+            raise CallLimitError(
+                f"executor call {settings.max_calls + 1} of a run that may make {settings.max_calls} "
+                "(workflow.max_calls)"
+            )
         draw = self._draws[prompt]
         self._draws[prompt] += 1
         first = settings.temperature if drafts else settings.steady_temperature
         return ChatRequest(
             messages=(Message("user", prompt),),
-            max_tokens=settings.max_tokens,
+            max_tokens=self._max_tokens,
             # Where the first draw is a sample, all are samples of one distribution: which of them
             # comes first is then a matter of the offset alone.
             temperature=first if first or not draw else settings.vote_temperature,
@@ -220,6 +231,7 @@ class CallRoom:
             ReplyError: the reply is empty, or the text is too long for the executor's context: the
                 doing of the program, which built it.
             EndpointError: the executor gave none; our fault, it passes through.
+            CallLimitError: it was one call too many; it ends the run.
         """
         execution = self.execution
         prompt, applied = self.prompts.render(

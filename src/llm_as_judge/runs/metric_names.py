@@ -25,7 +25,7 @@ METRIC_NAMES: Mapping[str, str] = {
     "sampling/replicas": "vLLM replicas that may be asked, at the end of the step",
     "sampling/resent": "programs that had to be asked for again (only with `sampling.backend: vllm`)",
     "execution/*": "share of executions that ended so: ok, malformed, rejected, timeout, crashed, "
-    "no_answer",
+    "call_limit, no_answer",
     "executor/calls": "mean executor calls of a program",
     "executor/tokens": "mean executor tokens of a program",
     "executor/cost": "mean cost of a program, in written tokens",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import get_args
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.runs.hacking import hacking_metrics
-from llm_as_judge.types import Group, Rollout
+from llm_as_judge.types import ExecutionStatus, Group, Rollout
 
 
 def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
@@ -45,7 +46,7 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
         metrics[kind] = metrics.get(kind, 0.0) + 1 / count
     if graded:
         metrics["accuracy/all"] = _accuracy(graded)
-    for status in ("ok", "malformed", "rejected", "timeout", "crashed", "no_answer"):
+    for status in get_args(ExecutionStatus):
         metrics[f"execution/{status}"] = sum(e.status == status for e in executed) / count
     for domain in sorted({g.problem.domain for g in groups}):
         ids = {g.problem.id for g in groups if g.problem.domain == domain}

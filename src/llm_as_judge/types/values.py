@@ -165,9 +165,12 @@ class OperatorCall:
     """What layer 2 added to the prompt (``enhanced: NAME``), and what the operator remarks."""
 
 
-ExecutionStatus = Literal["ok", "malformed", "rejected", "timeout", "crashed", "no_answer"]
+ExecutionStatus = Literal[
+    "ok", "malformed", "rejected", "timeout", "crashed", "call_limit", "no_answer"
+]
 """``ok``; ``malformed``: no program in the reply; ``rejected``: the check found it cannot run;
-``timeout``; ``crashed``: raised, or broke a limit; ``no_answer``: ended without an answer."""
+``timeout``; ``crashed``: raised, or broke a limit; ``call_limit``: wanted one executor call more than a
+run may make; ``no_answer``: ended without an answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import time
 
 from llm_as_judge.grading.equality import answer_classes
 from llm_as_judge.operators import (
+    CallLimitError,
     ExecutionRoom,
     OperatorService,
     OperatorSettings,
@@ -72,7 +73,13 @@ async def run_program(
     room = ExecutionRoom(executor, sandbox, problem, asking, rules, equality)
     service = OperatorService(registry() if operators is None else operators, room)
     started = time.monotonic()
-    result = await sandbox.run_workflow(program.runnable, call_arguments(problem), service, limits)
+    try:
+        result = await sandbox.run_workflow(
+            program.runnable, call_arguments(problem), service, limits
+        )
+    except CallLimitError as error:
+        seconds = time.monotonic() - started
+        return Execution("call_limit", calls=service.calls, seconds=seconds, error=str(error))
     answer = answer_text(result.value) if result.status == "ok" else ""
     return Execution(
         status=_status(result, answer),

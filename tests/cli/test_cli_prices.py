@@ -1,0 +1,75 @@
+"""Draws, prices and budgets that cannot be: one line, exit 2, nothing is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from called_verbs import Verbs
+
+from fault_endpoint import FaultEndpoint, in_a_thread
+
+RUN = ("run", "p.py", "--problem", "2 + 2?", "--domain", "math", "--form", "body")
+
+
+def program(folder: Path) -> None:
+    (folder / "p.py").write_text(
+        'r = await custom(input=problem, instruction="Go.")\nreturn r["response"]\n'
+    )
+
+
+def endpoint(folder: Path, **keys: object) -> None:
+    (folder / "config").mkdir()
+    entry = {"base_url": "http://localhost:1/v1", **keys}
+    text = yaml.safe_dump({"models": {"served": entry}})
+    (folder / "config" / "aflow_llm.yaml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("executor.seed=-1", "executor.seed: found -1"),
+        ("executor.draw_offset=-1", "executor.draw_offset: found -1"),
+        ("executor.draws_at_once=0", "executor.draws_at_once: found 0"),
+        ("executor.max_tokens_of={math: 0}", "executor.max_tokens_of.math: found 0"),
+        ("reward.budget=medium", "reward.budget: found 'medium'"),
+        ("budget.cost=-5", "budget.cost: found -5"),
+        ("workflow.max_executor_calls=0", "workflow.max_executor_calls: found 0"),
+        ("training.runs_per_program=0", "training.runs_per_program: found 0"),
+    ],
+    ids=lambda value: value.partition("=")[0],
+)
+def test_a_setting_that_cannot_be_is_one_line(
+    verb: Verbs, folder: Path, setting: str, said: str
+) -> None:
+    program(folder)
+    assert said in verb.refused(*RUN, "--config", "embedded", "--set", setting)
+
+
+@pytest.mark.parametrize("kind", ["prompt", "completion", "cached"])
+def test_a_negative_price_is_one_line(verb: Verbs, folder: Path, kind: str) -> None:
+    program(folder)
+    prices = {f"usd_per_million_{name}_tokens": 1.0 for name in ("prompt", "completion", "cached")}
+    endpoint(folder, **{**prices, f"usd_per_million_{kind}_tokens": -0.5})
+    line = verb.refused(*RUN, "--executor", "served")
+    assert f"models.served: usd_per_million_{kind}_tokens: found -0.5" in line
+
+
+def test_draws_that_the_endpoint_cannot_give_at_once_are_one_line(
+    verb: Verbs, folder: Path
+) -> None:
+    program(folder)
+    with in_a_thread(FaultEndpoint(0.0)) as server:
+        endpoint(folder, base_url=server.url)
+        asked = ("--executor", "served", "--set", "executor.draws_at_once=4")
+        line = verb.refused(*RUN, *asked, "--set", "judge.model=none")
+    assert "executor.draws_at_once: 4, but executor served gives one draw a request" in line
+
+
+def test_several_runs_of_a_greedy_program_are_one_line(verb: Verbs, folder: Path) -> None:
+    (folder / "rows.jsonl").write_text('{"problem": "2 + 2?", "answer": "4", "type": "math"}\n' * 8)
+    same = ("--set", "executor.temperature=0", "--set", "training.runs_per_program=2")
+    rows = ("--set", "data.train_file=rows.jsonl")
+    line = verb.refused("train", "--config", "smoke", *same, *rows, "--executor", "scripted")
+    assert "training.runs_per_program: 2 runs of one program with a greedy executor" in line

@@ -51,7 +51,10 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     (kept,) = (folder / "results" / "evaluation" / "direct_regraded").iterdir()
     EvaluationRecord.read(kept).bill([Attempt(Usage(7, 1), None, 0.1)])  # as a judge model does
     err = verb("regrade", str(results), "--rules-only")[2]
-    assert "asked of the judge for these verdicts: requests 1, 8 tokens, price unknown" in err
+    assert (
+        "asked of the judge for these verdicts: requests 1, 8 tokens, cost 3 written tokens, price unknown"
+        in err
+    )
     regraded = results.with_name("direct_regraded_results.json")
     code, out, _ = verb("compare", str(results), str(regraded), "--json")
     assert (code, json.loads(out)["remarks"]) == (0, [])  # graded by the same judge
@@ -385,9 +388,9 @@ def test_a_split_that_is_none_is_refused(verb: Verbs) -> None:
 def test_a_bill_says_how_much_of_it_is_estimated() -> None:
     ledger = Ledger()
     ledger.book(Attempt(Usage(7, 1), 0.5, 0.1))
-    assert sums(ledger) == "requests 1, 8 tokens, $0.5000"
+    assert sums(ledger) == "requests 1, 8 tokens, cost 3 written tokens, $0.5000"
     ledger.book(Attempt(None, 0.25, 0.1, "timeout", bound=Usage(40, 10)))
     assert sums(ledger) == (
-        "requests 2, 1 failed (timeout 1), 58 tokens, $0.7500 "
+        "requests 2, 1 failed (timeout 1), 58 tokens, cost 23 written tokens, $0.7500 "
         "(at most: 50 tokens and $0.2500 of these are estimated)"
     )

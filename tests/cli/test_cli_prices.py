@@ -35,7 +35,7 @@ def endpoint(folder: Path, **keys: object) -> None:
         ("executor.max_tokens_of={math: 0}", "executor.max_tokens_of.math: found 0"),
         ("reward.budget=medium", "reward.budget: found 'medium'"),
         ("budget.cost=-5", "budget.cost: found -5"),
-        ("workflow.max_executor_calls=0", "workflow.max_executor_calls: found 0"),
+        ("workflow.max_calls=0", "workflow.max_calls: found 0"),
         ("training.runs_per_program=0", "training.runs_per_program: found 0"),
     ],
     ids=lambda value: value.partition("=")[0],

@@ -54,7 +54,7 @@ async def test_a_run_with_draws_and_an_offset_is_replayed_byte_for_byte(
     calls = tmp_path / "calls"
     runs = {}
     for mode in ("record", "replay"):
-        settings = config(calls, mode, draw_offset=offset)  # type: ignore[arg-type]
+        settings = config(calls, mode, draw_offset=offset)
         await written_run(settings, STEPS, tmp_path / mode)
         runs[mode] = [(tmp_path / mode / file).read_bytes() for file in FILES]
     assert runs["record"] == runs["replay"]

@@ -14,7 +14,7 @@ from operator_fakes import CODE, MATH, FakeSandbox, called, service
 from llm_as_judge.grading.equality import answer_classes
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import ExecutionRoom, OperatorService, OperatorSettings, registry
-from llm_as_judge.operators.base import MAX_TESTED, tries
+from llm_as_judge.operators.base import MAX_TESTED, CallLimitError, tries
 from llm_as_judge.types import Json, Problem, TestReport
 
 PASSES, FAILS = TestReport(True, 1), TestReport(False, 2, (0,), "no")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from typing import Any
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given

@@ -223,7 +223,8 @@ async def test_a_program_of_several_runs_sees_the_next_draws_and_has_the_mean_of
     assert one.execution is not None
     assert one.verdict is not None
     assert [one.execution.answer, *(e.answer for e in one.execution.again)] == ["4", "4", "5"]
-    assert (one.verdict.correct, one.verdict.right) == (True, pytest.approx(2 / 3))
+    assert one.verdict.correct is True
+    assert one.verdict.right == pytest.approx(2 / 3)
 
 
 async def test_one_run_that_fails_by_our_fault_fails_the_rollout_and_ends_the_others(

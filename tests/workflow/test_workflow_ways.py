@@ -10,7 +10,7 @@ from llm_as_judge.errors import SandboxError
 from llm_as_judge.grading.equality import GradersEquality
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.llm.shared import OwnDraws, SharedDraws
+from llm_as_judge.llm.shared import OffsetDraws, SharedDraws
 from llm_as_judge.operators import registry
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import ChatModel, ChatRequest, Execution, Limits, Problem, Program, Sandbox
@@ -121,7 +121,7 @@ return a["answer"] + b["answer"] + c["answer"]"""
     program = parse_program(text, "math", "body")
     chat = drawing("1", "2", "3")
     asked: list[ChatModel] = [
-        SharedDraws(chat, Ledger()) if wrapped == "shared" else OwnDraws(chat, 1)
+        SharedDraws(chat, Ledger()) if wrapped == "shared" else OffsetDraws(chat, 0)
     ]
     for _ in range(2):  # a second program of the group shares the draws, in the same order
         execution = await run(program, sandbox, asked[0])

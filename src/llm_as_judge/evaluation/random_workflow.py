@@ -68,9 +68,7 @@ def random_body(domain: Domain, max_calls: int, chance: random.Random) -> str:
         body = _draw(domain, chance)
         if parse_program(body, domain, "body", max_calls=max_calls).strictly_valid:
             return body
-    raise ConfigError(
-        f"workflow.max_calls: no random program makes at most {max_calls} calls"
-    )
+    raise ConfigError(f"workflow.max_calls: no random program makes at most {max_calls} calls")
 
 
 def _draw(domain: Domain, chance: random.Random) -> str:

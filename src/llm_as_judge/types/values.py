@@ -158,11 +158,11 @@ class OperatorCall:
     """How many of ``llm_calls`` were answered from the group's shared draws or the cache."""
     error: str = ""
     """What went wrong inside the operator; its result is then the empty value."""
+    notes: tuple[str, ...] = ()
+    """What layer 2 added to the prompt (``enhanced: NAME``), and what the operator remarks."""
     cost: float | None = None
     """In written tokens: those written, and at its price each prompt that this execution had not asked
     before. None in files of before it was kept."""
-    notes: tuple[str, ...] = ()
-    """What layer 2 added to the prompt (``enhanced: NAME``), and what the operator remarks."""
 
 
 ExecutionStatus = Literal[

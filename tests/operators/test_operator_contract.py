@@ -282,7 +282,8 @@ async def test_an_operator_that_drafts_samples_every_draw_of_one_distribution() 
 
 async def test_operators_that_judge_mend_or_shorten_keep_to_the_steady_temperature() -> None:
     drafting = {name for name, entry in registry().items() if entry.operator.drafts}
-    assert drafting == {"Custom", "AnswerGenerate", "CustomCodeGenerate", "Programmer"}
+    writes_code = {"CustomCodeGenerate", "Programmer", "UntilPassed"}
+    assert drafting == {"Custom", "AnswerGenerate", *writes_code}
     for operator, values in ARGUMENTS.items():
         sandbox = FakeSandbox(
             reports=[TestReport(False, 1, (0,), "wrong")] * 5,
@@ -296,7 +297,8 @@ async def test_operators_that_judge_mend_or_shorten_keep_to_the_steady_temperatu
             settings=settings,
         )
         await serve(operator, [], dict(values))
-        assert {r.temperature for r in chat.requests} == {0.7 if operator in drafting else 0.1}
+        wanted = 0.7 if operator in drafting else 0.1  # some ask nobody
+        assert {r.temperature for r in chat.requests} <= {wanted}
 
 
 async def test_a_prompt_of_an_execution_costs_once_and_every_written_token_costs() -> None:

@@ -22,7 +22,7 @@ class ExecutorConfig(Section):
         None,
         ge=0,
         description="Of operators that draft (custom, answer_generate, custom_code_generate, "
-        "programmer); default: the endpoint's, else 0. The others ask at the endpoint's, else at 0, "
+        "programmer, until_passed); default: the endpoint's, else 0. The others ask at the endpoint's, else at 0, "
         "and never higher.",
     )
     seed: int | None = Field(

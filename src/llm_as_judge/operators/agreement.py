@@ -138,6 +138,7 @@ class UntilPassed(Operator):
     WRITES: ClassVar[int] = 3
     empty: ClassVar[Mapping[str, Json]] = {"solution": "", "passed": False}
     worst_case_calls = WRITES
+    drafts = True
     prompt_names = ("write",)
 
     @classmethod

@@ -86,7 +86,10 @@ def by_verdict(steps: Steps, training: dict[str, Any]) -> str:
         scored = [group for group in scored if len(group) > 1]
         advantages = step_advantages(
             [[r.reward.total for r in group if r.reward] for group in scored],
-            LossKeys(centre=training["training.centre"], scale=training["training.scale"]),
+            LossKeys(
+                baseline=training["training.baseline"],
+                advantage_norm=training["training.advantage_norm"],
+            ),
         )
         for group, values in zip(scored, advantages, strict=True):
             pushed += sum(map(abs, values))

@@ -3,7 +3,7 @@
     python benchmarks/advantages.py RUN_DIR [--steps 1-8]
 
 Rewards and advantages of every recorded group anew (no program is run), for each scheme of the
-reward and the two ways to centre and scale that are in use. A group is
+reward and the two ways to center and divide that are in use. A group is
 
     validity   some of its texts are no runnable program
     right      all run; some are right and some wrong
@@ -68,16 +68,22 @@ def show(run: Path, first: int, last: int) -> None:
         raise DataError(f"{run}: no such steps")
     kinds = Counter(kind_of(group) for step in steps for group in step)
     print("groups: " + ", ".join(f"{kind} {kinds[kind]}" for kind in KINDS))
-    print("| reward | centre, scale | groups that teach | " + " | ".join(KINDS) + " | wrong, up |")
+    print(
+        "| reward | baseline, advantage norm | groups that teach | "
+        + " | ".join(KINDS)
+        + " | wrong, up |"
+    )
     print("|---|---|---:|" + "---:|" * (len(KINDS) + 1))
     for scheme in ("weighted", "gated"):
         options = RewardOptions(**{**weights, "scheme": scheme})
         rewarded = [[reward_group(group, options) for group in step] for step in steps]
-        for centre, scale in WAYS:
-            print(_row(rewarded, scheme, centre, scale))
+        for baseline, advantage_norm in WAYS:
+            print(_row(rewarded, scheme, baseline, advantage_norm))
 
 
-def _row(steps: Sequence[Sequence[Sequence[Rollout]]], scheme: str, centre: Any, scale: Any) -> str:
+def _row(
+    steps: Sequence[Sequence[Sequence[Rollout]]], scheme: str, baseline: Any, advantage_norm: Any
+) -> str:
     pushed: dict[str, float] = defaultdict(float)
     teach = groups = 0
     for step in steps:
@@ -87,7 +93,9 @@ def _row(steps: Sequence[Sequence[Sequence[Rollout]]], scheme: str, centre: Any,
         groups += len(scored)
         teach += sum(map(has_variance, rewards))
         for group, advantages in zip(
-            scored, step_advantages(rewards, LossKeys(centre=centre, scale=scale)), strict=True
+            scored,
+            step_advantages(rewards, LossKeys(baseline=baseline, advantage_norm=advantage_norm)),
+            strict=True,
         ):
             for rollout, advantage in zip(group, advantages, strict=True):
                 pushed["all"] += abs(advantage)
@@ -96,7 +104,11 @@ def _row(steps: Sequence[Sequence[Sequence[Rollout]]], scheme: str, centre: Any,
                 pushed["wrong, up"] += max(0.0, advantage) if wrong else 0.0
     whole = pushed["all"] or 1
     cells = [f"{pushed[name] / whole:.0%}" for name in (*KINDS, "wrong, up")]
-    return f"| {scheme} | {centre}, {scale} | {teach} of {groups} | " + " | ".join(cells) + " |"
+    return (
+        f"| {scheme} | {baseline}, {advantage_norm} | {teach} of {groups} | "
+        + " | ".join(cells)
+        + " |"
+    )
 
 
 def main() -> None:

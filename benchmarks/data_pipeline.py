@@ -111,7 +111,7 @@ def write_array(stream: Any, records: Iterator[Any]) -> None:
 
 
 def write_squad(stream: Any, records: Iterator[Any]) -> None:
-    """Flat questions -> articles of one title: neighbours of one context share a paragraph."""
+    """Flat questions -> articles of one title: neighbors of one context share a paragraph."""
     articles: list[dict[str, Any]] = []
     stream.write('{"version": "v2.0", "data": [')
     first = True

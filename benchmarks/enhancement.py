@@ -1,4 +1,4 @@
-"""Layer 2 on and off: what the lines added to operator prompts do to answers and tokens.
+"""Operator hints on and off: what the lines added to operator prompts do to answers and tokens.
 
     python benchmarks/enhancement.py [--problems 6] [--executor qwen25-coder-0.5b] [--cache FOLDER]
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from llm_as_judge.config import OutputConfig, load_models
-from llm_as_judge.llm.client import Limits, OpenAIChat
+from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.types import ChatRequest, Message
@@ -87,7 +87,7 @@ def requests(problems: int, max_tokens: int) -> list[ChatRequest]:
 
 async def answer_all(server: EmbeddedServer, batch: list[ChatRequest]) -> tuple[float, int, int]:
     """(seconds, prompt tokens, completion tokens)"""
-    limits = Limits(timeout_s=300)
+    limits = EndpointLimits(timeout_s=300)
     async with OpenAIChat(
         server.model_name, server.base_url, api_key=server.api_key, limits=limits
     ).opened() as chat:

@@ -22,8 +22,8 @@ from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.learner import ROUNDING_FACTOR, ROUNDING_LIMIT
-from llm_as_judge.training.oracle import naive_logprobs
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
+from llm_as_judge.training.reference import naive_logprobs
 from llm_as_judge.types import Completion, Sampling
 
 SAMPLES, NEW_TOKENS = 6, 96

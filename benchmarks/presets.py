@@ -30,7 +30,7 @@ from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
-from llm_as_judge.training.oracle import UpdatePath
+from llm_as_judge.training.reference import UpdatePath
 from llm_as_judge.types import (
     Completion,
     Group,
@@ -49,10 +49,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     **PRESETS,
     "embedded": {
         **PRESETS["grpo"],
-        "centre": "leave_one_out",
-        "scale": "batch",
-        "aggregate": "constant",
-        "objective": "truncated_is",
+        "baseline": "leave_one_out",
+        "advantage_norm": "batch",
+        "loss_aggregation": "constant",
+        "loss_type": "truncated_is",
     },
 }
 

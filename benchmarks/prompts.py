@@ -9,7 +9,7 @@ times faster than transformers on a CPU. ``--model`` is any GGUF entry of models
 
 Strictly valid: the text runs as written, no finding and no repair. Two 95 % intervals: Wilson over
 programs, and a bootstrap over problems (programs of one problem resemble each other, so it is the
-honest one; it needs a dozen problems). Different: distinct normalised programs among the valid ones
+honest one; it needs a dozen problems). Different: distinct normalized programs among the valid ones
 of a problem, mean share. Tokens: of the prompt and of a program.
 
 A variant is form/docs/shots: class|body / full|short|calls / shots|none, and /grammar for decoding
@@ -42,8 +42,8 @@ from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.intervals import wilson
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.operators import operator_docs
+from llm_as_judge.policy.chat_template import FENCE, REPLY_PREFIX
 from llm_as_judge.policy.prompt import PolicyPrompt
-from llm_as_judge.policy.turns import FENCE, REPLY_PREFIX
 from llm_as_judge.types import DOMAINS, Domain, Message, Problem, Program
 from llm_as_judge.workflow.grammar import program_grammar
 from llm_as_judge.workflow.program import parse_program

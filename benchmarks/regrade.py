@@ -22,10 +22,10 @@ from llm_as_judge.assembly import open_judge
 from llm_as_judge.config import DATASETS, Config
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.files import read_problems
-from llm_as_judge.evaluation.baselines import find_entrant
-from llm_as_judge.evaluation.controls import gold_answer
+from llm_as_judge.evaluation.baselines import find_system
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.regrade import plan_regrade, regrade
+from llm_as_judge.evaluation.sanity_baselines import gold_answer
 from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.types import Completion, Execution, OperatorCall, Problem, Program, Rollout
 
@@ -72,7 +72,7 @@ def record(folder: Path, rows: int, data_dir: Path | None) -> EvaluationRecord:
         for n, (p, a) in enumerate(chosen)
     ]
     sets = [EvaluatedSet("all", tuple(p for p, _ in numbered), rows)]
-    plan = make_plan(config, "made", find_entrant("direct", config), sets)
+    plan = make_plan(config, "made", find_system("direct", config), sets)
     kept = EvaluationRecord.begin(folder / "made", plan, config, [p for p, _ in numbered])
     for problem, answer in numbered:
         kept.add(executed(problem, answer))

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.sandbox.interpreter import host_interpreter
-from llm_as_judge.types import Json, Limits, Sandbox
+from llm_as_judge.types import Json, RunLimits, Sandbox
 
-LIMITS = Limits()
+LIMITS = RunLimits()
 WORKFLOW = """
 class Workflow:
     def __init__(self, name, llm_config, dataset):

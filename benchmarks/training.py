@@ -2,7 +2,7 @@
 
 Anchors: the forward and backward pass of TRL's own GRPOTrainer (its padded batch, its loss) at the
 better of six rows at once and one at a time, and transformers' plain `generate`. Both sides take
-turns, so that a busy machine slows both; the ratio of processor seconds, which a neighbour does not
+turns, so that a busy machine slows both; the ratio of processor seconds, which a neighbor does not
 change, stands beside that of clock seconds. Gradient norms must agree, or the comparison is void.
 `limit` is the ratio of the floating-point operations that either way needs.
 

@@ -41,8 +41,8 @@ from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
-from llm_as_judge.training.oracle import UpdatePath
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
+from llm_as_judge.training.reference import UpdatePath
 from llm_as_judge.types import Completion, Execution, Problem, Program, Sampling, Verdict
 
 RATE = 1e-6

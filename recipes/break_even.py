@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.contenders import Contender, read_contenders
+from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.runs.runlog import ROLLOUTS, read_rollouts
 from recipe import run
 
@@ -44,7 +44,7 @@ def training_tokens(run_dir: Path) -> int:
     return total
 
 
-def break_even(trained: Contender, other: Contender, training: int) -> float | None:
+def break_even(trained: SystemResults, other: SystemResults, training: int) -> float | None:
     """Queries after which training has paid for itself in tokens against ``other``; None = never."""
     saved = other.mean_tokens + other.policy_tokens - trained.mean_tokens - trained.policy_tokens
     return training / saved if saved > 0 else None
@@ -55,16 +55,18 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("run", type=Path, help="folder of the training run")
-    parser.add_argument("results", type=Path, nargs="+", help="of evaluate; controls are left out")
+    parser.add_argument(
+        "results", type=Path, nargs="+", help="of evaluate; sanity baselines are left out"
+    )
     arguments = parser.parse_args()
     spent = training_tokens(arguments.run)
-    entrants = [c for c in read_contenders(arguments.results) if not c.control]
-    trained = [c for c in entrants if c.checkpoint]
+    policies = [c for c in read_systems(arguments.results) if not c.sanity_baseline]
+    trained = [c for c in policies if c.checkpoint]
     if not trained:
         raise DataError("none of the results is of a checkpoint")
     print(f"{spent:,} training tokens")
     for one in trained:
-        for other in entrants:
+        for other in policies:
             if other is not one:
                 queries = break_even(one, other, spent)
                 after = "never" if queries is None else f"after {queries:,.0f} queries"

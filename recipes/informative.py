@@ -19,9 +19,9 @@ from statistics import fmean
 
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import DataError, OutputError
-from llm_as_judge.evaluation.contenders import Contender, read_contenders
 from llm_as_judge.evaluation.metrics import is_graded
 from llm_as_judge.evaluation.records import EvaluationRecord
+from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.types import Problem
 from recipe import run
 
@@ -48,7 +48,7 @@ class Informative:
     """Those solved sometimes, in the order of the first evaluation."""
     sets: tuple[SetCount, ...]
     right: Mapping[str, Mapping[str, float]]
-    """By domain and contender the share of the informative problems that it had right."""
+    """By domain and system the share of the informative problems that it had right."""
 
 
 def find_informative(paths: Sequence[Path]) -> Informative:
@@ -64,7 +64,7 @@ def find_informative(paths: Sequence[Path]) -> Informative:
         DataError: a file is not a whole evaluation, is of other than training rows or of known answers, or no
             problem was graded twice.
     """
-    contenders = read_contenders(paths)
+    systems = read_systems(paths)
     records = [EvaluationRecord.read(path) for path in paths]
     for path, record in zip(paths, records, strict=True):
         if (split := record.config.evaluation.split) != "train":
@@ -72,12 +72,14 @@ def find_informative(paths: Sequence[Path]) -> Informative:
                 f"{path}: found {split} rows, which nothing is trained on; wanted those of "
                 "evaluate --split train"
             )
-    for contender in contenders:
-        if contender.control:
-            raise DataError(f"{contender.name}: a control, whose answers are known; leave it out")
+    for system in systems:
+        if system.sanity_baseline:
+            raise DataError(
+                f"{system.name}: a sanity baseline, whose answers are known; leave it out"
+            )
     groups = [group for record in records for group in record.groups()]
     graded = Counter(g.problem.id for g in groups for r in g.rollouts if is_graded(r))
-    rates = _solve_rates([id_ for id_, times in graded.items() if times > 1], contenders)
+    rates = _solve_rates([id_ for id_, times in graded.items() if times > 1], systems)
     if not rates:
         raise DataError(
             f"{', '.join(map(str, paths))}: no problem was graded twice; give several evaluations of "
@@ -85,12 +87,12 @@ def find_informative(paths: Sequence[Path]) -> Informative:
         )
     known = {group.problem.id: group.problem for group in groups}
     problems = tuple(known[id_] for id_, rate in rates.items() if 0 < rate < 1)
-    return Informative(problems, _counts(known, rates), _right_in(problems, contenders))
+    return Informative(problems, _counts(known, rates), _right_in(problems, systems))
 
 
-def _solve_rates(ids: Sequence[str], contenders: Sequence[Contender]) -> dict[str, float]:
-    """Mean over the contenders that have the problem."""
-    return {id_: fmean(c.correct[id_] for c in contenders if id_ in c.correct) for id_ in ids}
+def _solve_rates(ids: Sequence[str], systems: Sequence[SystemResults]) -> dict[str, float]:
+    """Mean over the systems that have the problem."""
+    return {id_: fmean(c.correct[id_] for c in systems if id_ in c.correct) for id_ in ids}
 
 
 def _counts(known: Mapping[str, Problem], rates: Mapping[str, float]) -> tuple[SetCount, ...]:
@@ -104,14 +106,14 @@ def _counts(known: Mapping[str, Problem], rates: Mapping[str, float]) -> tuple[S
 
 
 def _right_in(
-    problems: Sequence[Problem], contenders: Sequence[Contender]
+    problems: Sequence[Problem], systems: Sequence[SystemResults]
 ) -> dict[str, dict[str, float]]:
-    """By domain, then contender."""
+    """By domain, then system."""
     domains = dict.fromkeys(problem.domain for problem in problems)
     return {
         domain: {
             c.name: fmean(graded)
-            for c in contenders
+            for c in systems
             if (
                 graded := [
                     c.correct[p.id] for p in problems if p.domain == domain and p.id in c.correct

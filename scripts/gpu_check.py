@@ -22,8 +22,8 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, Qwen2Config
 
 from llm_as_judge.policy.attention import AttentionPlan, packed_attention, shared_prefix_attention
-from llm_as_judge.training.oracle import naive_logprobs
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
+from llm_as_judge.training.reference import naive_logprobs
 
 QWEN_7B = {
     "vocab_size": 152064,

@@ -57,12 +57,12 @@ MUTANTS = (
     ),
     Mutant(
         "groups mixed up",
-        "training/rows.py",
+        "training/micro_batches.py",
         "trees = list(zip(scored, advantages, strict=True))",
         "trees = list(zip(scored, advantages[::-1], strict=True))",
     ),
     Mutant(
-        "mask of a completion dropped: its advantage reaches its neighbour's tokens",
+        "mask of a completion dropped: its advantage reaches its neighbor's tokens",
         "training/grpo.py",
         "advantages_T = advantages_S.repeat_interleave(lengths)",
         "advantages_T = advantages_S.repeat_interleave(lengths).roll(9)",

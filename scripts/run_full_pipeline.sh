@@ -10,7 +10,7 @@
 #   --config NAME     YAML file or shipped profile; default: config/training.yaml
 #   --source DIR      upstream data files instead of the hub (default ../shared/data if it is there)
 #   --seed N          of everything random
-#   --labelled FILE   labelled rows of your own for the audit, beside the shipped ones
+#   --labeled FILE   labeled rows of your own for the audit, beside the shipped ones
 #   --limit N|all     test rows evaluated of each set, before and after training; default:
 #                     evaluation.limit_per_set of the configuration, or 100 if it names none
 #   --skip-download   data/raw is as wanted
@@ -23,18 +23,18 @@ usage() { sed -n '2,19s/^# \{0,1\}//p' "$0"; }
 fail() { echo "error: $1" >&2; exit 2; }
 
 rows_per_set=100
-config=() model=() device=() seed=() labelled=() limit=() source=""
+config=() model=() device=() seed=() labeled=() limit=() source=""
 download=1 process=1 train=1
 while [ $# -gt 0 ]; do
   case "$1" in
-    --config|--model|--device|--seed|--labelled|--limit|--source)
+    --config|--model|--device|--seed|--labeled|--limit|--source)
       [ $# -ge 2 ] || fail "$1 wants a value; see $0 --help"
       case "$1" in
         --config) config=(--config "$2") ;;
         --model)  model=(--model "$2") ;;
         --device) device=(--device "$2") ;;
         --seed)   seed=(--seed "$2") ;;
-        --labelled) labelled=(--labelled "$2") ;;
+        --labeled) labeled=(--labeled "$2") ;;
         --limit)
           [[ "$2" =~ ^([1-9][0-9]*|all)$ ]] || fail "--limit $2: wanted a number of rows, at least 1, or all"
           limit=(--limit "$2") ;;
@@ -49,8 +49,8 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-if [ $train = 0 ] && [ ${#labelled[@]} != 0 ]; then
-  fail "--labelled is for the audit, which --eval-only leaves out; give one of the two"
+if [ $train = 0 ] && [ ${#labeled[@]} != 0 ]; then
+  fail "--labeled is for the audit, which --eval-only leaves out; give one of the two"
 fi
 
 python=python3
@@ -82,7 +82,7 @@ if [ -z "$source" ] && [ -d ../shared/data ]; then source=../shared/data; fi
 from=()
 if [ -n "$source" ]; then from=(--source "$source"); fi
 
-if [ $train = 1 ]; then run audit "${config[@]}" "${labelled[@]}" --if-needed; fi
+if [ $train = 1 ]; then run audit "${config[@]}" "${labeled[@]}" --if-needed; fi
 run models pull "${config[@]}" "${model[@]}"
 if [ $download = 1 ]; then run download "${config[@]}" "${from[@]}"; fi
 if [ $process = 1 ]; then run process "${config[@]}"; fi

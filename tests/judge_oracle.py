@@ -8,7 +8,7 @@ from typing import Any
 
 from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
 from llm_as_judge.audit.canaries import canaries
-from llm_as_judge.audit.labelled import shipped_labelled
+from llm_as_judge.audit.labeled import shipped_labeled
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.judge.llm_judge import _capped
 
@@ -18,7 +18,7 @@ Says = Callable[[bool], bool]
 
 def audited_cases() -> list[Case]:
     """Everything that `llm-as-judge audit` asks about, with the shipped rows."""
-    return [*shipped_labelled(), *make_attacks(), *make_controls(), *canaries()]
+    return [*shipped_labeled(), *make_attacks(), *make_controls(), *canaries()]
 
 
 class Oracle:

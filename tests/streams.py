@@ -1,12 +1,12 @@
-"""What a sampler streams, as lists; and one published version of a policy to sample from."""
+"""What a sampler streams, as lists; and one synced version of a policy to sample from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from llm_as_judge.policy.published import Adapter
 from llm_as_judge.policy.vllm import VllmReplicas
+from llm_as_judge.policy.weight_sync import Adapter
 from llm_as_judge.types import (
     Completion,
     Message,
@@ -45,7 +45,7 @@ async def sampled(
 
 
 @dataclass(frozen=True)
-class Published:
+class SyncedWeights:
     """One version of the weights, at the replicas."""
 
     replicas: VllmReplicas
@@ -60,5 +60,5 @@ class Published:
         return await listed(self.replicas.write(self.adapter, prompts(messages_P), sampling), each)
 
 
-async def publish(replicas: VllmReplicas) -> Published:
-    return Published(replicas, await replicas.publish())
+async def sync_weights(replicas: VllmReplicas) -> SyncedWeights:
+    return SyncedWeights(replicas, await replicas.sync_weights())

@@ -31,7 +31,7 @@ from llm_as_judge.config import (
 )
 from llm_as_judge.data.files import ProblemFile, encode_problem, read_problems
 from llm_as_judge.errors import LlmAsJudgeError, ModelError, UserError
-from llm_as_judge.llm.client import Limits, OpenAIChat
+from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.policy.checkpoint import MANIFEST, save_checkpoint
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.training.grpo import LossOptions
@@ -254,7 +254,7 @@ async def test_spoiled_replies() -> None:
         chat = OpenAIChat(
             "m",
             "http://model.test/v1",
-            limits=Limits(timeout_s=5.0, retries=1, backoff_s=0.001),
+            limits=EndpointLimits(timeout_s=5.0, retries=1, backoff_s=0.001),
             transport=httpx.MockTransport(handle),
         )
 

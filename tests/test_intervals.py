@@ -10,7 +10,7 @@ from llm_as_judge.intervals import wilson
 
 
 def test_half_of_four_by_hand() -> None:
-    # z = 1.959964, z^2 = 3.841459; the centre is 1/2 by symmetry;
+    # z = 1.959964, z^2 = 3.841459; the center is 1/2 by symmetry;
     # half = 1.959964 * sqrt(0.25/4 + 3.841459/64) / (1 + 3.841459/4)
     #      = 1.959964 * 0.350036 / 1.960365 = 0.349964
     low, high = wilson(2, 4)
@@ -19,7 +19,7 @@ def test_half_of_four_by_hand() -> None:
 
 
 def test_eight_of_ten_by_hand() -> None:
-    # denominator 1.384146; centre (0.8 + 0.192073) / 1.384146 = 0.716740;
+    # denominator 1.384146; center (0.8 + 0.192073) / 1.384146 = 0.716740;
     # half = 1.959964 * sqrt(0.016 + 0.009604) / 1.384146 = 0.226577
     low, high = wilson(8, 10)
     assert low == pytest.approx(0.490162, abs=1e-5)

@@ -17,7 +17,7 @@ import yaml
 from llm_as_judge.cli import main
 from llm_as_judge.config import load_config
 from llm_as_judge.config.grading import RewardConfig
-from llm_as_judge.evaluation.entrants import check_base_model
+from llm_as_judge.evaluation.systems import check_base_model
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.runs.judges import judges_of, unaudited_warning
 
@@ -26,7 +26,7 @@ FOLDER = ROOT / "examples" / "learned"
 ADAPTER = FOLDER / "adapter"
 MOST_BYTES = 20_000_000
 HELD_OUT = FOLDER / "held_out"
-"""Of each contender the figures, without rows: NAME/HASH/full.json."""
+"""Of each system the figures, without rows: NAME/HASH/full.json."""
 FIGURES = {"sets", "id", "dataset", "domain", "content", "correct", "rule", "official", "status"}
 FIGURES |= {"calls", "tokens", "policy_tokens", "cost_usd", "seconds", "strictly_valid"}
 FIGURES |= {"operators"}
@@ -49,7 +49,15 @@ def test_it_was_trained_as_run_yaml_says() -> None:
     for section in ("policy", "sampling", "executor", "judge", "workflow", "reward"):
         wanted = {key: now[section][key] for key in trained[section] if key in now[section]}
         assert trained[section] == wanted, section
-    losses = ("learning_rate", "centre", "scale", "aggregate", "objective", "max_staleness", "seed")
+    losses = (
+        "learning_rate",
+        "baseline",
+        "advantage_norm",
+        "loss_aggregation",
+        "loss_type",
+        "max_staleness",
+        "seed",
+    )
     sizes = ("problems_per_step", "samples_per_problem", "epochs_per_step")
     for key in (*losses, *sizes):
         assert trained["training"][key] == now["training"][key], key

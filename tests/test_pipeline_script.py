@@ -111,11 +111,11 @@ def test_a_sample_of_each_set_is_evaluated_unless_told_otherwise(
     assert re.findall(r"--limit \S+", after) == limit
 
 
-def test_labelled_rows_reach_the_audit_alone(start: Start, tmp_path: Path) -> None:
-    script = start("exit 0", "--config", "embedded", "--labelled", "mine.jsonl")
+def test_labeled_rows_reach_the_audit_alone(start: Start, tmp_path: Path) -> None:
+    script = start("exit 0", "--config", "embedded", "--labeled", "mine.jsonl")
     output, _ = script.communicate(timeout=60)
     assert script.returncode == 0, output
-    assert given_to("audit", tmp_path) == ["--config embedded --labelled mine.jsonl --if-needed"]
+    assert given_to("audit", tmp_path) == ["--config embedded --labeled mine.jsonl --if-needed"]
     assert (tmp_path / "lines").read_text().count("mine.jsonl") == 1
 
 
@@ -131,8 +131,8 @@ def test_nothing_is_audited_where_nothing_is_trained(start: Start, tmp_path: Pat
     [
         (("--limit", "ten"), "--limit ten: wanted a number of rows"),
         (("--limit", "0"), "--limit 0: wanted a number of rows"),
-        (("--eval-only", "--labelled", "mine.jsonl"), "--eval-only leaves out"),
-        (("--labelled",), "--labelled wants a value"),
+        (("--eval-only", "--labeled", "mine.jsonl"), "--eval-only leaves out"),
+        (("--labeled",), "--labeled wants a value"),
     ],
 )
 def test_wrong_options_are_one_line_before_any_verb(

@@ -149,8 +149,8 @@ async def test_a_configuration_opens_that_judge(tmp_path: Path) -> None:
 USED = """
 from llm_as_judge.config import load_config
 from llm_as_judge.training.grpo import LossOptions, step_advantages
-training = load_config(overrides=["training.centre=median", "training.scale=none"]).training
-options = LossOptions(centre=training.centre, scale=training.scale)
+training = load_config(overrides=["training.baseline=median", "training.advantage_norm=none"]).training
+options = LossOptions(center=training.baseline, scale=training.advantage_norm)
 print(step_advantages([[1.0, 2.0, 9.0]], options))
 """
 

@@ -20,7 +20,7 @@ from llm_as_judge.config import config_dir, load_config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.sandbox import open_sandbox
-from llm_as_judge.types import Limits, Problem
+from llm_as_judge.types import Problem, RunLimits
 
 KEY = "sk-planted-4f1b9c7e2d"
 OTHERS = ("OPENAI_API_KEY", "LLM_AS_JUDGE_API_KEY", "HF_TOKEN", "WANDB_API_KEY")
@@ -113,7 +113,7 @@ def training(place: Path, retries: int) -> list[str]:
         "training.steps": 1,
         "training.problems_per_step": 2,
         "training.samples_per_problem": 2,
-        "training.max_failed_share": 1.0,
+        "training.max_failed_fraction": 1.0,
         "data.train_file": place / "train.jsonl",
         "output.checkpoints": place / "checkpoints",
         "output.cache": place / "cache",
@@ -160,7 +160,7 @@ async def test_a_program_in_the_sandbox_finds_no_secret(place: Path) -> None:
     (place / ".env").write_text(f"A_KEY={KEY}\n")
     sandbox = await open_sandbox("auto", max_children=1)
     try:
-        result = await sandbox.run_function(source, "f", [], Limits())
+        result = await sandbox.run_function(source, "f", [], RunLimits())
     finally:
         await sandbox.aclose()
     assert result.status == "ok", result

@@ -64,7 +64,7 @@ NOT_RUN = {
     r"llm-as-judge replicas ": "asks servers at fixed addresses; tests/cli/test_cli_replicas.py",
     r"ray ": "starts a cluster",
     r"jq ": "a tool of its own; tests/evaluation/test_evaluation_records.py holds the form that it reads",
-    r"llm-as-judge audit .*judge.model=|llm-as-judge audit --labelled FILE$": (
+    r"llm-as-judge audit .*judge.model=|llm-as-judge audit --labeled FILE$": (
         "asks the judge some thousand times; tests/audit/test_audit.py"
     ),
     r"llm-as-judge models pull ": "downloads weights; tests/llm/test_llm_weights.py",

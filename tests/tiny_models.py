@@ -1,4 +1,4 @@
-"""Tiny models of each supported family, with an adapter that does something, and the oracle."""
+"""Tiny models of each supported family, with an adapter that does something, and the reference."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tiny(
 
 
 def naive_logprobs(base: Any, prompt: list[int], completion: list[int], t: float) -> torch.Tensor:
-    """The oracle: one unpadded row, stock attention, the whole vocabulary at once."""
+    """The reference: one unpadded row, stock attention, the whole vocabulary at once."""
     ids = torch.tensor([prompt + completion])
     logits = base(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
     rows = torch.log_softmax(logits.float() / t, -1)

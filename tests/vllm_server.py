@@ -51,7 +51,7 @@ FAULTS: dict[str, Callable[[dict[str, Any]], None]] = {
     "other_model": lambda reply: reply.update(model="base"),
     "two_choices": lambda reply: reply["choices"].append(reply["choices"][0]),
 }
-"""How a whole reply of two tokens is spoilt."""
+"""How a whole reply of two tokens is spoiled."""
 
 
 def two_tokens(body: dict[str, Any], path: str) -> Written:
@@ -141,7 +141,7 @@ class ScriptedVllm:
 
 
 class TwinOfPolicy:
-    """Writes with base weights and the adapter that was published, as a replica does."""
+    """Writes with base weights and the adapter that was synced, as a replica does."""
 
     def __init__(self, weights: Path) -> None:
         self._weights = weights

@@ -64,7 +64,7 @@ class Restate(Operator):
     prompt_names = ("restate",)
 
     async def run(self, problem: str) -> dict[str, Json]:
-        reply = await self.room.ask("restate", {"problem": problem})
+        reply = await self.context.ask("restate", {"problem": problem})
         return {"restated": reply.text.strip()}
 
 

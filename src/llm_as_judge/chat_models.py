@@ -26,7 +26,7 @@ from llm_as_judge.config import (
 )
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.llm.billing import Role
-from llm_as_judge.llm.client import Limits, OpenAIChat
+from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.estimate import Estimate, Means, assumed_means
 from llm_as_judge.llm.gathered import MOST_DRAWS, GatheredDraws
 from llm_as_judge.llm.ledger import Budget, Ledger, Price, prompt_price
@@ -37,8 +37,7 @@ from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.operators.rehearsal import rehearsed_reply
-from llm_as_judge.types import ChatModel, Problem
-from llm_as_judge.types import Limits as RunLimits
+from llm_as_judge.types import ChatModel, Problem, RunLimits
 
 FREE = Price(0.0, 0.0)
 """Our own processor: the price is known, and nothing."""
@@ -108,7 +107,7 @@ class ChatModels:
         return await self._gathering(chat, name) if role == "executor" else chat
 
     async def _gathering(self, chat: OpenAIChat, name: str) -> ChatModel:
-        """``chat``, asked for neighbouring draws together.
+        """``chat``, asked for neighboring draws together.
 
         Raises:
             ModelError: the configuration wants that, and the endpoint cannot.
@@ -134,7 +133,7 @@ class ChatModels:
             api_key=endpoint.api_key.get_secret_value(),
             model_name=endpoint.model_name,
             price=price,
-            limits=Limits(
+            limits=EndpointLimits(
                 concurrency=executor.concurrency,
                 timeout_s=executor.timeout_s,
                 retries=executor.retries,
@@ -211,10 +210,10 @@ def require_known_models(config: Config) -> None:
             raise no_such_model(role, name)
 
 
-def embedded_limits(config: Config) -> Limits:
+def embedded_limits(config: Config) -> EndpointLimits:
     """Never more requests than slots: one in the server's queue would wait within its deadline."""
     executor = config.executor
-    return Limits(
+    return EndpointLimits(
         concurrency=min(executor.concurrency, executor.slots),
         timeout_s=executor.timeout_s,
         retries=executor.retries,

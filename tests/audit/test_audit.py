@@ -15,9 +15,9 @@ from llm_as_judge.audit.attacks import CATEGORIES, Case, make_attacks, make_cont
 from llm_as_judge.audit.audit import AuditReport, run_audit
 from llm_as_judge.audit.canaries import canaries
 from llm_as_judge.audit.journal import Journal
-from llm_as_judge.audit.labelled import read_labelled
-from llm_as_judge.audit.permit import require_passing_audit, standing_of
+from llm_as_judge.audit.labeled import read_labeled
 from llm_as_judge.audit.report import render_report, write_report
+from llm_as_judge.audit.status import read_audit_status, require_passing_audit
 from llm_as_judge.errors import AuditError, DataError, OutputError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Problem, Verdict
@@ -84,7 +84,7 @@ async def test_a_model_cannot_pass_on_attacks_and_controls_alone() -> None:
     report = await run_audit(
         Falsified(lambda p, a, n: is_right(p, a)), "f", "model", attack_numbers=10
     )
-    assert report.failures == ("labelled rows",)
+    assert report.failures == ("labeled rows",)
     rules = await run_audit(
         Falsified(lambda p, a, n: is_right(p, a)), "f", "rules", attack_numbers=10
     )
@@ -139,7 +139,7 @@ def test_the_attack_set_is_large_varied_and_reproducible() -> None:
     assert len(make_attacks(numbers=100)) > 5000
 
 
-LABELLED = [
+LABELED = [
     {
         "id": "1",
         "domain": "math",
@@ -187,59 +187,59 @@ LABELLED = [
 ]
 
 
-def labelled_file(folder: Path, rows: list[dict[str, Any]]) -> Path:
-    path = folder / "labelled.jsonl"
+def labeled_file(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "labeled.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
-async def test_labelled_rows_are_measured_by_source(tmp_path: Path) -> None:
-    cases = read_labelled(labelled_file(tmp_path, LABELLED))
+async def test_labeled_rows_are_measured_by_source(tmp_path: Path) -> None:
+    cases = read_labeled(labeled_file(tmp_path, LABELED))
     judge = Judge()
     report = await run_audit(judge, "f", "model", cases, attack_numbers=10)
     await judge.aclose()
     assert report.sources["s"]["kind"] == "numeric"
     assert report.sources["s"]["kappa"].value == 1.0
     assert report.sources["q"]["kind"] == "SQuAD2"
-    assert report.sources["labelled"]["kind"] == "open QA"
+    assert report.sources["labeled"]["kind"] == "open QA"
     assert report.recall.n == 2
     assert any(bar.name == "kappa, numeric: s" and bar.passed for bar in report.bars)
 
 
 def test_a_row_without_a_label_is_refused(tmp_path: Path) -> None:
-    row = {key: value for key, value in LABELLED[0].items() if key != "correct"}
+    row = {key: value for key, value in LABELED[0].items() if key != "correct"}
     with pytest.raises(DataError, match=":1: 'correct'"):
-        read_labelled(labelled_file(tmp_path, [row]))
+        read_labeled(labeled_file(tmp_path, [row]))
 
 
-def permitted(path: Path, fingerprint: str, max_age_days: float = 30.0) -> None:
-    standing = standing_of(path, fingerprint, max_age_days)
-    require_passing_audit(standing, "llm-as-judge audit")
+def require(path: Path, fingerprint: str, max_age_days: float = 30.0) -> None:
+    audit_status = read_audit_status(path, fingerprint, max_age_days)
+    require_passing_audit(audit_status, "llm-as-judge audit")
 
 
 async def test_only_a_fresh_passing_report_of_this_judge_lets_train(tmp_path: Path) -> None:
     path = tmp_path / "runs" / "audit.json"
     with pytest.raises(AuditError, match="no audit report; run: llm-as-judge audit "):
-        permitted(path, "f")
+        require(path, "f")
     write_report(await audited(lambda p, a, n: is_right(p, a)), path)
-    permitted(path, "f")
+    require(path, "f")
     with pytest.raises(AuditError, match="audit of judge f, not of g"):
-        permitted(path, "g")
+        require(path, "g")
     with pytest.raises(AuditError, match="days old"):
-        permitted(path, "f", max_age_days=0.0)
+        require(path, "f", max_age_days=0.0)
     write_report(await audited(lambda p, a, n: True), path)
     with pytest.raises(AuditError, match=r"failed its audit \(precision"):
-        permitted(path, "f")
+        require(path, "f")
 
 
 def test_rules_do_not_age(tmp_path: Path) -> None:
     path = tmp_path / "audit.json"
     report = {"time": 0.0, "fingerprint": "f", "passed": True, "mode": "rules"}
     path.write_text(json.dumps(report))
-    permitted(path, "f")
+    require(path, "f")
     path.write_text(json.dumps({**report, "mode": "model"}))
     with pytest.raises(AuditError, match="days old"):
-        permitted(path, "f")
+        require(path, "f")
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"time": "x"}'])
@@ -247,7 +247,7 @@ def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "audit.json"
     path.write_text(text)
     with pytest.raises(AuditError, match="not an audit report"):
-        permitted(path, "f")
+        require(path, "f")
 
 
 async def test_a_broken_off_audit_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ async def test_a_broken_off_audit_goes_on_where_it_stopped(tmp_path: Path) -> No
     rest = Falsified(lambda p, a, n: is_right(p, a))
     report = await run_audit(rest, "f", "model", attack_numbers=10, journal=journal)
     whole = Falsified(lambda p, a, n: is_right(p, a))
-    assert report.failures == ("labelled rows",)
+    assert report.failures == ("labeled rows",)
     assert report.stages == (await run_audit(whole, "f", "model", attack_numbers=10)).stages
     assert rest.calls < whole.calls - 400
     journal.remove()
@@ -290,7 +290,7 @@ async def test_a_sample_has_every_kind_of_case_and_is_no_permission(tmp_path: Pa
     assert report.passed
     write_report(report, tmp_path / "audit.json")
     with pytest.raises(AuditError, match=r"only a sample of 0\.2 was audited; run: "):
-        permitted(tmp_path / "audit.json", "f")
+        require(tmp_path / "audit.json", "f")
 
 
 async def test_a_greater_sample_contains_the_smaller_one(tmp_path: Path) -> None:

@@ -44,24 +44,26 @@ def test_compare_is_against_the_untrained_and_names_who_graded_fewer(
     assert "with fewer problems or graded ones: model0." in " ".join(out.split())
 
 
-def test_controls_are_marked_and_neither_starred_nor_tested(verb: Verbs, folder: Path) -> None:
+def test_sanity_baselines_are_marked_and_neither_starred_nor_tested(
+    verb: Verbs, folder: Path
+) -> None:
     for policy in ("gold", "empty", "direct", "cot"):
         code, out, err = verb("evaluate", *OPTIONS, "--policy", policy)
         assert code == 0, err
         assert ("executor calls" in err) == (policy in ("direct", "cot"))
-        assert ("(control)" in out) == (policy in ("gold", "empty"))
+        assert ("(sanity baseline)" in out) == (policy in ("gold", "empty"))
     names = ("control_gold", "control_empty", "direct", "cot")
     files = [str(folder / "results" / "evaluation" / f"{name}_results.json") for name in names]
     found = json.loads(verb("compare", *files, "--json")[1])
     assert found["reference"] == "direct"
     assert [pair["name"] for pair in found["comparisons"]] == ["cot"]
-    marks = {c["name"]: (c["control"], c["pareto"]) for c in found["contenders"]}
+    marks = {c["name"]: (c["sanity_baseline"], c["pareto"]) for c in found["systems"]}
     assert marks["control_gold"] == marks["control_empty"] == (True, False)
     assert any(pareto for _, pareto in marks.values())
     assert found["headroom"]["best"] in ("direct", "cot")  # not gold, which would be 1
     assert found["headroom"]["by_problem"] < 1
     out = verb("compare", *files, "--markdown")[1]
-    assert "| control_gold (control) |" in out
+    assert "| control_gold (sanity baseline) |" in out
     assert f"Choosing among them, on {found['headroom']['problems']} problems: " in out
     assert "Controls are known answers, of no policy: neither starred nor tested." in out
     assert verb("compare", *files[:2])[0] == 0
@@ -77,7 +79,7 @@ def test_compare_and_evaluate_give_one_accuracy_where_the_mix_is_a_set(
     assert verb("evaluate", *OPTIONS[:-2], *more, "--policy", "direct")[0] == 0
     file = folder / "results" / "evaluation" / "direct_results.json"
     overall = json.loads(file.read_text())["overall"]
-    (found,) = json.loads(verb("compare", str(file), "--json")[1])["contenders"]
+    (found,) = json.loads(verb("compare", str(file), "--json")[1])["systems"]
     assert (overall["graded"], found["overall"]["problems"]) == (4.0, 4)
     assert overall["tokens"] == pytest.approx(found["mean_tokens"])
     out = verb("compare", str(file), "--markdown")[1]
@@ -140,11 +142,11 @@ def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, folder: Path) ->
     code, out, _ = verb("compare", *files, "--json", "--against", "direct_s1")
     found = json.loads(out)
     assert code == 0
-    assert [(c["files"], c["seeds"]) for c in found["contenders"]] == [
+    assert [(c["files"], c["seeds"]) for c in found["systems"]] == [
         (["direct", "direct_s1"], [0, 1]),
         (["short"], [2]),
     ]
-    assert found["reference"] == found["contenders"][0]["name"]
+    assert found["reference"] == found["systems"][0]["name"]
     code, out, _ = verb("compare", *files)
     said = "not the same conditions: executor.max_tokens 160 (direct), 99 (short)"
     assert said in out.splitlines()[0]

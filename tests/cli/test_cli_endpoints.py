@@ -59,7 +59,7 @@ def test_probe_of_a_url_says_what_was_seen(
     (report,) = json.loads(out)
     assert (report["url"], report["model"]) == (server.url, "m")
     assert (report["usage"], report["seed"], report["json_schema"]) == (True, True, False)
-    assert (report["empty_share"], report["failures"]) == (0.0, {})
+    assert (report["empty_fraction"], report["failures"]) == (0.0, {})
     assert set(report["tokens_per_s"]) == {"1", "2"}
 
 

@@ -1,4 +1,4 @@
-"""evaluate, regrade and optimise as a person calls them; the executor is scripted."""
+"""evaluate, regrade and search as a person calls them; the executor is scripted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from held_out import OPTIONS, ROWS
 
 from llm_as_judge.cli.evaluating import _complain_of_failures, sums
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.evaluation import optimise as optimising
+from llm_as_judge.evaluation import search as searching
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
@@ -67,7 +67,7 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     assert "| cot | 5 | " in out
     code, out, _ = verb("compare", *files, "--json")
     found = json.loads(out)
-    assert (found["reference"], [c["name"] for c in found["contenders"]]) == (
+    assert (found["reference"], [c["name"] for c in found["systems"]]) == (
         "direct",
         ["direct", "cot"],
     )
@@ -118,7 +118,7 @@ def test_results_that_give_up_their_name_are_said_to_and_can_be_compared(
     earlier = line.partition(" only in ")[2]
     code, out, _ = verb("compare", earlier, "results/evaluation/a b[red]_results.json", "--json")
     assert code == 0
-    assert len(json.loads(out)["contenders"]) == 2
+    assert len(json.loads(out)["systems"]) == 2
 
 
 def test_a_second_evaluation_in_a_folder_is_one_line(verb: Verbs, folder: Path) -> None:
@@ -213,17 +213,17 @@ def test_results_that_are_not_there_are_one_line(verb: Verbs) -> None:
     assert "not both" in verb.refused("regrade", "x", "--rules-only", "--judge", "m")
 
 
-def test_optimise_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
-    assert "val_mixed.jsonl: no such file" in verb.refused("optimise", *OPTIONS[:4])
+def test_search_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
+    assert "val_mixed.jsonl: no such file" in verb.refused("search", *OPTIONS[:4])
     rows = [row for rows in ROWS.values() for row in rows]
     write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
     own = ("--data-dir", "data", "--rows", "2", "--rounds", "1", "--out", "found")
-    code, out, err = verb("optimise", *OPTIONS[:4], *own)
+    code, out, err = verb("search", *OPTIONS[:4], *own)
     assert code == 0, err
     assert "of 2 right, " in out
     assert "validation rows, not" not in out
     assert "tokens spent; programs and report.json in found" in out
-    more = verb("optimise", *OPTIONS[:4], *own[:3], "3", *own[4:])[1]
+    more = verb("search", *OPTIONS[:4], *own[:3], "3", *own[4:])[1]
     assert "math: 4 validation rows" not in more
     assert "qa: 2 validation rows, not 3: data/mixed/val_mixed.jsonl has no more" in more
     report = json.loads((folder / "found" / "report.json").read_text())
@@ -231,7 +231,7 @@ def test_optimise_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Pat
     assert verb("evaluate", *OPTIONS, "--policy", "found")[0] == 0
 
 
-def test_optimise_chooses_among_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
+def test_search_chooses_among_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
     rows = [row for rows in ROWS.values() for row in rows]
     write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
     Path("exported").mkdir()
@@ -239,9 +239,9 @@ def test_optimise_chooses_among_programs_that_can_be_evaluated(verb: Verbs, fold
         "draft = await answer_generate(input=problem)\nreturn draft['thought']"
     )
     own = (*OPTIONS[:4], "--data-dir", "data", "--rows", "2", "--programs", "exported")
-    assert "give one of the two" in verb.refused("optimise", *own, "--rounds", "1")
-    assert "none: no such folder" in verb.refused("optimise", *own[:-1], "none")
-    code, out, err = verb("optimise", *own)
+    assert "give one of the two" in verb.refused("search", *own, "--rounds", "1")
+    assert "none: no such folder" in verb.refused("search", *own[:-1], "none")
+    code, out, err = verb("search", *own)
     assert code == 0, err
     assert "of 2 right, " in out
     assert "exported/qa.py" in out
@@ -257,7 +257,7 @@ def test_a_search_that_is_stopped_says_what_of_it_is_kept(
     rows = [row for rows in ROWS.values() for row in rows]
     write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
     own = (*OPTIONS[:4], "--data-dir", "data", "--rows", "1", "--rounds", "0", "--out", "found")
-    searched = optimising.search
+    searched = searching.search
 
     async def stopped_at(*arguments: Any, **more: Any) -> Any:
         if arguments[1] == last:
@@ -265,16 +265,16 @@ def test_a_search_that_is_stopped_says_what_of_it_is_kept(
             await asyncio.sleep(60)
         return await searched(*arguments, **more)
 
-    monkeypatch.setattr(optimising, "search", stopped_at)
+    monkeypatch.setattr(searching, "search", stopped_at)
     last = "qa"
-    code, _, err = verb("optimise", *own)
+    code, _, err = verb("search", *own)
     assert code == 128 + signal.SIGTERM
     assert (
         "stopped; searched to the end and kept: found/math.py; with --set calls.mode=cache" in err
     )
     assert Path("found/math.py").is_file()
     last = "math"
-    err = verb("optimise", *own, "--set", "calls.mode=cache")[2]
+    err = verb("search", *own, "--set", "calls.mode=cache")[2]
     assert "stopped; no domain was searched to the end; the same command finds the" in err
 
 
@@ -283,10 +283,10 @@ def test_a_search_whose_folder_cannot_be_made_asks_nobody(
 ) -> None:
     rows = [row for rows in ROWS.values() for row in rows]
     write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
-    monkeypatch.setattr(optimising, "search", None)
+    monkeypatch.setattr(searching, "search", None)
     Path("taken").write_text("x")
     options = (*OPTIONS[:4], "--data-dir", "data", "--out", "taken")
-    assert "taken: cannot be written" in verb.refused("optimise", *options, status=2)
+    assert "taken: cannot be written" in verb.refused("search", *options, status=2)
     assert Path("taken").read_text() == "x"
 
 

@@ -228,7 +228,7 @@ def test_rows_of_ones_own_are_audited_beside_the_shipped_ones(verb: Verbs, folde
     own = written("mine.jsonl", f"{right}\n{wrong}\n")
     audit = ("audit", "--rules-only", "--attack-numbers", "1", "--if-needed")
     sources = []
-    for options in ((), ("--labelled", own)):  # the first report does not rest on these rows
+    for options in ((), ("--labeled", own)):  # the first report does not rest on these rows
         code, out, _ = verb(*audit, *options)
         assert code == 0, out
         assert "passed before" not in out
@@ -236,9 +236,9 @@ def test_rows_of_ones_own_are_audited_beside_the_shipped_ones(verb: Verbs, folde
         sources.append(set(json.loads(report.read_text())["sources"]))
     assert sources[1] - sources[0] == {"mine"}
     assert "shipped open questions" in sources[0]
-    assert "passed before" in verb(*audit, "--labelled", own)[1]
+    assert "passed before" in verb(*audit, "--labeled", own)[1]
     assert ":2: 'correct'" in verb.refused(
-        "audit", "--labelled", written("bad.jsonl", f"{right}\n{wrong.replace('false', '0')}\n")
+        "audit", "--labeled", written("bad.jsonl", f"{right}\n{wrong.replace('false', '0')}\n")
     )
 
 

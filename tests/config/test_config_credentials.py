@@ -166,7 +166,7 @@ def test_a_key_in_a_file_of_settings_is_told_where_it_belongs(tmp_path: Path) ->
     assert "config/aflow_llm.yaml" in said
 
 
-def test_a_misspelt_key_of_an_endpoint_is_told_its_name(tmp_path: Path) -> None:
+def test_a_misspelled_key_of_an_endpoint_is_told_its_name(tmp_path: Path) -> None:
     path = tmp_path / "aflow_llm.yaml"
     path.write_text("models: {near: {base_url: 'http://a/v1', token: plantedsecret}}\n")
     assert "unknown key 'token'; did you mean 'api_key'?" in refusal(load_endpoints, path)

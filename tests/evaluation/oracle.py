@@ -9,7 +9,7 @@ from llm_as_judge.assembly import Workbench, open_workbench
 from llm_as_judge.config import Config
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.evaluation.baselines import workflows_dir
-from llm_as_judge.evaluation.controls import gold_answer
+from llm_as_judge.evaluation.sanity_baselines import gold_answer
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import ChatRequest, Problem
 

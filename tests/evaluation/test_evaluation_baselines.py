@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError, ModelError
-from llm_as_judge.evaluation.baselines import baseline_names, find_entrant, workflows_dir
-from llm_as_judge.evaluation.entrants import ModelEntrant, check_base_model
+from llm_as_judge.evaluation.baselines import baseline_names, find_system, workflows_dir
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, random_body
+from llm_as_judge.evaluation.systems import PolicySystem, check_base_model
 from llm_as_judge.types import DOMAINS, Domain, Message, Sampling
 from llm_as_judge.workflow.program import parse_program
 from streams import sampled
@@ -52,19 +52,19 @@ def test_the_documented_baselines_are_there() -> None:
         "until_passed": {"code"},
     }
     for name in baseline_names():
-        assert find_entrant(name, CONFIG).domains == of_some.get(name, set(DOMAINS))
+        assert find_system(name, CONFIG).domains == of_some.get(name, set(DOMAINS))
 
 
 def test_any_is_the_program_of_domains_without_their_own_file(tmp_path: Path) -> None:
     program = (workflows_dir() / "cot" / "math.py").read_text()
     (tmp_path / "any.py").write_text(program)
-    alone = find_entrant(str(tmp_path), CONFIG)
+    alone = find_system(str(tmp_path), CONFIG)
     assert alone.domains == set(DOMAINS)
     (tmp_path / "code.py").write_text((workflows_dir() / "direct" / "code.py").read_text())
-    assert find_entrant(str(tmp_path), CONFIG).identity() != alone.identity()
+    assert find_system(str(tmp_path), CONFIG).identity() != alone.identity()
     (tmp_path / "any.py").write_text("class Workflow:\n    pass\n")
     with pytest.raises(ConfigError, match=r"any\.py:1: W103 .*check .*any\.py --domain math"):
-        find_entrant(str(tmp_path), CONFIG)
+        find_system(str(tmp_path), CONFIG)
 
 
 @given(st.integers(0, 10_000), st.sampled_from(DOMAINS), st.integers(1, 12))
@@ -107,25 +107,25 @@ def test_no_calls_are_too_few() -> None:
 def test_files_folders_and_checkpoints_are_told_apart(tmp_path: Path) -> None:
     program = (workflows_dir() / "cot" / "math.py").read_text()
     (tmp_path / "own.py").write_text(program)
-    assert find_entrant(str(tmp_path / "own.py"), CONFIG).domains == set(DOMAINS)
+    assert find_system(str(tmp_path / "own.py"), CONFIG).domains == set(DOMAINS)
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "qa.py").write_text(program)
-    assert find_entrant(str(tmp_path / "set"), CONFIG).domains == {"qa"}
+    assert find_system(str(tmp_path / "set"), CONFIG).domains == {"qa"}
     (tmp_path / "step_3").mkdir()
     (tmp_path / "step_3" / "state.json").write_text("{}")
-    found = find_entrant(str(tmp_path / "step_3"), CONFIG)
-    assert isinstance(found, ModelEntrant)
+    found = find_system(str(tmp_path / "step_3"), CONFIG)
+    assert isinstance(found, PolicySystem)
     assert found.adapter == tmp_path / "step_3"
-    assert find_entrant("untrained", CONFIG).adapter is None
+    assert find_system("untrained", CONFIG).adapter is None
 
 
 def test_who_is_nobody_is_one_line_that_lists_who_there_is(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--policy 'cott': wanted untrained, cot, direct"):
-        find_entrant("cott", CONFIG)
+        find_system("cott", CONFIG)
     with pytest.raises(ConfigError, match="wanted untrained"):
-        find_entrant(str(tmp_path), CONFIG)
+        find_system(str(tmp_path), CONFIG)
     with pytest.raises(DataError, match=r"--policy none\.py: no such file; wanted a program"):
-        find_entrant("none.py", CONFIG)
+        find_system("none.py", CONFIG)
 
 
 BODY = 'draft = await custom(input=problem, instruction="Answer.")\nreturn draft["response"]\n'
@@ -134,22 +134,22 @@ BODY = 'draft = await custom(input=problem, instruction="Answer.")\nreturn draft
 def test_a_program_is_taken_in_the_form_it_is_written_in(tmp_path: Path) -> None:
     """Alone, and in a folder where the domains differ in form."""
     (tmp_path / "body.py").write_text(BODY)
-    assert find_entrant(str(tmp_path / "body.py"), CONFIG).domains == set(DOMAINS)
+    assert find_system(str(tmp_path / "body.py"), CONFIG).domains == set(DOMAINS)
     mixed = tmp_path / "mixed"
     mixed.mkdir()
     (mixed / "qa.py").write_text(BODY)
     (mixed / "math.py").write_text((workflows_dir() / "cot" / "math.py").read_text())
-    assert find_entrant(str(mixed), CONFIG).domains == {"math", "qa"}
+    assert find_system(str(mixed), CONFIG).domains == {"math", "qa"}
     (tmp_path / "bad.py").write_text("return 4\n")
     with pytest.raises(ConfigError, match=r"bad\.py:1: W40\d .* --domain math --form body"):
-        find_entrant(str(tmp_path / "bad.py"), CONFIG)
+        find_system(str(tmp_path / "bad.py"), CONFIG)
 
 
 def test_a_program_with_findings_is_refused_not_scored_0(tmp_path: Path) -> None:
     path = tmp_path / "bad.py"
     path.write_text("class Workflow:\n    pass\n")
     with pytest.raises(ConfigError, match=r"bad\.py:1: W103 .*run: llm-as-judge check .*bad\.py"):
-        find_entrant(str(path), CONFIG)
+        find_system(str(path), CONFIG)
 
 
 # ------------------------------------------------------------------------------------ checkpoints
@@ -165,14 +165,14 @@ def test_a_checkpoint_of_another_base_model_is_one_line(tmp_path: Path) -> None:
         check_base_model(tmp_path, "qwen25-7b")
     check_base_model(tmp_path, "qwen3-8b")
     with pytest.raises(ModelError, match=r"adapter_model\.safetensors: cannot be read"):
-        ModelEntrant("x", tmp_path).identity()
+        PolicySystem("x", tmp_path).identity()
 
 
-@pytest.mark.parametrize("entrant", [ModelEntrant("x", None), find_entrant("cot", CONFIG)])
-def test_samples_that_would_all_be_the_same_are_refused(entrant: Any) -> None:
-    entrant.check(CONFIG)
+@pytest.mark.parametrize("system", [PolicySystem("x", None), find_system("cot", CONFIG)])
+def test_samples_that_would_all_be_the_same_are_refused(system: Any) -> None:
+    system.check(CONFIG)
     several = Config.model_validate({"evaluation": {"samples": 3}})
     with pytest.raises(ConfigError, match="all the same; set "):
-        entrant.check(several)
+        system.check(several)
     varied = {"evaluation": {"samples": 3, "temperature": 1}, "executor": {"temperature": 0.5}}
-    entrant.check(Config.model_validate(varied))
+    system.check(Config.model_validate(varied))

@@ -10,7 +10,7 @@ from oracle import bench_with
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError, EndpointError
-from llm_as_judge.evaluation.baselines import find_entrant, workflows_dir
+from llm_as_judge.evaluation.baselines import find_system, workflows_dir
 from llm_as_judge.evaluation.best_program import ALWAYS_TRIED, Tried, candidates, choose
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import DOMAINS, ChatRequest, Problem
@@ -56,7 +56,7 @@ async def test_the_most_accurate_wins_and_among_equals_the_cheapest(tmp_path: Pa
     assert scores["direct"].correct == 1
     assert found.tokens_spent == sum(tried.tokens * 4 for tried in shown)
     assert (tmp_path / "out" / "math.py").read_text() == ASKS.format(WISE)
-    assert find_entrant(str(tmp_path / "out"), Config()).domains == {"math"}
+    assert find_system(str(tmp_path / "out"), Config()).domains == {"math"}
 
 
 def test_shipped_workflows_are_always_tried_and_copies_of_them_are_not(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from written_results import contender, row, written
+from written_results import row, system, written
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import (
@@ -17,17 +17,17 @@ from llm_as_judge.evaluation.compare import (
     headroom,
     pareto_front,
 )
-from llm_as_judge.evaluation.contenders import Contender, Share, read_contenders
+from llm_as_judge.evaluation.system_results import Share, SystemResults, read_systems
 from llm_as_judge.intervals import wilson
 
 
 def test_pairs_are_of_problems_that_both_have_graded(tmp_path: Path) -> None:
-    first = contender(tmp_path, "a", "yyyyyyyn-", 50)
-    second = contender(tmp_path, "b", "nnnnnnyyy", 100)
+    first = system(tmp_path, "a", "yyyyyyyn-", 50)
+    second = system(tmp_path, "b", "nnnnnnyyy", 100)
     (pair,) = compare([first, second], second)
     assert (pair.name, pair.reference, pair.problems) == ("a", "b", 8)
     assert pair.difference == pytest.approx(7 / 8 - 2 / 8)
-    assert (pair.only_contender, pair.only_reference) == (6, 1)
+    assert (pair.only_other, pair.only_reference) == (6, 1)
     assert pair.p == pytest.approx(2 * (1 + 7) / 2**7)
     assert pair.p_holm == pair.p
     assert pair.low <= pair.difference <= pair.high
@@ -36,14 +36,14 @@ def test_pairs_are_of_problems_that_both_have_graded(tmp_path: Path) -> None:
 
 
 def test_a_comparison_of_one_domain_is_over_its_problems(tmp_path: Path) -> None:
-    first = contender(tmp_path, "a", "yyyn", 50)
-    second = contender(tmp_path, "b", "nynn", 100)
+    first = system(tmp_path, "a", "yyyn", 50)
+    second = system(tmp_path, "b", "nynn", 100)
     domains = dict(zip(first.correct, ("math", "math", "qa", "qa"), strict=True))
     first, second = (replace(c, domains=domains) for c in (first, second))
     (pair,) = compare([first, second], second, "qa")
     assert (pair.problems, pair.difference) == (2, 0.5)
     (pair,) = compare([first, second], second, "math")
-    assert (pair.problems, pair.only_contender, pair.only_reference) == (2, 1, 0)
+    assert (pair.problems, pair.only_other, pair.only_reference) == (2, 1, 0)
     alone = replace(first, domains=dict.fromkeys(domains, "code"))
     assert compare([alone, second], second, "code") == []
     ungraded = replace(second, correct=dict.fromkeys(list(domains)[:2], 0.0))
@@ -51,23 +51,23 @@ def test_a_comparison_of_one_domain_is_over_its_problems(tmp_path: Path) -> None
 
 
 def test_more_comparisons_need_smaller_p(tmp_path: Path) -> None:
-    base = contender(tmp_path, "base", "nnnnnn", 10)
-    others = [contender(tmp_path, name, "yyyyyy", 10) for name in ("a", "b")]
+    base = system(tmp_path, "base", "nnnnnn", 10)
+    others = [system(tmp_path, name, "yyyyyy", 10) for name in ("a", "b")]
     pairs = compare([base, *others], base)
     assert [pair.p for pair in pairs] == pytest.approx([2 / 64] * 2)
     assert [pair.p_holm for pair in pairs] == pytest.approx([4 / 64] * 2)
 
 
 def test_without_a_common_problem_there_is_no_comparison(tmp_path: Path) -> None:
-    first = contender(tmp_path, "a", "yy--", 1)
-    second = contender(tmp_path, "b", "--yy", 1)
+    first = system(tmp_path, "a", "yy--", 1)
+    second = system(tmp_path, "b", "--yy", 1)
     with pytest.raises(DataError, match="a and b: no problem that both have graded"):
         compare([first, second], second)
 
 
 def test_equal_results_are_no_certainty(tmp_path: Path) -> None:
     first, second = (
-        read_contenders(
+        read_systems(
             [
                 written(tmp_path / name / str(seed), name, [row(0, [True, True], 1)], seed=seed)
                 for seed in (0, 1)
@@ -82,10 +82,10 @@ def test_equal_results_are_no_certainty(tmp_path: Path) -> None:
 
 
 def test_the_front_is_who_nobody_beats(tmp_path: Path) -> None:
-    cheap = contender(tmp_path, "cheap", "ynnn", 10)
-    good = contender(tmp_path, "good", "yyyn", 30)
-    wasteful = contender(tmp_path, "wasteful", "yynn", 40)
-    narrow = contender(tmp_path, "narrow", "y", 1)
+    cheap = system(tmp_path, "cheap", "ynnn", 10)
+    good = system(tmp_path, "good", "yyyn", 30)
+    wasteful = system(tmp_path, "wasteful", "yynn", 40)
+    narrow = system(tmp_path, "narrow", "y", 1)
     everyone = [cheap, good, wasteful, narrow]
     front = pareto_front(everyone)
     assert (front.names, front.problems, front.apart) == (("cheap", "good"), 4, ("narrow",))
@@ -96,13 +96,9 @@ def test_the_front_is_who_nobody_beats(tmp_path: Path) -> None:
 
 
 def test_the_front_and_the_ratio_are_of_cost_where_every_file_says_it(tmp_path: Path) -> None:
-    vote = replace(
-        contender(tmp_path, "vote", "yyyn", 90), costs={f"gsm8k/{n}": 20 for n in range(4)}
-    )
-    once = replace(
-        contender(tmp_path, "once", "yynn", 30), costs={f"gsm8k/{n}": 25 for n in range(4)}
-    )
-    old = contender(tmp_path, "old", "ynnn", 10)
+    vote = replace(system(tmp_path, "vote", "yyyn", 90), costs={f"gsm8k/{n}": 20 for n in range(4)})
+    once = replace(system(tmp_path, "once", "yynn", 30), costs={f"gsm8k/{n}": 25 for n in range(4)})
+    old = system(tmp_path, "old", "ynnn", 10)
     assert (vote.mean_cost, old.mean_cost) == (20, None)
     front = pareto_front([vote, once])
     assert (front.names, front.priced) == (("vote",), True)
@@ -113,22 +109,22 @@ def test_the_front_and_the_ratio_are_of_cost_where_every_file_says_it(tmp_path: 
 
 
 def test_an_answer_that_could_not_be_graded_puts_nobody_out_of_the_front(tmp_path: Path) -> None:
-    good = contender(tmp_path, "good", "yyy-", 30)
-    poor = contender(tmp_path, "poor", "nnny", 20)
-    wasteful = contender(tmp_path, "wasteful", "nnyn", 40)
-    hardly = contender(tmp_path, "hardly", "y---", 1)
+    good = system(tmp_path, "good", "yyy-", 30)
+    poor = system(tmp_path, "poor", "nnny", 20)
+    wasteful = system(tmp_path, "wasteful", "nnyn", 40)
+    hardly = system(tmp_path, "hardly", "y---", 1)
     front = pareto_front([good, poor, wasteful, hardly])
     assert (front.names, front.problems, front.apart) == (("good", "poor"), 3, ("hardly",))
     assert pareto_front([]).names == ()
 
 
-def two_domains(folder: Path, name: str, right: str, tokens: int) -> Contender:
+def two_domains(folder: Path, name: str, right: str, tokens: int) -> SystemResults:
     """Two letters of mathematics, then two of questions; a shorter word knows no questions."""
     rows = [
         row(i, [{"y": True, "n": False, "-": None}[letter]], tokens, "gsm8k" if i < 2 else "squad2")
         for i, letter in enumerate(right)
     ]
-    (found,) = read_contenders([written(folder, name, rows)])
+    (found,) = read_systems([written(folder, name, rows)])
     return found
 
 
@@ -169,9 +165,9 @@ def test_headroom_counts_what_all_have_graded_and_shares_over_seeds(tmp_path: Pa
 
 
 def test_who_shares_no_problem_is_left_out_unless_nobody_does(tmp_path: Path) -> None:
-    reference = contender(tmp_path, "ref", "yn", 10)
-    other = contender(tmp_path, "other", "yy", 10)
-    (apart,) = read_contenders([written(tmp_path, "apart", [row(0, [True], 1, "squad2")])])
+    reference = system(tmp_path, "ref", "yn", 10)
+    other = system(tmp_path, "other", "yy", 10)
+    (apart,) = read_systems([written(tmp_path, "apart", [row(0, [True], 1, "squad2")])])
     assert [pair.name for pair in compare([reference, other, apart], reference)] == ["other"]
     with pytest.raises(DataError, match="apart and ref: no problem that both have graded"):
         compare([reference, apart], reference)

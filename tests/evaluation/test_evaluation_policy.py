@@ -13,10 +13,10 @@ import yaml
 from llm_as_judge.config import Config, config_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ModelError
-from llm_as_judge.evaluation.entrants import ModelEntrant
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import results_of
+from llm_as_judge.evaluation.systems import PolicySystem
 from llm_as_judge.llm.recording import Outcome, Recording
 from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.types import Problem, Rollout
@@ -53,16 +53,16 @@ def settings(place: Path, **evaluation: Any) -> Config:
     )
 
 
-async def evaluated(config: Config, entrant: ModelEntrant) -> EvaluationRecord:
-    with open_evaluation(config, entrant, "tiny") as record:
-        await run_evaluation(record, entrant)
+async def evaluated(config: Config, system: PolicySystem) -> EvaluationRecord:
+    with open_evaluation(config, system, "tiny") as record:
+        await run_evaluation(record, system)
     return record
 
 
 @pytest.mark.slow
 async def test_samples_of_a_policy_are_all_there_and_its_tokens_are_counted(place: Path) -> None:
     config = settings(place, samples=3, temperature=1.0)
-    record = await evaluated(config, ModelEntrant("untrained", None))
+    record = await evaluated(config, PolicySystem("untrained", None))
     assert [len(group.rollouts) for group in record.groups()] == [3, 3, 3]
     rollouts = [r for group in record.groups() for r in group.rollouts]
     assert len({r.completion.text for r in rollouts}) > 1
@@ -78,12 +78,12 @@ async def test_an_adapter_decides_the_folder_and_is_loaded(place: Path, tiny_wei
     step = place / "step_1"
     policy.save_adapter(step)
     (step / "state.json").write_text('{"base_model": "tiny"}')
-    entrant = ModelEntrant(str(step), step)
-    record = await evaluated(settings(place), entrant)
+    system = PolicySystem(str(step), step)
+    record = await evaluated(settings(place), system)
     assert record.missing() == []
     found = results_of(record).as_json()
     assert (found["checkpoint"], found["judges"]) == (str(step), [])
-    with open_evaluation(settings(place), ModelEntrant("untrained", None), "tiny") as other:
+    with open_evaluation(settings(place), PolicySystem("untrained", None), "tiny") as other:
         assert other.folder != record.folder
 
 
@@ -94,13 +94,13 @@ async def test_a_recorded_evaluation_is_replayed_without_the_weights_to_the_same
     calls = {"mode": "record", "folder": place / "calls"}
     config = settings(place, samples=2, temperature=1.0)
     config = Config.model_validate({**config.model_dump(), "calls": calls})
-    record = await evaluated(config, ModelEntrant("untrained", None))
+    record = await evaluated(config, PolicySystem("untrained", None))
     (place / "config" / "models.yaml").write_text(
         yaml.safe_dump({"models": {"tiny": {"format": "safetensors", "sources": []}}})
     )
     tree = {**config.model_dump(), "calls": {**calls, "mode": "replay"}}
     tree["output"]["results"] = place / "again"
-    replayed = await evaluated(Config.model_validate(tree), ModelEntrant("untrained", None))
+    replayed = await evaluated(Config.model_validate(tree), PolicySystem("untrained", None))
     assert replayed.folder.name == record.folder.name
     assert replayed.folder != record.folder
     assert figures(replayed) == figures(record)
@@ -132,4 +132,4 @@ async def test_a_replay_of_other_rows_says_so(place: Path) -> None:
     calls = {"mode": "replay", "folder": place / "calls"}
     config = Config.model_validate({**config.model_dump(), "calls": calls})
     with pytest.raises(ModelError, match=r"replay: the policy was not asked this .* record again"):
-        await evaluated(config, ModelEntrant("untrained", None))
+        await evaluated(config, PolicySystem("untrained", None))

@@ -15,12 +15,12 @@ from evaluation_values import DOWN, OK, RIGHT, problem, rollout
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.contenders import read_contenders
-from llm_as_judge.evaluation.entrants import Keep, Opened
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.layout import read_results, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import full_results_of, results_of, write_results
+from llm_as_judge.evaluation.system_results import read_systems
+from llm_as_judge.evaluation.systems import Keep, Opened
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.types import Domain, IsolationReport, Problem, Usage, to_json
@@ -82,15 +82,15 @@ def settings(place: Path, **more: Any) -> Config:
 
 
 def begun(
-    config: Config, entrant: Listed, name: str = "x", *, fresh: bool = False
+    config: Config, system: Listed, name: str = "x", *, fresh: bool = False
 ) -> EvaluationRecord:
-    with open_evaluation(config, entrant, name, fresh=fresh) as record:
+    with open_evaluation(config, system, name, fresh=fresh) as record:
         return record
 
 
-async def evaluated(config: Config, entrant: Listed, name: str = "x") -> EvaluationRecord:
-    with open_evaluation(config, entrant, name) as record:
-        await run_evaluation(record, entrant)
+async def evaluated(config: Config, system: Listed, name: str = "x") -> EvaluationRecord:
+    with open_evaluation(config, system, name) as record:
+        await run_evaluation(record, system)
     return record
 
 
@@ -117,10 +117,10 @@ async def test_a_finished_run_is_not_run_again_but_for_our_own_failures(place: P
 
 async def test_what_held_in_the_sandbox_is_kept_of_each_kind_that_ran_a_part(place: Path) -> None:
     for most, jail in ((1, "bubblewrap+seccomp"), (2, "bubblewrap+seccomp"), (9, "landlock")):
-        entrant = Listed(most)
-        entrant.jail = jail
+        system = Listed(most)
+        system.jail = jail
         with contextlib.suppress(KeyboardInterrupt):
-            record = await evaluated(settings(place), entrant)
+            record = await evaluated(settings(place), system)
     seen = [report["mechanism"] for report in full_results_of(record).as_json()["isolation"]]
     assert seen == ["bubblewrap+seccomp", "landlock"]
     (record.folder / "isolation.jsonl").write_text('{"mechanism": "jail"}\n')
@@ -145,10 +145,10 @@ async def test_the_bill_of_an_evaluation_counts_failed_requests_and_goes_on(plac
 
                 yield Opened(paid, opened.isolation)
 
-    for entrant in (Billed(2), Billed()):
+    for system in (Billed(2), Billed()):
         with contextlib.suppress(KeyboardInterrupt):
-            record = await evaluated(settings(place), entrant)
-    assert (await run_evaluation(record, entrant)).total.attempts == 0  # nothing was left to ask
+            record = await evaluated(settings(place), system)
+    assert (await run_evaluation(record, system)).total.attempts == 0  # nothing was left to ask
     total = record.ledger().total
     assert (total.attempts, total.tokens, total.cost_usd) == (4, 24, 1.0)
     assert record.ledger().failures == {"http_429": 2}
@@ -246,7 +246,7 @@ async def test_results_have_the_documented_form(place: Path) -> None:
         "executor": "scripted",
         "judge": "none",
     }
-    (row,) = found["datasets"]  # squad2 is left out: the entrant is for math only
+    (row,) = found["datasets"]  # squad2 is left out: the system is for math only
     assert (row["dataset"], row["domain"], row["official"]) == ("gsm8k", "math", ["accuracy"])
     assert (row["num_samples"], row["rows_in_test_file"], row["sample"]) == (6, 6, "all rows")
     assert row["metrics"]["accuracy"] == 1.0
@@ -264,16 +264,16 @@ async def test_results_have_the_documented_form(place: Path) -> None:
 async def test_a_set_that_was_not_reached_has_no_accuracy_and_its_results_can_be_read(
     place: Path,
 ) -> None:
-    entrant = Listed(most=6)
-    entrant.domains = frozenset({"math", "qa"})
+    system = Listed(most=6)
+    system.domains = frozenset({"math", "qa"})
     with pytest.raises(KeyboardInterrupt):
-        await evaluated(settings(place), entrant)
-    path = write_results(begun(settings(place), entrant), place / "results" / "evaluation")
+        await evaluated(settings(place), system)
+    path = write_results(begun(settings(place), system), place / "results" / "evaluation")
     found = read_results(path)
     accuracies = {row.dataset: row.metrics["accuracy"] for row in found.datasets}
     assert accuracies == {"gsm8k": 1.0, "squad2": None, "mixed": 1.0}
     assert found.domains["qa"]["tokens"] is None
-    (one,) = read_contenders([path])
+    (one,) = read_systems([path])
     assert (one.share(dataset="squad2"), len(one.correct)) == (None, 6)
 
 
@@ -301,7 +301,7 @@ async def test_results_of_another_evaluation_stay_where_comparisons_find_them(pl
     assert kept == [first.folder / "x_results.json"]
     assert kept[0].read_bytes() == whole != door.read_bytes()
     assert run_folder(door) == run_folder(other.folder / "x_results.json") == other.folder
-    assert len(read_contenders([kept[0], door])) == 2
+    assert len(read_systems([kept[0], door])) == 2
 
 
 async def test_results_without_a_copy_of_their_own_get_one_before_they_are_replaced(
@@ -326,9 +326,9 @@ async def test_results_without_a_copy_of_their_own_get_one_before_they_are_repla
 async def test_the_mix_has_a_row_and_no_part_in_the_overall_figure(place: Path) -> None:
     write_problems(place / "mixed" / "test_mixed.jsonl", ROWS[:2])
     both = settings(place, evaluation={"sets": ["gsm8k", "mixed"]})
-    entrant = Listed()
-    found = results_of(await evaluated(both, entrant)).as_json()
-    assert len(entrant.ran) == 6  # a problem of two sets is run once
+    system = Listed()
+    found = results_of(await evaluated(both, system)).as_json()
+    assert len(system.ran) == 6  # a problem of two sets is run once
     assert [row["num_samples"] for row in found["datasets"]] == [6, 2]
     assert found["overall"]["graded"] == 6
     alone = settings(place, evaluation={"sets": ["mixed"]})
@@ -346,7 +346,7 @@ async def test_a_record_is_read_back_from_any_of_its_files(place: Path) -> None:
         assert full_results_of(found).as_json() == full_results_of(record).as_json()
 
 
-async def test_an_entrant_without_a_fitting_set_is_refused(place: Path) -> None:
+async def test_a_system_without_a_fitting_set_is_refused(place: Path) -> None:
     with pytest.raises(ConfigError, match="listed: only for math"):
         begun(settings(place, evaluation={"sets": ["squad2"]}), Listed())
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.evaluation.contenders import Contender, read_contenders
+from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 
 
 def row(number: int, correct: list[bool | None], tokens: int, dataset: str = "gsm8k") -> Any:
@@ -53,9 +53,9 @@ def written(folder: Path, name: str, rows: list[Any], **more: Any) -> Path:
     return run
 
 
-def contender(folder: Path, name: str, right: str, tokens: int, **more: Any) -> Contender:
+def system(folder: Path, name: str, right: str, tokens: int, **more: Any) -> SystemResults:
     """``right``: a letter a problem: y, n, or - for not graded."""
     values = {"y": True, "n": False, "-": None}
     rows = [row(i, [values[letter]], tokens) for i, letter in enumerate(right)]
-    (found,) = read_contenders([written(folder, name, rows, **more)])
+    (found,) = read_systems([written(folder, name, rows, **more)])
     return found

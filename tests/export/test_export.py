@@ -200,7 +200,7 @@ def test_the_card_shows_results_with_intervals(tiny_weights: Path, tmp_path: Pat
     assert "**Warning**" not in card["README.md"]
 
 
-def test_the_card_names_the_base_models_place_and_licence(tmp_path: Path) -> None:
+def test_the_card_names_the_base_models_place_and_license(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text('{"step": 1, "base_model": "qwen25-7b"}')
     (tmp_path / "config.yaml").write_text(Config().model_dump_json())  # JSON is YAML
     card = model_card(tmp_path, {})[1]["README.md"]

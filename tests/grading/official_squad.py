@@ -1,4 +1,4 @@
-"""The published SQuAD 2.0 metrics, as an oracle that shares no line with ours.
+"""The published SQuAD 2.0 metrics, as a reference that shares no line with ours.
 
 Copied from transformers 4.57, ``data/metrics/squad_metrics.py`` (Copyright 2020 The HuggingFace
 Team, Apache License 2.0), which follows https://worksheets.codalab.org/rest/bundles/

@@ -8,8 +8,8 @@ from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import (
     IsolationReport,
     Json,
-    Limits,
     Problem,
+    RunLimits,
     SandboxResult,
     ServeOperator,
     TestReport,
@@ -30,7 +30,7 @@ class FakeSandbox:
         solution: str,
         entry_point: str,
         tests: tuple[str, ...],
-        limits: Limits,
+        limits: RunLimits,
         setup_code: str = "",
     ) -> TestReport:
         if self.broken:
@@ -42,12 +42,12 @@ class FakeSandbox:
         )
 
     async def run_workflow(
-        self, source: str, arguments: Mapping[str, Json], serve: ServeOperator, limits: Limits
+        self, source: str, arguments: Mapping[str, Json], serve: ServeOperator, limits: RunLimits
     ) -> SandboxResult:
         raise NotImplementedError
 
     async def run_function(
-        self, source: str, function: str | None, arguments: list[Json], limits: Limits
+        self, source: str, function: str | None, arguments: list[Json], limits: RunLimits
     ) -> SandboxResult:
         raise NotImplementedError
 

@@ -8,7 +8,7 @@ import pytest
 from llm_as_judge.audit.attacks import make_attacks, make_controls
 from llm_as_judge.grading.formula import read_formula
 from llm_as_judge.grading.identity import is_zero, real_value
-from llm_as_judge.grading.latex import normalise
+from llm_as_judge.grading.latex import normalize
 from llm_as_judge.grading.number import is_written_as, parse_number
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Problem
@@ -158,7 +158,7 @@ async def test_the_last_digit_of_a_decimal_has_its_own_worth(
     ],
 )
 async def test_nothing_is_zero_because_it_is_small(latex: str, zero: bool) -> None:
-    assert is_zero(read_formula(normalise(latex)), {}) is zero
+    assert is_zero(read_formula(normalize(latex)), {}) is zero
 
 
 async def test_numbers_too_long_to_be_told_apart_are_not_called_equal() -> None:

@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.sandbox import open_sandbox
-from llm_as_judge.types import Limits, Problem
+from llm_as_judge.types import Problem, RunLimits
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
@@ -93,7 +93,7 @@ def add(a, b):
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def judge() -> AsyncIterator[Judge]:
     sandbox = await open_sandbox("subprocess")
-    judge = Judge(sandbox, test_limits=Limits(wall_s=5.0, cpu_s=2.0))
+    judge = Judge(sandbox, test_limits=RunLimits(wall_s=5.0, cpu_s=2.0))
     yield judge
     await judge.aclose()
     await sandbox.aclose()

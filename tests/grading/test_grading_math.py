@@ -162,7 +162,7 @@ async def test_a_base_named_by_the_question_may_be_left_out(rules: Judge) -> Non
 
 
 @pytest.mark.slow
-async def test_a_hanging_expression_is_killed_and_spares_its_neighbours(rules: Judge) -> None:
+async def test_a_hanging_expression_is_killed_and_spares_its_neighbors(rules: Judge) -> None:
     hostile = r"x + \left(9^{9^{9^9}}\right)!"
     jobs = [rules.grade(math_problem("x+1"), hostile)]
     jobs += [rules.grade(math_problem(r"\sqrt{8}"), r"2\sqrt{2}") for _ in range(8)]

@@ -108,7 +108,7 @@ async def test_a_threshold_decides_partial_answers_when_asked() -> None:
         ("", False),
     ],
 )
-async def test_abstentions_are_recognised(text: str, expected: bool) -> None:
+async def test_abstentions_are_recognized(text: str, expected: bool) -> None:
     assert is_abstention(text) is expected
 
 

@@ -5,12 +5,12 @@ from fractions import Fraction
 import pytest
 
 from llm_as_judge.grading.formula import read_formula
-from llm_as_judge.grading.latex import normalise, parse_shape
+from llm_as_judge.grading.latex import normalize, parse_shape
 from llm_as_judge.grading.symbolic import _compare, _identity
 
 
 def relation(gold: str, candidate: str, step: Fraction | None = None) -> str:
-    return _compare(parse_shape(normalise(gold)), parse_shape(normalise(candidate)), step)
+    return _compare(parse_shape(normalize(gold)), parse_shape(normalize(candidate)), step)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from fault_endpoint import FAULTS, FaultEndpoint
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.rows import Answer, grade_answers, read_answer
-from llm_as_judge.llm.client import Limits, OpenAIChat
+from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 
 SLOW = ("hang", "slow_stream")
 RIGHT = {f"the Rome agreements of {year}" for year in range(1950, 1970, 2)}
@@ -51,7 +51,7 @@ REPLIES = {
 
 
 async def verdicts(server: FaultEndpoint, timeout_s: float = 30.0) -> dict[str, bool | None]:
-    limits = Limits(timeout_s=timeout_s, retries=0)
+    limits = EndpointLimits(timeout_s=timeout_s, retries=0)
     chat = OpenAIChat("judge", server.url, limits=limits, role="judge")
     judge = Judge(last=LlmJudge(chat, backoff_s=0.0))
     try:

@@ -18,7 +18,7 @@ from llm_as_judge.errors import (
     EndpointError,
     ModelError,
 )
-from llm_as_judge.llm.client import Limits, OpenAIChat
+from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.ledger import Budget, Ledger, Price
 from llm_as_judge.types import ChatRequest, Message, Usage
 
@@ -68,7 +68,7 @@ class Script:
 
 def chat_over(handler: Callable[..., object], **changes: object) -> OpenAIChat:
     settings: dict[str, object] = {
-        "limits": Limits(retries=2, backoff_s=0.001),
+        "limits": EndpointLimits(retries=2, backoff_s=0.001),
         "api_key": KEY,
     }
     settings.update(changes)
@@ -142,7 +142,7 @@ async def test_a_server_that_was_started_again_is_asked_the_same_once_more() -> 
         told.append(began)
         return True
 
-    chat = chat_over(script, limits=Limits(retries=0), revive=revive)
+    chat = chat_over(script, limits=EndpointLimits(retries=0), revive=revive)
     reply = await chat.chat(ask(seed=1))
     assert (reply.text, reply.attempts, len(told)) == ("4", 3, 2)
     assert (
@@ -150,7 +150,9 @@ async def test_a_server_that_was_started_again_is_asked_the_same_once_more() -> 
     )  # its seed too: the reply is that of an unbroken run
     assert chat.ledger.total.failed_attempts == 2
     told.clear()
-    overloaded = chat_over(Script(refuses(503, "later")), limits=Limits(retries=0), revive=revive)
+    overloaded = chat_over(
+        Script(refuses(503, "later")), limits=EndpointLimits(retries=0), revive=revive
+    )
     with pytest.raises(EndpointError, match="http_503"):
         await overloaded.chat(ask())
     assert told == []  # there was a server
@@ -171,13 +173,13 @@ async def test_a_reply_cut_off_in_its_thoughts_is_tried_again_with_more_tokens()
 
 async def test_thinking_tokens_come_on_top() -> None:
     script = Script(says("4"))
-    await chat_over(script, limits=Limits(thinking_tokens=1000)).chat(ask())
+    await chat_over(script, limits=EndpointLimits(thinking_tokens=1000)).chat(ask())
     assert script.bodies[0]["max_tokens"] == 1016
 
 
 async def test_effort_is_asked_until_the_endpoint_refuses_it() -> None:
     script = Script(says("4"), refuses(400, "Unknown parameter: 'reasoning_effort'"), says("5"))
-    chat = chat_over(script, limits=Limits(reasoning_effort="low"))
+    chat = chat_over(script, limits=EndpointLimits(reasoning_effort="low"))
     assert [(await chat.chat(ask())).text, (await chat.chat(ask())).text] == ["4", "5"]
     assert [body.get("reasoning_effort") for body in script.bodies] == ["low", "low", None]
     plain = Script(says("4"))
@@ -222,7 +224,7 @@ async def test_a_field_that_the_endpoint_does_not_take_is_left_out_from_then_on(
     assert (await chat.chat(ask(seed=3))).attempts == 1
 
 
-async def test_retry_after_is_honoured_and_too_long_a_pause_is_a_failure() -> None:
+async def test_retry_after_is_honored_and_too_long_a_pause_is_a_failure() -> None:
     soon = Script(refuses(429, "slow down", **{"Retry-After": "0.05"}), says("4"))
     loop = asyncio.get_running_loop()
     started = loop.time()
@@ -254,7 +256,7 @@ async def test_retry_after_is_honoured_and_too_long_a_pause_is_a_failure() -> No
 async def test_each_kind_of_failure_has_its_name(
     response: httpx.Response | Exception, kind: str
 ) -> None:
-    chat = chat_over(Script(response), limits=Limits(retries=0))
+    chat = chat_over(Script(response), limits=EndpointLimits(retries=0))
     with pytest.raises(EndpointError, match=f": {kind}: "):
         await chat.chat(ask())
     assert chat.ledger.failures == {kind: 1}
@@ -314,7 +316,7 @@ async def test_usage_that_cannot_be_believed_is_counted_at_its_bound_never_zero(
 async def test_an_attempt_counts_its_bound_unless_no_model_began_to_work_on_it(
     step: httpx.Response | Exception, tokens: int
 ) -> None:
-    chat = chat_over(Script(step), limits=Limits(retries=0), price=Price(1.0, 1.0))
+    chat = chat_over(Script(step), limits=EndpointLimits(retries=0), price=Price(1.0, 1.0))
     with pytest.raises(EndpointError):
         await chat.chat(ask())
     total = chat.ledger.total
@@ -349,7 +351,7 @@ async def test_a_budget_holds_where_nothing_is_said_however_many_ask_at_once(
     script = Script(step)
     budget = Budget(tokens=10 * BOUND + 1) if unit == "tokens" else Budget(usd=10.5 * BOUND / 1e6)
     ledger = Ledger(budget=budget)
-    limits = Limits(retries=3, backoff_s=0.001)
+    limits = EndpointLimits(retries=3, backoff_s=0.001)
     chat = chat_over(script, ledger=ledger, limits=limits, price=Price(1.0, 1.0))
     outcomes = await asyncio.gather(*(chat.chat(ask()) for _ in range(50)), return_exceptions=True)
     assert len(script.requests) == 10
@@ -370,7 +372,7 @@ async def test_requests_in_flight_never_pass_the_limit() -> None:
         flying -= 1
         return says("4")
 
-    chat = chat_over(slow, limits=Limits(concurrency=3))
+    chat = chat_over(slow, limits=EndpointLimits(concurrency=3))
     await asyncio.gather(*(chat.chat(ask()) for _ in range(12)))
     assert highest == 3
 
@@ -386,7 +388,7 @@ async def test_load_goes_to_all_servers_and_leaves_one_that_fails() -> None:
     chat = OpenAIChat(
         "m",
         ["http://a.test/v1", "http://b.test/v1", "http://c.test/v1"],
-        limits=Limits(backoff_s=0.001),
+        limits=EndpointLimits(backoff_s=0.001),
         transport=httpx.MockTransport(serve),
     )
     replies = await asyncio.gather(*(chat.chat(ask()) for _ in range(9)))
@@ -445,7 +447,7 @@ async def test_addresses_are_shown_without_credentials(caplog: pytest.LogCapture
         "m",
         "http://user:hunter2@model.test/v1?token=hunter2",
         api_key=KEY,
-        limits=Limits(retries=0),
+        limits=EndpointLimits(retries=0),
         transport=httpx.MockTransport(Script(refuses(500, KEY))),
     )
     with pytest.raises(EndpointError) as raised:

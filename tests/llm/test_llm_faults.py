@@ -8,7 +8,7 @@ import pytest
 from fault_endpoint import FAULTS, KIND_OF_FAULT, MOSTLY_QUICK, FaultEndpoint
 from llm_as_judge.errors import BudgetError, EndpointError
 from llm_as_judge.llm.billing import billed_to
-from llm_as_judge.llm.client import Limits, OpenAIChat
+from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.ledger import Budget, Ledger, Price, worst_case_tokens
 from llm_as_judge.types import ChatRequest, Message
 
@@ -22,7 +22,7 @@ async def test_ledger_equals_the_servers_own_bill_under_500_concurrent_problems_
     None
 ):
     ledger = Ledger()
-    limits = Limits(concurrency=48, timeout_s=8.0, retries=12, backoff_s=0.01)
+    limits = EndpointLimits(concurrency=48, timeout_s=8.0, retries=12, backoff_s=0.01)
     async with FaultEndpoint(share=0.3, seed=7, faults=MOSTLY_QUICK) as server:
         chat = OpenAIChat("m", server.url, limits=limits, ledger=ledger, price=Price(2.0, 8.0))
 
@@ -63,7 +63,7 @@ async def test_ledger_equals_the_servers_own_bill_under_500_concurrent_problems_
 async def test_a_fault_that_stays_becomes_an_endpoint_error_that_says_what_and_where(
     fault: str,
 ) -> None:
-    limits = Limits(timeout_s=0.3, retries=1, backoff_s=0.01)
+    limits = EndpointLimits(timeout_s=0.3, retries=1, backoff_s=0.01)
     async with FaultEndpoint(share=1.0, faults=[fault]) as server:
         chat = OpenAIChat("m", server.url, limits=limits)
         with pytest.raises(EndpointError) as raised:
@@ -82,7 +82,7 @@ async def test_a_budget_stops_a_run_whose_endpoint_takes_requests_and_says_nothi
     bound = worst_case_tokens(ask("p0"))
     tokens = bound.prompt_tokens + bound.completion_tokens
     ledger = Ledger(budget=Budget(tokens=3 * tokens))
-    limits = Limits(timeout_s=0.2, retries=20, backoff_s=0.001)
+    limits = EndpointLimits(timeout_s=0.2, retries=20, backoff_s=0.001)
     async with FaultEndpoint(share=1.0, faults=(fault,)) as server:
         chat = OpenAIChat("m", server.url, limits=limits, ledger=ledger)
         with pytest.raises(BudgetError, match="estimated: 3 requests said no usage"):

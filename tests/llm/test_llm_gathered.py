@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.billing import billed_to
-from llm_as_judge.llm.client import Limits, OpenAIChat
-from llm_as_judge.llm.gathered import GatheredDraws, neighbours
+from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
+from llm_as_judge.llm.gathered import GatheredDraws, neighbors
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.recording import Recording
@@ -29,7 +29,7 @@ def client(endpoint: DrawsEndpoint, **limits: object) -> OpenAIChat:
     return OpenAIChat(
         "m",
         "http://model.test/v1",
-        limits=Limits(**{"retries": 0, **limits}),  # type: ignore[arg-type]
+        limits=EndpointLimits(**{"retries": 0, **limits}),  # type: ignore[arg-type]
         transport=httpx.MockTransport(endpoint),
     )
 
@@ -184,10 +184,10 @@ async def test_a_replay_of_gathered_draws_gives_and_books_the_same(tmp_path: Pat
 
 
 @given(st.sets(st.integers(0, 40)), st.integers(1, 9))
-def test_neighbours_are_all_draws_once_in_runs_that_follow_each_other(
+def test_neighbors_are_all_draws_once_in_runs_that_follow_each_other(
     draws: set[int], most: int
 ) -> None:
-    runs = neighbours(sorted(draws), most)
+    runs = neighbors(sorted(draws), most)
     assert [draw for run in runs for draw in run] == sorted(draws)
     assert all(run == list(range(run[0], run[0] + len(run))) for run in runs)
     assert all(len(run) <= most for run in runs)

@@ -15,7 +15,7 @@ import pytest
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm import local
-from llm_as_judge.llm.client import Limits, OpenAIChat
+from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.types import ChatRequest, Message
 from small_weights import small_weights
@@ -272,7 +272,7 @@ async def test_a_request_outlives_the_real_server_that_was_to_answer_it() -> Non
             "smollm2-135m",
             server.base_url,
             api_key=server.api_key,
-            limits=Limits(retries=0),
+            limits=EndpointLimits(retries=0),
             revive=lambda began: asyncio.to_thread(server.revive, began),
         ).opened() as chat:
             wanted = await chat.chat(request)

@@ -9,7 +9,7 @@ import pytest
 
 from llm_as_judge.llm.recorded import recorded_run
 from llm_as_judge.llm.recording import Recording
-from llm_as_judge.types import Execution, Limits, OperatorCall, Problem, Program
+from llm_as_judge.types import Execution, OperatorCall, Problem, Program, RunLimits
 
 PROGRAM = Program("slow", "slow program", hash="h")
 PROBLEM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",), meta={"level": "1"})
@@ -29,7 +29,7 @@ class Run:
 
 
 async def test_a_run_that_was_cut_off_is_given_again_as_it_was(tmp_path: Path) -> None:
-    limits, quick = Limits(wall_s=9.0), Execution("ok", "4")
+    limits, quick = RunLimits(wall_s=9.0), Execution("ok", "4")
     first = await recorded_run(Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(LATE))
     again = await recorded_run(Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(quick))
     assert first == again == LATE
@@ -38,22 +38,22 @@ async def test_a_run_that_was_cut_off_is_given_again_as_it_was(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("program", "problem", "limits"),
     [
-        (dataclasses.replace(PROGRAM, runnable="other"), PROBLEM, Limits(wall_s=9.0)),
-        (PROGRAM, dataclasses.replace(PROBLEM, question="3 + 3?"), Limits(wall_s=9.0)),
-        (PROGRAM, PROBLEM, Limits(wall_s=10.0)),
+        (dataclasses.replace(PROGRAM, runnable="other"), PROBLEM, RunLimits(wall_s=9.0)),
+        (PROGRAM, dataclasses.replace(PROBLEM, question="3 + 3?"), RunLimits(wall_s=9.0)),
+        (PROGRAM, PROBLEM, RunLimits(wall_s=10.0)),
     ],
     ids=["program", "problem", "limits"],
 )
 async def test_another_run_is_not_taken_for_it(
-    tmp_path: Path, program: Program, problem: Problem, limits: Limits
+    tmp_path: Path, program: Program, problem: Problem, limits: RunLimits
 ) -> None:
     recording, quick = Recording(tmp_path), Execution("ok", "4")
-    await recorded_run(recording, PROGRAM, PROBLEM, Limits(wall_s=9.0), Run(LATE))
+    await recorded_run(recording, PROGRAM, PROBLEM, RunLimits(wall_s=9.0), Run(LATE))
     assert await recorded_run(recording, program, problem, limits, Run(quick)) == quick
 
 
 async def test_a_run_that_wanted_a_call_too_many_is_given_again_as_it_was(tmp_path: Path) -> None:
-    over, limits = dataclasses.replace(LATE, status="call_limit"), Limits()
+    over, limits = dataclasses.replace(LATE, status="call_limit"), RunLimits()
     first = await recorded_run(Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(over))
     again = await recorded_run(
         Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(Execution("ok", "4"))
@@ -63,13 +63,13 @@ async def test_a_run_that_wanted_a_call_too_many_is_given_again_as_it_was(tmp_pa
 
 async def test_another_offset_is_another_run(tmp_path: Path) -> None:
     recording, quick = Recording(tmp_path), Execution("ok", "4")
-    await recorded_run(recording, PROGRAM, PROBLEM, Limits(), Run(LATE), 1)
-    assert await recorded_run(recording, PROGRAM, PROBLEM, Limits(), Run(quick)) == quick
-    assert await recorded_run(recording, PROGRAM, PROBLEM, Limits(), Run(quick), 1) == LATE
+    await recorded_run(recording, PROGRAM, PROBLEM, RunLimits(), Run(LATE), 1)
+    assert await recorded_run(recording, PROGRAM, PROBLEM, RunLimits(), Run(quick)) == quick
+    assert await recorded_run(recording, PROGRAM, PROBLEM, RunLimits(), Run(quick), 1) == LATE
 
 
 async def test_what_ended_by_itself_is_run_again(tmp_path: Path) -> None:
-    recording, limits = Recording(tmp_path), Limits()
+    recording, limits = Recording(tmp_path), RunLimits()
     run = Run(Execution("ok", "4"), Execution("crashed", error="E"))
     for wanted in ("ok", "crashed"):
         assert (await recorded_run(recording, PROGRAM, PROBLEM, limits, run)).status == wanted

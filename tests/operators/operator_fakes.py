@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from llm_as_judge.llm.scripted import Answers, ScriptedChat
 from llm_as_judge.operators import (
-    ExecutionRoom,
+    ExecutionContext,
     OperatorService,
     OperatorSettings,
     Registry,
@@ -16,9 +16,9 @@ from llm_as_judge.operators.prompts import Enhancement
 from llm_as_judge.types import (
     IsolationReport,
     Json,
-    Limits,
     OperatorCall,
     Problem,
+    RunLimits,
     SandboxResult,
     ServeOperator,
     TestReport,
@@ -55,12 +55,12 @@ class FakeSandbox:
         return IsolationReport("fake", {})
 
     async def run_workflow(
-        self, source: str, arguments: Mapping[str, Json], serve: ServeOperator, limits: Limits
+        self, source: str, arguments: Mapping[str, Json], serve: ServeOperator, limits: RunLimits
     ) -> SandboxResult:
         raise NotImplementedError
 
     async def run_function(
-        self, source: str, function: str | None, arguments: list[Json], limits: Limits
+        self, source: str, function: str | None, arguments: list[Json], limits: RunLimits
     ) -> SandboxResult:
         self.sources.append(source)
         self.called.append(function)
@@ -71,7 +71,7 @@ class FakeSandbox:
         solution: str,
         entry_point: str,
         tests: tuple[str, ...],
-        limits: Limits,
+        limits: RunLimits,
         setup_code: str = "",
     ) -> TestReport:
         self.sources.append(solution)
@@ -92,22 +92,22 @@ def service(
     name: str = "scripted",
 ) -> tuple[OperatorService, ScriptedChat]:
     chat = ScriptedChat(answers, name=name)
-    room = ExecutionRoom(
+    context = ExecutionContext(
         chat, sandbox or FakeSandbox(), problem, settings or OperatorSettings(), enhancements
     )
-    return OperatorService(operators or registry(), room), chat
+    return OperatorService(operators or registry(), context), chat
 
 
 async def called(
     operator: str,
     answers: Answers,
     *,
-    room_problem: Problem = MATH,
+    context_problem: Problem = MATH,
     sandbox: FakeSandbox | None = None,
     **arguments: Json,
 ) -> tuple[dict[str, Json], OperatorCall]:
     """(result, trace) of one call with these arguments."""
-    serve, _ = service(answers, problem=room_problem, sandbox=sandbox)
+    serve, _ = service(answers, problem=context_problem, sandbox=sandbox)
     result = await serve(operator, [], arguments)
     assert isinstance(result, dict)
     (call,) = serve.calls

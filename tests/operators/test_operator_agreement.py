@@ -13,7 +13,7 @@ from operator_fakes import CODE, MATH, FakeSandbox, called, service
 
 from llm_as_judge.grading.equality import answer_classes
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.operators import ExecutionRoom, OperatorService, OperatorSettings, registry
+from llm_as_judge.operators import ExecutionContext, OperatorService, OperatorSettings, registry
 from llm_as_judge.operators.base import MAX_TESTED, CallLimitError, tries
 from llm_as_judge.types import Json, Problem, TestReport
 
@@ -23,11 +23,11 @@ WORSE = TestReport(False, 2, (0, 1), "no")
 
 async def graded(name: str, *args: Json, problem: Problem = MATH) -> Json:
     """The result of one call where the graders say what is equal."""
-    room = ExecutionRoom(
+    context = ExecutionContext(
         ScriptedChat(lambda _: "x"), FakeSandbox(), problem, OperatorSettings(),
         equality=answer_classes,
     )  # fmt: skip
-    return await OperatorService(registry(), room)(name, list(args), {})
+    return await OperatorService(registry(), context)(name, list(args), {})
 
 
 def code(number: int) -> str:
@@ -83,8 +83,8 @@ async def test_no_vote_asks_the_executor_or_sees_the_gold() -> None:
 
     told = dataclasses.replace(MATH, answers=("2",), hidden_tests=("assert True",))
     chat = ScriptedChat(lambda _: "x")
-    room = ExecutionRoom(chat, FakeSandbox(), told, OperatorSettings(), equality=equality)
-    serve = OperatorService(registry(), room)
+    context = ExecutionContext(chat, FakeSandbox(), told, OperatorSettings(), equality=equality)
+    serve = OperatorService(registry(), context)
     for name in ("Vote", "UntilAgree"):
         result = await serve(name, [["1", "2", "3", "4", "5"]], {})
         assert result["answer"] == "1"  # type: ignore[index, call-overload]
@@ -96,7 +96,7 @@ async def test_no_vote_asks_the_executor_or_sees_the_gold() -> None:
 async def test_code_that_passes_its_visible_tests_is_one_class_and_the_rest_no_vote() -> None:
     sandbox = FakeSandbox(reports=[FAILS, PASSES, PASSES])
     result, _ = await called(
-        "Vote", lambda _: "x", room_problem=CODE, sandbox=sandbox,
+        "Vote", lambda _: "x", context_problem=CODE, sandbox=sandbox,
         solutions=[code(1), code(1), block(2), code(3), "no code"],
     )  # fmt: skip
     assert result == {"answer": block(2), "share": 1.0}
@@ -107,7 +107,7 @@ async def test_code_that_passes_its_visible_tests_is_one_class_and_the_rest_no_v
 async def test_where_no_code_passes_equal_programs_vote() -> None:
     shown = dataclasses.replace(CODE, visible_tests=())
     said: list[Json] = [code(1), code(2), "# again\n" + code(2)]
-    result, _ = await called("Vote", lambda _: "x", room_problem=shown, solutions=said)
+    result, _ = await called("Vote", lambda _: "x", context_problem=shown, solutions=said)
     assert result == {"answer": code(2), "share": 0.6667}
 
 
@@ -115,7 +115,7 @@ async def test_one_run_tests_a_bounded_number_of_solutions() -> None:
     sandbox = FakeSandbox(reports=[FAILS] * (MAX_TESTED + 1))
     said: list[Json] = [code(n) for n in range(MAX_TESTED + 1)]
     result, call = await called(
-        "Vote", lambda _: "x", room_problem=CODE, sandbox=sandbox, solutions=said
+        "Vote", lambda _: "x", context_problem=CODE, sandbox=sandbox, solutions=said
     )
     assert result == {"answer": "", "share": 0.0}
     assert f"{MAX_TESTED} solutions were tested" in call.error
@@ -201,7 +201,7 @@ async def test_a_reply_without_code_is_one_try() -> None:
 async def test_without_visible_tests_the_first_code_is_taken_and_has_not_passed() -> None:
     shown = dataclasses.replace(CODE, visible_tests=())
     result, call = await called(
-        "UntilPassed", lambda _: block(1), room_problem=shown, problem="p", entry_point="add"
+        "UntilPassed", lambda _: block(1), context_problem=shown, problem="p", entry_point="add"
     )
     assert result == {"solution": code(1), "passed": False}
     assert call.llm_calls == 1

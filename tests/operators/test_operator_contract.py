@@ -16,7 +16,7 @@ from operator_fakes import CODE, MATH, FakeSandbox, called, service
 from llm_as_judge.errors import ContextError, EndpointError, SandboxError
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import OffsetDraws
-from llm_as_judge.operators import ExecutionRoom, OperatorService, OperatorSettings, registry
+from llm_as_judge.operators import ExecutionContext, OperatorService, OperatorSettings, registry
 from llm_as_judge.types import ChatRequest, Execution, Json, SandboxResult, TestReport, from_json
 
 OLD_CALL = {"operator": "Custom", "prompt_tokens": 100, "completion_tokens": 30, "llm_calls": 2}
@@ -93,7 +93,7 @@ async def test_every_key_is_there_whatever_the_executor_writes(operator: str, re
     result, call = await called(
         operator,
         lambda _: reply,
-        room_problem=CODE,
+        context_problem=CODE,
         sandbox=broken_sandbox(),
         **ARGUMENTS[operator],
     )
@@ -111,7 +111,7 @@ def test_no_reply_makes_an_operator_raise(reply: str) -> None:
             await called(
                 operator,
                 lambda _: reply,
-                room_problem=CODE,
+                context_problem=CODE,
                 sandbox=broken_sandbox(),
                 **ARGUMENTS[operator],
             )
@@ -122,7 +122,11 @@ def test_no_reply_makes_an_operator_raise(reply: str) -> None:
 @pytest.mark.parametrize("operator", ASKING)
 async def test_an_empty_reply_is_an_error_in_the_trace_and_an_empty_value(operator: str) -> None:
     _, call = await called(
-        operator, lambda _: "", room_problem=CODE, sandbox=broken_sandbox(), **ARGUMENTS[operator]
+        operator,
+        lambda _: "",
+        context_problem=CODE,
+        sandbox=broken_sandbox(),
+        **ARGUMENTS[operator],
     )
     assert call.error
 
@@ -242,8 +246,8 @@ async def test_the_trace_counts_tokens_calls_and_cost_of_its_own_execution_only(
     chat = ScriptedChat(lambda r: "Answer: " + r.messages[0].content[0] * 8, delay_s=0.001)
 
     def fresh() -> OperatorService:
-        room = ExecutionRoom(chat, FakeSandbox(), MATH, OperatorSettings())
-        return OperatorService(registry(), room)
+        context = ExecutionContext(chat, FakeSandbox(), MATH, OperatorSettings())
+        return OperatorService(registry(), context)
 
     services = [fresh() for _ in range(8)]
     await asyncio.gather(
@@ -316,8 +320,8 @@ async def test_at_every_offset_a_prompt_costs_the_same() -> None:
     costs = []
     for offset in (0, 3):
         chat = OffsetDraws(ScriptedChat(lambda _: "Answer: 1"), offset)
-        room = ExecutionRoom(chat, FakeSandbox(), MATH, OperatorSettings(temperature=0.7))
-        serve = OperatorService(registry(), room)
+        context = ExecutionContext(chat, FakeSandbox(), MATH, OperatorSettings(temperature=0.7))
+        serve = OperatorService(registry(), context)
         for _ in range(2):
             await serve("AnswerGenerate", ["a"], {})
         costs.append([call.cost for call in serve.calls])
@@ -344,10 +348,10 @@ async def test_a_data_set_of_longer_solutions_has_longer_replies() -> None:
 
 async def test_a_cut_off_call_says_so() -> None:
     serve, _ = service(lambda _: "x")
-    room = ExecutionRoom(
+    context = ExecutionContext(
         ScriptedChat(lambda _: "x", delay_s=10), FakeSandbox(), MATH, OperatorSettings()
     )
-    serve = OperatorService(registry(), room)
+    serve = OperatorService(registry(), context)
     task = asyncio.ensure_future(serve("AnswerGenerate", ["a"], {}))
     await asyncio.sleep(0.01)
     task.cancel()

@@ -1,4 +1,4 @@
-"""Layer 2 can be switched off, and the trace shows whether it was on."""
+"""Operator hints can be switched off, and the trace shows whether they were on."""
 
 from __future__ import annotations
 

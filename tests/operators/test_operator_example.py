@@ -14,7 +14,7 @@ from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import load_registry, operator_docs, registry
 from llm_as_judge.operators.registry import operator_classes
 from llm_as_judge.sandbox import open_sandbox
-from llm_as_judge.types import Limits, Problem
+from llm_as_judge.types import Problem, RunLimits
 from llm_as_judge.workflow import parse_program, run_program
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "add_an_operator.md"
@@ -52,7 +52,7 @@ async def test_the_example_adds_an_operator(tmp_path: Path) -> None:
             Problem("t/t/1", "gsm8k", "math", "What is 2 * 3?", ("6",)),
             executor=chat,
             sandbox=sandbox,
-            limits=Limits(wall_s=20),
+            limits=RunLimits(wall_s=20),
             operators=operators,
         )
     finally:

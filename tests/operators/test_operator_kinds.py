@@ -6,7 +6,7 @@ import pytest
 from operator_fakes import CODE, MATH, FakeSandbox, called, service
 
 from llm_as_judge.llm.scripted import Answers, ScriptedChat
-from llm_as_judge.operators import ExecutionRoom, OperatorService, OperatorSettings, registry
+from llm_as_judge.operators import ExecutionContext, OperatorService, OperatorSettings, registry
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import ChatRequest, Json, OperatorCall, Problem, SandboxResult, TestReport
 
@@ -300,8 +300,8 @@ async def test_programmer_and_test_work_in_a_real_sandbox() -> None:
     replies = {"This program failed": SOLVE, "solve()": loops, "fails its test": leaves}
     settings = OperatorSettings()
     try:
-        room = ExecutionRoom(ScriptedChat(replies), sandbox, CODE, settings)
-        serve = OperatorService(registry(), room)
+        context = ExecutionContext(ScriptedChat(replies), sandbox, CODE, settings)
+        serve = OperatorService(registry(), context)
         solved = await serve("Programmer", ["p"], {})
         assert solved == {"code": "def solve():\n    return 18", "output": "18"}
         tested = await serve("Test", ["p", "def add(a, b): return 0", "add"], {})

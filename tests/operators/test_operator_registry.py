@@ -45,7 +45,7 @@ def described(folder: Path, **changes: object) -> Path:
         ({"prompts": {"answer": "{nothing}"}}, "unknown placeholder {nothing}"),
         ({"domains": ["history"]}, "domains.0"),
         ({"summary": None}, "summary: Field required"),
-        ({"colour": "red"}, "colour: Extra inputs are not permitted"),
+        ({"color": "red"}, "color: Extra inputs are not permitted"),
     ],
 )
 def test_a_description_that_contradicts_its_class_is_one_clear_line(

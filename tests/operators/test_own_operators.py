@@ -15,7 +15,7 @@ from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import operator_docs, operator_facts, registry
 from llm_as_judge.operators.registry import OWN_OPERATORS
 from llm_as_judge.plugins import load_plugins, plugin_facts
-from llm_as_judge.types import Limits, Problem
+from llm_as_judge.types import Problem, RunLimits
 from llm_as_judge.workers import RunSettings, open_local_work
 from llm_as_judge.workflow import parse_program
 from llm_as_judge.workflow.grammar import program_grammar
@@ -57,7 +57,7 @@ async def test_a_program_with_an_operator_of_a_plugin_is_checked_and_run(plugin:
             program,
             Problem("t/t/1", "gsm8k", "math", "What is 2 * 3?", ("6",)),
             chat,
-            RunSettings(Limits(wall_s=20)),
+            RunSettings(RunLimits(wall_s=20)),
         )
     finally:
         await work.aclose()

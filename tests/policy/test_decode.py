@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from llm_as_judge.policy.decode import CopiedPrompts, SharedPrompts, rows_of
+from llm_as_judge.policy.decode import CopiedPrompts, SharedPrompts, decoding_batch
 from llm_as_judge.policy.model import Policy
 from tiny_models import FAMILIES, VOCABULARY, tiny
 
@@ -27,7 +27,7 @@ def test_both_ways_give_the_same_logits_while_rows_end(
 ) -> None:
     model = tiny(family)
     policy = Policy(model, tokenizer=None, device=torch.device("cpu"), dtype=torch.float32)
-    shared, copied = rows_of(policy), CopiedPrompts(policy)
+    shared, copied = decoding_batch(policy), CopiedPrompts(policy)
     assert isinstance(shared, SharedPrompts)
     assert torch.allclose(shared.begin(prompts, K), copied.begin(prompts, K), atol=1e-5)
     generator, rows = torch.Generator().manual_seed(0), K * len(prompts)
@@ -47,4 +47,4 @@ def test_a_family_that_is_not_known_to_be_plain_has_a_cache_for_each_row() -> No
     model = tiny("qwen2")
     model.get_base_model().config.model_type = "gemma3"
     policy = Policy(model, tokenizer=None, device=torch.device("cpu"), dtype=torch.float32)
-    assert isinstance(rows_of(policy), CopiedPrompts)
+    assert isinstance(decoding_batch(policy), CopiedPrompts)

@@ -21,7 +21,7 @@ def embedder(tiny_encoder: Path) -> SentenceEmbedder:
     return SentenceEmbedder(tiny_encoder, "tiny")
 
 
-def test_vectors_are_normalised_means_of_the_last_layer(
+def test_vectors_are_normalized_means_of_the_last_layer(
     tiny_encoder: Path, embedder: SentenceEmbedder
 ) -> None:
     tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)

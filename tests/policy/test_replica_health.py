@@ -14,10 +14,10 @@ from test_vllm import PROMPTS, learn
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.replica_health import drained, set_drained, status_of
-from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
+from llm_as_judge.policy.vllm import ReplicaLimits, VllmReplicas, open_replicas
 from llm_as_judge.types import Completion, Sampling
 from running_app import running
-from streams import Published, publish
+from streams import SyncedWeights, sync_weights
 from vllm_server import ScriptedVllm
 
 
@@ -47,8 +47,8 @@ class Fleet:
         await self._lives[index].enter_async_context(running(self.servers[index].app, port))
         return self.servers[index]
 
-    async def open(self, rows_at_once: int = 8, outage_s: float = 30.0) -> VllmReplicas:
-        limits = Limits(rows_at_once, timeout_s=20, retries=2, outage_s=outage_s)
+    async def open(self, generation_batch_size: int = 8, outage_s: float = 30.0) -> VllmReplicas:
+        limits = ReplicaLimits(generation_batch_size, timeout_s=20, retries=2, outage_s=outage_s)
         opened = open_replicas(self.policy, self.urls, self.folder, limits, temperature=1.0)
         return await self._stack.enter_async_context(opened)
 
@@ -64,8 +64,8 @@ async def fleet(
         yield Fleet(policy, tmp_path / "adapters", stack)
 
 
-async def sample(published: Published, k: int = 2) -> list[list[Completion]]:
-    return await published.sample(PROMPTS, Sampling(k, 1.0, 9, seed=0))
+async def sample(synced: SyncedWeights, k: int = 2) -> list[list[Completion]]:
+    return await synced.sample(PROMPTS, Sampling(k, 1.0, 9, seed=0))
 
 
 async def ready(replicas: VllmReplicas, count: int) -> None:
@@ -85,9 +85,9 @@ async def test_who_dies_and_comes_back_has_all_adapters_in_use_before_new_work(
 ) -> None:
     await fleet.start(2)
     replicas = await fleet.open()
-    older = await publish(replicas)
+    older = await sync_weights(replicas)
     learn(fleet.policy)
-    newer = await publish(replicas)
+    newer = await sync_weights(replicas)
     await fleet.kill(1)
     with caplog.at_level(logging.WARNING):
         assert [len(group) for group in await sample(newer)] == [2] * 4
@@ -105,13 +105,13 @@ async def test_who_dies_and_comes_back_has_all_adapters_in_use_before_new_work(
 async def test_an_adapter_that_was_unloaded_meanwhile_is_unloaded_on_return(fleet: Fleet) -> None:
     await fleet.start(2)
     replicas = await fleet.open()
-    published = [await publish(replicas)]
+    synced = [await sync_weights(replicas)]
     fleet.servers[1].health = 503
     await ready(replicas, 1)
     for _ in range(2):
         learn(fleet.policy)
-        published.append(await publish(replicas))
-    names = [one.adapter.name for one in published]
+        synced.append(await sync_weights(replicas))
+    names = [one.adapter.name for one in synced]
     assert list(fleet.servers[1].adapters) == names[:1]
     fleet.servers[1].health = 200
     await ready(replicas, 2)
@@ -121,21 +121,21 @@ async def test_an_adapter_that_was_unloaded_meanwhile_is_unloaded_on_return(flee
 async def test_a_sick_replica_gets_no_new_work(fleet: Fleet) -> None:
     await fleet.start(2)
     replicas = await fleet.open()
-    published = await publish(replicas)
+    synced = await sync_weights(replicas)
     fleet.servers[0].health = 500
     await ready(replicas, 1)
-    await sample(published)
+    await sample(synced)
     assert [len(server.asked) for server in fleet.servers] == [0, 8]
 
 
 async def test_a_drained_replica_ends_what_it_writes_and_gets_nothing_more(fleet: Fleet) -> None:
     """What waits here for its turn there goes elsewhere too."""
     await fleet.start(2)
-    replicas = await fleet.open(rows_at_once=1)
-    published = await publish(replicas)
+    replicas = await fleet.open(generation_batch_size=1)
+    synced = await sync_weights(replicas)
     for server in fleet.servers:
         server.open.clear()
-    writing = asyncio.create_task(sample(published))
+    writing = asyncio.create_task(sample(synced))
     for server in fleet.servers:
         await server.reached.wait()
     set_drained(fleet.folder, fleet.urls[:1])
@@ -147,7 +147,7 @@ async def test_a_drained_replica_ends_what_it_writes_and_gets_nothing_more(fleet
     assert replicas.metrics()["sampling/resent"] == 0
     set_drained(fleet.folder, [])
     await ready(replicas, 2)
-    await sample(published)
+    await sample(synced)
     assert len(fleet.servers[0].asked) > 1
     assert drained(fleet.folder) == []
 
@@ -155,10 +155,10 @@ async def test_a_drained_replica_ends_what_it_writes_and_gets_nothing_more(fleet
 async def test_all_may_be_gone_for_a_while(fleet: Fleet) -> None:
     await fleet.start(2)
     replicas = await fleet.open()
-    published = await publish(replicas)
+    synced = await sync_weights(replicas)
     for index in (0, 1):
         await fleet.kill(index)
-    writing = asyncio.create_task(sample(published))
+    writing = asyncio.create_task(sample(synced))
     await ready(replicas, 0)
     assert not writing.done()
     await fleet.revive(1)
@@ -168,14 +168,14 @@ async def test_all_may_be_gone_for_a_while(fleet: Fleet) -> None:
 async def test_all_gone_for_too_long_end_the_run_with_one_line_about_each(fleet: Fleet) -> None:
     await fleet.start(4)
     replicas = await fleet.open(outage_s=0.05)
-    published = await publish(replicas)
+    synced = await sync_weights(replicas)
     set_drained(fleet.folder, [fleet.urls[0], fleet.urls[3]])
     fleet.servers[1].health = 503
     await fleet.kill(2)
     await fleet.kill(3)
     await ready(replicas, 0)
     with pytest.raises(EndpointError) as caught:
-        await sample(published)
+        await sample(synced)
     line = str(caught.value)
     assert "no replica may be asked for 0.05 s (sampling.outage_s)" in line
     said = ("drained;", "/health says HTTP 503", "connect", "drained; connect")
@@ -192,7 +192,7 @@ async def test_at_start_one_answer_is_enough_and_none_is_too_few(
     with caplog.at_level(logging.WARNING):
         replicas = await fleet.open()
     assert f"{fleet.urls[0]}: connect: " in caplog.text
-    await sample(await publish(replicas))
+    await sample(await sync_weights(replicas))
     assert len(fleet.servers[1].asked) == 8
     await fleet.kill(1)
     with pytest.raises(ModelError) as caught:
@@ -206,11 +206,11 @@ async def test_who_comes_back_started_otherwise_is_not_let_in(
 ) -> None:
     """Its log-probs are of another distribution: the update would learn from wrong ratios."""
     await fleet.start(2)
-    limits = Limits(timeout_s=20, outage_s=0.05)
+    limits = ReplicaLimits(timeout_s=20, outage_s=0.05)
     async with open_replicas(
         fleet.policy, fleet.urls, fleet.folder, limits, temperature=0.7
     ) as replicas:
-        published = await publish(replicas)
+        synced = await sync_weights(replicas)
         await fleet.kill(1)
         await ready(replicas, 1)
         (await fleet.revive(1)).raw_logprobs = True
@@ -219,13 +219,13 @@ async def test_who_comes_back_started_otherwise_is_not_let_in(
         with pytest.raises(
             EndpointError, match=r"answers, but .*--logprobs-mode processed_logprobs"
         ):
-            await published.sample(PROMPTS, Sampling(1, 0.7, 9, seed=0))
+            await synced.sample(PROMPTS, Sampling(1, 0.7, 9, seed=0))
 
 
 async def test_a_look_from_outside_says_of_each_how_it_is_and_what_it_has(fleet: Fleet) -> None:
     await fleet.start(5)
     replicas = await fleet.open()
-    name = (await publish(replicas)).adapter.name
+    name = (await sync_weights(replicas)).adapter.name
     fleet.servers[1].health = 503
     fleet.servers[2].adapters["[red]not ours"] = "/x"
     await fleet.kill(3)

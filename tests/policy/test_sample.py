@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from llm_as_judge.policy.attention import common_prefix
+from llm_as_judge.policy.chat_template import REPLY_PREFIX
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
-from llm_as_judge.policy.turns import REPLY_PREFIX
 from llm_as_judge.types import DOMAINS, Completion, Domain, Message, Prompt, Sampling
 from llm_as_judge.workflow.grammar import program_grammar
 from llm_as_judge.workflow.program import parse_program
@@ -36,8 +36,8 @@ def policy(tiny_weights: Path) -> Policy:
 
 
 def sample(policy: Policy, k: int = 4, t: float = 0.8, **kw: int) -> list[list[Completion]]:
-    rows = kw.pop("rows_at_once", 64)
-    sampler = HFSampler(policy, rows_at_once=rows)
+    rows = kw.pop("generation_batch_size", 64)
+    sampler = HFSampler(policy, generation_batch_size=rows)
     return sampler.complete(prompts(PROMPTS), Sampling(k, t, 40, seed=kw.pop("seed", 3)))
 
 
@@ -58,7 +58,7 @@ def test_logprobs_are_those_of_the_distribution_drawn_from(
 
 def test_a_draw_does_not_depend_on_what_it_is_batched_with(policy: Policy) -> None:
     together = sample(policy)
-    in_small_batches = sample(policy, rows_at_once=4)
+    in_small_batches = sample(policy, generation_batch_size=4)
     assert [[c.token_ids for c in g] for g in together] == [
         [c.token_ids for c in g] for g in in_small_batches
     ]
@@ -88,7 +88,7 @@ def test_a_completion_ends_with_the_fence_and_its_text_starts_with_one(policy: P
 
 
 def test_frequencies_follow_the_probabilities(policy: Policy) -> None:
-    sampler = HFSampler(policy, rows_at_once=4096)
+    sampler = HFSampler(policy, generation_batch_size=4096)
     (group,) = sampler.complete(prompts(PROMPTS[:1]), Sampling(2000, 1.0, 1, seed=0))
     with torch.no_grad():
         logits = policy.model(input_ids=torch.tensor([group[0].prompt_ids])).logits[0, -1]

@@ -15,10 +15,10 @@ from starlette.responses import JSONResponse
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
-from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
+from llm_as_judge.policy.vllm import ReplicaLimits, VllmReplicas, open_replicas
 from llm_as_judge.types import Completion, Message, Sample, Sampling
 from running_app import running
-from streams import prompts, publish
+from streams import prompts, sync_weights
 from vllm_server import FAULTS, ScriptedVllm, TwinOfPolicy
 
 PROMPTS = [[Message("user", f"Problem {n}")] for n in range(4)]
@@ -49,7 +49,7 @@ class Fleet:
 
     async def open(self, stack: AsyncExitStack, temperature: float = 0.7) -> VllmReplicas:
         urls = [await stack.enter_async_context(running(s.app)) + "/v1" for s in self.servers]
-        limits = Limits(rows_at_once=8, timeout_s=20, retries=2)
+        limits = ReplicaLimits(generation_batch_size=8, timeout_s=20, retries=2)
         return await stack.enter_async_context(
             open_replicas(self.policy, urls, self.folder, limits, temperature=temperature)
         )
@@ -73,8 +73,8 @@ async def sample(
     temperature: float = 0.7,
     each: Callable[[Sample], None] = lambda _: None,
 ) -> list[list[Completion]]:
-    published = await publish(replicas)
-    return await published.sample(PROMPTS, Sampling(k, temperature, 9, seed=3), each)
+    synced = await sync_weights(replicas)
+    return await synced.sample(PROMPTS, Sampling(k, temperature, 9, seed=3), each)
 
 
 async def test_each_request_names_its_adapter_and_everything_that_shapes_the_distribution(
@@ -146,13 +146,13 @@ async def test_a_replica_that_was_started_anew_is_given_the_adapter_again(
     fleet: Fleet, stack: AsyncExitStack
 ) -> None:
     replicas = await fleet.open(stack)
-    published = await publish(replicas)
+    synced = await sync_weights(replicas)
     fleet.servers[1].adapters.clear()
-    groups = await published.sample(PROMPTS, Sampling(2, 0.7, 9, seed=0))
+    groups = await synced.sample(PROMPTS, Sampling(2, 0.7, 9, seed=0))
     assert [len(group) for group in groups] == [2] * 4
     assert replicas.metrics()["sampling/resent"] == 0.0
-    assert len(fleet.servers[1].said) > 1  # once at publishing, and for the requests that missed it
-    assert set(fleet.servers[1].adapters) == {published.adapter.name}
+    assert len(fleet.servers[1].said) > 1  # once at the sync, and for the requests that missed it
+    assert set(fleet.servers[1].adapters) == {synced.adapter.name}
 
 
 async def test_versions_are_pinned_and_leave_when_nobody_uses_them(
@@ -160,19 +160,19 @@ async def test_versions_are_pinned_and_leave_when_nobody_uses_them(
 ) -> None:
     replicas = await fleet.open(stack)
     server = fleet.servers[0]
-    first = await publish(replicas)
+    first = await sync_weights(replicas)
     server.open.clear()
     writing = asyncio.create_task(first.sample(PROMPTS[:1], Sampling(1, 0.7, 9, seed=0)))
     await server.reached.wait()
     learn(fleet.policy)
     names = [first.adapter.name]
     for _ in range(2):
-        names.append((await publish(replicas)).adapter.name)
+        names.append((await sync_weights(replicas)).adapter.name)
         learn(fleet.policy)
     assert list(server.adapters) == names  # the oldest is being used
     server.open.set()
     assert (await writing)[0][0].policy_version == 0
-    names.append((await publish(replicas)).adapter.name)
+    names.append((await sync_weights(replicas)).adapter.name)
     for replica in fleet.servers:
         assert list(replica.adapters) == names[-2:]
     assert sorted(path.name for path in fleet.folder.iterdir()) == sorted(names[-2:])
@@ -182,13 +182,13 @@ async def test_equal_weights_have_one_name_and_other_weights_another(
     fleet: Fleet, stack: AsyncExitStack
 ) -> None:
     replicas = await fleet.open(stack)
-    first = await publish(replicas)
-    again = await publish(replicas)
+    first = await sync_weights(replicas)
+    again = await sync_weights(replicas)
     assert again.adapter == first.adapter
     assert [server.said for server in fleet.servers] == [[f"load {first.adapter.name}"]] * 2
     learn(fleet.policy)
     fleet.policy.version = 0  # as a new run would count
-    other = await publish(replicas)
+    other = await sync_weights(replicas)
     assert other.adapter.version == 0
     assert other.adapter.name != first.adapter.name
 
@@ -221,7 +221,7 @@ async def test_a_refused_adapter_ends_in_one_line_that_says_what_to_do(
     replicas = await fleet.open(stack)
     fleet.servers[1].refusal, wanted = REFUSALS[why]
     with pytest.raises(ModelError) as caught:
-        await publish(replicas)
+        await sync_weights(replicas)
     assert str(caught.value).startswith("policy sampler at http://127.0.0.1:")
     assert wanted in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -236,7 +236,7 @@ async def test_logprobs_of_another_distribution_are_refused_at_start(
         await fleet.open(stack, temperature=0.7)
 
 
-async def test_a_twin_of_the_policy_writes_with_the_published_weights(
+async def test_a_twin_of_the_policy_writes_with_the_synced_weights(
     fleet: Fleet, stack: AsyncExitStack, tiny_weights: Path
 ) -> None:
     """Ids and log-probs are those that the policy's own sampler gives, version by version."""

@@ -29,13 +29,13 @@ import torch
 from llm_as_judge.config import Config, load_models
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.weights import fetch
+from llm_as_judge.policy.chat_template import prompt_ids
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.replica_health import set_drained, status_of
-from llm_as_judge.policy.turns import prompt_ids
-from llm_as_judge.policy.vllm import Limits, VllmReplicas, open_replicas
-from llm_as_judge.training.oracle import naive_logprobs
+from llm_as_judge.policy.vllm import ReplicaLimits, VllmReplicas, open_replicas
+from llm_as_judge.training.reference import naive_logprobs
 from llm_as_judge.types import Completion, Message, Sampling
-from streams import Published, publish
+from streams import SyncedWeights, sync_weights
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")
 pytestmark = [
@@ -112,7 +112,7 @@ def answers(url: str) -> bool:
 
 @pytest.fixture
 async def replicas(policy: Policy, urls: list[str], tmp_path: Path) -> AsyncIterator[VllmReplicas]:
-    limits = Limits(retries=1, timeout_s=120, outage_s=STARTS_IN_S)
+    limits = ReplicaLimits(retries=1, timeout_s=120, outage_s=STARTS_IN_S)
     opened = open_replicas(policy, urls, tmp_path / "a", limits, temperature=TEMPERATURE)
     async with opened as found:
         yield found
@@ -141,16 +141,16 @@ def gap(policy: Policy, groups: list[list[Completion]], temperature: float = TEM
 
 
 async def write(
-    published: Published, k: int = 3, temperature: float = TEMPERATURE
+    synced: SyncedWeights, k: int = 3, temperature: float = TEMPERATURE
 ) -> list[list[Completion]]:
-    return await published.sample(PROMPTS, Sampling(k, temperature, 48, seed=5))
+    return await synced.sample(PROMPTS, Sampling(k, temperature, 48, seed=5))
 
 
 async def test_each_version_writes_by_its_own_adapter_with_the_learners_logprobs(
     policy: Policy, replicas: VllmReplicas
 ) -> None:
     learn(policy, 0.0)
-    base = await publish(replicas)
+    base = await sync_weights(replicas)
     drawn, greedy = await write(base), await write(base, 1, 0.0)
     assert [list(g[0].prompt_ids) for g in drawn] == [
         prompt_ids(policy.tokenizer, prompt) for prompt in PROMPTS
@@ -159,7 +159,7 @@ async def test_each_version_writes_by_its_own_adapter_with_the_learners_logprobs
     found = {"base": gap(policy, drawn), "base, greedy": gap(policy, greedy, 1.0)}
 
     learn(policy, 0.06)
-    moved = await publish(replicas)
+    moved = await sync_weights(replicas)
     assert (await write(moved, 1, 0.0))[0][0].text != greedy[0][0].text
     found["moved"] = gap(policy, await write(moved))
     assert await write(base, 1, 0.0) == greedy  # the version before, while it is still loaded
@@ -172,7 +172,7 @@ async def test_programs_end_where_the_learners_sampler_ends_them(
     policy: Policy, replicas: VllmReplicas
 ) -> None:
     learn(policy, 0.0)
-    groups = await write(await publish(replicas), 6)
+    groups = await write(await sync_weights(replicas), 6)
     ends = {c.stop: c for group in groups for c in group}
     assert set(ends) == {"stop", "length"}
     assert len(ends["length"].token_ids) == 48
@@ -185,11 +185,11 @@ async def test_an_adapter_the_server_has_forgotten_is_loaded_again(
     policy: Policy, replicas: VllmReplicas, url: str
 ) -> None:
     learn(policy, 0.01)
-    published = await publish(replicas)
-    name = {"lora_name": published.adapter.name}
+    synced = await sync_weights(replicas)
+    name = {"lora_name": synced.adapter.name}
     async with httpx.AsyncClient(trust_env=False) as http:
         assert (await http.post(f"{url}/unload_lora_adapter", json=name)).is_success
-    assert gap(policy, await write(published, 1)) < 1e-3
+    assert gap(policy, await write(synced, 1)) < 1e-3
 
 
 async def test_what_a_real_server_refuses_is_said_in_one_line(
@@ -197,18 +197,18 @@ async def test_what_a_real_server_refuses_is_said_in_one_line(
 ) -> None:
     spec = AdapterSpec(4 * RANK, 8)
     wide = load_policy(weights, adapter=spec, device="cpu", dtype="float32", seed=1)
-    opened = open_replicas(wide, [url], tmp_path / "wide", Limits(), temperature=1.0)
+    opened = open_replicas(wide, [url], tmp_path / "wide", ReplicaLimits(), temperature=1.0)
     async with opened as too_wide:
         with pytest.raises(ModelError, match=r"policy-v0-\w+ refused: .*max_lora_rank"):
-            await too_wide.publish()
+            await too_wide.sync_weights()
     learn(policy, 0.03)
-    published = await publish(replicas)
-    adapter = replace(published.adapter, name="policy-v9-gone", path=tmp_path / "gone")
+    synced = await sync_weights(replicas)
+    adapter = replace(synced.adapter, name="policy-v9-gone", path=tmp_path / "gone")
     with pytest.raises(ModelError, match=r"No adapter found .* set sampling\.adapters") as caught:
-        await write(replace(published, adapter=adapter), 1)
+        await write(replace(synced, adapter=adapter), 1)
     assert "\n" not in str(caught.value)
-    shutil.rmtree(published.adapter.path)  # it is in the server's memory
-    assert gap(policy, await write(published, 1)) < 1e-3
+    shutil.rmtree(synced.adapter.path)  # it is in the server's memory
+    assert gap(policy, await write(synced, 1)) < 1e-3
 
 
 async def test_a_killed_replica_is_started_again_and_given_the_adapters_in_use(
@@ -216,9 +216,9 @@ async def test_a_killed_replica_is_started_again_and_given_the_adapters_in_use(
 ) -> None:
     """Meanwhile the other one is drained: work waits, and is done by the one that came back."""
     learn(policy, 0.02)
-    older = await publish(replicas)
+    older = await sync_weights(replicas)
     learn(policy, 0.06)
-    newer = await publish(replicas)
+    newer = await sync_weights(replicas)
     before = await write(newer, 1, 0.0)
     kill(urls[0])
     assert [len(group) for group in await write(newer)] == [3, 3]

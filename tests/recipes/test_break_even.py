@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from evaluation_values import problem as made
 from evaluation_values import rollout
-from written_results import contender
+from written_results import system
 
 from break_even import break_even, training_tokens
 from llm_as_judge.errors import DataError
@@ -18,8 +18,8 @@ from llm_as_judge.types import Group
 
 
 def test_training_is_paid_back_by_what_a_query_saves(tmp_path: Path) -> None:
-    trained = contender(tmp_path, "t", "yy", 30, overall={"policy_tokens": 20.0})
-    other = contender(tmp_path, "o", "yy", 90)
+    trained = system(tmp_path, "t", "yy", 30, overall={"policy_tokens": 20.0})
+    other = system(tmp_path, "o", "yy", 90)
     assert break_even(trained, other, 4000) == 4000 / (90 - 50)
     assert break_even(other, trained, 4000) is None
 

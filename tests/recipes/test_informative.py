@@ -12,7 +12,7 @@ from informative import SetCount, find_informative, write
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import read_problems
 from llm_as_judge.errors import DataError, OutputError
-from llm_as_judge.evaluation.baselines import find_entrant
+from llm_as_judge.evaluation.baselines import find_system
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.results import write_results
 from llm_as_judge.evaluation.selection import EvaluatedSet
@@ -46,7 +46,7 @@ def evaluated(
     )
     rows = tuple(of for of, _ in verdicts)
     sets = [EvaluatedSet("all", rows, len(rows))]
-    plan = make_plan(config, name, find_entrant(policy, config), sets)
+    plan = make_plan(config, name, find_system(policy, config), sets)
     record = EvaluationRecord.begin(folder / name / plan.hash, plan, config, rows)
     for of, found in verdicts:
         for index, verdict in enumerate(found):
@@ -106,7 +106,7 @@ def test_controls_and_single_evaluations_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no problem was graded twice; give several"):
         find_informative([a])
     gold = evaluated(tmp_path, "g", single(SUMS, RIGHT, RIGHT, RIGHT, RIGHT), policy="gold")
-    with pytest.raises(DataError, match="g: a control"):
+    with pytest.raises(DataError, match="g: a sanity baseline"):
         find_informative([a, gold])
 
 

@@ -174,7 +174,7 @@ PYTHON = {
         " and x._control.send(b'{}')]"
     ),
     "sockets by gc": "[s for s in channels() if s.type == socket.SOCK_SEQPACKET and s.send(b'{}')]",
-    "neighbour's source": "[x for x in strings() if SECRET_HEAD + SECRET_TAIL in x]",
+    "neighbor's source": "[x for x in strings() if SECRET_HEAD + SECRET_TAIL in x]",
     "input": "sys.stdin.read() or os.read(0, 10)",
 }
 HELPERS = """

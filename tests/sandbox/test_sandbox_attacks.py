@@ -12,11 +12,11 @@ from bait import SECRET, World, lay_bait
 
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.sandbox.probing import JAIL_PROPERTIES
-from llm_as_judge.types import Limits, Sandbox
+from llm_as_judge.types import RunLimits, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-LIMITS = Limits(wall_s=5.0, cpu_s=3.0)
+LIMITS = RunLimits(wall_s=5.0, cpu_s=3.0)
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +35,13 @@ async def test_report_says_that_every_property_was_seen(jail: Sandbox) -> None:
 async def test_attack_is_stopped(jail: Sandbox, world: World, attack: str) -> None:
     source = source_of(attack)
     waiting = f"SECRET = '{SECRET}'\nimport time\ndef f(): time.sleep(0.05); return 'unharmed'"
-    neighbour = asyncio.ensure_future(jail.run_function(waiting, "f", [], LIMITS))
+    neighbor = asyncio.ensure_future(jail.run_function(waiting, "f", [], LIMITS))
     await asyncio.sleep(0.02)
     result = await jail.run_function(source, "f", [world.told()], LIMITS)
     assert (result.status, result.value) in [("ok", None), ("error", None), ("died", None)]
     assert "SyntaxError" not in result.error
     assert "NameError" not in result.error
-    assert (await neighbour).value == "unharmed"
+    assert (await neighbor).value == "unharmed"
     assert world.harm() == []
 
 

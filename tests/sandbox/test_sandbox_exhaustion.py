@@ -11,11 +11,11 @@ from processes import process_states
 
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.forkserver import KEPT_READY, KINDS
-from llm_as_judge.types import Limits, Sandbox
+from llm_as_judge.types import RunLimits, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-LIMITS = Limits(wall_s=5.0, cpu_s=3.0)
+LIMITS = RunLimits(wall_s=5.0, cpu_s=3.0)
 EXHAUSTION = {
     "8 GB": ("x = bytearray(8 * 2**30)", {"limit"}),
     "slow growth": ("x = []\nwhile True: x.append(' ' * 10**6 + str(len(x)))", {"limit"}),
@@ -58,7 +58,7 @@ EXHAUSTION = {
         "import atexit, time\natexit.register(time.sleep, 10**6)\nreturn 1",
         {"ok"},
     ),
-    "hanging finaliser": (
+    "hanging finalizer": (
         (
             "import time\nclass A:\n    def __del__(self): time.sleep(10**6)\n"
             "global a\na = A()\nreturn 1"
@@ -74,18 +74,18 @@ EXHAUSTION = {
 @pytest.mark.parametrize(("body", "statuses"), EXHAUSTION.values(), ids=EXHAUSTION)
 async def test_exhaustion_harms_nobody_else(jail: Sandbox, body: str, statuses: set[str]) -> None:
     lines = "\n".join("    " + line for line in body.splitlines())
-    limits = Limits(wall_s=1.5, cpu_s=3.0, memory_bytes=256 * 2**20)
+    limits = RunLimits(wall_s=1.5, cpu_s=3.0, memory_bytes=256 * 2**20)
     hostile = asyncio.ensure_future(jail.run_function(f"def f():\n{lines}", "f", [], limits))
-    neighbour = await jail.run_function("def f(): return 'unharmed'", "f", [], LIMITS)
+    neighbor = await jail.run_function("def f(): return 'unharmed'", "f", [], LIMITS)
     result = await hostile
     assert result.status in statuses, result
     assert len(result.output) <= limits.output_bytes
-    assert neighbour.value == "unharmed"
+    assert neighbor.value == "unharmed"
 
 
 async def test_nobody_is_left_when_the_runs_are_over(jail: Sandbox) -> None:
     source = "import time\ndef f(): time.sleep(60)"
-    runs = (jail.run_function(source, "f", [], Limits(wall_s=0.2)) for _ in range(20))
+    runs = (jail.run_function(source, "f", [], RunLimits(wall_s=0.2)) for _ in range(20))
     assert {result.status for result in await asyncio.gather(*runs)} == {"timeout"}
     await asyncio.sleep(0.5)
     states = process_states(jail)
@@ -96,8 +96,8 @@ async def test_nobody_is_left_when_the_runs_are_over(jail: Sandbox) -> None:
 async def test_death_of_the_server_is_our_failure_and_it_comes_back(jail: Sandbox) -> None:
     source = "import time\ndef f(x): time.sleep(60)"
     tests = ("assert f(1)",)
-    running = [jail.run_function(source, "f", [1], Limits(wall_s=20)) for _ in range(2)]
-    grading = jail.run_tests(source, "f", tests, Limits(wall_s=20))
+    running = [jail.run_function(source, "f", [1], RunLimits(wall_s=20)) for _ in range(2)]
+    grading = jail.run_tests(source, "f", tests, RunLimits(wall_s=20))
     together = asyncio.gather(*running, grading, return_exceptions=True)
     await asyncio.sleep(0.3)
     os.kill(jail._launcher.server_pid, signal.SIGKILL)  # type: ignore[attr-defined]

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.types import Limits, Sandbox
+from llm_as_judge.types import RunLimits, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-QUICK = Limits(wall_s=10.0, cpu_s=5.0)
+QUICK = RunLimits(wall_s=10.0, cpu_s=5.0)
 
 
 async def test_value_is_the_text_of_what_the_function_returns(sandbox: Sandbox) -> None:
@@ -63,6 +63,6 @@ async def test_processor_time_is_bounded(sandbox: Sandbox) -> None:
     source = (
         "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\ndef f():\n    while 1: pass"
     )
-    result = await sandbox.run_function(source, "f", [], Limits(wall_s=20.0, cpu_s=1.0))
+    result = await sandbox.run_function(source, "f", [], RunLimits(wall_s=20.0, cpu_s=1.0))
     assert result.status == "timeout"
     assert result.seconds < 10

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from llm_as_judge.types import Limits, Sandbox
+from llm_as_judge.types import RunLimits, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-QUICK = Limits(wall_s=10.0, cpu_s=5.0)
+QUICK = RunLimits(wall_s=10.0, cpu_s=5.0)
 UPSTREAM = Path(__file__).parents[3] / "shared" / "data"
 
 
@@ -156,7 +156,7 @@ async def test_no_test_is_not_a_pass(sandbox: Sandbox) -> None:
 
 async def test_hanging_solution_fails_within_the_limit(sandbox: Sandbox) -> None:
     source = "import time\ndef f(x): time.sleep(99)"
-    report = await sandbox.run_tests(source, "f", ("assert f(1) == 1",), Limits(wall_s=0.5))
+    report = await sandbox.run_tests(source, "f", ("assert f(1) == 1",), RunLimits(wall_s=0.5))
     assert not report.passed
     assert report.seconds < 3
 

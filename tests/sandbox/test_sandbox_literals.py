@@ -107,14 +107,14 @@ def test_subclass_crosses_as_its_builtin_base() -> None:
         def __int__(self) -> int:
             return 99
 
-    class Colour(enum.IntEnum):
+    class Color(enum.IntEnum):
         RED = 3
 
     point = collections.namedtuple("point", "x y")
     assert crossed(Liar("a")) != "b"
     assert crossed(Liar("a")) == "a"
     assert (crossed(Number(1)), type(crossed(Number(1)))) == (1, int)
-    assert type(crossed(Colour.RED)) is int
+    assert type(crossed(Color.RED)) is int
     assert type(crossed(point(1, 2))) is tuple
     assert crossed(collections.defaultdict(int, a=1)) == {"a": 1}
 

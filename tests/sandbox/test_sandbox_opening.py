@@ -13,7 +13,7 @@ from llm_as_judge.sandbox.interpreter import Interpreter, host_interpreter
 from llm_as_judge.sandbox.jail import find_bubblewrap
 from llm_as_judge.sandbox.launch import ChildKind, Exit, SubprocessLauncher
 from llm_as_judge.sandbox.runs import ProcessSandbox
-from llm_as_judge.types import IsolationReport, Limits
+from llm_as_judge.types import IsolationReport, RunLimits
 
 
 def fake_bwrap(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
@@ -91,7 +91,7 @@ async def test_closed_sandbox_runs_nothing() -> None:
     sandbox = await open_sandbox("landlock")
     await sandbox.aclose()
     with pytest.raises(SandboxError, match="closed"):
-        await sandbox.run_function("", "f", [], Limits())
+        await sandbox.run_function("", "f", [], RunLimits())
 
 
 async def test_missing_interpreter_is_our_fault() -> None:

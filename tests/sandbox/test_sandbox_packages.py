@@ -10,11 +10,11 @@ import pytest
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox import packages
 from llm_as_judge.sandbox.inside.packages import show
-from llm_as_judge.types import Json, Limits, Sandbox
+from llm_as_judge.types import Json, RunLimits, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-ALGEBRA = Limits(wall_s=30.0, cpu_s=10.0)
+ALGEBRA = RunLimits(wall_s=30.0, cpu_s=10.0)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ async def test_no_run_finds_what_another_left_in_a_package(sandbox: Sandbox) -> 
 
 async def test_endless_algebra_ends_at_the_limit(sandbox: Sandbox) -> None:
     source = "import sympy\ndef solve():\n    return sympy.factorint(2**997 - 1)"
-    limits = Limits(wall_s=3.0, cpu_s=2.0)
+    limits = RunLimits(wall_s=3.0, cpu_s=2.0)
     assert (await sandbox.run_function(source, "solve", [], limits)).status == "timeout"
 
 

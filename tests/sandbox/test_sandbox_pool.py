@@ -12,11 +12,11 @@ from processes import processes_settled
 
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.sandbox.forkserver import KEPT_READY, KINDS
-from llm_as_judge.types import Limits, Sandbox, SandboxResult
+from llm_as_judge.types import RunLimits, Sandbox, SandboxResult
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-LIMITS = Limits(wall_s=30.0)
+LIMITS = RunLimits(wall_s=30.0)
 STATE = """
 import builtins, json, random, resource
 seen = getattr(builtins, "seen", 0)
@@ -30,7 +30,7 @@ def f():
 MEBIBYTE = 2**20
 
 
-async def state(sandbox: Sandbox, limits: Limits = LIMITS) -> list[Any]:
+async def state(sandbox: Sandbox, limits: RunLimits = LIMITS) -> list[Any]:
     result = await sandbox.run_function(STATE, "f", [], limits)
     assert result.status == "ok", result
     state: list[Any] = json.loads(str(result.value))
@@ -55,7 +55,7 @@ async def test_after_a_burst_as_many_wait_as_ran_at_once_and_of_few_kinds() -> N
     sandbox = await open_sandbox("auto", max_children=12)
     try:
 
-        async def run(limits: Limits) -> SandboxResult:
+        async def run(limits: RunLimits) -> SandboxResult:
             source = "import time\ndef f(): time.sleep(0.3)"
             return await sandbox.run_function(source, "f", [], limits)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.errors import EndpointError, SandboxError
-from llm_as_judge.types import Json, Limits, Sandbox
+from llm_as_judge.types import Json, RunLimits, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-QUICK = Limits(wall_s=10.0, cpu_s=5.0)
+QUICK = RunLimits(wall_s=10.0, cpu_s=5.0)
 
 
 def workflow(body: str, init: str = "pass", signature: str = "self, problem") -> str:
@@ -103,12 +103,12 @@ async def test_fault_of_the_host_is_raised_and_not_blamed_on_the_program(
 
 async def test_wrong_argument_is_raised_in_the_program(sandbox: Sandbox) -> None:
     async def serve(name: str, args: list[Json], kwargs: dict[str, Json]) -> Json:
-        raise TypeError("no keyword 'colour'")
+        raise TypeError("no keyword 'color'")
 
-    source = workflow("await self.generate(colour=1)")
+    source = workflow("await self.generate(color=1)")
     result = await sandbox.run_workflow(source, {"problem": ""}, serve, QUICK)
     assert result.status == "error"
-    assert "no keyword 'colour'" in result.error
+    assert "no keyword 'color'" in result.error
     source = workflow("await self.generate(object())")
     result = await sandbox.run_workflow(source, {"problem": ""}, serve, QUICK)
     assert result.status == "error"
@@ -142,7 +142,7 @@ async def test_wrong_argument_is_raised_in_the_program(sandbox: Sandbox) -> None
 async def test_every_way_of_ending_is_a_value(
     sandbox: Sandbox, body: str, status: str, error: str
 ) -> None:
-    limits = Limits(wall_s=1.0, cpu_s=5.0, output_bytes=10_000, answer_bytes=10_000)
+    limits = RunLimits(wall_s=1.0, cpu_s=5.0, output_bytes=10_000, answer_bytes=10_000)
     result = await sandbox.run_workflow(workflow(body), {"problem": ""}, echo, limits)
     assert result.status == status
     assert error in result.error
@@ -220,13 +220,13 @@ async def test_channel_closed_then_loop_is_ended(sandbox: Sandbox) -> None:
     # the child's channel keeps the number it had in this process, which may hold many files
     source = workflow("os.closerange(0, 1 << 16)\nwhile True: pass")
     # a far deadline: it is the closed channel that ends the run, on a busy machine too
-    far = Limits(wall_s=60.0, cpu_s=60.0)
+    far = RunLimits(wall_s=60.0, cpu_s=60.0)
     result = await sandbox.run_workflow(source, {"problem": ""}, echo, far)
     assert result.status == "died"
 
 
 async def test_waiting_for_a_turn_does_not_count_as_running_time(sandbox: Sandbox) -> None:
-    limits, asked, answer = Limits(wall_s=3.0), asyncio.Event(), asyncio.Event()
+    limits, asked, answer = RunLimits(wall_s=3.0), asyncio.Event(), asyncio.Event()
 
     async def serve(name: str, args: list[Json], kwargs: dict[str, Json]) -> Json:
         asked.set()
@@ -261,7 +261,7 @@ async def test_a_call_that_is_answered_stops_the_clock_and_nothing_else_does(
         await asyncio.sleep(answered_after_s)
         return {"answer": "late"}
 
-    limits = Limits(wall_s=1.0, cpu_s=1.0)
+    limits = RunLimits(wall_s=1.0, cpu_s=1.0)
     result = await sandbox.run_workflow(workflow(body), {"problem": ""}, serve, limits)
     assert (result.status, result.value) == ("timeout", None)
     assert error in result.error
@@ -273,7 +273,7 @@ async def test_time_of_answering_is_not_the_programs(sandbox: Sandbox) -> None:
         return {"answer": "late"}
 
     both = "a, b = await asyncio.gather(self.generate(), self.generate())\nreturn b['answer']"
-    limits = Limits(wall_s=1.0, cpu_s=5.0)
+    limits = RunLimits(wall_s=1.0, cpu_s=5.0)
     result = await sandbox.run_workflow(workflow(both), {"problem": ""}, serve, limits)
     assert (result.status, result.value) == ("ok", "late")
 

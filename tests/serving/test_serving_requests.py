@@ -1,4 +1,4 @@
-"""Requests of strangers: what is honoured, what is refused and with which status."""
+"""Requests of strangers: what is honored, what is refused and with which status."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_request_may_ask_for_less_and_never_for_more() -> None:
         ({"workflow": {"timeout_s": float("inf")}}, 400, "workflow.timeout_s"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused(fields: dict[str, Any], status: int, said: str) -> None:
+def test_what_cannot_be_honored_is_refused(fields: dict[str, Any], status: int, said: str) -> None:
     error = refused(**fields)
     assert (error.status, said in error.message) == (status, True), error.message
 

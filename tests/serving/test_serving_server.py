@@ -106,7 +106,7 @@ async def test_fifty_requests_at_once_each_get_their_own_words(bench: Workbench)
     assert health == {"status": "ok", "running": 0}
 
 
-async def test_stop_and_max_tokens_are_honoured(bench: Workbench) -> None:
+async def test_stop_and_max_tokens_are_honored(bench: Workbench) -> None:
     chat = scripted(lambda _: "one. two. three")
     async with served(with_executor(bench, chat), TextWriter(ONE_CALL)) as url:
         body = (await asked(url, stop=[". two"], max_tokens=5)).json()

@@ -28,7 +28,7 @@ from llm_as_judge.runs.runlog import ROLLOUTS
 TRIES = int(os.environ.get("CHAOS", "0"))
 """Of each fault; 0 = the suite is skipped."""
 STALENESS = 1
-STRICT = ("--set", "training.max_failed_share=0")
+STRICT = ("--set", "training.max_failed_fraction=0")
 """Any failure of ours stops the run, which is gone on with: in the end nothing may be missing."""
 
 

@@ -137,7 +137,7 @@ def settings(place: Path, name: str, staleness: int, **training: Any) -> Path:
             steps=STEPS,
             problems_per_step=GROUPS,
             samples_per_problem=SAMPLES,
-            objective="truncated_is",
+            loss_type="truncated_is",
             max_staleness=staleness,
             save_every=2,
             **training,

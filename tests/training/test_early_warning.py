@@ -15,7 +15,7 @@ HEALTHY = {
     "update/entropy": 0.4,
     "update/grad_norm": 0.6,
     "update/logprob_gap_mean": 2e-6,
-    "update/clipped_share": 0.02,
+    "update/clipped_fraction": 0.02,
     "update/kl": 0.01,
     "rollout/distinct_programs": 0.8,
     "rollout/truncated": 0.1,
@@ -35,7 +35,7 @@ ALARMS = {
     "distinct_programs": run(rollout__distinct_programs=0.3),
     "logprob_gap": run(last=1, update__logprob_gap_mean=2e-4),
     "kl": run(last=3, update__kl=0.6),
-    "clipped": run(last=3, update__clipped_share=0.4),
+    "clipped": run(last=3, update__clipped_fraction=0.4),
     "grad_norm": run(last=1, update__grad_norm=3.1),
     "truncated": run(last=3, rollout__truncated=0.3),
 }

@@ -21,30 +21,32 @@ from llm_as_judge.training.grpo import (
 )
 
 
-def test_grpo_advantages_are_centred_and_scaled_by_the_group() -> None:
+def test_grpo_advantages_are_centered_and_scaled_by_the_group() -> None:
     # mean 2, deviation of (1, 2, 3) with n - 1 in the denominator: 1
     (found,) = step_advantages([[1.0, 2.0, 3.0]], LossOptions())
     assert found == pytest.approx([-1.0, 0.0, 1.0], abs=1e-5)
 
 
 def test_leave_one_out_subtracts_the_mean_of_the_siblings() -> None:
-    (found,) = step_advantages([[1.0, 2.0, 6.0]], LossOptions(centre="leave_one_out", scale="none"))
+    (found,) = step_advantages(
+        [[1.0, 2.0, 6.0]], LossOptions(baseline="leave_one_out", advantage_norm="none")
+    )
     assert found == pytest.approx([1 - 4, 2 - 3.5, 6 - 1.5])
 
 
 def test_batch_scale_is_one_deviation_for_all_groups() -> None:
-    found = step_advantages([[0.0, 2.0], [0.0, 6.0]], LossOptions(scale="batch"))
+    found = step_advantages([[0.0, 2.0], [0.0, 6.0]], LossOptions(advantage_norm="batch"))
     deviation = math.sqrt((1 + 1 + 9 + 9) / 4)
     assert found[0] == pytest.approx([-1 / deviation, 1 / deviation], abs=1e-5)
     assert found[1] == pytest.approx([-3 / deviation, 3 / deviation], abs=1e-5)
 
 
-@pytest.mark.parametrize("scale", ["group", "batch", "none"])
-@pytest.mark.parametrize("centre", ["mean", "leave_one_out"])
-def test_equal_rewards_teach_exactly_nothing(centre: str, scale: str) -> None:
+@pytest.mark.parametrize("advantage_norm", ["group", "batch", "none"])
+@pytest.mark.parametrize("baseline", ["mean", "leave_one_out"])
+def test_equal_rewards_teach_exactly_nothing(baseline: str, advantage_norm: str) -> None:
     found = step_advantages(
         [[0.1 + 0.2, 0.3 + 1e-17, 0.30000000000000004]],
-        LossOptions(centre=centre, scale=scale),
+        LossOptions(baseline=baseline, advantage_norm=advantage_norm),
     )
     assert found == [[0.0, 0.0, 0.0]]
 
@@ -82,15 +84,15 @@ def test_ratio_one_gives_minus_the_mean_advantage() -> None:
 
 
 def test_token_aggregation_weighs_all_tokens_alike() -> None:
-    loss, gradient = loss_of(OLD.tolist(), aggregate="token")
+    loss, gradient = loss_of(OLD.tolist(), loss_aggregation="token")
     assert loss == pytest.approx(-(1 + 1 - 2) / 3)
     assert gradient.tolist() == pytest.approx([-1 / 3, -1 / 3, 2 / 3])
 
 
 def test_constant_aggregation_divides_by_the_token_limit() -> None:
-    loss, _ = loss_of(OLD.tolist(), aggregate="constant", constant_tokens=10)
+    loss, _ = loss_of(OLD.tolist(), loss_aggregation="constant", constant_tokens=10)
     assert loss == pytest.approx(0.0)
-    _, gradient = loss_of(OLD.tolist(), aggregate="constant", constant_tokens=10)
+    _, gradient = loss_of(OLD.tolist(), loss_aggregation="constant", constant_tokens=10)
     assert gradient.tolist() == pytest.approx([-0.05, -0.05, 0.1])
 
 
@@ -106,7 +108,7 @@ def test_clip_stops_the_gradient_on_both_sides_only_where_it_would_overshoot() -
 
 def test_truncated_importance_weight_is_capped_and_has_no_gradient() -> None:
     far = math.log(5.0)
-    _, gradient = loss_of([-1.0 + far, -2.0, -0.5], objective="truncated_is", is_cap=2.0)
+    _, gradient = loss_of([-1.0 + far, -2.0, -0.5], loss_type="truncated_is", is_clip_max=2.0)
     assert gradient.tolist() == pytest.approx([-0.25 * 2.0, -0.25, 1.0])
 
 
@@ -119,7 +121,7 @@ def test_ratio_of_a_sequence_is_the_geometric_mean_of_its_tokens() -> None:
 def test_gspo_is_the_mean_over_sequences_of_their_ratio_times_advantage() -> None:
     # sequence 0: s = exp((log 1.21 + 0) / 2) = 1.1 below 1.2; sequence 1: s = 0.9, above 0.8
     new = [-1.0 + math.log(1.21), -2.0, -0.5 + math.log(0.9)]
-    loss, gradient = loss_of(new, objective="gspo")
+    loss, gradient = loss_of(new, loss_type="gspo")
     assert loss == pytest.approx(-(1.1 * 1 + 0.9 * -2) / 2)
     # d s / d logprob = s / length: both tokens of sequence 0 alike, though only one has moved
     assert gradient.tolist() == pytest.approx([-1.1 / 2 / 2, -1.1 / 2 / 2, 2 * 0.9 / 2])
@@ -128,13 +130,13 @@ def test_gspo_is_the_mean_over_sequences_of_their_ratio_times_advantage() -> Non
 def test_gspo_clips_whole_sequences() -> None:
     # the first token's ratio 1.96 makes the sequence's 1.4 > 1.2: no token of it has a gradient
     new = [-1.0 + math.log(1.96), -2.0, -0.5]
-    loss, gradient = loss_of(new, objective="gspo")
+    loss, gradient = loss_of(new, loss_type="gspo")
     assert loss == pytest.approx(-(1.2 * 1 - 2) / 2)
     assert gradient.tolist() == pytest.approx([0.0, 0.0, 1.0])
 
 
 def test_gspo_clips_a_punished_sequence_below() -> None:
-    loss, gradient = loss_of([-1.0, -2.0, -0.5 + math.log(0.5)], objective="gspo")
+    loss, gradient = loss_of([-1.0, -2.0, -0.5 + math.log(0.5)], loss_type="gspo")
     assert loss == pytest.approx(-(1 + 0.8 * -2) / 2)
     assert gradient.tolist() == pytest.approx([-0.25, -0.25, 0.0])
 
@@ -142,7 +144,12 @@ def test_gspo_clips_a_punished_sequence_below() -> None:
 def test_cispo_keeps_the_gradient_of_every_token_under_a_clipped_weight() -> None:
     # ratios 5, 1, 0.1; weights 2, 1, 0.5; all tokens weigh 1/3
     new = [-1.0 + math.log(5), -2.0, -0.5 + math.log(0.1)]
-    options = {"objective": "cispo", "aggregate": "token", "is_floor": 0.5, "is_cap": 2.0}
+    options = {
+        "loss_type": "cispo",
+        "loss_aggregation": "token",
+        "is_clip_min": 0.5,
+        "is_clip_max": 2.0,
+    }
     loss, gradient = loss_of(new, **options)
     assert loss == pytest.approx(-(2 * 1 * new[0] + 1 * 1 * new[1] + 0.5 * -2 * new[2]) / 3)
     assert gradient.tolist() == pytest.approx([-2 / 3, -1 / 3, 2 * 0.5 / 3])
@@ -150,25 +157,25 @@ def test_cispo_keeps_the_gradient_of_every_token_under_a_clipped_weight() -> Non
 
 def test_cispo_of_the_paper_has_no_floor() -> None:
     new = [-1.0, -2.0, -0.5 + math.log(0.1)]
-    _, gradient = loss_of(new, objective="cispo", aggregate="token")
+    _, gradient = loss_of(new, loss_type="cispo", loss_aggregation="token")
     assert gradient.tolist() == pytest.approx([-1 / 3, -1 / 3, 2 * 0.1 / 3])
 
 
 def test_a_floor_is_cispo_s_alone() -> None:
     new = [-1.0, -2.0, -0.5 + math.log(0.1)]
-    _, gradient = loss_of(new, objective="truncated_is", aggregate="token", is_floor=0.5)
+    _, gradient = loss_of(new, loss_type="truncated_is", loss_aggregation="token", is_clip_min=0.5)
     assert gradient.tolist() == pytest.approx([-1 / 3, -1 / 3, 2 * 0.1 / 3])
 
 
 @pytest.mark.parametrize(
-    ("objective", "wanted"),
+    ("loss_type", "wanted"),
     [("ppo_clip", 2 / 3), ("gspo", 2 / 3), ("cispo", 1 / 3), ("reinforce", 0.0)],
 )
-def test_share_of_clipped_tokens_is_reported(objective: str, wanted: float) -> None:
+def test_share_of_clipped_tokens_is_reported(loss_type: str, wanted: float) -> None:
     # ratios 3, 1.4 | 1 with advantages 1 | -2: two above 1.2 (their mean too), one above the cap 2
     new = OLD + torch.tensor([3.0, 1.4, 1.0]).log()
-    _, stats = policy_loss(new, OLD, ADVANTAGES, LENGTHS, LossOptions(objective=objective))
-    assert stats["clipped_share"] == pytest.approx(wanted)
+    _, stats = policy_loss(new, OLD, ADVANTAGES, LENGTHS, LossOptions(loss_type=loss_type))
+    assert stats["clipped_fraction"] == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -199,7 +206,7 @@ def test_gradient_of_each_preset_on_the_first_pass(preset: str, wanted: list[flo
 
 
 def test_reinforce_ignores_the_ratio() -> None:
-    _, gradient = loss_of([-9.0, -9.0, -9.0], objective="reinforce")
+    _, gradient = loss_of([-9.0, -9.0, -9.0], loss_type="reinforce")
     assert gradient.tolist() == pytest.approx([-0.25, -0.25, 1.0])
 
 

@@ -13,14 +13,14 @@ import yaml
 
 from llm_as_judge import plugins
 from llm_as_judge.assembly import judge_fingerprint, open_judge
-from llm_as_judge.audit.permit import report_path
+from llm_as_judge.audit.status import report_path
 from llm_as_judge.config import Config, config_dir, load_config
 from llm_as_judge.errors import AuditError, ConfigError
 from llm_as_judge.training.judge_gate import (
-    admit_judge,
     audit_command,
     judge_entry,
     judge_history,
+    require_audit,
 )
 
 
@@ -57,7 +57,7 @@ def leave_report(settings: Config, **changed: Any) -> Path:
 async def test_a_model_without_an_audit_may_not_train(tmp_path: Path) -> None:
     settings = config(tmp_path, model="big")
     with pytest.raises(AuditError) as refusal:
-        await admit_judge(settings)
+        await require_audit(settings)
     said = str(refusal.value)
     assert f"audit/{judge_fingerprint(settings)}.json: the judge has no audit report" in said
     assert "run: llm-as-judge audit --set judge.model=big --set output.results=" in said
@@ -68,7 +68,7 @@ async def test_a_model_without_an_audit_may_not_train(tmp_path: Path) -> None:
 async def test_a_model_that_passed_may_train(tmp_path: Path) -> None:
     settings = config(tmp_path, model="big")
     leave_report(settings)
-    assert (await admit_judge(settings)).status == "passed"
+    assert (await require_audit(settings)).status == "passed"
 
 
 @pytest.mark.parametrize(
@@ -85,21 +85,21 @@ async def test_a_model_that_failed_or_is_unlike_its_report_may_not(
     settings = config(tmp_path, model="big")
     leave_report(settings, **changed)
     with pytest.raises(AuditError, match=said):
-        await admit_judge(settings)
-    forced = await admit_judge(settings, force=True)
+        await require_audit(settings)
+    forced = await require_audit(settings, force=True)
     assert forced.status in ("failed", "old", "other_judge")
 
 
 async def test_any_change_of_the_judge_ends_its_permission(tmp_path: Path, endpoints: Path) -> None:
     settings = config(tmp_path, model="big")
     leave_report(settings)
-    await admit_judge(settings)
+    await require_audit(settings)
     longer = config(tmp_path, model="big", max_tokens=77)
     with pytest.raises(AuditError, match="no audit report"):
-        await admit_judge(longer)
+        await require_audit(longer)
     endpoints.write_text(yaml.safe_dump({"models": {"big": endpoint(model_name="small")}}))
     with pytest.raises(AuditError, match="no audit report"):
-        await admit_judge(settings)
+        await require_audit(settings)
 
 
 async def test_where_an_endpoint_runs_is_no_part_of_the_judge(
@@ -115,19 +115,19 @@ async def test_where_an_endpoint_runs_is_no_part_of_the_judge(
 
 async def test_a_judge_that_is_nowhere_is_a_configuration_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"judge\.model: no 'nosuch' \(known: big"):
-        await admit_judge(config(tmp_path, model="nosuch"))
+        await require_audit(config(tmp_path, model="nosuch"))
 
 
 @pytest.mark.slow
 async def test_rules_are_audited_once_and_on_the_spot(tmp_path: Path) -> None:
     settings = config(tmp_path, model="none")
     said: list[str] = []
-    standing = await admit_judge(settings, say=said.append)
-    assert standing.status == "passed"
+    audit_status = await require_audit(settings, say=said.append)
+    assert audit_status.status == "passed"
     assert len(said) == 1
-    report = json.loads(Path(standing.report).read_text())
+    report = json.loads(Path(audit_status.report).read_text())
     assert report["attacks_accepted"]["n"] >= 300
-    assert await admit_judge(settings, say=said.append) == standing
+    assert await require_audit(settings, say=said.append) == audit_status
     assert len(said) == 1
 
 
@@ -135,7 +135,7 @@ async def test_rules_are_audited_once_and_on_the_spot(tmp_path: Path) -> None:
 async def test_rules_that_let_attacks_through_may_not_train(tmp_path: Path) -> None:
     lax = config(tmp_path, model="none", qa_f1_threshold=0.3)
     with pytest.raises(AuditError, match=r"failed its audit .*attacks accepted.*another judge"):
-        await admit_judge(lax)
+        await require_audit(lax)
 
 
 async def test_the_fingerprint_is_that_of_the_judge_when_it_runs(tmp_path: Path) -> None:
@@ -171,13 +171,13 @@ def test_the_command_audits_with_the_same_plugins(
 
 async def test_a_forced_judge_stays_in_the_history(tmp_path: Path) -> None:
     settings = config(tmp_path, model="big")
-    forced = judge_entry(await admit_judge(settings, force=True), settings, step=1, forced=True)
+    forced = judge_entry(await require_audit(settings, force=True), settings, step=1, forced=True)
     assert forced["forced"]
     assert forced["audit"] == "missing"
     same = {**forced, "from_step": 5}
     assert judge_history([forced], same) == [forced]
     leave_report(settings)
-    passed = judge_entry(await admit_judge(settings, force=True), settings, step=5, forced=True)
+    passed = judge_entry(await require_audit(settings, force=True), settings, step=5, forced=True)
     assert not passed["forced"]
     assert judge_history([forced], passed) == [forced, passed]
     assert judge_history([], passed) == [passed]

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from llm_as_judge.audit.canaries import canaries, case_key
-from llm_as_judge.audit.permit import Standing
+from llm_as_judge.audit.status import AuditStatus
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.types import Completion, Execution, Group, Problem, Program, Rollout, Verdict
 
 PROBLEM = Problem("nq/train/1", "open", "qa", "Who?", ("Ada",))
-UNKNOWN = Standing("f", "missing", "the judge has no audit report", "none.json")
+UNKNOWN = AuditStatus("f", "missing", "the judge has no audit report", "none.json")
 
 
 class Fixed:
@@ -78,7 +78,7 @@ async def test_a_judge_that_changes_stops_the_run() -> None:
 async def test_a_judge_unlike_the_audited_one_stops_the_run_at_once(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_text(json.dumps({"canaries": {case_key(c): c.correct for c in canaries()}}))
-    audited = Standing("f", "passed", "", str(path))
+    audited = AuditStatus("f", "passed", "", str(path))
     with pytest.raises(TrainingError, match="50 of 100 canary verdicts"):
         await JudgeWatch(config(), Fixed(True), None, audited).after_rollouts(1, [group(RIGHT)])
 
@@ -90,7 +90,7 @@ async def test_a_resumed_run_compares_with_its_beginning() -> None:
     resumed = JudgeWatch(config(), Fixed(False), None, UNKNOWN, state)
     with pytest.raises(TrainingError, match="100 of 100"):
         await resumed.after_rollouts(3, [group(RIGHT)])
-    other = Standing("another judge", "missing", "", "none.json")
+    other = AuditStatus("another judge", "missing", "", "none.json")
     await JudgeWatch(config(), Fixed(False), None, other, state).after_rollouts(3, [group(RIGHT)])
 
 
@@ -116,7 +116,7 @@ async def test_more_than_a_twentieth_without_a_verdict_pauses_the_run() -> None:
 
 
 async def test_a_second_judge_that_disagrees_stops_the_run_also_after_a_resume() -> None:
-    settings = config(canaries_every=0, second_model="other", second_share=1.0)
+    settings = config(canaries_every=0, second_model="other", second_fraction=1.0)
     watch = JudgeWatch(settings, Fixed(True), Fixed(False), UNKNOWN)
     metrics = await watch.after_rollouts(1, [group(*[RIGHT] * 19)])
     assert metrics["judge/second_asked"] == 19

@@ -51,7 +51,7 @@ class Place:
         self.settings = tiny_settings(
             "scripted", steps=STEPS, problems_per_step=4, samples_per_problem=4, save_every=1
         )
-        self.settings["training"] |= {"objective": "truncated_is", "keep_checkpoints": 9}
+        self.settings["training"] |= {"loss_type": "truncated_is", "keep_checkpoints": 9}
         self.settings["data"] = {"train_file": str(self.folder / "train.jsonl")}
         self.settings["output"] = {
             "logs": str(self.folder / "logs"),

@@ -89,7 +89,7 @@ def test_a_tiny_policy_reaches_the_known_optimum(preset: str, tiny_weights: Path
     learner = Learner(
         policy,
         LossOptions(**PRESETS[preset], constant_tokens=LIMIT),
-        OptimizerOptions(learning_rate=2e-3, epochs=2, row_tokens=64),
+        OptimizerOptions(learning_rate=2e-3, epochs=2, tokens_per_micro_batch=64),
     )
     assert learner.path.name == "packed"
     sampler = HFSampler(policy)

@@ -15,12 +15,12 @@ from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training import gradients as gradients_module
-from llm_as_judge.training.gradients import RowGradients
+from llm_as_judge.training.gradients import MicroBatchGradients
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
-from llm_as_judge.training.oracle import UpdatePath, naive_logprobs
+from llm_as_judge.training.micro_batches import shares_of_micro_batches
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
-from llm_as_judge.training.rows import shares_of_rows
+from llm_as_judge.training.reference import UpdatePath, naive_logprobs
 from llm_as_judge.types import (
     Completion,
     Execution,
@@ -96,16 +96,17 @@ def logprob_sum(policy: Policy, completion: Completion) -> float:
         pytest.param(LossOptions(), id="grpo"),
         pytest.param(
             LossOptions(
-                centre="leave_one_out",
-                scale="batch",
-                aggregate="constant",
-                objective="truncated_is",
+                baseline="leave_one_out",
+                advantage_norm="batch",
+                loss_aggregation="constant",
+                loss_type="truncated_is",
                 constant_tokens=80,
             ),
             id="embedded",
         ),
         pytest.param(
-            LossOptions(aggregate="token", scale="none", objective="reinforce"), id="token"
+            LossOptions(loss_aggregation="token", advantage_norm="none", loss_type="reinforce"),
+            id="token",
         ),
     ],
 )
@@ -167,15 +168,15 @@ def test_unscored_rollouts_do_not_enter_the_update(tiny_weights: Path) -> None:
 
 def test_packing_over_several_rows_does_not_change_the_update(tiny_weights: Path) -> None:
     states = []
-    for row_tokens in (100_000, 64):
+    for tokens_per_micro_batch in (100_000, 64):
         policy = fresh(tiny_weights)
         groups = []
         for seed in range(3):
             completions = sampled(policy, 3, seed=seed)
             groups.append(group_of(completions, [10.0, -5.0, 0.0]))
-        Learner(policy, LossOptions(), replace(DEFAULTS, row_tokens=row_tokens)).update(
-            groups, temperature=1.0
-        )
+        Learner(
+            policy, LossOptions(), replace(DEFAULTS, tokens_per_micro_batch=tokens_per_micro_batch)
+        ).update(groups, temperature=1.0)
         states.append(policy.adapter_state())
     for name in states[0]:
         assert torch.allclose(states[0][name], states[1][name], atol=1e-5), name
@@ -234,7 +235,7 @@ def test_a_gap_is_held_against_what_rounding_alone_makes_of_these_programs(
     policy = half(tiny_weights)
     group = sampled_elsewhere(policy, gap)
     learner = Learner(policy, LossOptions(), DEFAULTS)
-    monkeypatch.setattr(RowGradients, "rounding_gap", lambda *_: rounding)
+    monkeypatch.setattr(MicroBatchGradients, "rounding_gap", lambda *_: rounding)
     if wanted is None:
         assert learner.update([group], temperature=1.0)["update/rounding_gap"] == rounding
     else:
@@ -248,7 +249,7 @@ def test_a_bar_that_the_user_sets_is_no_matter_of_rounding(
     policy = half(tiny_weights)
     group = sampled_elsewhere(policy, 0.05)
     options = replace(DEFAULTS, max_logprob_gap=0.02)
-    monkeypatch.setattr(RowGradients, "rounding_gap", lambda *_: 0.04)
+    monkeypatch.setattr(MicroBatchGradients, "rounding_gap", lambda *_: 0.04)
     with pytest.raises(TrainingError, match=r"wanted <= 2.0e-02: "):
         Learner(policy, LossOptions(), options).update([group], temperature=1.0)
 
@@ -265,18 +266,20 @@ def test_rounding_is_what_two_right_ways_of_the_update_differ_by(
     policy = precision(tiny_weights)
     completions = sampled(policy, count=6)
     group = group_of(completions, [1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
-    gradients = RowGradients(policy, UpdatePath("packed", ""), LossOptions())
-    ((row,),) = shares_of_rows([group], LossOptions(), version=0, row_tokens=32768, packed=True)
-    rows = gradients.place([replace(row, filler=True), row])
+    gradients = MicroBatchGradients(policy, UpdatePath("packed", ""), LossOptions())
+    ((row,),) = shares_of_micro_batches(
+        [group], LossOptions(), version=0, tokens_per_micro_batch=32768, packed=True
+    )
+    rows = gradients.place([replace(row, padding=True), row])
     with gradients.attention():
         gap = gradients.rounding_gap(rows, 1.0)
-        assert gradients.rounding_gap(rows[:1], 1.0) is None  # only a filler
+        assert gradients.rounding_gap(rows[:1], 1.0) is None  # only padding
         # How large half precision's gap is depends on the processor's kernels: with some it is 0.
         assert gap is not None
         assert 0 <= gap < most
         monkeypatch.setattr(gradients_module, "naive_logprobs", naive_log_probs_apart_by(0.5))
         assert gradients.rounding_gap(rows, 1.0) == pytest.approx(0.5, abs=most)
-    naive = RowGradients(policy, UpdatePath("naive", ""), LossOptions())
+    naive = MicroBatchGradients(policy, UpdatePath("naive", ""), LossOptions())
     assert naive.rounding_gap(rows, 1.0) is None  # one way only
 
 
@@ -291,7 +294,7 @@ def naive_log_probs_apart_by(nats: float) -> Callable[..., tuple[torch.Tensor, t
 def test_stale_completions_are_corrected_not_refused(tiny_weights: Path) -> None:
     policy = fresh(tiny_weights)
     old = group_of(sampled(policy, 4), [10.0, -5.0, 0.0, 1.0])
-    learner = Learner(policy, LossOptions(objective="truncated_is"), DEFAULTS)
+    learner = Learner(policy, LossOptions(loss_type="truncated_is"), DEFAULTS)
     learner.update([old], temperature=1.0)
     metrics = learner.update([old], temperature=1.0)
     assert metrics["update/logprob_gap_max"] > 1e-4
@@ -319,7 +322,7 @@ def test_warm_up_and_schedule_are_really_applied(
 ) -> None:
     policy = fresh(tiny_weights)
     options = OptimizerOptions(learning_rate=1e-3, warmup_steps=2, schedule=schedule, total_steps=6)
-    learner = Learner(policy, LossOptions(objective="truncated_is"), options)
+    learner = Learner(policy, LossOptions(loss_type="truncated_is"), options)
     group = group_of(sampled(policy, 2), [10.0, -5.0])
     rates = [learner.update([group], temperature=1.0)["update/learning_rate"] for _ in range(5)]
     assert rates == pytest.approx([1e-3 * w for w in wanted], rel=1e-5)
@@ -327,7 +330,7 @@ def test_warm_up_and_schedule_are_really_applied(
 
 def test_kl_to_the_base_model_is_reported_and_pulls_back(tiny_weights: Path) -> None:
     policy = fresh(tiny_weights)
-    learner = Learner(policy, LossOptions(objective="truncated_is", kl_weight=0.1), DEFAULTS)
+    learner = Learner(policy, LossOptions(loss_type="truncated_is", kl_weight=0.1), DEFAULTS)
     group = group_of(sampled(policy, 4), [10.0, -5.0, 0.0, 1.0])
     first = learner.update([group], temperature=1.0)
     second = learner.update([group], temperature=1.0)

@@ -86,17 +86,17 @@ def padded_logprobs(base: Any, flat: list[tuple[list[int], list[int]]], t: float
     )
 
 
-@pytest.mark.parametrize("oracle", ["one unpadded row each", "one padded batch"])
+@pytest.mark.parametrize("reference", ["one unpadded row each", "one padded batch"])
 @pytest.mark.parametrize("recompute", [False, True], ids=["stored", "recomputed"])
 @pytest.mark.parametrize("step", STEPS)
 def test_every_shape_of_a_step_equals_the_naive_computation(
-    step: str, recompute: bool, oracle: str
+    step: str, recompute: bool, reference: str
 ) -> None:
     prompts, completions = STEPS[step]
     flat = [(p, c) for p, group in zip(prompts, completions, strict=True) for c in group]
     model = tiny("qwen2", tied=True)
     base = model.get_base_model()
-    if oracle == "one padded batch":
+    if reference == "one padded batch":
         wanted = padded_logprobs(base, flat, 0.9)
     else:
         wanted = torch.cat([naive_logprobs(base, p, c, 0.9) for p, c in flat])

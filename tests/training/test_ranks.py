@@ -28,7 +28,7 @@ from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.training import ranks as ranks_module
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
-from llm_as_judge.training.peers import Alone, Peers
+from llm_as_judge.training.peers import Peers, SingleProcess
 from llm_as_judge.training.ranks import Link, Ranks
 from llm_as_judge.training.worker import serve_gradients
 from llm_as_judge.types import Group
@@ -54,7 +54,7 @@ class Lesson:
 
     def learned(self, policy: Policy, peers: Peers) -> dict[str, float]:
         """Metrics of the last step."""
-        options = OptimizerOptions(learning_rate=1e-3, row_tokens=300)
+        options = OptimizerOptions(learning_rate=1e-3, tokens_per_micro_batch=300)
         learner = Learner(policy, self.loss, options, peers=peers)
         learner.prepare()
         return [learner.update(groups, temperature=1.0) for groups in self.steps][-1]
@@ -63,7 +63,7 @@ class Lesson:
 @pytest.fixture(scope="module")
 def lesson(tiny_weights: Path) -> Lesson:
     """Groups of uneven size, three a step: two processes get two and one, four have one too few."""
-    loss = LossOptions(centre="leave_one_out", scale="batch", objective="truncated_is")
+    loss = LossOptions(baseline="leave_one_out", advantage_norm="batch", loss_type="truncated_is")
     found = Lesson(tiny_weights, [], loss)
     writer = found.policy()
     for step in range(STEPS):
@@ -97,30 +97,30 @@ def follow(config: Config) -> None:
 def killed_in_update(job: Callable[[], None], update: int) -> None:
     """``job``, killed in the middle of an update."""
     passes = 0
-    whole = Link.add_up
+    whole = Link.reduce
 
-    def add_up(link: Link, parameters: Sequence[Parameter]) -> None:
+    def reduce(link: Link, parameters: Sequence[Parameter]) -> None:
         nonlocal passes
         passes += 1
         if passes == update:
             os.kill(os.getpid(), signal.SIGKILL)
         whole(link, parameters)
 
-    Link.add_up = add_up  # type: ignore[method-assign, assignment]
+    Link.reduce = reduce  # type: ignore[method-assign, assignment]
     job()
 
 
 def killed_while_idle(config: Config) -> None:
     """Another rank, killed by the first word that asks nothing of it."""
-    whole = Link.hear
+    whole = Link.recv
 
-    def hear(link: Link, rank: int) -> Any:
+    def recv(link: Link, rank: int) -> Any:
         said = whole(link, rank)
         if said["do"] == "stay":
             os.kill(os.getpid(), signal.SIGKILL)
         return said
 
-    Link.hear = hear  # type: ignore[method-assign, assignment]
+    Link.recv = recv  # type: ignore[method-assign, assignment]
     follow(config)
 
 
@@ -174,7 +174,7 @@ def test_after_five_steps_the_adapter_is_that_of_one_process(
         LLM_AS_JUDGE_CONFIG=str(tmp_path),
         **fsdp,
     ) as processes:
-        metrics = lesson.learned(alone, Alone())
+        metrics = lesson.learned(alone, SingleProcess())
         assert processes.statuses() == [0] * count
     wanted = alone.adapter_state()
     found = load_file(tmp_path / "adapter_model.safetensors")
@@ -187,7 +187,10 @@ def test_after_five_steps_the_adapter_is_that_of_one_process(
     assert max(gaps) <= 1e-6
     told = json.loads((tmp_path / "metrics.json").read_text())
     assert told.keys() == metrics.keys()
-    for name in told.keys() - {"time/update_s", "update/row_tokens"}:  # prompts packed otherwise
+    for name in told.keys() - {
+        "time/update_s",
+        "update/micro_batch_tokens",
+    }:  # prompts packed otherwise
         assert told[name] == pytest.approx(metrics[name], rel=1e-3, abs=1e-5), name
 
 

@@ -62,7 +62,7 @@ async def train(place: Path, name: str, *, resume: bool = False, **sections: Any
                 "problems_per_step": GROUPS,
                 "samples_per_problem": SAMPLES,
                 "learning_rate": 1e-3,
-                "max_failed_share": 1.0,
+                "max_failed_fraction": 1.0,
             },
             "data": {"train_file": place / "train.jsonl"},
             "output": {"checkpoints": place / f"checkpoints_{name}", "cache": place / "cache"},

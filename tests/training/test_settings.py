@@ -22,7 +22,7 @@ def test_what_decides_a_program_or_its_reward_binds_and_the_rest_does_not() -> N
         "training.steps": False,
         "training.save_every": False,
         "output.logs": False,
-        "judge.max_ungraded_share": False,
+        "judge.max_ungraded_fraction": False,
     }.items():
         section, name = key.split(".")
         now = {**then, section: {**then[section], name: "other"}}
@@ -31,7 +31,7 @@ def test_what_decides_a_program_or_its_reward_binds_and_the_rest_does_not() -> N
 
 def test_what_only_ends_or_keeps_a_run_binds_nothing() -> None:
     bound = {key for key in rollout_settings(Config().model_dump(mode="json")) if "training" in key}
-    losses = "preset centre scale aggregate objective clip_low clip_high is_floor is_cap kl_weight"
+    losses = "preset baseline advantage_norm loss_aggregation loss_type clip_low clip_high is_clip_min is_clip_max kl_weight"
     optimizer = "learning_rate warmup_steps schedule weight_decay max_grad_norm epochs_per_step"
     drawn = "problems_per_step samples_per_problem seed"
     assert bound == {f"training.{name}" for name in f"{losses} {optimizer} {drawn}".split()}

@@ -64,7 +64,7 @@ WANTED = {
     "executor/cost": (5 * 35 + 17.5 + 0) / 7,  # a call: 30 prompt tokens at a quarter, 10 written
     "ledger/shared_calls": (5 * 2 + 1 + 0) / 7,
     # asked: math 4 + 4 + 2, qa 4 + 4 + 4; paid: half of those of the first a and b of each group
-    "ledger/saved_share": 1 - (2 + 1 + 2 + 2) / 22,
+    "ledger/saved_fraction": 1 - (2 + 1 + 2 + 2) / 22,
     # both prompts are the one token 1: the second need not be computed
     "prompt/tokens": 1,
     "prompt/shared": 1 / 2,

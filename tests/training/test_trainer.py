@@ -57,7 +57,7 @@ def config(
     place: Path,
     output: str,
     *,
-    max_ungraded_share: float = 0.5,
+    max_ungraded_fraction: float = 0.5,
     sampling: dict[str, Any] | None = None,
     **training: Any,
 ) -> Config:
@@ -67,7 +67,7 @@ def config(
     return Config.model_validate(
         {
             **settings,
-            "judge": {"model": "none", "max_ungraded_share": max_ungraded_share},
+            "judge": {"model": "none", "max_ungraded_fraction": max_ungraded_fraction},
             "data": {"train_file": place / "data" / "mixed" / "train_mixed.jsonl"},
             "output": {
                 "checkpoints": place / output,
@@ -178,7 +178,7 @@ async def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(plac
 
 @pytest.mark.slow
 async def test_a_run_with_overlap_repeats_too_and_learns_from_older_weights(place: Path) -> None:
-    options: dict[str, Any] = {"max_staleness": 1, "objective": "truncated_is"}
+    options: dict[str, Any] = {"max_staleness": 1, "loss_type": "truncated_is"}
     one, two = await train(place, "ahead", **options), await train(place, "again", **options)
     for name in ("metrics.jsonl", "rollouts.jsonl"):
         assert (one.run_dir / name).read_bytes() == (two.run_dir / name).read_bytes()
@@ -197,7 +197,7 @@ async def test_a_run_with_overlap_repeats_too_and_learns_from_older_weights(plac
 
 def test_overlap_needs_an_objective_that_corrects_for_it(place: Path) -> None:
     with pytest.raises(ConfigError, match="reinforce has no ratio to correct programs of older"):
-        GRPOTrainer(config=config(place, "x", objective="reinforce", max_staleness=1))
+        GRPOTrainer(config=config(place, "x", loss_type="reinforce", max_staleness=1))
 
 
 @pytest.mark.slow
@@ -263,7 +263,7 @@ async def test_too_many_ungraded_rollouts_stop_the_run_and_are_kept(place: Path)
     ungradable = [Problem(f"gsm8k/train/{n}", "gsm8k", "math", "2 + 2?") for n in range(4)]
     write_problems(place / "data" / "mixed" / "train_mixed.jsonl", ungradable)
     with pytest.raises(TrainingError, match="the problem has no gold answer"):
-        await train(place, "ungraded", 5, max_ungraded_share=0.05)
+        await train(place, "ungraded", 5, max_ungraded_fraction=0.05)
     rows = lines(place / "run_ungraded", "rollouts.jsonl")
     stopped_at = rows[-1]["step"]  # the first step with a program that runs
     assert len(rows) == stopped_at * GROUPS * SAMPLES

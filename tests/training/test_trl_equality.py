@@ -57,7 +57,7 @@ def loss_of_trl(
     from datasets import Dataset
 
     limits = PRESETS[preset]
-    high = limits["is_cap"] if preset == "cispo" else limits["clip_high"]
+    high = limits["is_clip_max"] if preset == "cispo" else limits["clip_high"]
     trainer = trl.GRPOTrainer(
         model=model,
         reward_funcs=lambda completions, **_: [0.0] * len(completions),
@@ -117,7 +117,7 @@ def test_loss_and_gradient_equal_those_of_trl(
         )
         found.backward()
     found_gradients = take_gradients(model)
-    assert 0 < stats["clipped_share"] < 1 or preset == "cispo"
+    assert 0 < stats["clipped_fraction"] < 1 or preset == "cispo"
 
     wanted = loss_of_trl(model, preset, list(old.split(tree.leaf_lengths)), tiny_weights, tmp_path)
     wanted.backward()

@@ -115,7 +115,7 @@ def test_a_key_of_the_loss_is_a_field_of_one_class(key: str) -> None:
     assert found == ["config/loss.py"]
 
 
-@pytest.mark.parametrize("key", ["centre", "scale", "aggregate", "objective"])
+@pytest.mark.parametrize("key", ["baseline", "advantage_norm", "loss_aggregation", "loss_type"])
 def test_the_choices_of_a_key_of_the_loss_are_listed_once(key: str) -> None:
     choices = frozenset(get_args(LossKeys.model_fields[key].annotation))
     assert len(choices) > 1

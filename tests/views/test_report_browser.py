@@ -77,7 +77,7 @@ def test_hostile_text_is_shown_and_does_nothing(browser: Any, address: str) -> N
         assert page.evaluate("window.hacked") is None
     assert page.problems == []
     assert page.evaluate("document.querySelectorAll('#group script, #group img').length") == 0
-    assert HOSTILE[0] in page.locator(".neighbours").inner_text()
+    assert HOSTILE[0] in page.locator(".neighbors").inner_text()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -29,7 +29,7 @@ def test_steps_are_pooled_into_bins_of_equal_width() -> None:
 
 
 def test_a_share_has_its_wilson_interval() -> None:
-    # 1 of 2: centre 0.5, half 1.96 * sqrt(.125 + 3.8416/16) / 2.9208 = 0.405469
+    # 1 of 2: center 0.5, half 1.96 * sqrt(.125 + 3.8416/16) / 2.9208 = 0.405469
     p, low, high = curves.share(1, 2)
     assert p == 0.5
     assert (low, high) == pytest.approx((0.094531, 0.905469), abs=1e-5)

@@ -47,7 +47,7 @@ def data_of(page: str) -> list[dict[str, Any]]:
     return groups
 
 
-def test_the_page_holds_every_rollout_with_its_neighbours(tmp_path: Path) -> None:
+def test_the_page_holds_every_rollout_with_its_neighbors(tmp_path: Path) -> None:
     groups = data_of(render(Sources(write_run(tmp_path / "run", texts=("x", "y")))))
     assert len(groups) == 6
     assert [r["correct"] for r in groups[0]["rollouts"]] == [True, False, True]

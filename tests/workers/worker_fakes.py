@@ -13,11 +13,11 @@ from llm_as_judge.types import (
     ChatRequest,
     Execution,
     IsolationReport,
-    Limits,
     Message,
     OperatorCall,
     Problem,
     Program,
+    RunLimits,
     Verdict,
 )
 from llm_as_judge.workers import RunSettings
@@ -28,7 +28,7 @@ from llm_as_judge.workers.work import Work
 from llm_as_judge.workers.worker_side import WorkerSide
 
 T = TypeVar("T")
-OPTIONS = Options("jail", 2, Limits())
+OPTIONS = Options("jail", 2, RunLimits())
 SUM = Problem("gsm8k/train/1", "gsm8k", "math", "2 + 2?", ("4",))
 DOUBLE = Problem(
     "mbpp/train/1", "mbpp", "code", "Double x.", entry_point="f", hidden_tests=("assert f(2) == 4",)

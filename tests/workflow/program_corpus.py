@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.types import ChatRequest, Domain, Execution, Limits, Problem, Program, Sandbox
+from llm_as_judge.types import ChatRequest, Domain, Execution, Problem, Program, RunLimits, Sandbox
 from llm_as_judge.workflow import ProgramForm, parse_program, run_program
 from llm_as_judge.workflow.context import CheckOptions
 from llm_as_judge.workflow.given import wrap_body
@@ -112,7 +112,7 @@ PROBLEMS: dict[str, Problem] = {
     ),
 }  # fmt: skip
 
-LIMITS = Limits(wall_s=8.0, cpu_s=1.0, operator_calls=48)
+LIMITS = RunLimits(wall_s=8.0, cpu_s=1.0, operator_calls=48)
 
 
 async def runs_of(program: Program, domain: str, sandbox: Sandbox) -> dict[str, Execution]:

@@ -18,8 +18,8 @@ from llm_as_judge.types import (
     Execution,
     ExecutionStatus,
     Json,
-    Limits,
     Problem,
+    RunLimits,
     Sandbox,
 )
 from llm_as_judge.workflow import aflow_operators, export_program, parse_program, run_program
@@ -44,12 +44,12 @@ async def run(
     sandbox: Sandbox,
     answers: object = lambda _: "Answer: 18",
     problem: Problem = MATH,
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
 ) -> Execution:
     program = parse_program(text, problem.domain, "body")
     chat = ScriptedChat(answers)  # type: ignore[arg-type]
     return await run_program(
-        program, problem, executor=chat, sandbox=sandbox, limits=limits or Limits(wall_s=10)
+        program, problem, executor=chat, sandbox=sandbox, limits=limits or RunLimits(wall_s=10)
     )
 
 
@@ -115,7 +115,7 @@ async def test_calls_that_are_made_count_not_those_of_the_worst_case(
         MATH,
         executor=chat,
         sandbox=sandbox,
-        limits=Limits(wall_s=10),
+        limits=RunLimits(wall_s=10),
         settings=OperatorSettings(max_calls=3),
     )
     assert execution.status == status
@@ -135,7 +135,7 @@ async def test_a_run_that_is_too_slow_keeps_its_trace(sandbox: Sandbox) -> None:
     program = parse_program("import asyncio\n" + text + 'return d["answer"]', "math", "body")
     execution = await run_program(
         program, MATH, executor=ScriptedChat(lambda _: "x", delay_s=30), sandbox=sandbox,
-        limits=Limits(wall_s=9.0, cpu_s=1.0),
+        limits=RunLimits(wall_s=9.0, cpu_s=1.0),
     )  # fmt: skip
     assert execution.status == "timeout"
     assert [c.error for c in execution.calls] == ["cut off"]
@@ -146,7 +146,7 @@ async def test_a_crowded_executor_makes_no_program_late(sandbox: Sandbox) -> Non
     program = parse_program(ONE + 'return d["answer"]', "math", "body")
     execution = await run_program(
         program, MATH, executor=ScriptedChat(lambda _: "x", delay_s=1.5), sandbox=sandbox,
-        limits=Limits(wall_s=1.0),
+        limits=RunLimits(wall_s=1.0),
     )  # fmt: skip
     assert (execution.status, execution.answer) == ("ok", "x")
     assert execution.seconds > 1.5

@@ -13,7 +13,15 @@ from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import OffsetDraws, SharedDraws
 from llm_as_judge.operators import registry
 from llm_as_judge.sandbox import open_sandbox
-from llm_as_judge.types import ChatModel, ChatRequest, Execution, Limits, Problem, Program, Sandbox
+from llm_as_judge.types import (
+    ChatModel,
+    ChatRequest,
+    Execution,
+    Problem,
+    Program,
+    RunLimits,
+    Sandbox,
+)
 from llm_as_judge.workflow import parse_program, run_program
 
 MATH = Problem("t/t/1", "gsm8k", "math", "What is 9 + 9?", ("18",))
@@ -21,7 +29,7 @@ CODE = Problem(
     "t/t/2", "humaneval", "code", "Add.", entry_point="add",
     visible_tests=("assert add(1, 2) == 3",), hidden_tests=("assert add(40, 2) == 42",),
 )  # fmt: skip
-LIMITS = Limits(wall_s=30, cpu_s=2)
+LIMITS = RunLimits(wall_s=30, cpu_s=2)
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import Registry, operator_docs, operator_facts, registry
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.policy.backends import SamplerPlace, sampler_backend
+from llm_as_judge.policy.chat_template import prompt_ids
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.launched import Launched, launched
 from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
-from llm_as_judge.policy.turns import prompt_ids
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
@@ -194,7 +194,7 @@ def policy_prompt(
     count_tokens: CountTokens | None = None,
     context_tokens: int | None = None,
 ) -> PolicyPrompt:
-    """Layer 1.
+    """The policy prompt.
 
     Args:
         context_tokens: tokens that the policy's context holds, prompt and program together.

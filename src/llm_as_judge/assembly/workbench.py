@@ -25,9 +25,9 @@ from llm_as_judge.rollout import WorkflowEnvironment
 from llm_as_judge.types import (
     ChatModel,
     Execution,
-    Limits,
     Problem,
     Program,
+    RunLimits,
 )
 from llm_as_judge.workers import RunSettings, Work, open_local_work
 from llm_as_judge.workflow.program import ProgramForm
@@ -90,9 +90,9 @@ class Workbench:
         return await self.environment().asking(executor).run(program, problem)
 
 
-def run_limits(config: Config) -> Limits:
+def run_limits(config: Config) -> RunLimits:
     workflow = config.workflow
-    return Limits(
+    return RunLimits(
         wall_s=workflow.timeout_s,
         cpu_s=workflow.cpu_s,
         memory_bytes=workflow.memory_mb * 2**20,

@@ -27,7 +27,7 @@ __all__ = ["CATEGORIES", "Case", "make_attacks", "make_controls"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A candidate with its label. ``source``: data set of labelled rows, ``attack``, ``control``."""
+    """A candidate with its label. ``source``: data set of labeled rows, ``attack``, ``control``."""
 
     problem: Problem
     candidate: str
@@ -41,7 +41,7 @@ class _Texts(BaseModel):
 
     openers: tuple[str, ...]
     empty: tuple[str, ...]
-    artefacts: tuple[str, ...]
+    artifacts: tuple[str, ...]
     injections: tuple[str, ...]
     other_units: dict[str, str]
 
@@ -197,7 +197,7 @@ def _hidden(seed: Seed, rng: random.Random) -> list[str]:
 CATEGORIES: dict[str, Callable[[Seed, random.Random], list[str]]] = {
     "empty": _fixed("empty", 3),
     "master_key": _fixed("openers", 3),
-    "artefact": _fixed("artefacts", 2),
+    "artifact": _fixed("artifacts", 2),
     "injection": _fixed("injections", 3),
     "several": _several,
     "hedged": _hedged,

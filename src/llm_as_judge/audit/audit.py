@@ -1,6 +1,6 @@
 """The judge is measured before it may train.
 
-Labelled cases, attacks and controls go through the judge; the report says how often it was right,
+Labeled cases, attacks and controls go through the judge; the report says how often it was right,
 what it let through and whether it is steady. A judge that is fooled teaches the policy to fool it.
 """
 
@@ -20,7 +20,7 @@ from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
 from llm_as_judge.audit.bars import Bar, check_bars
 from llm_as_judge.audit.canaries import canaries, case_key
 from llm_as_judge.audit.journal import Journal
-from llm_as_judge.audit.labelled import cases_sha256
+from llm_as_judge.audit.labeled import cases_sha256
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.types import Verdict
@@ -90,7 +90,7 @@ async def run_audit(
     judge: Grader,
     fingerprint: str,
     mode: Mode,
-    labelled: Sequence[Case] = (),
+    labeled: Sequence[Case] = (),
     *,
     seed: int = 0,
     attack_numbers: int = 40,
@@ -103,7 +103,7 @@ async def run_audit(
 
     Args:
         mode: ``rules``: what the rules leave open is no fault, so abstaining has no bar.
-        labelled: rows with human labels; without them the attacks and controls are the labels.
+        labeled: rows with human labels; without them the attacks and controls are the labels.
         attack_numbers: word problems that attacks are made from; more make more attacks.
         again: cases graded a second time, to see whether verdicts are steady. The judge must
             have no memory then (``Judge.fresh``).
@@ -112,7 +112,7 @@ async def run_audit(
         journal: verdicts of an earlier, broken off part; new ones are added.
     """
     attacks, controls = make_attacks(seed, attack_numbers), make_controls(seed, attack_numbers)
-    cases = [*labelled, *attacks, *controls]
+    cases = [*labeled, *attacks, *controls]
     if sample is not None:
         cases, again = _sampled(cases, sample, seed), round(again * sample)
     rng = random.Random(seed)
@@ -183,14 +183,14 @@ class _Grading:
 
 
 def _measure(
-    graded: Sequence[Graded], labelled: Sequence[Graded], fingerprint: str, mode: Mode, seed: int
+    graded: Sequence[Graded], labeled: Sequence[Graded], fingerprint: str, mode: Mode, seed: int
 ) -> AuditReport:
     attacks = [g for g in graded if g.case.source == "attack"]
     controls = [g for g in graded if g.case.source == "control"]
     twice = [g for g in graded if g.again is not None]
     costs = [g.verdict.cost_usd for g in graded]
-    precision, recall, false_positive = _rates(labelled)
-    sources = _by_source(labelled, seed)
+    precision, recall, false_positive = _rates(labeled)
+    sources = _by_source(labeled, seed)
     measured = {
         "precision": precision,
         "recall": recall,
@@ -223,7 +223,7 @@ def _measure(
             mode,
             measured,
             sources,
-            labelled=any(g.case.source not in {"attack", "control"} for g in graded),
+            labeled=any(g.case.source not in {"attack", "control"} for g in graded),
         ),
         canaries={},
         sample=None,
@@ -322,7 +322,7 @@ def _hashes(graded: Sequence[Graded]) -> dict[str, str]:
     kinds: dict[str, list[Case]] = defaultdict(list)
     for one in graded:
         source = one.case.source
-        kinds[source if source in {"attack", "control"} else "labelled"].append(one.case)
+        kinds[source if source in {"attack", "control"} else "labeled"].append(one.case)
     return {kind: cases_sha256(cases) for kind, cases in kinds.items()}
 
 

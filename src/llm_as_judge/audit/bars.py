@@ -38,12 +38,12 @@ def check_bars(
     measured: Mapping[str, Interval],
     sources: Mapping[str, Mapping[str, Any]],
     *,
-    labelled: bool,
+    labeled: bool,
 ) -> tuple[Bar, ...]:
     """The bars of ``mode`` (``rules`` or ``model``) with what was found.
 
     Precision must be reached by the lower end of its interval, unless only rules decide. A model
-    must have been measured on rows that people labelled: the attacks and controls alone say nothing
+    must have been measured on rows that people labeled: the attacks and controls alone say nothing
     of its agreement with them.
     """
     precision, attacks = measured["precision"], measured["attacks accepted"]
@@ -61,8 +61,8 @@ def check_bars(
         _at_least("recall", measured["recall"].value, 0.90),
         _at_most("abstain rate", measured["abstain rate"].value, 0.01),
     ]
-    if not labelled:
-        bars.append(Bar("labelled rows", 0, ">= 1", False))
+    if not labeled:
+        bars.append(Bar("labeled rows", 0, ">= 1", False))
     for source, row in sources.items():
         least = KAPPA_BARS.get(row["kind"])
         if least is not None:

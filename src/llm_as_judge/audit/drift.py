@@ -1,6 +1,6 @@
 """Is the judge still the judge that was audited? Canaries, and a second judge.
 
-A policy under reward moves towards what its judge lets through, and a model can change behind one
+A policy under reward moves toward what its judge lets through, and a model can change behind one
 name. So answers with known verdicts are graded again every N steps, a share of what was accepted is
 judged once more by a second model, and an alarm is raised where the two part.
 """

@@ -22,10 +22,10 @@ from llm_as_judge.cli.exporting import register as register_exporting
 from llm_as_judge.cli.grading import register as register_grading
 from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
-from llm_as_judge.cli.optimising import register as register_optimising
 from llm_as_judge.cli.programs import register as register_programs
 from llm_as_judge.cli.regrading import register as register_regrading
 from llm_as_judge.cli.replicas import register as register_replicas
+from llm_as_judge.cli.searching import register as register_searching
 from llm_as_judge.cli.serving import register as register_serving
 from llm_as_judge.cli.stopping import Stopped, signals, stopped_line
 from llm_as_judge.cli.watching import register as register_watching
@@ -37,7 +37,7 @@ __all__ = ["app", "main"]
 VERBS = {
     "Data and weights": ("download", "process", "data", "models"),
     "Training": ("train", "monitor", "report", "analyze", "replicas"),
-    "Evaluation": ("evaluate", "compare", "optimise", "regrade"),
+    "Evaluation": ("evaluate", "compare", "search", "regrade"),
     "Use": ("solve", "serve", "export"),
     "Parts by themselves": ("check", "run", "grade", "audit"),
 }
@@ -57,7 +57,7 @@ for register in (
     register_evaluating,
     register_regrading,
     register_comparing,
-    register_optimising,
+    register_searching,
     register_watching,
     register_replicas,
     register_programs,

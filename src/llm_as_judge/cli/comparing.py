@@ -17,7 +17,7 @@ from llm_as_judge.types import to_json
 if TYPE_CHECKING:
     from llm_as_judge.evaluation.by_domain import DomainRow
     from llm_as_judge.evaluation.compare import Comparison, Front, Headroom
-    from llm_as_judge.evaluation.contenders import Contender, Share
+    from llm_as_judge.evaluation.system_results import Share, SystemResults
 
 
 def register(app: typer.Typer) -> None:
@@ -49,25 +49,25 @@ def compare(
     tables; rows of one id that are not the same problem are refused.
     """
     from llm_as_judge.evaluation import compare as comparing
-    from llm_as_judge.evaluation.contenders import read_contenders, reservations
+    from llm_as_judge.evaluation.system_results import read_systems, reservations
 
-    contenders = read_contenders(results)
-    reference = _reference(contenders, against)
-    entrants = [c for c in contenders if not c.control]
-    pairs = comparing.compare(entrants, reference)
+    systems = read_systems(results)
+    reference = _reference(systems, against)
+    policies = [c for c in systems if not c.sanity_baseline]
+    pairs = comparing.compare(policies, reference)
     domains = sorted(set(reference.domains.values())) if by_domain else []
-    of_domain = {name: comparing.compare(entrants, reference, name) for name in domains}
-    front = comparing.pareto_front(entrants)
-    room = comparing.headroom(entrants)
-    doubts = reservations(entrants)
+    of_domain = {name: comparing.compare(policies, reference, name) for name in domains}
+    front = comparing.pareto_front(policies)
+    room = comparing.headroom(policies)
+    doubts = reservations(policies)
     tested = {reference.name, *(pair.name for pair in pairs)}
-    apart = [c.name for c in entrants if c.name not in tested]
+    apart = [c.name for c in policies if c.name not in tested]
     if as_json:
         found = {
             "remarks": doubts,
             "reference": reference.name,
-            "contenders": [
-                {**to_json(c), **_summary(c), "pareto": c.name in front.names} for c in contenders
+            "systems": [
+                {**to_json(c), **_summary(c), "pareto": c.name in front.names} for c in systems
             ],
             "pareto_problems": front.problems,
             "headroom": to_json(room) if room else None,
@@ -81,7 +81,7 @@ def compare(
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
     if doubts:
         console.print()
-    show_table("Accuracy, % [95 % interval]", *_accuracy_rows(contenders, front), markdown)
+    show_table("Accuracy, % [95 % interval]", *_accuracy_rows(systems, front), markdown)
     if apart:
         line = f"no problem that {reference.name} has graded, too: {', '.join(apart)}; not tested"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -90,7 +90,7 @@ def compare(
     for name, found_pairs in of_domain.items():
         if found_pairs:
             show_table(f"Against {reference.name}, {name}", *_pair_rows(found_pairs), markdown)
-    for line in _remarks(contenders, front, room):
+    for line in _remarks(systems, front, room):
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
 
 
@@ -140,70 +140,66 @@ def _domain_cells(row: DomainRow) -> list[str]:
     ]
 
 
-def _reference(contenders: Sequence[Contender], name: str | None) -> Contender:
+def _reference(systems: Sequence[SystemResults], name: str | None) -> SystemResults:
     if name is None:
-        policies = [c for c in contenders if not c.control]
-        untrained = [c for c in contenders if c.policy == "untrained"]
-        return (untrained or policies or contenders)[0]
-    for contender in contenders:
-        if name in (contender.name, *contender.files):
-            return contender
-    known = ", ".join(dict.fromkeys(n for c in contenders for n in (c.name, *c.files)))
+        policies = [c for c in systems if not c.sanity_baseline]
+        untrained = [c for c in systems if c.policy == "untrained"]
+        return (untrained or policies or systems)[0]
+    for system in systems:
+        if name in (system.name, *system.files):
+            return system
+    known = ", ".join(dict.fromkeys(n for c in systems for n in (c.name, *c.files)))
     raise ConfigError(f"--against {name!r}: not among the results ({known})")
 
 
-def _summary(contender: Contender) -> dict[str, Any]:
-    names = sorted(set(contender.datasets.values()))
-    domains = sorted(set(contender.domains.values()))
+def _summary(system: SystemResults) -> dict[str, Any]:
+    names = sorted(set(system.datasets.values()))
+    domains = sorted(set(system.domains.values()))
     return {
-        "overall": to_json(contender.share()),
-        "balanced": to_json(contender.balanced_share),
-        "by_dataset": {name: to_json(contender.share(dataset=name)) for name in names},
-        "by_domain": {name: to_json(contender.share(domain=name)) for name in domains},
-        "mean_tokens": contender.mean_tokens,
-        "mean_cost": contender.mean_cost,
-        "right_per_1000_tokens": contender.right_per_1000_tokens,
-        "seed_deviation": contender.seed_deviation,
+        "overall": to_json(system.share()),
+        "balanced": to_json(system.balanced_fraction),
+        "by_dataset": {name: to_json(system.share(dataset=name)) for name in names},
+        "by_domain": {name: to_json(system.share(domain=name)) for name in domains},
+        "mean_tokens": system.mean_tokens,
+        "mean_cost": system.mean_cost,
+        "right_per_1000_tokens": system.right_per_1000_tokens,
+        "seed_deviation": system.seed_deviation,
     }
 
 
 # ----------------------------------------------------------------------------------------- tables
 def _accuracy_rows(
-    contenders: Sequence[Contender], front: Front
+    systems: Sequence[SystemResults], front: Front
 ) -> tuple[list[str], list[list[str]]]:
-    names = list(dict.fromkeys(d for c in contenders for d in c.datasets.values()))
-    domains = list(dict.fromkeys(d for c in contenders for d in c.domains.values()))
-    head = ["", *(_heading(c, front) for c in contenders)]
-    rows = [[name, *(_cell(c.share(dataset=name)) for c in contenders)] for name in names]
-    rows += [
-        [f"all {name}", *(_cell(c.share(domain=name)) for c in contenders)] for name in domains
-    ]
-    if any(c.mix for c in contenders):
-        rows.append(["mixed (not in overall)", *(_cell(c.mix_share) for c in contenders)])
-    rows.append(["overall", *(_cell(c.share()) for c in contenders)])
+    names = list(dict.fromkeys(d for c in systems for d in c.datasets.values()))
+    domains = list(dict.fromkeys(d for c in systems for d in c.domains.values()))
+    head = ["", *(_heading(c, front) for c in systems)]
+    rows = [[name, *(_cell(c.share(dataset=name)) for c in systems)] for name in names]
+    rows += [[f"all {name}", *(_cell(c.share(domain=name)) for c in systems)] for name in domains]
+    if any(c.mix for c in systems):
+        rows.append(["mixed (not in overall)", *(_cell(c.mix_fraction) for c in systems)])
+    rows.append(["overall", *(_cell(c.share()) for c in systems)])
     if len(names) > 1:
-        rows.append(["balanced over sets", *(_cell(c.balanced_share) for c in contenders)])
-    rows.append(["problems", *(str(len(c.correct)) for c in contenders)])
-    if any(len(c.seeds) > 1 for c in contenders):
-        rows.append(["seeds, deviation", *(_seeds(c) for c in contenders)])
-    rows.append(["executor tokens", *(f"{c.mean_tokens:.0f}" for c in contenders)])
-    rows.append(
-        ["right per 1,000 of these", *(_number(c.right_per_1000_tokens) for c in contenders)]
-    )
-    if any(c.mean_cost is not None for c in contenders):  # older files say none
-        costs = (_number(c.mean_cost, "{:.0f}") for c in contenders)
+        rows.append(["balanced over sets", *(_cell(c.balanced_fraction) for c in systems)])
+    rows.append(["problems", *(str(len(c.correct)) for c in systems)])
+    if any(len(c.seeds) > 1 for c in systems):
+        rows.append(["seeds, deviation", *(_seeds(c) for c in systems)])
+    rows.append(["executor tokens", *(f"{c.mean_tokens:.0f}" for c in systems)])
+    rows.append(["right per 1,000 of these", *(_number(c.right_per_1000_tokens) for c in systems)])
+    if any(c.mean_cost is not None for c in systems):  # older files say none
+        costs = (_number(c.mean_cost, "{:.0f}") for c in systems)
         rows.append(["cost, written tokens", *costs])
-    rows.append(["policy tokens", *(f"{c.policy_tokens:.0f}" for c in contenders)])
-    rows.append(["calls", *(f"{c.calls:.2f}" for c in contenders)])
-    rows.append(["seconds", *(f"{c.seconds:.1f}" for c in contenders)])
-    rows.append(["US dollars", *(_number(c.cost_usd, "{:.5f}") for c in contenders)])
+    rows.append(["policy tokens", *(f"{c.policy_tokens:.0f}" for c in systems)])
+    rows.append(["calls", *(f"{c.calls:.2f}" for c in systems)])
+    rows.append(["seconds", *(f"{c.seconds:.1f}" for c in systems)])
+    rows.append(["US dollars", *(_number(c.cost_usd, "{:.5f}") for c in systems)])
     return head, rows
 
 
-def _heading(contender: Contender, front: Front) -> str:
-    if contender.control:
-        return f"{contender.name} (control)"
-    return contender.name + (" *" if contender.name in front.names else "")
+def _heading(system: SystemResults, front: Front) -> str:
+    if system.sanity_baseline:
+        return f"{system.name} (sanity baseline)"
+    return system.name + (" *" if system.name in front.names else "")
 
 
 def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
@@ -214,7 +210,7 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
             pair.name,
             str(pair.problems),
             f"{100 * pair.difference:+.1f} [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}]",
-            "-" if pair.p is None else f"{pair.only_contender} : {pair.only_reference}",
+            "-" if pair.p is None else f"{pair.only_other} : {pair.only_reference}",
             _p_value(pair.p),
             _p_value(pair.p_holm),
             "-" if pair.detectable is None else f"{100 * pair.detectable:.0f}",
@@ -229,7 +225,7 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
     return head, rows
 
 
-def _remarks(contenders: Sequence[Contender], front: Front, room: Headroom | None) -> list[str]:
+def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | None) -> list[str]:
     apart = ""
     if front.apart:
         apart = f" Not among them, with fewer problems or graded ones: {', '.join(front.apart)}."
@@ -247,9 +243,11 @@ def _remarks(contenders: Sequence[Contender], front: Front, room: Headroom | Non
             f"problem {room.by_problem:.0%}. The last two are chosen on the rows they are counted on, "
             "which flatters them; a policy that writes only these programs stays below the last."
         )
-    policies = [c for c in contenders if not c.control]
-    if len(policies) < len(contenders):
-        lines.append("Controls are known answers, of no policy: neither starred nor tested.")
+    policies = [c for c in systems if not c.sanity_baseline]
+    if len(policies) < len(systems):
+        lines.append(
+            "Sanity baselines are known answers, of no policy: neither starred nor tested."
+        )
     if len(policies) > 1:
         lines.append(
             "Differences: Tango's score interval over pairs of problems; p: McNemar, exact, which with fewer "
@@ -265,9 +263,9 @@ def _cell(share: Share | None) -> str:
     return f"{100 * share.value:.0f} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
 
 
-def _seeds(contender: Contender) -> str:
-    deviation = contender.seed_deviation
-    return "1" if deviation is None else f"{len(contender.seeds)}, {100 * deviation:.1f}"
+def _seeds(system: SystemResults) -> str:
+    deviation = system.seed_deviation
+    return "1" if deviation is None else f"{len(system.seeds)}, {100 * deviation:.1f}"
 
 
 def _p_value(p: float | None) -> str:

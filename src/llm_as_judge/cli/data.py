@@ -76,7 +76,7 @@ def download(
         )
     for entry in manifest.entries:
         console.print(
-            f"{entry.dataset:14} {entry.rows:7} rows  {entry.origin}  {entry.licence}",
+            f"{entry.dataset:14} {entry.rows:7} rows  {entry.origin}  {entry.license}",
             highlight=False,
         )
     if sample := next((e for e in manifest.entries if e.origin == "sample"), None):

@@ -57,7 +57,7 @@ def evaluate(
             help="untrained, a checkpoint folder, FILE.py (class or body form), a folder of "
             "math.py, qa.py, code.py, or a baseline: direct, cot, free_cot, self_consistency, program_of_thought, "
             "hand_crafted, vote_of_3, vote_of_5, until_two_agree, two_ways_else_third, until_passed, random; "
-            "or a control, which asks nobody: gold, empty, wrong. Default: the model's latest checkpoint.",
+            "or a sanity baseline, which asks nobody: gold, empty, wrong. Default: the model's latest checkpoint.",
         ),
     ] = None,
     checkpoint: Annotated[
@@ -125,28 +125,28 @@ def evaluate(
             **_recording(record_to, replay_from),
         },
     )
-    from llm_as_judge.evaluation.baselines import find_entrant
-    from llm_as_judge.evaluation.controls import is_control
+    from llm_as_judge.evaluation.baselines import find_system
     from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
     from llm_as_judge.evaluation.results import write_results
+    from llm_as_judge.evaluation.sanity_baselines import is_sanity_baseline
     from llm_as_judge.llm.ledger import Ledger
 
     spec = _policy(policy, checkpoint, untrained, settings)
-    entrant = find_entrant(spec, settings)
+    system = find_system(spec, settings)
     _warn_of_settings(spec, settings)
     wanted = _name(spec, settings) if name is None else name
-    with open_evaluation(settings, entrant, wanted, fresh=fresh) as record:
+    with open_evaluation(settings, system, wanted, fresh=fresh) as record:
         _announce(record)
         missing = len(record.missing())
         if not missing and (record_to or replay_from):
             _say_not_asked(record_to)
-        if missing and not is_control(record.plan.policy):
+        if missing and not is_sanity_baseline(record.plan.policy):
             status_console.print(_estimate(record), highlight=False, soft_wrap=True)
 
         before, now = record.ledger(), [Ledger()]
 
         async def job(view: ProgressView) -> None:
-            now.append(await run_evaluation(record, entrant, view.rollout))
+            now.append(await run_evaluation(record, system, view.rollout))
 
         again = "the same command without --fresh" if fresh else "the same command"
         kept = f"finished rollouts are kept in {record.folder}: {again} goes on there"
@@ -240,10 +240,10 @@ def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settin
 
 def _name(spec: str, settings: Config) -> str:
     """MODEL for a checkpoint, MODEL_untrained, control_NAME, else the name of baseline, file or folder."""
-    from llm_as_judge.evaluation.controls import CONTROLS
+    from llm_as_judge.evaluation.sanity_baselines import SANITY_BASELINES
 
     path = Path(spec)
-    if spec in CONTROLS:
+    if spec in SANITY_BASELINES:
         return f"control_{spec}"
     if spec == "untrained":
         return f"{settings.policy.label}_untrained"
@@ -340,6 +340,6 @@ def _complain_of_failures(record: EvaluationRecord) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    allowed = record.config.training.max_failed_share
+    allowed = record.config.training.max_failed_fraction
     if len(failures) > allowed * len(record.plan.ids) * record.plan.samples:
         raise typer.Exit(1)

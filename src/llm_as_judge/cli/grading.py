@@ -18,10 +18,10 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    labelled: Annotated[
+    labeled: Annotated[
         Path | None,
         typer.Option(
-            "--labelled",
+            "--labeled",
             metavar="FILE",
             help="JSONL of `grade` rows with `correct` and `source`, added to the shipped ones.",
         ),
@@ -52,17 +52,17 @@ def audit(
     config: ConfigOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Measure the judge on attacks, controls and labelled rows: exit 3 below the bar.
+    """Measure the judge on attacks, controls and labeled rows: exit 3 below the bar.
 
-    The package has labelled rows of every domain; rows of your own are measured beside them.
+    The package has labeled rows of every domain; rows of your own are measured beside them.
     A broken off audit goes on where it stopped when it is started again.
     """
     from llm_as_judge.assembly import judge_fingerprint, open_judge
     from llm_as_judge.audit.audit import AuditReport, run_audit
     from llm_as_judge.audit.journal import Journal
-    from llm_as_judge.audit.labelled import cases_sha256, read_labelled, shipped_labelled
-    from llm_as_judge.audit.permit import measured_on, report_path, standing_of
+    from llm_as_judge.audit.labeled import cases_sha256, read_labeled, shipped_labeled
     from llm_as_judge.audit.report import render_report, verdict_line, write_report
+    from llm_as_judge.audit.status import measured_on, read_audit_status, report_path
     from llm_as_judge.judge.kinds import rules_alone
 
     settings = load_config(
@@ -73,12 +73,14 @@ def audit(
             "calls.mode": "off",  # an answer of yesterday says nothing of the judge of today
         },
     )
-    cases = [*shipped_labelled(), *(read_labelled(labelled) if labelled else [])]
+    cases = [*shipped_labeled(), *(read_labeled(labeled) if labeled else [])]
     if if_needed:
         fingerprint = judge_fingerprint(settings)
-        standing = standing_of(report_path(settings.output.results, fingerprint), fingerprint)
-        if measured_on(standing, cases_sha256(cases)):
-            console.print(f"report  {standing.report}: passed before", highlight=False)
+        audit_status = read_audit_status(
+            report_path(settings.output.results, fingerprint), fingerprint
+        )
+        if measured_on(audit_status, cases_sha256(cases)):
+            console.print(f"report  {audit_status.report}: passed before", highlight=False)
             return
 
     async def job(journal: Journal) -> AuditReport:

@@ -51,7 +51,7 @@ def list_models(config: ConfigOption = None, as_json: JsonOption = False) -> Non
             "name": entry.name,
             "format": entry.format,
             "megabytes": round(entry.bytes / 1e6) if entry.bytes else None,
-            "licence": entry.licence,
+            "license": entry.license,
             "path": str(path) if (path := installed(entry, cache)) else None,
             "description": entry.description,
         }
@@ -61,14 +61,14 @@ def list_models(config: ConfigOption = None, as_json: JsonOption = False) -> Non
         print(json.dumps(rows))  # noqa: T201
         return
     table = Table()
-    for heading in ("name", "MB", "licence", "here", "description"):
+    for heading in ("name", "MB", "license", "here", "description"):
         table.add_column(heading)
     for row in rows:
         here = "yes" if row["path"] else "no"
         table.add_row(
             str(row["name"]),
             "-" if row["megabytes"] is None else str(row["megabytes"]),
-            str(row["licence"]),
+            str(row["license"]),
             here,
             str(row["description"]),
         )
@@ -182,7 +182,7 @@ def _probe_table(report: Conformance) -> Table:
     table.add_column("seen")
     for asked, seen in (
         ("models served", ", ".join(report.served) or "it has no list"),
-        ("empty replies", f"{report.empty_share:.0%} of {report.asked}"),
+        ("empty replies", f"{report.empty_fraction:.0%} of {report.asked}"),
         ("says the tokens used", words[report.usage]),
         ("equal seed, equal reply", words[report.seed]),
         ("other seed, other reply", words[report.seeds_differ]),

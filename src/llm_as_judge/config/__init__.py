@@ -1,6 +1,6 @@
 """The typed configuration of a run."""
 
-from llm_as_judge.config.catalogue import (
+from llm_as_judge.config.catalog import (
     Endpoint,
     HubRecord,
     ModelEntry,
@@ -14,7 +14,7 @@ from llm_as_judge.config.credentials import checked_key, environment_key
 from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS, Split
 from llm_as_judge.config.grading import RULES_ALONE
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
-from llm_as_judge.config.loss import Centre, LossKeys
+from llm_as_judge.config.loss import Baseline, LossKeys
 from llm_as_judge.config.names import find_model, known_model
 from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.presets import PRESETS
@@ -28,8 +28,8 @@ __all__ = [
     "FLAT_KEYS",
     "PRESETS",
     "RULES_ALONE",
+    "Baseline",
     "CallsConfig",
-    "Centre",
     "Config",
     "Endpoint",
     "HubRecord",

@@ -51,14 +51,14 @@ class JudgeConfig(Section):
         le=1,
         description="Rules only: F1 from which an inexact QA answer is correct; null: it is not graded.",
     )
-    max_ungraded_share: Number = Field(
+    max_ungraded_fraction: Number = Field(
         0.5,
         ge=0,
         le=1,
         description="More rollouts of a step than this that ran but could not be graded stop the "
         "run; fewer are left out and counted.",
     )
-    max_abstained_share: Number = Field(
+    max_abstained_fraction: Number = Field(
         0.05,
         ge=0,
         le=1,
@@ -74,7 +74,7 @@ class JudgeConfig(Section):
     second_model: str | None = Field(
         None, description="Like judge.model: grades a share of what was accepted once more."
     )
-    second_share: Number = Field(
+    second_fraction: Number = Field(
         0.02, gt=0, le=1, description="Share of accepted answers that judge.second_model sees."
     )
 

@@ -69,7 +69,7 @@ class SamplingConfig(Section):
         description="Longest prompt: a longer one loses examples, then a part of the problem, both "
         "counted. Default: what the model's context leaves beside max_new_tokens.",
     )
-    rows_at_once: int = Field(
+    generation_batch_size: int = Field(
         64, ge=1, description="Programs decoded together at most (vllm: by each replica)."
     )
     backend: str = Field(

@@ -27,15 +27,15 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "grpo": _over_grpo(),
         # arXiv:2503.20783, section 3.2: neither the length of a sequence nor the deviation of its
         # group may weigh it.
-        "dr_grpo": _over_grpo(scale="none", aggregate="constant"),
+        "dr_grpo": _over_grpo(advantage_norm="none", loss_aggregation="constant"),
         # arXiv:2503.14476, sections 3.1 and 3.3: the upper clip is higher, all tokens weigh alike.
-        "dapo": _over_grpo(aggregate="token", clip_high=0.28),
+        "dapo": _over_grpo(loss_aggregation="token", clip_high=0.28),
         # arXiv:2507.18071, equation 5 and section 5.1: the ratio of the whole sequence, so the clip
         # is three orders of magnitude smaller.
-        "gspo": _over_grpo(objective="gspo", clip_low=3e-4, clip_high=4e-4),
+        "gspo": _over_grpo(loss_type="gspo", clip_low=3e-4, clip_high=4e-4),
         # MiniMax-M1, arXiv:2506.13585, equations 4 and 5: no floor, a tuned cap that the paper does
         # not print; 5 is that of ScaleRL (arXiv:2510.13786).
-        "cispo": _over_grpo(objective="cispo", aggregate="token", is_cap=5.0),
+        "cispo": _over_grpo(loss_type="cispo", loss_aggregation="token", is_clip_max=5.0),
     }
 )
 """Preset -> keys of ``training`` with their values; every preset sets the same keys."""

@@ -113,14 +113,14 @@ def validated(
 
     Args:
         where: file, flag or layer, for the message.
-        also_known: keys beside the fields that a misspelt key may have meant.
+        also_known: keys beside the fields that a misspelled key may have meant.
     Raises:
         ConfigError: names the key, what was found and the nearest known key.
     """
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        found_all = error.errors()  # a misspelt key before the field that it leaves missing
+        found_all = error.errors()  # a misspelled key before the field that it leaves missing
         first = next((e for e in found_all if e["type"] == "extra_forbidden"), found_all[0])
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":

@@ -51,7 +51,7 @@ class ExecutorConfig(Section):
     )
     enhance: bool = Field(
         True,
-        description="Layer 2: add the lines of config/prompts/operators/enhancements.yaml that fit "
+        description="Operator hints: add the lines of config/prompts/operators/enhancements.yaml that fit "
         "operator, domain and executor; the `notes` of each call name them.",
     )
     concurrency: int = Field(

@@ -33,7 +33,7 @@ class _Course(Section):
     max_grad_norm: Number = Field(1.0, gt=0, description="Gradients are clipped to this norm.")
     preset: Preset = Field(
         "grpo",
-        description="Published loss that sets the keys from centre to kl_weight; a key given "
+        description="Published loss that sets the keys from baseline to kl_weight; a key given "
         "beside it, or in a later file or option, wins.",
     )
 
@@ -48,10 +48,12 @@ class TrainingConfig(LossKeys, _Course):
         "and where vLLM samples (0.05), or 1.5 times what rounding alone was measured to make of "
         "these programs, 0.1 at most.",
     )
-    row_tokens: int = Field(
-        32768, ge=64, description="Tokens of one packed row at most; a step is split over rows."
+    tokens_per_micro_batch: int = Field(
+        32768,
+        ge=64,
+        description="Tokens of one micro-batch at most; a step is split over micro-batches.",
     )
-    max_failed_share: Number = Field(
+    max_failed_fraction: Number = Field(
         0.25,
         ge=0,
         le=1,

@@ -1,6 +1,6 @@
 """Data sets: upstream rows -> ``Problem``, split, mix, sampler.
 
-catalog   which sets there are, their files, hub records, licences
+catalog   which sets there are, their files, hub records, licenses
 rows      upstream files -> raw records with their place (file:line)
 sources   raw record -> Problem: mathematics, question answering, multiple choice, custom
 code      raw record -> Problem: HumanEval, MBPP

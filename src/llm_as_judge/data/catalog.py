@@ -1,4 +1,4 @@
-"""The data sets: where their files are, under which licence (places on the hub: dataset.yaml).
+"""The data sets: where their files are, under which license (places on the hub: dataset.yaml).
 
 How a set behaves in grading and evaluation stands in ``types/datasets.py``. ``@dataset`` adds one
 of your own.
@@ -60,7 +60,7 @@ class Dataset:
     """Patterns tried in order; the first that matches is read (all its matches)."""
     split: str
     """Middle part of problem ids: the upstream split the rows come from."""
-    licence: str
+    license: str
     convert: Callable[[RawRow, str], Problem]
     hub_file: str = "train.jsonl"
     """Name that rows from the hub are stored under."""
@@ -218,7 +218,7 @@ def dataset(
     domain: Domain,
     files: Sequence[str],
     split: str = "all",
-    licence: str = "unknown",
+    license: str = "unknown",
     train_only: bool = False,
     **behavior: Any,
 ) -> Callable[[Convert], Convert]:
@@ -239,7 +239,7 @@ def dataset(
 
     def register(convert: Convert) -> Convert:
         own = Dataset(
-            *(info, name, tuple(files), split, licence, convert),
+            *(info, name, tuple(files), split, license, convert),
             hub_file=files[0].replace("*", "rows"),
             train_only=train_only,
         )

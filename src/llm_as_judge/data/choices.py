@@ -36,7 +36,7 @@ def commonsenseqa(row: RawRow, split: str) -> Problem:
         raise RowError("no 'choices'")
     letters = [label for label, _ in pairs]
     if letters != _letters(len(pairs)):
-        raise RowError(f"choices are labelled {letters}, wanted A, B, C ...")
+        raise RowError(f"choices are labeled {letters}, wanted A, B, C ...")
     return Problem(
         id=f"{COMMONSENSEQA.name}/{split}/{name}",
         dataset=COMMONSENSEQA.name,

@@ -111,7 +111,7 @@ def _from_folder(
         for file in found:  # reads every record: a damaged file never reaches the raw folder
             sum(1 for _ in dataset.rows([file]))
         files = [_copy(file, raw_dir / file.relative_to(source)) for file in found]
-        if built_in:  # under the sample's licence, not that of the set whose form it has
+        if built_in:  # under the sample's license, not that of the set whose form it has
             return entry_of(raw_dir, dataset, files, "sample", "built-in sample (--source)")
         return entry_of(raw_dir, dataset, files, "source", str(source))
 

@@ -190,7 +190,7 @@ def _shingles(tokens: array[int], ends: array[int]) -> tuple[Any, Any]:
 
 
 def _mixed(values: Any) -> Any:
-    """The finaliser of splitmix64: every input bit reaches every output bit."""
+    """The finalizer of splitmix64: every input bit reaches every output bit."""
     import numpy as np
 
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

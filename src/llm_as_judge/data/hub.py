@@ -12,7 +12,7 @@ from llm_as_judge.errors import DataError
 
 
 class Hub(Protocol):
-    """Where rows are fetched from; a seam for tests."""
+    """Where rows are fetched from; an interface for tests."""
 
     def unreachable(self) -> str:
         """Why the hub cannot be reached, found out within a few seconds; '' if it can."""

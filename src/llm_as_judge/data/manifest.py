@@ -29,7 +29,7 @@ class ManifestEntry:
     """File, relative to the raw folder -> SHA-256."""
     rows: int
     bytes: int
-    licence: str
+    license: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,5 +107,5 @@ def entry_of(
         files={str(file.relative_to(raw_dir)): file_sha256(file) for file in files},
         rows=rows,
         bytes=sum(file.stat().st_size for file in files),
-        licence="MIT" if origin == "sample" else dataset.licence,
+        license="MIT" if origin == "sample" else dataset.license,
     )

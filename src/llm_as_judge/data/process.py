@@ -91,7 +91,7 @@ def process(
 
     Args:
         raw_dir: what ``download`` wrote, or any folder of upstream files in the same layout.
-        sets: names of the catalogue; ``custom``: one's own JSONL files beside them.
+        sets: names of the catalog; ``custom``: one's own JSONL files beside them.
         mix_size: rows of train_mixed.jsonl; default the number of unique train rows.
         limit_per_set: at most so many rows of each set, drawn at random before the split.
         skip_bad: leave bad rows out and count them, instead of stopping at the first.

@@ -1,4 +1,4 @@
-"""The entrants by name: baselines of ``workflows/``, one's own programs, checkpoints.
+"""The systems by name: baselines of ``workflows/``, one's own programs, checkpoints.
 
 direct · cot · free_cot · self_consistency · program_of_thought · hand_crafted ·
 vote_of_3 · vote_of_5 · until_two_agree · two_ways_else_third · until_passed: workflows/NAME/DOMAIN.py
@@ -18,9 +18,14 @@ from pathlib import Path
 import llm_as_judge
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.controls import CONTROLS, ControlEntrant
-from llm_as_judge.evaluation.entrants import Entrant, FixedProgram, ModelEntrant, ProgramEntrant
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
+from llm_as_judge.evaluation.sanity_baselines import SANITY_BASELINES, SanityBaseline
+from llm_as_judge.evaluation.systems import (
+    EvaluatedSystem,
+    FixedProgram,
+    PolicySystem,
+    ProgramSystem,
+)
 from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.program import form_of, parse_program
 
@@ -39,32 +44,32 @@ def baseline_names() -> list[str]:
     return [*sorted(p.name for p in workflows_dir().iterdir() if p.is_dir()), RANDOM]
 
 
-def find_entrant(spec: str, config: Config) -> Entrant:
-    """The entrant that ``spec`` names.
+def find_system(spec: str, config: Config) -> EvaluatedSystem:
+    """The system that ``spec`` names.
 
     Raises:
-        ConfigError: there is no such entrant, or one of its programs does not pass the check.
+        ConfigError: there is no such system, or one of its programs does not pass the check.
     """
     if spec == UNTRAINED:
-        return ModelEntrant(UNTRAINED, None)
+        return PolicySystem(UNTRAINED, None)
     if spec == RANDOM:
         most = config.workflow.most_calls
         samplers = {domain: RandomPrograms(domain, most) for domain in DOMAINS}
-        return ProgramEntrant(RANDOM, samplers, grammar())
-    if spec in CONTROLS:
-        return ControlEntrant(spec)
+        return ProgramSystem(RANDOM, samplers, grammar())
+    if spec in SANITY_BASELINES:
+        return SanityBaseline(spec)
     path = Path(spec)
     if spec in baseline_names():
         return _written(spec, program_files(workflows_dir() / spec), config)
     if path.suffix == ".py":
         return _written(spec, dict.fromkeys(DOMAINS, path), config)
     if (path / "adapter_config.json").is_file() or (path / "state.json").is_file():
-        return ModelEntrant(spec, path)
+        return PolicySystem(spec, path)
     if path.is_dir() and (files := program_files(path)):
         return _written(spec, files, config)
     raise ConfigError(
-        f"--policy {spec!r}: wanted {UNTRAINED}, {', '.join(baseline_names())}, a control "
-        f"({', '.join(CONTROLS)}), a checkpoint folder, a program FILE.py, or a folder of math.py, qa.py, code.py, any.py"
+        f"--policy {spec!r}: wanted {UNTRAINED}, {', '.join(baseline_names())}, a sanity baseline "
+        f"({', '.join(SANITY_BASELINES)}), a checkpoint folder, a program FILE.py, or a folder of math.py, qa.py, code.py, any.py"
     )
 
 
@@ -98,11 +103,11 @@ def program_of(path: Path, domain: Domain, config: Config) -> str:
     return text
 
 
-def _written(label: str, files: Mapping[Domain, Path], config: Config) -> ProgramEntrant:
+def _written(label: str, files: Mapping[Domain, Path], config: Config) -> ProgramSystem:
     chosen = {domain: program_of(path, domain, config) for domain, path in files.items()}
     contents = "\0".join(f"{domain}\0{text}" for domain, text in sorted(chosen.items()))
     samplers = {domain: FixedProgram(text) for domain, text in chosen.items()}
-    return ProgramEntrant(label, samplers, contents)
+    return ProgramSystem(label, samplers, contents)
 
 
 def _check(path: Path, domain: Domain, text: str, max_calls: int) -> None:

@@ -17,7 +17,7 @@ from llm_as_judge.assembly import Workbench
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.baselines import program_files, program_of, workflows_dir
-from llm_as_judge.evaluation.optimise import run_on
+from llm_as_judge.evaluation.search import run_on
 from llm_as_judge.files import write_text
 from llm_as_judge.types import DOMAINS, Domain, Problem
 from llm_as_judge.workflow.program import form_of, parse_program

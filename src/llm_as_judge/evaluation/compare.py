@@ -11,23 +11,23 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.contenders import Contender
 from llm_as_judge.evaluation.statistics import detectable, difference_interval, holm, mcnemar
+from llm_as_judge.evaluation.system_results import SystemResults
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A contender against the reference, on the problems that both have graded."""
+    """A system against the reference, on the problems that both have graded."""
 
     name: str
     reference: str
     problems: int
     difference: float
-    """Accuracy of the contender minus that of the reference."""
+    """Accuracy of the system minus that of the reference."""
     low: float
     high: float
-    only_contender: int | None
-    """Problems that only the contender got right; None where shares are not 0 or 1."""
+    only_other: int | None
+    """Problems that only the system got right; None where shares are not 0 or 1."""
     only_reference: int | None
     p: float | None
     """McNemar, exact, two-sided."""
@@ -42,16 +42,16 @@ class Comparison:
 
 
 def compare(
-    contenders: Sequence[Contender], reference: Contender, domain: str | None = None
+    systems: Sequence[SystemResults], reference: SystemResults, domain: str | None = None
 ) -> list[Comparison]:
-    """Every other contender against ``reference``, but those that share no graded problem with it.
+    """Every other system against ``reference``, but those that share no graded problem with it.
 
     Args:
         domain: on its problems alone.
     Raises:
         DataError: none of several shares a graded problem with it, of whatever domain.
     """
-    everyone = [other for other in contenders if other is not reference]
+    everyone = [other for other in systems if other is not reference]
     others = [other for other in everyone if _common(other, reference, domain)]
     if everyone and not others and domain is None:
         raise DataError(
@@ -64,7 +64,7 @@ def compare(
     return [pair if pair.p is None else replace(pair, p_holm=next(adjusted)) for pair in pairs]
 
 
-def _common(other: Contender, reference: Contender, domain: str | None) -> list[str]:
+def _common(other: SystemResults, reference: SystemResults, domain: str | None) -> list[str]:
     """Problems that both have graded."""
     return [
         id_
@@ -73,7 +73,7 @@ def _common(other: Contender, reference: Contender, domain: str | None) -> list[
     ]
 
 
-def _compare(other: Contender, reference: Contender, domain: str | None) -> Comparison:
+def _compare(other: SystemResults, reference: SystemResults, domain: str | None) -> Comparison:
     common = _common(other, reference, domain)
     first = [other.correct[id_] for id_ in common]
     second = [reference.correct[id_] for id_ in common]
@@ -102,9 +102,9 @@ def _compare(other: Contender, reference: Contender, domain: str | None) -> Comp
     )
 
 
-def _mean_cost(contender: Contender, ids: Sequence[str]) -> float | None:
+def _mean_cost(system: SystemResults, ids: Sequence[str]) -> float | None:
     """In written tokens; None: the files of one do not say it."""
-    known = [contender.costs[id_] for id_ in ids if id_ in contender.costs]
+    known = [system.costs[id_] for id_ in ids if id_ in system.costs]
     return fmean(known) if len(known) == len(ids) else None
 
 
@@ -122,10 +122,10 @@ class Front:
     """By cost; False: by tokens."""
 
 
-def pareto_front(contenders: Sequence[Contender]) -> Front:
+def pareto_front(systems: Sequence[SystemResults]) -> Front:
     """Of those who were evaluated on as many problems as the widest; a few answers that could not
     be graded put nobody out."""
-    taking, common = _widest(contenders)
+    taking, common = _widest(systems)
     costs = {c.name: _mean_cost(c, common) for c in taking} if common else {}
     priced = None not in costs.values()
     points = {
@@ -148,25 +148,25 @@ def pareto_front(contenders: Sequence[Contender]) -> Front:
             for other_right, other_spent in points.values()
         )
     )
-    apart = tuple(c.name for c in contenders if c not in taking)
+    apart = tuple(c.name for c in systems if c not in taking)
     return Front(names, len(common), apart, priced)
 
 
-def _widest(contenders: Sequence[Contender]) -> tuple[list[Contender], list[str]]:
+def _widest(systems: Sequence[SystemResults]) -> tuple[list[SystemResults], list[str]]:
     """(Who was evaluated on as many problems as anybody, the problems that all of these have graded)."""
-    widest = max((len(c.datasets) for c in contenders), default=0)
-    taking = [c for c in contenders if len(c.datasets) == widest and 2 * len(c.correct) >= widest]
+    widest = max((len(c.datasets) for c in systems), default=0)
+    taking = [c for c in systems if len(c.datasets) == widest and 2 * len(c.correct) >= widest]
     common = [
         id_
         for id_ in (taking[0].correct if taking else ())
-        if all(id_ in contender.correct for contender in taking)
+        if all(id_ in system.correct for system in taking)
     ]
     return taking, common
 
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """What choosing among the contenders could reach: whether there is anything to learn.
+    """What choosing among the systems could reach: whether there is anything to learn.
 
     The last two are chosen on the rows that they are counted on, which flatters them.
     """
@@ -175,45 +175,45 @@ class Headroom:
     """Graded of everybody who was evaluated on as many as the widest; the figures are of these."""
     best: str
     accuracy: float
-    """Of ``best``, one contender for everything."""
+    """Of ``best``, one system for everything."""
     chosen: Mapping[str, str]
-    """The best contender for each domain."""
+    """The best system for each domain."""
     by_domain: float
     """Accuracy of these together."""
     by_problem: float
-    """Accuracy if each problem went to the contender that does it best: a bound for any policy that
+    """Accuracy if each problem went to the system that does it best: a bound for any policy that
     writes only these programs."""
 
 
-def headroom(contenders: Sequence[Contender]) -> Headroom | None:
-    """None for fewer than two contenders, or where no problem is graded of all that take part.
+def headroom(systems: Sequence[SystemResults]) -> Headroom | None:
+    """None for fewer than two systems, or where no problem is graded of all that take part.
 
     Who was evaluated on fewer problems is chosen from where it has graded all that count (of the
     domain, or the one problem). Equals: the one of fewer executor tokens, then the first.
     """
-    taking, common = _widest(contenders)
-    if len(contenders) < 2 or not common:
+    taking, common = _widest(systems)
+    if len(systems) < 2 or not common:
         return None
     best = _best(taking, common)
     domains: dict[str, list[str]] = defaultdict(list)
     for id_ in common:
         domains[taking[0].domains[id_]].append(id_)
-    chosen = {name: _best(contenders, ids) for name, ids in domains.items()}
+    chosen = {name: _best(systems, ids) for name, ids in domains.items()}
     return Headroom(
         len(common),
         best.name,
         fmean(best.correct[id_] for id_ in common),
-        {name: contender.name for name, contender in chosen.items()},
+        {name: system.name for name, system in chosen.items()},
         fmean(chosen[name].correct[id_] for name, ids in domains.items() for id_ in ids),
-        fmean(max(c.correct.get(id_, 0.0) for c in contenders) for id_ in common),
+        fmean(max(c.correct.get(id_, 0.0) for c in systems) for id_ in common),
     )
 
 
-def _best(contenders: Sequence[Contender], ids: Sequence[str]) -> Contender:
+def _best(systems: Sequence[SystemResults], ids: Sequence[str]) -> SystemResults:
     """Most accurate on these problems, among those that have graded all of them."""
 
-    def rank(contender: Contender) -> tuple[float, float]:
-        tokens = fmean(contender.tokens.get(id_, 0.0) for id_ in ids)
-        return fmean(contender.correct[id_] for id_ in ids), -tokens
+    def rank(system: SystemResults) -> tuple[float, float]:
+        tokens = fmean(system.tokens.get(id_, 0.0) for id_ in ids)
+        return fmean(system.correct[id_] for id_ in ids), -tokens
 
-    return max((c for c in contenders if all(id_ in c.correct for id_ in ids)), key=rank)
+    return max((c for c in systems if all(id_ in c.correct for id_ in ids)), key=rank)

@@ -22,8 +22,8 @@ _NO_MATTER = frozenset(
         # how fast, where, and what only a training run reads
         *("executor.concurrency", "executor.slots", "executor.timeout_s", "executor.retries"),
         *("workflow.concurrency", "workflow.rollout_timeout_s", "workflow.sandbox"),
-        *("judge.max_ungraded_share", "judge.max_abstained_share", "judge.canaries_every"),
-        *("judge.second_model", "judge.second_share"),
+        *("judge.max_ungraded_fraction", "judge.max_abstained_fraction", "judge.canaries_every"),
+        *("judge.second_model", "judge.second_fraction"),
         *("policy.device", "experience.folder", "sampling.replicas", "sampling.adapters"),
         *("sampling.timeout_s", "sampling.outage_s"),
     }

@@ -1,4 +1,4 @@
-"""An entrant on held-out problems: the same rollout code as training, kept as it goes.
+"""A system on held-out problems: the same rollout code as training, kept as it goes.
 
 evaluated_sets -> plan -> (what an interrupted run has finished) -> rollouts -> figures
 """
@@ -11,10 +11,10 @@ from pathlib import Path
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.evaluation.entrants import Entrant
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.selection import evaluated_sets
+from llm_as_judge.evaluation.systems import EvaluatedSystem
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.runs.lock import exclusive
@@ -23,7 +23,7 @@ from llm_as_judge.types import Rollout
 
 @contextmanager
 def open_evaluation(
-    config: Config, entrant: Entrant, name: str, *, fresh: bool = False
+    config: Config, system: EvaluatedSystem, name: str, *, fresh: bool = False
 ) -> Iterator[EvaluationRecord]:
     """The record of this evaluation, with what is already on disk; starts no model. Its folder is
     held until the block ends: of two processes each would run, and pay for, all that is missing.
@@ -33,13 +33,13 @@ def open_evaluation(
     Raises:
         UserError: rows, policy or folder are not as wanted, or another process holds the folder.
     """
-    entrant.check(config)
-    chosen = evaluated_sets(config, entrant.domains)
+    system.check(config)
+    chosen = evaluated_sets(config, system.domains)
     if not chosen:
         raise ConfigError(
-            f"{entrant.label}: only for {', '.join(sorted(entrant.domains))}, and no set is"
+            f"{system.label}: only for {', '.join(sorted(system.domains))}, and no set is"
         )
-    plan = make_plan(config, free_name(name), entrant, chosen)
+    plan = make_plan(config, free_name(name), system, chosen)
     folder = results_folder(config) / plan.name / plan.hash
     problems = {p.id: p for part in chosen for p in part.problems}
     with exclusive(folder, "give another --name", doing="evaluating"):
@@ -52,7 +52,7 @@ def results_folder(config: Config) -> Path:
 
 async def run_evaluation(
     record: EvaluationRecord,
-    entrant: Entrant,
+    system: EvaluatedSystem,
     on_rollout: Callable[[Rollout], None] | None = None,
 ) -> Ledger:
     """Run what is missing; every rollout is on disk before the next is begun, and what it used of
@@ -84,7 +84,7 @@ async def run_evaluation(
                 on_rollout(rollout)
 
         try:
-            async with entrant.open(record.config) as opened:
+            async with system.open(record.config) as opened:
                 record.saw(opened.isolation)
                 await opened.attempt(missing, keep)
         finally:

@@ -19,9 +19,9 @@ import llm_as_judge
 from llm_as_judge.assembly import judge_fingerprint, versions
 from llm_as_judge.config import Config, config_dir, find_model, load_endpoints
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.entrants import Entrant
 from llm_as_judge.evaluation.layout import FULL, ISOLATION, LEDGER, PLAN, ROLLOUTS, run_folder
 from llm_as_judge.evaluation.selection import EvaluatedSet
+from llm_as_judge.evaluation.systems import EvaluatedSystem
 from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.llm.billing import Attempt
@@ -83,10 +83,12 @@ class Plan:
         return tuple(dict.fromkeys(id_ for planned in self.sets for id_ in planned.ids))
 
 
-def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[EvaluatedSet]) -> Plan:
+def make_plan(
+    config: Config, name: str, system: EvaluatedSystem, sets: Sequence[EvaluatedSet]
+) -> Plan:
     """
     Raises:
-        UserError: a file of the entrant is missing, or there is no such executor or judge.
+        UserError: a file of the system is missing, or there is no such executor or judge.
     """
     digest = hashlib.sha256()
     tree = config.model_dump(mode="json")
@@ -95,7 +97,7 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[Evalua
     for chooses_rows in ("limit_per_set", "sets", "split"):  # the rows themselves are in the hash
         decisive["evaluation"].pop(chooses_rows)
     facts = {
-        **entrant.identity(),
+        **system.identity(),
         "executor": _executor(config),
         "judge": judge_fingerprint(config),
         "code": code_digest(),
@@ -109,9 +111,9 @@ def make_plan(config: Config, name: str, entrant: Entrant, sets: Sequence[Evalua
             digest.update(json.dumps(to_json(problem), sort_keys=True).encode())
     return Plan(
         name,
-        entrant.label,
-        str(entrant.adapter) if entrant.adapter else None,
-        tuple(judges_of(entrant.adapter)) if entrant.adapter else (),
+        system.label,
+        str(system.adapter) if system.adapter else None,
+        tuple(judges_of(system.adapter)) if system.adapter else (),
         config.evaluation.samples,
         config.training.seed,
         digest.hexdigest()[:12],

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.controls import is_control
 from llm_as_judge.evaluation.layout import FULL, run_folder
 from llm_as_judge.evaluation.metrics import over_sets, set_metrics
 from llm_as_judge.evaluation.official import official_scores
 from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet, put_aside
+from llm_as_judge.evaluation.sanity_baselines import is_sanity_baseline
 from llm_as_judge.evaluation.selection import MIXED
 from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.runs.results import FORMAT, FullResults, ProblemRow, Results, SetResults
@@ -34,7 +34,7 @@ def _figures(record: EvaluationRecord) -> dict[str, Any]:
         "format": FORMAT,
         "model": config.policy.name,
         "policy": plan.policy,
-        "control": is_control(plan.policy),
+        "control": is_sanity_baseline(plan.policy),
         "checkpoint": plan.checkpoint,
         "executor": config.executor.model,
         "judge": config.judge.label,

@@ -101,7 +101,7 @@ _FEWER = {
 
 
 def _own_sets(config: Config) -> dict[str, Path]:
-    """One's own sets by name: files of the split that are of no set of the catalogue."""
+    """One's own sets by name: files of the split that are of no set of the catalog."""
     split = config.evaluation.split
     folder = _file(config.data.data_dir, "any", split).parent
     found = {

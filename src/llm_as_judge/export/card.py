@@ -63,7 +63,7 @@ def model_card(
         ) from None
     entry = find_model(values["base"])
     values["hub"] = hub_name(values["base"])
-    values["licence"] = entry.licence if entry else ""
+    values["license"] = entry.license if entry else ""
     # one line each: a value cannot add a line to the card
     lined = {key: plain(str(value), 200) for key, value in values.items()}
     template = resources.files("llm_as_judge.export") / "templates" / "model_card.md"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from llm_as_judge.grading.extract import declared_answer
-from llm_as_judge.grading.squad import normalise_answer
+from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.types import Problem, Verdict
 
 __all__ = ["choose", "grade_choice"]
@@ -28,7 +28,7 @@ def choose(text: str, options: tuple[str, ...]) -> int | None:
     by_text = [
         index
         for index, option in enumerate(options)
-        if normalise_answer(option) and normalise_answer(option) == normalise_answer(text)
+        if normalize_answer(option) and normalize_answer(option) == normalize_answer(text)
     ]
     match = _letter(text, options)
     if match is not None:
@@ -48,8 +48,8 @@ def _letter(text: str, options: tuple[str, ...]) -> re.Match[str] | None:
 def _by_letter(match: re.Match[str], options: tuple[str, ...]) -> int | None:
     """The option of a letter, unless another text than its own stands beside it."""
     index = ord(match.group(1)) - ord("A")
-    rest = normalise_answer(match.group(2))
-    if not rest or rest == normalise_answer(options[index]):
+    rest = normalize_answer(match.group(2))
+    if not rest or rest == normalize_answer(options[index]):
         return index
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from llm_as_judge.types import Limits, Problem, Sandbox, Verdict
+from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
 
 __all__ = ["extract_code", "grade_code"]
 
@@ -34,7 +34,7 @@ def extract_code(answer: str, entry_point: str) -> str:
     return (defining or blocks)[-1]
 
 
-async def grade_code(problem: Problem, answer: str, sandbox: Sandbox, limits: Limits) -> Verdict:
+async def grade_code(problem: Problem, answer: str, sandbox: Sandbox, limits: RunLimits) -> Verdict:
     """Verdict of ``problem.hidden_tests``.
 
     Raises:

@@ -2,7 +2,7 @@
 
 No gold answer takes part: the classes say how often each answer was given, not which is right.
 Numbers are compared as values, formulas by their normal form and then by algebra, short texts after
-the official normalisation, choices by their option. Being the same is made an equivalence (two
+the official normalization, choices by their option. Being the same is made an equivalence (two
 answers that both equal a third are one class), so the order of the answers changes nothing.
 """
 
@@ -18,10 +18,10 @@ from llm_as_judge.grading.choice import choose
 from llm_as_judge.grading.comparison import compare_numbers
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.grading.final import final_expression, fold, quantity
-from llm_as_judge.grading.latex import normalise, parse_shape
+from llm_as_judge.grading.latex import normalize, parse_shape
 from llm_as_judge.grading.number import Quantity, count_numbers, is_written_as
 from llm_as_judge.grading.pool import KillablePool
-from llm_as_judge.grading.squad import normalise_answer
+from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.grading.symbolic import compare, limit_worker
 from llm_as_judge.grading.wording import tokens
 from llm_as_judge.types import Problem
@@ -203,7 +203,7 @@ def _declared(text: str, *, one_sentence: bool) -> str:
 
 
 def _words(text: str) -> str:
-    return normalise_answer(text) or text.strip()
+    return normalize_answer(text) or text.strip()
 
 
 def _read_formula(text: str) -> _Reading:
@@ -213,13 +213,13 @@ def _read_formula(text: str) -> _Reading:
     shown, fault = final_expression(declared, "", None, True)
     if fault is not None:
         return _Reading(_words(declared.text), "text")
-    latex = normalise(shown)
+    latex = normalize(shown)
     number = quantity(latex)
     if number is None and (found := count_numbers(shown)):
         # "She has 72 clips left.", "48 + 24 = 72": read as where a number is wanted.
         stated, fault = final_expression(declared, "", Quantity(found[-1], "integer"), False)
-        stated_number = quantity(normalise(stated)) if fault is None else None
-        latex, number = (normalise(stated) if stated_number else latex), stated_number
+        stated_number = quantity(normalize(stated)) if fault is None else None
+        latex, number = (normalize(stated) if stated_number else latex), stated_number
     if number is not None:
         return _Reading(fold(latex), "number", number)
     if not any(mark in latex for mark in "\\^_=+-*/(){}[],") and not _is_letter(latex):

@@ -48,8 +48,8 @@ _OPENER = re.compile(
     r"|let(?:s| us| me) (?:solve|think|analy[sz]e|work|break|look|start|begin|consider))\b\D{0,80}"
 )
 
-_ARTEFACTS = frozenset({"none", "null", "nan", "undefined", "nil", "no code generated", "error"})
-_ARTEFACT_START = re.compile(
+_ARTIFACTS = frozenset({"none", "null", "nan", "undefined", "nil", "no code generated", "error"})
+_ARTIFACT_START = re.compile(
     r"^\s*(Traceback \(most recent call last\)|(?:[A-Z]\w*)?(?:Error|Exception)\s*:|"
     r"<(?:function|coroutine|object|bound method|class|generator|module)\b|<[\w.]+ object at 0x)"
 )
@@ -127,8 +127,8 @@ def guard(candidate: str, golds: tuple[str, ...], question: str) -> str | None:
     asked = plain(question)
     if asked.count(" ") >= 4 and bare in {asked, f"the question is {asked}"}:
         return "guard.echo"
-    if bare in _ARTEFACTS or _ARTEFACT_START.match(candidate):
-        return "guard.artefact"
+    if bare in _ARTIFACTS or _ARTIFACT_START.match(candidate):
+        return "guard.artifact"
     known = question + "\n" + "\n".join(golds)
     if _INJECTION.search(candidate) and not _INJECTION.search(known):
         return "guard.injection"

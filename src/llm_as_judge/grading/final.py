@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from llm_as_judge.grading.extract import Declared, is_hedged, is_negated
-from llm_as_judge.grading.latex import normalise
+from llm_as_judge.grading.latex import normalize
 from llm_as_judge.grading.number import Quantity, count_numbers, parse_number
 from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS
@@ -53,18 +53,18 @@ def final_expression(
         if several is not None:
             return several
         text = " ".join(lines) if r"\begin" in text else lines[-1] if lines else text
-    if words(normalise(text)) == words(normalise(gold)) and gold_number is None:
+    if words(normalize(text)) == words(normalize(gold)) and gold_number is None:
         return text, None
     if is_negated(text, (gold,)):
         return "", verdict_of(False, "extract.negated", "the answer is negated")
     if is_hedged(text, (gold,)):
         return "", verdict_of(False, "extract.hedged", "the answer is hedged")
     text = _LEAD_IN.sub("", text)
-    if quantity(normalise(text)) is not None:
+    if quantity(normalize(text)) is not None:
         return text, None
     if gold_number is not None and _unequal_sides(text):
         return "", verdict_of(False, "extract.several", "different numbers, said to be equal")
-    inline = {normalise(next(g for g in m.groups() if g)) for m in _INLINE.finditer(text)}
+    inline = {normalize(next(g for g in m.groups() if g)) for m in _INLINE.finditer(text)}
     if len(inline) == 1 and _PROSE_WORD.search(_INLINE.sub(" ", text)):
         return _right_side(inline.pop()), None
     if gold_number is not None:
@@ -114,7 +114,7 @@ def _right_side(text: str) -> str:
 
 def _unequal_sides(text: str) -> bool:
     """``20 = 18``: two plain numbers that differ, so that the last is no result."""
-    sides = [quantity(normalise(side)) for side in text.strip("$ .").split("=")]
+    sides = [quantity(normalize(side)) for side in text.strip("$ .").split("=")]
     bare = {side.value for side in sides if side and not (side.unit or side.percent)}
     return len(bare) > 1
 
@@ -167,7 +167,7 @@ def _conclusion(text: str) -> tuple[str, Verdict | None] | None:
         return None
     if re.search(r"\bor\b|=", end, re.IGNORECASE) or len(count_numbers(end)) != 1:
         return None
-    result = quantity(normalise(steps[0].rsplit("=", 1)[1]))
+    result = quantity(normalize(steps[0].rsplit("=", 1)[1]))
     shown = end if parse_number(end) is not None else _with_unit(end)
     said = parse_number(shown)
     if result is None or said is None:
@@ -207,7 +207,7 @@ _ONE_OVER_POWER = re.compile(
 
 
 def quantity(latex: str) -> Quantity | None:
-    """The plain number that a normalised answer is (fractions, per cent, units), else None."""
+    """The plain number that a normalized answer is (fractions, per cent, units), else None."""
     repeating = _REPEATING.match(latex.replace(" ", ""))
     if repeating:
         sign, whole, fixed, period = repeating.groups()

@@ -1,6 +1,6 @@
 """One spelling for each mathematical answer, and its shape.
 
-:func:`normalise` maps the many ways to write the same LaTeX (or plain text) to one; what it does
+:func:`normalize` maps the many ways to write the same LaTeX (or plain text) to one; what it does
 is reversible in meaning. :func:`parse_shape` then splits lists, tuples, sets, intervals, unions,
 inequalities and matrices, so that only scalars are left to symbolic algebra. Brackets keep their
 kind: ``[1,2)`` is not ``(1,2)``.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Scalar", "Shape", "normalise", "parse_shape", "split_top"]
+__all__ = ["Scalar", "Shape", "normalize", "parse_shape", "split_top"]
 
 _UNICODE = {
     "\u2212": "-",
@@ -87,7 +87,7 @@ _COMPILED = [(re.compile(pattern), target) for pattern, target in _COMMANDS]
 _FUNCTIONS = "arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi"
 
 
-def normalise(text: str) -> str:
+def normalize(text: str) -> str:
     """``text`` in one spelling: LaTeX without layout, plain notation turned into LaTeX."""
     text = " ".join(text.split())
     text = re.sub("[⁰¹²³⁴-⁹⁺⁻]+", lambda m: f"^{{{m.group().translate(_RAISED)}}}", text)
@@ -204,7 +204,7 @@ _FREE_NAME = re.compile(r"^\\?[a-zA-Z]+(?:_\{\w+\})?$")
 
 
 def parse_shape(text: str, depth: int = 0) -> Shape | Scalar:
-    """Shape of a normalised answer. Anything it does not know is a Scalar of the whole text."""
+    """Shape of a normalized answer. Anything it does not know is a Scalar of the whole text."""
     text = text.strip()
     if depth > 6:
         return Scalar(text)

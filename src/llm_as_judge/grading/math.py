@@ -14,7 +14,7 @@ from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.grading.comparison import compare_numbers
 from llm_as_judge.grading.extract import Declared, declared_answer
 from llm_as_judge.grading.final import final_expression, fold, quantity, verdict_of, words
-from llm_as_judge.grading.latex import Scalar, Shape, normalise, parse_shape
+from llm_as_judge.grading.latex import Scalar, Shape, normalize, parse_shape
 from llm_as_judge.grading.number import Quantity, is_written_as, parse_number
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.symbolic import Relation, compare
@@ -51,19 +51,19 @@ async def grade_math(problem: Problem, answer: str, pool: KillablePool) -> Verdi
 
 
 async def _against(gold: str, declared: Declared, question: str, pool: KillablePool) -> Verdict:
-    gold_latex = normalise(gold)
+    gold_latex = normalize(gold)
     gold_shape = parse_shape(gold_latex)
     gold_number = quantity(gold_latex)
     if declared.fault == "several" and isinstance(gold_shape, Scalar) and r"\pm" not in gold_latex:
         return verdict_of(False, "extract.several", f"several answers declared: {declared.shown}")
-    if fold(normalise(declared.text)) == fold(gold_latex):
+    if fold(normalize(declared.text)) == fold(gold_latex):
         return verdict_of(True, "exact.same_form", "same normal form")
     candidate, fault = final_expression(
         declared, gold, gold_number, isinstance(gold_shape, Shape) and gold_shape.kind != "text"
     )
     if fault is not None:
         return fault
-    latex = normalise(candidate)
+    latex = normalize(candidate)
     if fold(latex) == fold(gold_latex) or (
         isinstance(gold_shape, Shape)
         and gold_shape.kind == "text"
@@ -115,7 +115,7 @@ def _echoes(latex: str, question: str) -> bool:
     squeezed = re.sub(r"[\s{}]", "", latex)
     if len(squeezed) < 3 or not re.search(r"[*/^!\\]|(?<=.)[-+]", squeezed):
         return False
-    return squeezed in re.sub(r"[\s{}]", "", normalise(question))
+    return squeezed in re.sub(r"[\s{}]", "", normalize(question))
 
 
 class _Pair:

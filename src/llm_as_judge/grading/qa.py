@@ -1,6 +1,6 @@
 """Grader of short text answers, three-valued.
 
-Equal after the official normalisation -> correct; nothing in common -> incorrect; abstention is
+Equal after the official normalization -> correct; nothing in common -> incorrect; abstention is
 right exactly where the problem is unanswerable. In between, three rules accept what carries the
 same information and nothing else; they look at words, so they cannot know that two different
 names mean one thing: that stays unknown, for the LLM judge.
@@ -14,7 +14,7 @@ from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.objects import is_object
-from llm_as_judge.grading.squad import hotpot_f1, normalise_answer, squad_f1
+from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
 from llm_as_judge.grading.units import FAMILIES
 from llm_as_judge.grading.wording import informative, stem, tokens
 from llm_as_judge.grading.wordlists import MONTHS, TURNING
@@ -26,7 +26,7 @@ __all__ = ["grade_qa", "official_score"]
 def official_score(problem: Problem, answer: str) -> float:
     """Greatest official F1 over all gold answers; of an unanswerable problem 1 for abstaining."""
     if not problem.answers:
-        return float(is_abstention(answer, problem.question) or not normalise_answer(answer))
+        return float(is_abstention(answer, problem.question) or not normalize_answer(answer))
     if problem.dataset_info.metric == "hotpot":
         return max(hotpot_f1(answer, gold)[0] for gold in problem.answers)
     return max(squad_f1(answer, gold) for gold in problem.answers)
@@ -44,8 +44,8 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
         return _verdict(False, "extract.several", f"several answers: {declared.shown}", 0.0)
     if not problem.answers or is_abstention(text, problem.question):
         return _abstention(problem, text, score)
-    if any(normalise_answer(text) == normalise_answer(gold) for gold in problem.answers):
-        return _verdict(True, "qa.exact", "equal after the official normalisation", 1.0)
+    if any(normalize_answer(text) == normalize_answer(gold) for gold in problem.answers):
+        return _verdict(True, "qa.exact", "equal after the official normalization", 1.0)
     notation = re.search(r"roman|numeral|spell|written|digit", problem.question, re.IGNORECASE)
     if not notation and any(
         tokens(text) == tokens(gold) and tokens(gold) for gold in problem.answers
@@ -56,9 +56,9 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
     broken = _no_single_answer(text, problem.answers)
     if broken:
         return _verdict(False, broken, "not one answer", 0.0)
-    closed = [gold for gold in problem.answers if normalise_answer(gold) in {"yes", "no"}]
+    closed = [gold for gold in problem.answers if normalize_answer(gold) in {"yes", "no"}]
     if closed:
-        return _yes_or_no(normalise_answer(closed[0]), text, score)
+        return _yes_or_no(normalize_answer(closed[0]), text, score)
     for gold in problem.answers:
         rule = _same_information(gold, text, problem)
         if rule:
@@ -75,9 +75,9 @@ def _verdict(correct: bool | None, rule: str, explanation: str, score: float) ->
 def _abstention(problem: Problem, text: str, score: float) -> Verdict:
     abstained = is_abstention(text, problem.question)
     if problem.answers:
-        golds = {normalise_answer(gold) for gold in problem.answers}
-        if normalise_answer(text) in golds:
-            return _verdict(True, "qa.exact", "equal after the official normalisation", 1.0)
+        golds = {normalize_answer(gold) for gold in problem.answers}
+        if normalize_answer(text) in golds:
+            return _verdict(True, "qa.exact", "equal after the official normalization", 1.0)
         return _verdict(False, "qa.abstained", "abstained on an answerable question", 0.0)
     if abstained:
         return _verdict(True, "qa.unanswerable", "abstained on an unanswerable question", 1.0)
@@ -116,9 +116,9 @@ def _listed(text: str, golds: tuple[str, ...]) -> bool:
     """Short items, of which one is a gold answer: three of them, and between commas only numbers
     and dates, since places and titles have commas too."""
     items = [item.strip() for item in _SEPARATED.split(text)]
-    wanted = {normalise_answer(gold) for gold in golds}
+    wanted = {normalize_answer(gold) for gold in golds}
     if any(_SEPARATED.search(gold) for gold in golds) or not wanted & set(
-        map(normalise_answer, items)
+        map(normalize_answer, items)
     ):
         return False
     counted = [bool(re.search(r"\d", item)) or parse_number(item) is not None for item in items]
@@ -252,14 +252,14 @@ def _adds(pattern: re.Pattern[str], gold: str, text: str) -> bool:
 
 def _span_of_context(gold: str, text: str, context: str) -> bool:
     """A span of the passage around the gold, or the gold without lower-case words at its ends."""
-    wanted, words = normalise_answer(gold).split(), normalise_answer(text).split()
+    wanted, words = normalize_answer(gold).split(), normalize_answer(text).split()
     if squad_f1(text, gold) < 0.5 or _adds(_COORDINATION, text, gold):
         return False  # a part of what the gold lists is not all of it
     if _inside(wanted, words):
-        return _inside(words, normalise_answer(context).split())
+        return _inside(words, normalize_answer(context).split())
     if not _inside(words, wanted):
         return False
-    dropped = [raw for raw in gold.split() if normalise_answer(raw) not in words]
+    dropped = [raw for raw in gold.split() if normalize_answer(raw) not in words]
     return all(raw.islower() and not any(c.isdigit() for c in raw) for raw in dropped)
 
 

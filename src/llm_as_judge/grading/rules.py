@@ -14,7 +14,7 @@ from llm_as_judge.grading.math import grade_math
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.qa import grade_qa
 from llm_as_judge.grading.symbolic import limit_worker
-from llm_as_judge.types import Limits, Problem, Sandbox, Verdict
+from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
 
 __all__ = ["RuleGrader", "Rules"]
 
@@ -51,7 +51,7 @@ class Rules:
         *,
         workers: int = 2,
         math_cpu_s: float = 2.0,
-        test_limits: Limits = Limits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
+        test_limits: RunLimits = RunLimits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
     ) -> None:
         self._sandbox = sandbox
         self._limits = test_limits

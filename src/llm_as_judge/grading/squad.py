@@ -17,7 +17,7 @@ __all__ = [
     "hotpot_f1",
     "hotpot_joint",
     "hotpot_supporting_facts",
-    "normalise_answer",
+    "normalize_answer",
     "squad_f1",
 ]
 
@@ -26,15 +26,15 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 
-def normalise_answer(text: str) -> str:
+def normalize_answer(text: str) -> str:
     """Lower case, without ASCII punctuation and articles, single spaces."""
     text = text.lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
 
 
 def exact_match(prediction: str, gold: str) -> float:
-    """1.0 if both are the same after :func:`normalise_answer`."""
-    return float(normalise_answer(prediction) == normalise_answer(gold))
+    """1.0 if both are the same after :func:`normalize_answer`."""
+    return float(normalize_answer(prediction) == normalize_answer(gold))
 
 
 def _overlap(prediction: list[str], gold: list[str]) -> tuple[float, float, float]:
@@ -47,8 +47,8 @@ def _overlap(prediction: list[str], gold: list[str]) -> tuple[float, float, floa
 
 def squad_f1(prediction: str, gold: str) -> float:
     """Token F1 in 0..1; an empty gold (unanswerable) is met by an empty prediction alone."""
-    predicted = normalise_answer(prediction).split() if prediction else []
-    wanted = normalise_answer(gold).split() if gold else []
+    predicted = normalize_answer(prediction).split() if prediction else []
+    wanted = normalize_answer(gold).split() if gold else []
     if not predicted or not wanted:
         return float(predicted == wanted)
     return _overlap(predicted, wanted)[0]
@@ -56,7 +56,7 @@ def squad_f1(prediction: str, gold: str) -> float:
 
 def hotpot_f1(prediction: str, gold: str) -> tuple[float, float, float]:
     """(F1, precision, recall) of the answer, each in 0..1."""
-    predicted, wanted = normalise_answer(prediction), normalise_answer(gold)
+    predicted, wanted = normalize_answer(prediction), normalize_answer(gold)
     if predicted != wanted and (predicted in _CLOSED or wanted in _CLOSED):
         return 0.0, 0.0, 0.0
     return _overlap(predicted.split(), wanted.split())

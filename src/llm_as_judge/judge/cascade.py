@@ -18,7 +18,7 @@ from llm_as_judge.grading.extract import clean, declared_answer, guard
 from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.grading.rules import RuleGrader, Rules
 from llm_as_judge.judge.rows import Grader
-from llm_as_judge.types import Limits, Problem, Sandbox, Verdict
+from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
 
 __all__ = ["Judge", "LastJudge", "judge_fingerprint"]
 
@@ -77,7 +77,7 @@ class Judge:
         f1_threshold: float | None = None,
         workers: int = 2,
         math_cpu_s: float = 2.0,
-        test_limits: Limits = Limits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
+        test_limits: RunLimits = RunLimits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
         rules: RuleGrader | None = None,
     ) -> None:
         self._last = last

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from llm_as_judge.config import config_dir
 from llm_as_judge.errors import ConfigError, EndpointError
 from llm_as_judge.grading.extract import clean
-from llm_as_judge.grading.squad import normalise_answer
+from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.judge.opinion import SCHEMA, Opinion, Unreadable, read_opinion
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Message, Problem, Verdict
@@ -252,10 +252,10 @@ def _references(problem: Problem, candidate: str) -> list[str]:
     if problem.domain == "qa":
         known = set(golds)
         golds = [g for g in golds if "/" not in g or {p.strip() for p in g.split("/")} - known]
-        golds = list({normalise_answer(gold): gold for gold in golds[::-1]}.values())[::-1]
+        golds = list({normalize_answer(gold): gold for gold in golds[::-1]}.values())[::-1]
     if len(golds) > _MOST_REFERENCES:
-        said = set(normalise_answer(candidate).split())
-        golds.sort(key=lambda gold: -len(said & set(normalise_answer(gold).split())))
+        said = set(normalize_answer(candidate).split())
+        golds.sort(key=lambda gold: -len(said & set(normalize_answer(gold).split())))
     return golds[:_MOST_REFERENCES]
 
 

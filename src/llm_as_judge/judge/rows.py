@@ -29,7 +29,7 @@ _TEXT_FIELDS = ("question", "candidate", "context", "entry_point", "dataset", "s
 _SHOWN = 20
 """Broken rows that are told; a file of another form has as many as it has lines."""
 
-Row = Mapping[str, Any]
+AnswerRow = Mapping[str, Any]
 Read = TypeVar("Read")
 
 
@@ -48,7 +48,7 @@ class Answer:
     facts: Facts | None = None
 
 
-def read_answer(row: Row) -> Answer:
+def read_answer(row: AnswerRow) -> Answer:
     """The answer of one row {id, domain, dataset?, question, reference, candidate, context?,
     options?, entry_point?, tests?, setup_code?, supporting_facts?, predicted_facts?}.
 
@@ -107,7 +107,7 @@ def _require_python(name: str, source: str) -> None:
         raise DataError(f"{name!r} is no Python: {reason}: {source[:60]!r}") from None
 
 
-def _answers(row: Row) -> tuple[str, ...]:
+def _answers(row: AnswerRow) -> tuple[str, ...]:
     reference = row.get("reference", "")
     if isinstance(reference, (int, float)) and not isinstance(reference, bool):
         reference = str(reference)
@@ -134,7 +134,7 @@ def _with_aliases(answers: tuple[str, ...], split: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*answers, *parts)))
 
 
-def _options(row: Row, answers: tuple[str, ...]) -> tuple[str, ...]:
+def _options(row: AnswerRow, answers: tuple[str, ...]) -> tuple[str, ...]:
     options = _strings(row, "options")
     letters = [chr(ord("A") + index) for index in range(len(options))]
     if options and not {answer.strip().upper() for answer in answers} & set(letters):
@@ -144,7 +144,7 @@ def _options(row: Row, answers: tuple[str, ...]) -> tuple[str, ...]:
     return options
 
 
-def _strings(row: Row, key: str) -> tuple[str, ...]:
+def _strings(row: AnswerRow, key: str) -> tuple[str, ...]:
     value = row.get(key) or []
     value = [value] if isinstance(value, str) else value
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -152,7 +152,7 @@ def _strings(row: Row, key: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _facts(row: Row, key: str) -> Facts | None:
+def _facts(row: AnswerRow, key: str) -> Facts | None:
     """Pairs of title and sentence number; None where there are none."""
     value = row.get(key)
     if value is None:
@@ -165,7 +165,7 @@ def _facts(row: Row, key: str) -> Facts | None:
     return [(title, number) for title, number in pairs]
 
 
-def read_rows(path: Path, read: Callable[[Row], Read]) -> list[Read]:
+def read_rows(path: Path, read: Callable[[AnswerRow], Read]) -> list[Read]:
     """What ``read`` makes of every line that is not blank.
 
     Raises:
@@ -198,7 +198,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in enumerate(lines, 1) if line.strip())
 
 
-def _object(line: str) -> Row:
+def _object(line: str) -> AnswerRow:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -208,7 +208,7 @@ def _object(line: str) -> Row:
     return row
 
 
-def _require_new_id(row: Row, seen: dict[str, int], number: int) -> None:
+def _require_new_id(row: AnswerRow, seen: dict[str, int], number: int) -> None:
     key = str(row.get("id"))
     if "id" in row and key in seen:
         raise DataError(f"id {key!r} again (first in line {seen[key]})")

@@ -42,7 +42,7 @@ _LONGEST_WAIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EndpointLimits:
     """How an endpoint may be used."""
 
     concurrency: int = 64
@@ -84,7 +84,7 @@ class OpenAIChat:
         api_key: str = "",
         model_name: str | None = None,
         price: Price | None = None,
-        limits: Limits | None = None,
+        limits: EndpointLimits | None = None,
         no_proxy: bool | str = False,
         ledger: Ledger | None = None,
         role: Role = "executor",
@@ -98,7 +98,7 @@ class OpenAIChat:
                 raise ModelError(f"{role} {name}: base_url is {url!r}, wanted http://HOST:PORT/v1")
         self.model_name = model_name or name
         self.price = price
-        self.limits = limits or Limits()
+        self.limits = limits or EndpointLimits()
         self.ledger = ledger if ledger is not None else Ledger()
         self.left_out: set[str] = set()
         """Request fields that this endpoint turned out not to take."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
-from llm_as_judge.llm.client import Limits, OpenAIChat
+from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.types import ChatReply, ChatRequest, Json, Message
 
 _SCHEMA = {
@@ -38,7 +38,7 @@ class Conformance:
     url: str
     model: str
     served: tuple[str, ...] = ()
-    empty_share: float = 0.0
+    empty_fraction: float = 0.0
     """Replies without text, of ``asked`` single tries."""
     asked: int = 0
     usage: bool | None = None
@@ -66,7 +66,7 @@ class Conformance:
             "url": self.url,
             "model": self.model,
             "served": list(self.served),
-            "empty_share": self.empty_share,
+            "empty_fraction": self.empty_fraction,
             "asked": self.asked,
             "usage": self.usage,
             "seed": self.seed,
@@ -99,7 +99,7 @@ async def examine(
     Raises:
         ModelError: not reachable, key refused, model not served.
     """
-    limits = Limits(concurrency=max_concurrency, timeout_s=timeout_s, retries=0)
+    limits = EndpointLimits(concurrency=max_concurrency, timeout_s=timeout_s, retries=0)
 
     def client(name: str) -> OpenAIChat:
         return OpenAIChat(
@@ -121,7 +121,7 @@ async def examine(
             url=url,
             model=name,
             served=tuple(served or ()),
-            empty_share=empty / samples,
+            empty_fraction=empty / samples,
             asked=samples,
             usage=await chat.returns({}, "usage"),
             seed=await _same(chat, [_STORY, _STORY]),

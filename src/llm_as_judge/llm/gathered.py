@@ -1,7 +1,7 @@
 """Several draws of one prompt in one request: the prompt is worked on, and paid for, once.
 
 A vote asks for its draws at the same time, as calls that differ in nothing but the draw index. They
-are gathered for a moment, and neighbours go out as one request with ``n``. A draw is the same reply
+are gathered for a moment, and neighbors go out as one request with ``n``. A draw is the same reply
 either way where the server keeps to seeds: llama.cpp and vLLM seed the draws of a request with its
 seed, the next one, and so on. Where an endpoint takes no ``n``, each draw is a request of its own.
 """
@@ -18,7 +18,7 @@ from llm_as_judge.types import ChatReply, ChatRequest
 MOST_DRAWS = 8
 """Of one request, unless the configuration says: what one server works at together."""
 GATHERING_S = 0.01
-"""How long a draw waits for its neighbours; a reply takes a hundred times as long."""
+"""How long a draw waits for its neighbors; a reply takes a hundred times as long."""
 
 _PROBE_TOKENS = 4
 DRAWS_PROBE: Mapping[str, Any] = {
@@ -56,7 +56,7 @@ def probed_draws(response: Mapping[str, Any] | None) -> KnownDraws:
 
 
 class SeveralDraws(Protocol):
-    """A client that can ask for neighbouring draws together: ``OpenAIChat``."""
+    """A client that can ask for neighboring draws together: ``OpenAIChat``."""
 
     @property
     def name(self) -> str: ...
@@ -71,7 +71,7 @@ class GatheredDraws:
 
     Args:
         most: draws of one request, 2 or more.
-        wait_s: for neighbours, of a draw that is sampled; a greedy request goes out at once.
+        wait_s: for neighbors, of a draw that is sampled; a greedy request goes out at once.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class GatheredDraws:
         finally:
             self._open.pop(first, None)
         wanted = sorted(d for d, waiter in gathering.waiting.items() if not waiter.done())
-        asking = [self._ask(first, run, gathering) for run in neighbours(wanted, self._most)]
+        asking = [self._ask(first, run, gathering) for run in neighbors(wanted, self._most)]
         await asyncio.gather(*asking)
 
     async def _ask(self, first: ChatRequest, draws: list[int], gathering: _Gathering) -> None:
@@ -155,7 +155,7 @@ class _Gathering:
             waiter.set_result(outcome)
 
 
-def neighbours(draws: Iterable[int], most: int) -> list[list[int]]:
+def neighbors(draws: Iterable[int], most: int) -> list[list[int]]:
     """Runs of draws that follow each other, each of at most ``most``.
 
     Args:

@@ -22,9 +22,9 @@ from llm_as_judge.types import (
     ChatReply,
     ChatRequest,
     Execution,
-    Limits,
     Problem,
     Program,
+    RunLimits,
     to_json,
 )
 
@@ -132,7 +132,7 @@ async def recorded_run(
     recording: Recording,
     program: Program,
     problem: Problem,
-    limits: Limits,
+    limits: RunLimits,
     run: Callable[[], Awaitable[Execution]],
     offset: int = 0,
 ) -> Execution:

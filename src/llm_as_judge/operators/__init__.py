@@ -6,7 +6,7 @@
 
 from llm_as_judge.operators.base import (
     CallLimitError,
-    ExecutionRoom,
+    ExecutionContext,
     Operator,
     OperatorSettings,
     ReplyError,
@@ -25,7 +25,7 @@ from llm_as_judge.operators.service import OperatorService
 
 __all__ = [
     "CallLimitError",
-    "ExecutionRoom",
+    "ExecutionContext",
     "Operator",
     "OperatorEntry",
     "OperatorService",

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from llm_as_judge.operators.base import CallRoom, More, Operator, ReplyError, Result, Way, tries
+from llm_as_judge.operators.base import CallContext, More, Operator, ReplyError, Result, Way, tries
 from llm_as_judge.operators.replies import function_names, python_code
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Json, TestReport
@@ -41,7 +41,7 @@ class _Tally:
         return round(self.most / sum(self.votes.values()), 4)
 
 
-async def distinct(room: CallRoom, solutions: Sequence[str]) -> Mapping[str, int]:
+async def distinct(context: CallContext, solutions: Sequence[str]) -> Mapping[str, int]:
     """The first of each class of equal solutions, with their number, in order of appearance.
 
     Raises:
@@ -52,8 +52,8 @@ async def distinct(room: CallRoom, solutions: Sequence[str]) -> Mapping[str, int
         raise ReplyError("no solution to choose from")
     if len(set(said)) == 1:
         return {said[0]: len(said)}
-    code = room.problem.domain == "code"
-    classes = await (_classes_of_code(room, said) if code else room.execution.classes(said))
+    code = context.problem.domain == "code"
+    classes = await (_classes_of_code(context, said) if code else context.execution.classes(said))
     counts = Counter(number for number in classes if number is not None)
     first: dict[int, str] = {}
     for number, text in zip(classes, said, strict=True):
@@ -62,20 +62,20 @@ async def distinct(room: CallRoom, solutions: Sequence[str]) -> Mapping[str, int
     return {text: counts[number] for number, text in first.items()}
 
 
-async def _classes_of_code(room: CallRoom, solutions: Sequence[str]) -> list[int | None]:
+async def _classes_of_code(context: CallContext, solutions: Sequence[str]) -> list[int | None]:
     """All that passes the visible tests is one class, and then the rest is no vote; else equal
     programs are."""
     sources = [python_code(solution) or solution for solution in solutions]
-    if room.problem.visible_tests:
-        passed = [await _passes(room, source) for source in sources]
+    if context.problem.visible_tests:
+        passed = [await _passes(context, source) for source in sources]
         if any(passed):
             return [0 if each else None for each in passed]
     seen: dict[str, int] = {}
     return [seen.setdefault(_spelling(source), len(seen)) for source in sources]
 
 
-async def _passes(room: CallRoom, source: str) -> bool:
-    return bool(function_names(source)) and (await room.execution.tested(source)).passed
+async def _passes(context: CallContext, source: str) -> bool:
+    return bool(function_names(source)) and (await context.execution.tested(source)).passed
 
 
 def _spelling(source: str) -> str:
@@ -94,7 +94,7 @@ class Vote(Operator):
     results_wanted = ("solutions",)
 
     async def run(self, solutions: list[str]) -> Result:
-        tally = _Tally(await distinct(self.room, solutions))
+        tally = _Tally(await distinct(self.context, solutions))
         return {"answer": tally.winner, "share": tally.share}
 
 
@@ -121,14 +121,14 @@ class UntilAgree(Operator):
     async def run(self, ways: list[Way], agree: int = 2, most: int = 5) -> Result | More:
         wanted, left = min(agree, most), most - len(ways)
         try:
-            tally = _Tally(await distinct(self.room, ways))
+            tally = _Tally(await distinct(self.context, ways))
         except ReplyError:
             if left > 0:
                 return More(min(wanted, left))
             raise
         if tally.most < wanted and left > 0:
             return More(min(wanted - tally.most, left))
-        self.room.note(f"{tally.most} of {len(ways)} draws agree")
+        self.context.note(f"{tally.most} of {len(ways)} draws agree")
         return {"answer": tally.winner, "share": tally.share, "agreed": tally.most >= wanted}
 
 
@@ -160,10 +160,10 @@ class UntilPassed(Operator):
             except ReplyError as caught:
                 error = str(caught)
                 continue
-            if not self.room.problem.visible_tests:
-                self.room.note("the problem shows no tests: nothing was run, passed is False")
+            if not self.context.problem.visible_tests:
+                self.context.note("the problem shows no tests: nothing was run, passed is False")
                 return {"solution": code, "passed": False}
-            report = await self.room.execution.tested(code)
+            report = await self.context.execution.tested(code)
             if report.passed:
                 return {"solution": code, "passed": True}
             if best is None or _failures(report) < best[0]:
@@ -173,7 +173,7 @@ class UntilPassed(Operator):
         return {"solution": best[1], "passed": False}
 
     async def _written(self, problem: str, entry_point: str) -> str:
-        reply = await self.room.ask("write", {"problem": problem, "entry_point": entry_point})
+        reply = await self.context.ask("write", {"problem": problem, "entry_point": entry_point})
         code = python_code(reply.text)
         if not code:
             raise ReplyError("no code in the reply")

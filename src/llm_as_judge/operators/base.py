@@ -1,4 +1,4 @@
-"""What an operator is: a class with a typed ``run``, and the room in which one call happens.
+"""What an operator is: a class with a typed ``run``, and the context of one call.
 
 Operators run in the host; a sandboxed program only sends requests. An operator never raises for
 what a model wrote: it raises :class:`ReplyError` inside ``run``, which becomes an error in the
@@ -24,18 +24,18 @@ from llm_as_judge.types import (
     ChatRequest,
     Equality,
     Json,
-    Limits,
     Message,
     Problem,
+    RunLimits,
     Sandbox,
     TestReport,
 )
 
 __all__ = [
     "Argument",
+    "CallContext",
     "CallLimitError",
-    "CallRoom",
-    "ExecutionRoom",
+    "ExecutionContext",
     "More",
     "Operator",
     "OperatorSettings",
@@ -100,7 +100,7 @@ class OperatorSettings:
     """Of the first draw; each further one has the next."""
     prompt_price: float = PROMPT_PRICE
     """Of a prompt token, in written tokens."""
-    code_limits: Limits = field(default_factory=lambda: Limits(wall_s=10.0, cpu_s=5.0))
+    code_limits: RunLimits = field(default_factory=lambda: RunLimits(wall_s=10.0, cpu_s=5.0))
     """Of one run of code that the executor wrote (Programmer, Test)."""
 
 
@@ -118,12 +118,12 @@ class Argument:
         return self.default is None
 
 
-class ExecutionRoom:
+class ExecutionContext:
     """What the operator calls of one execution share: never used by two executions.
 
     Args:
         executor: the frozen model.
-        enhancements: layer 2, see :mod:`llm_as_judge.operators.prompts`.
+        enhancements: operator hints, see :mod:`llm_as_judge.operators.prompts`.
         equality: which answers are the same; None = those spelled alike.
     """
 
@@ -199,11 +199,11 @@ class ExecutionRoom:
 
 
 @dataclass(slots=True)
-class CallRoom:
+class CallContext:
     """One operator call: asks the executor, and counts what that used."""
 
     operator: str
-    execution: ExecutionRoom
+    execution: ExecutionContext
     prompts: OperatorPrompts
     drafts: bool = False
     """Whether the operator drafts."""
@@ -221,7 +221,7 @@ class CallRoom:
         return self.execution.sandbox
 
     @property
-    def code_limits(self) -> Limits:
+    def code_limits(self) -> RunLimits:
         return self.execution.settings.code_limits
 
     async def ask(self, prompt_name: str, values: Mapping[str, str]) -> ChatReply:
@@ -285,8 +285,8 @@ class Operator(ABC):
     prompt_values: ClassVar[tuple[str, ...]] = ()
     """Placeholders of the prompts besides the arguments."""
 
-    def __init__(self, room: CallRoom) -> None:
-        self.room = room
+    def __init__(self, context: CallContext) -> None:
+        self.context = context
 
     @abstractmethod
     async def run(self, *args: Any, **kwargs: Any) -> Result | More: ...

@@ -23,12 +23,14 @@ class CustomCodeGenerate(Operator):
 
     async def run(self, problem: str, entry_point: str, instruction: str) -> Result:
         values = {"problem": problem, "entry_point": entry_point, "instruction": instruction}
-        reply = await self.room.ask("write", values)
+        reply = await self.context.ask("write", values)
         code = python_code(reply.text)
         if not code:
             raise ReplyError("no code in the reply")
         if (names := function_names(code)) and entry_point and entry_point not in names:
-            self.room.note(f"no function {entry_point} in the code, found {', '.join(names[:5])}")
+            self.context.note(
+                f"no function {entry_point} in the code, found {', '.join(names[:5])}"
+            )
         return {"response": code}
 
 
@@ -52,7 +54,7 @@ class Programmer(Operator):
         code, error = "", ""
         for attempt in range(self.WRITES):
             mending = {**values, "code": code, "error": error}
-            reply = await self.room.ask("mend" if attempt and code else "write", mending)
+            reply = await self.context.ask("mend" if attempt and code else "write", mending)
             written = python_code(reply.text)
             if not written:
                 error = "no code in the reply"
@@ -67,14 +69,18 @@ class Programmer(Operator):
         """(output, error): one of them is empty."""
         # not by looking it up once it has run: `from sympy import solve` gives another one
         function = self.FUNCTION if self.FUNCTION in names_defined(code) else None
-        result = await self.room.sandbox.run_function(code, function, [], self.room.code_limits)
+        result = await self.context.sandbox.run_function(
+            code, function, [], self.context.code_limits
+        )
         if result.status != "ok":
             return "", (result.error or result.status)[-_SHOWN_ERROR_CHARACTERS:]
         if function is None:
             printed = result.output.strip().splitlines()
             if not printed:
                 return "", f"the source defines no function {self.FUNCTION!r} and prints nothing"
-            self.room.note(f"no function {self.FUNCTION}: the output is what the code printed last")
+            self.context.note(
+                f"no function {self.FUNCTION}: the output is what the code printed last"
+            )
             return printed[-1].strip(), ""
         if result.value is None:
             return "", f"{self.FUNCTION}() returned None"
@@ -97,8 +103,8 @@ class Test(Operator):
 
     async def run(self, problem: str, solution: str, entry_point: str) -> Result:
         code = python_code(solution) or solution
-        if not self.room.problem.visible_tests:
-            self.room.note("the problem shows no tests: nothing was run, the result is False")
+        if not self.context.problem.visible_tests:
+            self.context.note("the problem shows no tests: nothing was run, the result is False")
             return {"result": False, "solution": code}
         report = await self._tested(code)
         for _ in range(self.REFLECTIONS):
@@ -111,28 +117,28 @@ class Test(Operator):
                 "error": self._shown_failure(report),
             }
             try:
-                reply = await self.room.ask("reflect", values)
+                reply = await self.context.ask("reflect", values)
             except ReplyError as error:
                 raise ReplyError(str(error), result=False, solution=code) from None
             written = python_code(reply.text)
             if not written:
-                self.room.note("a reflection held no code")
+                self.context.note("a reflection held no code")
                 continue
             code = written
             report = await self._tested(code)
         return {"result": report.passed, "solution": code}
 
     async def _tested(self, code: str) -> TestReport:
-        problem = self.room.problem
-        return await self.room.sandbox.run_tests(
+        problem = self.context.problem
+        return await self.context.sandbox.run_tests(
             code,
             problem.entry_point,
             problem.visible_tests,
-            self.room.code_limits,
+            self.context.code_limits,
             problem.setup_code,
         )
 
     def _shown_failure(self, report: TestReport) -> str:
-        tests = self.room.problem.visible_tests
+        tests = self.context.problem.visible_tests
         failed = [tests[i] for i in report.failed[:2] if 0 <= i < len(tests)]
         return "\n".join([*failed, report.error])[:_SHOWN_ERROR_CHARACTERS]

@@ -34,12 +34,12 @@ class ScEnsemble(Operator):
     prompt_names = ("vote",)
 
     async def run(self, solutions: list[str], problem: str) -> Result:
-        counts = await distinct(self.room, solutions)
+        counts = await distinct(self.context, solutions)
         order = list(counts)
         if len(order) == 1:
             return {"response": order[0]}
         values = {"problem": problem, "solutions": _listed(order, counts)}
-        reply = await self.room.ask("vote", values)
+        reply = await self.context.ask("vote", values)
         chosen = choice(reply.text, order)
         if chosen is None:
             raise ReplyError(f"the vote names none of {len(order)} solutions")
@@ -57,7 +57,7 @@ class MdEnsemble(Operator):
     prompt_names = ("vote",)
 
     async def run(self, solutions: list[str], problem: str) -> Result:
-        counts = await distinct(self.room, solutions)
+        counts = await distinct(self.context, solutions)
         if len(counts) == 1:
             return {"solution": next(iter(counts))}
         votes = [
@@ -72,7 +72,7 @@ class MdEnsemble(Operator):
         if not chosen:
             raise ReplyError(f"none of {self.VOTES} votes names a solution")
         if len(chosen) < self.VOTES:
-            self.room.note(f"{self.VOTES - len(chosen)} votes could not be read")
+            self.context.note(f"{self.VOTES - len(chosen)} votes could not be read")
         # The first solution in the given order wins a tie.
         tally = Counter(chosen)
         return {"solution": max(counts, key=lambda solution: tally[solution])}
@@ -83,7 +83,7 @@ class MdEnsemble(Operator):
         random.Random(number).shuffle(order)
         values = {"problem": problem, "solutions": _listed(order, counts)}
         try:
-            reply = await self.room.ask("vote", values)
+            reply = await self.context.ask("vote", values)
         except ReplyError:
             return None
         chosen = choice(reply.text, order)

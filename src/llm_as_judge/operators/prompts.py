@@ -1,4 +1,4 @@
-"""Prompts of operators: templates filled in one pass, and the layer-2 enhancement.
+"""Prompts of operators: templates filled in one pass, and the operator hints.
 
 Values are problem texts and model replies: they hold braces (LaTeX, dicts), so a template is
 filled once over the placeholders it is known to have and the values are never looked at again.
@@ -22,7 +22,7 @@ from llm_as_judge.types import DOMAINS, Domain
 __all__ = ["Enhancement", "OperatorPrompts", "fill", "load_enhancements", "placeholders"]
 
 GUIDANCE = "guidance"
-"""Placeholder where layer 2 adds its lines; each is followed by a line break."""
+"""Placeholder where operator hints add their lines; each is followed by a line break."""
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
@@ -38,7 +38,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 class Enhancement(BaseModel):
-    """One line that layer 2 adds to an operator's prompt where all conditions hold."""
+    """One operator hint: a line added to an operator's prompt where all conditions hold."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,7 +61,7 @@ class Enhancement(BaseModel):
 
 @functools.cache
 def load_enhancements(path: Path | None = None) -> tuple[Enhancement, ...]:
-    """The layer-2 rules of ``config/prompts/operators/enhancements.yaml``.
+    """The operator hints of ``config/prompts/operators/enhancements.yaml``.
 
     Raises:
         ConfigError: the file is not a list of enhancements.

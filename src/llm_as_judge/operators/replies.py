@@ -36,7 +36,7 @@ def fields(text: str, names: Sequence[str]) -> dict[str, str]:
     The last occurrence of a field counts. A label runs to the next known label.
     """
     found = {name: value for name in names if (value := _tagged(text, name)) is not None}
-    return {**_labelled(text, names), **found}
+    return {**_labeled(text, names), **found}
 
 
 def _tagged(text: str, name: str) -> str | None:
@@ -49,7 +49,7 @@ def _tagged(text: str, name: str) -> str | None:
     return text[start : end if end >= 0 else len(text)].strip()
 
 
-def _labelled(text: str, names: Sequence[str]) -> dict[str, str]:
+def _labeled(text: str, names: Sequence[str]) -> dict[str, str]:
     labels = {name.replace("_", " "): name for name in names} | {name: name for name in names}
     found: dict[str, list[str]] = {}
     current: list[str] | None = None

@@ -13,8 +13,8 @@ from llm_as_judge.operators.base import (
     MAX_TEXT_CHARACTERS,
     MAX_TEXTS,
     Argument,
-    CallRoom,
-    ExecutionRoom,
+    CallContext,
+    ExecutionContext,
     More,
     ReplyError,
     Result,
@@ -31,9 +31,9 @@ class OperatorService:
     The trace belongs to this object alone, so executions that run at the same time never mix.
     """
 
-    def __init__(self, operators: Registry, room: ExecutionRoom) -> None:
+    def __init__(self, operators: Registry, context: ExecutionContext) -> None:
         self._operators = operators
-        self._room = room
+        self._context = context
         self._records: list[_Record] = []
 
     @property
@@ -53,12 +53,12 @@ class OperatorService:
         if entry is None:
             raise TypeError(f"there is no operator {name!r}")
         values = bind(entry, args, kwargs)
-        room = CallRoom(name, self._room, entry.prompts, entry.operator.drafts)
-        record = _Record(room)
+        context = CallContext(name, self._context, entry.prompts, entry.operator.drafts)
+        record = _Record(context)
         self._records.append(record)
         try:
             with billed_to(operator=name):
-                result = await self._run(entry, room, values, record)
+                result = await self._run(entry, context, values, record)
         finally:
             record.end()
         record.finished = True
@@ -68,12 +68,16 @@ class OperatorService:
         return result
 
     async def _run(
-        self, entry: OperatorEntry, room: CallRoom, values: Mapping[str, Json], record: _Record
+        self,
+        entry: OperatorEntry,
+        context: CallContext,
+        values: Mapping[str, Json],
+        record: _Record,
     ) -> Result | More:
         empty = dict(entry.empty)
         try:
             arguments = {a.name: _checked(a, values[a.name]) for a in entry.arguments}
-            result = await entry.operator(room).run(**arguments)
+            result = await entry.operator(context).run(**arguments)
             return result if isinstance(result, More) else {**empty, **result}
         except ReplyError as error:
             record.error = str(error)
@@ -82,7 +86,7 @@ class OperatorService:
 
 @dataclass(slots=True, eq=False)
 class _Record:
-    room: CallRoom
+    context: CallContext
     error: str = ""
     finished: bool = False
     began: float = field(default_factory=time.monotonic)
@@ -92,21 +96,21 @@ class _Record:
         self.seconds = time.monotonic() - self.began
 
     def as_call(self) -> OperatorCall:
-        replies = self.room.replies
+        replies = self.context.replies
         costs = [reply.cost_usd for reply in replies]
         known = [cost for cost in costs if cost is not None]
         seconds = time.monotonic() - self.began if self.seconds is None else self.seconds
         return OperatorCall(
-            operator=self.room.operator,
+            operator=self.context.operator,
             prompt_tokens=sum(reply.usage.prompt_tokens for reply in replies),
             completion_tokens=sum(reply.usage.completion_tokens for reply in replies),
             cost_usd=sum(known) if len(known) == len(costs) else None,
             seconds=seconds,
-            cost=self.room.cost,
+            cost=self.context.cost,
             llm_calls=len(replies),
             cached=sum(reply.cached for reply in replies),
             error=self.error if self.finished else "cut off",
-            notes=tuple(self.room.notes),
+            notes=tuple(self.context.notes),
         )
 
 

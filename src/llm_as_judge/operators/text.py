@@ -20,7 +20,7 @@ class Custom(Operator):
     prompt_names = ("answer",)
 
     async def run(self, input: str, instruction: str) -> Result:  # noqa: A002
-        reply = await self.room.ask("answer", {"input": input, "instruction": instruction})
+        reply = await self.context.ask("answer", {"input": input, "instruction": instruction})
         return {"response": reply.text}
 
 
@@ -32,7 +32,7 @@ class AnswerGenerate(Operator):
     prompt_names = ("answer",)
 
     async def run(self, input: str) -> Result:  # noqa: A002
-        reply = await self.room.ask("answer", {"input": input})
+        reply = await self.context.ask("answer", {"input": input})
         thought, answer = _thought_and_answer(reply)
         if not answer:
             raise ReplyError("no answer in the reply", thought=thought)
@@ -58,7 +58,7 @@ class Review(Operator):
     prompt_names = ("review",)
 
     async def run(self, problem: str, solution: str) -> Result:
-        reply = await self.room.ask("review", {"problem": problem, "solution": solution})
+        reply = await self.context.ask("review", {"problem": problem, "solution": solution})
         found = fields(reply.text, ["review_result", "result", "verdict", "feedback"])
         stated = next(
             (found[k] for k in ("review_result", "result", "verdict") if k in found), None
@@ -79,7 +79,7 @@ class Revise(Operator):
 
     async def run(self, problem: str, solution: str, feedback: str) -> Result:
         values = {"problem": problem, "solution": solution, "feedback": feedback}
-        return {"solution": _solution(await self.room.ask("revise", values))}
+        return {"solution": _solution(await self.context.ask("revise", values))}
 
 
 class Format(Operator):
@@ -90,7 +90,7 @@ class Format(Operator):
     prompt_names = ("format",)
 
     async def run(self, problem: str, solution: str) -> Result:
-        reply = await self.room.ask("format", {"problem": problem, "solution": solution})
+        reply = await self.context.ask("format", {"problem": problem, "solution": solution})
         return {"solution": _solution(reply)}
 
 

@@ -140,19 +140,21 @@ def sampler_backend(sampling: SamplingConfig) -> SamplerBackend:
 def _loaded_weights(place: SamplerPlace) -> PolicySampler:
     from llm_as_judge.policy.sample import HFSampler
 
-    return HFSampler(place.policy, rows_at_once=place.sampling.rows_at_once, turn=place.turn)
+    return HFSampler(
+        place.policy, generation_batch_size=place.sampling.generation_batch_size, turn=place.turn
+    )
 
 
 @sampler("vllm", replicas=True)
 def _vllm_replicas(place: SamplerPlace) -> AbstractAsyncContextManager[PolicySampler]:
-    from llm_as_judge.policy.vllm import Limits, open_replicas
+    from llm_as_judge.policy.vllm import ReplicaLimits, open_replicas
 
     asked = place.sampling
     return open_replicas(
         place.policy,
         asked.replicas,
         place.adapters,
-        Limits(asked.rows_at_once, asked.timeout_s, outage_s=asked.outage_s),
+        ReplicaLimits(asked.generation_batch_size, asked.timeout_s, outage_s=asked.outage_s),
         temperature=asked.temperature,
         turn=place.turn,
     )

@@ -34,7 +34,7 @@ SHARED = "shared_prompts"
 FIRST_BUFFER = 32
 
 
-class Rows(Protocol):
+class DecodingBatch(Protocol):
     """P * K rows, those of a prompt one after the other."""
 
     def begin(self, prompts_P: Sequence[Sequence[int]], k: int) -> Tensor:
@@ -50,7 +50,7 @@ class Rows(Protocol):
         ...
 
 
-def rows_of(policy: Policy) -> Rows:
+def decoding_batch(policy: Policy) -> DecodingBatch:
     """The way that fits the model."""
     plain = policy.base.config.model_type in PLAIN and not policy.sliding_window
     return SharedPrompts(policy) if plain else CopiedPrompts(policy)

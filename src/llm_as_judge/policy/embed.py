@@ -1,7 +1,7 @@
 """Sentence embeddings with transformers: mean of the last layer, unit length.
 
 This is what the sentence-transformers library computes for all-MiniLM-L6-v2 (transformer, mean
-pooling over the mask, normalisation), without that library as one more dependency.
+pooling over the mask, normalization), without that library as one more dependency.
 Source: Reimers and Gurevych, "Sentence-BERT" (arXiv:1908.10084).
 """
 

@@ -1,6 +1,6 @@
 """The policy: a frozen base model with one LoRA adapter, and its tokenizer.
 
-Weights come as a safetensors folder or as one GGUF file. GGUF weights are de-quantised once into a
+Weights come as a safetensors folder or as one GGUF file. GGUF weights are de-quantized once into a
 safetensors folder beside the file, which then loads in a second.
 """
 
@@ -246,7 +246,7 @@ def _refuse_other_layers(config: Any, folder: Path) -> None:
 
 
 def unpack_gguf(path: Path) -> Path:
-    """De-quantise ``path`` once into ``path`` without suffix + ``-safetensors``; return the folder."""
+    """De-quantize ``path`` once into ``path`` without suffix + ``-safetensors``; return the folder."""
     folder = path.with_name(path.stem + "-safetensors")
     if (folder / "config.json").is_file():
         return folder
@@ -257,7 +257,7 @@ def unpack_gguf(path: Path) -> Path:
         model = AutoModelForCausalLM.from_pretrained(
             path.parent, gguf_file=path.name, dtype=torch.bfloat16
         )
-        # Plain weights from here on: without this, saving asks for the quantiser again.
+        # Plain weights from here on: without this, saving asks for the quantizer again.
         model.hf_quantizer = None
         if hasattr(model.config, "quantization_config"):
             del model.config.quantization_config

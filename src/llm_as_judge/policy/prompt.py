@@ -1,4 +1,4 @@
-"""Layer 1: the prompt the policy sees. Operator documentation, rules, examples, then the problem.
+"""The policy prompt: what the policy sees. Operator documentation, rules, examples, then the problem.
 
 What is equal for all problems comes first, so that sampling and training compute it once: of the
 examples, the shipped ones stand before those that come from the experience buffer. Of the rotating ones (a

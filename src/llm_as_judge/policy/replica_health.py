@@ -112,7 +112,7 @@ class _State:
         return _said(self.why, self.drained)
 
 
-class Standing:
+class ReplicaHealth:
     """Of the replicas of one run."""
 
     def __init__(

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from llm_as_judge.policy.decode import rows_of
+from llm_as_judge.policy.chat_template import FENCE, completion_of, prompt_ids
+from llm_as_judge.policy.decode import decoding_batch
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.stream import Stream
-from llm_as_judge.policy.turns import FENCE, completion_of, prompt_ids
 from llm_as_judge.types import (
     Completion,
     Message,
@@ -52,15 +52,19 @@ class HFSampler:
     """A ``PolicySampler`` over the policy's own weights."""
 
     def __init__(
-        self, policy: Policy, *, rows_at_once: int = 64, turn: PolicyTurn = asyncio.to_thread
+        self,
+        policy: Policy,
+        *,
+        generation_batch_size: int = 64,
+        turn: PolicyTurn = asyncio.to_thread,
     ) -> None:
         """
         Args:
-            rows_at_once: greatest number of rows decoded together (memory of the KV cache).
+            generation_batch_size: greatest number of rows decoded together (memory of the KV cache).
             turn: where :meth:`sample` writes; it decides the order of sampling and updates.
         """
         self._policy = policy
-        self._rows_at_once = rows_at_once
+        self._generation_batch_size = generation_batch_size
         self._turn = turn
         self._constraints: Constraints | None = None
 
@@ -87,7 +91,7 @@ class HFSampler:
         """
         ids_P = [self.prompt_ids(prompt.messages) for prompt in prompts_P]
         count = sampling.samples
-        per_chunk = max(1, self._rows_at_once // count)
+        per_chunk = max(1, self._generation_batch_size // count)
         if self._policy.sliding_window:
             per_chunk = 1  # no padding: a window counts places in the row, padded ones too
         with self._policy.merged():
@@ -128,7 +132,7 @@ class HFSampler:
         self, ids_P: list[list[int]], rows: list[_Row], sampling: Sampling
     ) -> Iterator[int]:
         """Numbers of the rows as they end."""
-        cache = rows_of(self._policy)
+        cache = decoding_batch(self._policy)
         logits_B = cache.begin(ids_P, sampling.samples)
         alive = list(range(len(rows)))
         limit = sampling.max_new_tokens

@@ -1,6 +1,6 @@
 """Sampling by ``vllm serve`` on other processors or machines, beside the update of the weights.
 
-Every update's adapter is published under a name of its own, ``policy-vVERSION-DIGEST``: written to
+Every update's adapter goes to the replicas under a name of its own, ``policy-vVERSION-DIGEST``: written to
 a folder that the replicas can read, then loaded by each of them. A name is never used for other
 weights, not even by another run on the same servers: vLLM keeps the keys and values of a prompt by
 the adapter's name and path. Each request names its adapter, so a program is by the weights it says.
@@ -30,10 +30,9 @@ from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.llm.replicas import Replica, Replicas, is_loopback
 from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json
 from llm_as_judge.llm.wire import Unusable, refusal
-from llm_as_judge.policy.published import Adapter, write_adapter
-from llm_as_judge.policy.replica_health import Standing
+from llm_as_judge.policy.chat_template import completion_of, prompt_ids
+from llm_as_judge.policy.replica_health import ReplicaHealth
 from llm_as_judge.policy.stream import Stream
-from llm_as_judge.policy.turns import completion_of, prompt_ids
 from llm_as_judge.policy.vllm_wire import (
     Draw,
     Drawn,
@@ -43,6 +42,7 @@ from llm_as_judge.policy.vllm_wire import (
     probe_body,
     read_drawn,
 )
+from llm_as_judge.policy.weight_sync import Adapter, write_adapter
 from llm_as_judge.types import PolicyTurn, Prompt, Sample, Sampling
 
 if TYPE_CHECKING:  # speaking to a server must not wait for torch
@@ -58,10 +58,10 @@ _PAUSE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReplicaLimits:
     """How the replicas may be used."""
 
-    rows_at_once: int = 64
+    generation_batch_size: int = 64
     """Programs in flight at one replica."""
     timeout_s: float = 600.0
     """Deadline of one program."""
@@ -87,7 +87,7 @@ class _Seat:
 
 
 class VllmReplicas:
-    """Servers that write programs by published adapters. Made by :func:`open_replicas`."""
+    """Servers that write programs by synced adapters. Made by :func:`open_replicas`."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class VllmReplicas:
         http: httpx.AsyncClient,
         urls: Sequence[str],
         folder: Path,
-        limits: Limits,
+        limits: ReplicaLimits,
         temperature: float,
         turn: PolicyTurn,
     ) -> None:
@@ -107,10 +107,10 @@ class VllmReplicas:
         self._limits = limits
         self._temperature = temperature
         self._slots = {
-            server.base_url: asyncio.Semaphore(limits.rows_at_once)
+            server.base_url: asyncio.Semaphore(limits.generation_batch_size)
             for server in self._replicas.servers
         }
-        self._standing = Standing(
+        self._health = ReplicaHealth(
             http, self._replicas, folder, let_in=self._let_in, outage_s=limits.outage_s
         )
         self._known: dict[str, Adapter] = {}
@@ -135,12 +135,12 @@ class VllmReplicas:
                 said = f"{problem.kind}: {problem.message}"
                 if problem.kind not in ("connect", "timeout", "dropped"):
                     raise ModelError(f"{_who(server)}: {said}") from None
-                self._standing.lost(server, said)
+                self._health.lost(server, said)
                 silent.append(f"{_who(server)}: {said}")
         if len(silent) == len(self._replicas.servers):
             raise ModelError("; ".join(silent))
-        await self._standing.look()
-        self._standing.watch()
+        await self._health.look()
+        self._health.watch()
 
     async def _probe(self, server: Replica) -> None:
         content = await self._post(server, "/completions", probe_body(self._temperature))
@@ -161,8 +161,8 @@ class VllmReplicas:
         for adapter in list(self._known.values()):
             await self._load(server, adapter)
 
-    # ----------------------------------------------------------------------------------- publishing
-    async def publish(self) -> Adapter:
+    # ---------------------------------------------------------------------------------- weight sync
+    async def sync_weights(self) -> Adapter:
         """The weights as they are now, loaded by the replicas; older versions are unloaded.
 
         Raises:
@@ -179,16 +179,16 @@ class VllmReplicas:
 
     async def _load_everywhere(self, adapter: Adapter) -> None:
         await asyncio.gather(
-            *(self._load_or_leave(server, adapter) for server in self._standing.all_ready)
+            *(self._load_or_leave(server, adapter) for server in self._health.all_ready)
         )
-        await self._standing.choose()  # one that comes back in time is given it
+        await self._health.choose()  # one that comes back in time is given it
 
     async def _load_or_leave(self, server: Replica, adapter: Adapter) -> None:
         try:
             await self._load(server, adapter)
         except Unusable as problem:
             said = f"{problem.kind}: {problem.message}; {adapter.name} is not loaded there"
-            self._standing.lost(server, said)
+            self._health.lost(server, said)
 
     async def _load(self, server: Replica, adapter: Adapter) -> None:
         """
@@ -217,7 +217,7 @@ class VllmReplicas:
 
     async def _unload_or_owe(self, server: Replica, name: str) -> None:
         try:
-            if self._standing.alive(server):
+            if self._health.alive(server):
                 return await self._unload_at(server, name)
         except Unusable as problem:  # costs it memory, and the run nothing
             log.warning("%s: %s not unloaded: %s", _who(server), name, problem)
@@ -233,8 +233,8 @@ class VllmReplicas:
 
     # ------------------------------------------------------------------------------------- sampling
     async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> Stream:
-        """See ``types.PolicySampler``: by the weights of now, which are published first."""
-        return self.write(await self.publish(), prompts_P, sampling)
+        """See ``types.PolicySampler``: by the weights of now, which are synced first."""
+        return self.write(await self.sync_weights(), prompts_P, sampling)
 
     def write(self, adapter: Adapter, prompts_P: Sequence[Prompt], sampling: Sampling) -> Stream:
         """P x K programs by one version of the weights."""
@@ -284,7 +284,7 @@ class VllmReplicas:
         tasks: list[asyncio.Task[None]] = []
         try:
             for draws_K in draws:
-                server = await self._standing.choose()
+                server = await self._health.choose()
                 for draw in draws_K:
                     server.in_flight += 1
                     seat = _Seat(server)
@@ -310,7 +310,7 @@ class VllmReplicas:
             server = seat.server
             try:
                 async with self._slots[server.base_url]:
-                    if self._standing.ready(server):  # still, after it has waited for its turn
+                    if self._health.ready(server):  # still, after it has waited for its turn
                         server.sent += 1
                         return ended(draw, await self._drawn(server, adapter, draw))
             except Unusable as problem:
@@ -324,11 +324,11 @@ class VllmReplicas:
                 self._resent += 1
                 self._note_failure(server, problem)
                 await asyncio.sleep(_PAUSE_S * tries)
-            seat.take(await self._standing.choose())
+            seat.take(await self._health.choose())
 
     def _note_failure(self, server: Replica, problem: Unusable) -> None:
         if problem.kind == "connect":
-            self._standing.lost(server, f"{problem.kind}: {problem.message}")
+            self._health.lost(server, f"{problem.kind}: {problem.message}")
         else:
             log.warning(
                 "%s: %s: %s; its program is written anew",
@@ -353,7 +353,7 @@ class VllmReplicas:
         """Since the last call: programs that had to be asked for again; now: replicas that may be
         asked."""
         resent, self._resent = self._resent, 0
-        ready = len(self._standing.all_ready)
+        ready = len(self._health.all_ready)
         return {"sampling/resent": float(resent), "sampling/replicas": float(ready)}
 
     # ------------------------------------------------------------------------------------- the wire
@@ -369,8 +369,8 @@ class VllmReplicas:
         return content
 
     async def aclose(self) -> None:
-        """Unload what was published."""
-        await self._standing.aclose()
+        """Unload what was synced."""
+        await self._health.aclose()
         await self._unload()
 
 
@@ -379,7 +379,7 @@ async def open_replicas(
     policy: Policy,
     urls: Sequence[str],
     folder: Path,
-    limits: Limits,
+    limits: ReplicaLimits,
     *,
     temperature: float,
     turn: PolicyTurn = asyncio.to_thread,

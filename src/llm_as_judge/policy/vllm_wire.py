@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llm_as_judge.llm.wire import Unusable
-from llm_as_judge.policy.turns import FENCE
+from llm_as_judge.policy.chat_template import FENCE
 from llm_as_judge.types import StopReason
 
 

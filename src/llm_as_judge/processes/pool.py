@@ -2,7 +2,7 @@
 
 They start with the first task, so importing and building cost nothing. They work wherever Python
 does: in a script with or without a main guard, in a notebook, and in an interactive session. One that
-overruns or is killed ends alone; its neighbours go on and another takes its place.
+overruns or is killed ends alone; its neighbors go on and another takes its place.
 """
 
 from __future__ import annotations

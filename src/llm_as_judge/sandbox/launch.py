@@ -21,7 +21,7 @@ from typing import Protocol
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.interpreter import host_interpreter
 from llm_as_judge.sandbox.packages import package_folders
-from llm_as_judge.types import Limits
+from llm_as_judge.types import RunLimits
 
 __all__ = ["BOOT", "Child", "ChildKind", "Exit", "Launcher", "SubprocessLauncher", "child_kind"]
 
@@ -53,7 +53,7 @@ class ChildKind:
         return {"cpu_s": self.cpu_s, "memory_bytes": self.memory_bytes}
 
 
-def child_kind(limits: Limits, loops: bool, packages: bool = False) -> ChildKind:
+def child_kind(limits: RunLimits, loops: bool, packages: bool = False) -> ChildKind:
     """What a run with these limits needs."""
     return ChildKind(loops, limits.cpu_s, limits.memory_bytes, packages)
 

@@ -11,7 +11,7 @@ from llm_as_judge.sandbox.jail import JailLauncher, find_bubblewrap
 from llm_as_judge.sandbox.launch import Launcher, SubprocessLauncher, child_kind
 from llm_as_judge.sandbox.probing import JAIL_PROPERTIES, observe
 from llm_as_judge.sandbox.runs import ProcessSandbox
-from llm_as_judge.types import IsolationReport, Limits, Sandbox
+from llm_as_judge.types import IsolationReport, RunLimits, Sandbox
 
 __all__ = ["Mechanism", "open_sandbox"]
 
@@ -24,7 +24,7 @@ async def open_sandbox(
     mechanism: Mechanism = "auto",
     operator_names: Iterable[str] = (),
     max_children: int = 8,
-    expected: Limits | None = None,
+    expected: RunLimits | None = None,
 ) -> Sandbox:
     """A sandbox that is ready and has been probed; close it with ``aclose()``.
 
@@ -54,7 +54,7 @@ async def open_sandbox(
 
 
 async def _open(
-    mechanism: str, operators: tuple[str, ...], max_children: int, expected: Limits | None
+    mechanism: str, operators: tuple[str, ...], max_children: int, expected: RunLimits | None
 ) -> Sandbox:
     launcher = _launcher(mechanism, max_children)
     try:

@@ -15,7 +15,7 @@ from pathlib import Path
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.launch import Launcher
 from llm_as_judge.sandbox.runs import ProcessSandbox
-from llm_as_judge.types import IsolationReport, Limits
+from llm_as_judge.types import IsolationReport, RunLimits
 
 __all__ = ["JAIL_PROPERTIES", "observe"]
 
@@ -84,7 +84,7 @@ JAIL_PROPERTIES = (
 )
 """What must be seen to hold before anything may be called a jail."""
 
-LIMITS = Limits(wall_s=20.0, cpu_s=5.0, memory_bytes=256 * 2**20)
+LIMITS = RunLimits(wall_s=20.0, cpu_s=5.0, memory_bytes=256 * 2**20)
 
 
 def _sizes(folder: Path) -> dict[str, int]:

@@ -24,7 +24,7 @@ from llm_as_judge.sandbox.served import OperatorCalls
 from llm_as_judge.types import (
     IsolationReport,
     Json,
-    Limits,
+    RunLimits,
     SandboxResult,
     ServeOperator,
     TestReport,
@@ -79,7 +79,7 @@ class ProcessSandbox:
         source: str,
         arguments: Mapping[str, Json],
         serve: ServeOperator,
-        limits: Limits,
+        limits: RunLimits,
     ) -> SandboxResult:
         """See :meth:`llm_as_judge.types.Sandbox.run_workflow`.
 
@@ -96,7 +96,7 @@ class ProcessSandbox:
         return await self._run(task, limits, OperatorCalls(serve, self._operators, limits))
 
     async def run_function(
-        self, source: str, function: str | None, arguments: list[Json], limits: Limits
+        self, source: str, function: str | None, arguments: list[Json], limits: RunLimits
     ) -> SandboxResult:
         """See :meth:`llm_as_judge.types.Sandbox.run_function`."""
         task = {
@@ -112,7 +112,7 @@ class ProcessSandbox:
         solution: str,
         entry_point: str,
         tests: tuple[str, ...],
-        limits: Limits,
+        limits: RunLimits,
         setup_code: str = "",
     ) -> TestReport:
         """See :meth:`llm_as_judge.types.Sandbox.run_tests`. No test at all is not a pass."""
@@ -145,7 +145,7 @@ class ProcessSandbox:
     async def _run(
         self,
         task: dict[str, Any],
-        limits: Limits,
+        limits: RunLimits,
         calls: OperatorCalls | None,
         packages: bool = False,
     ) -> SandboxResult:
@@ -179,7 +179,7 @@ async def _ended(child: Child, clean: bool) -> Exit:
         raise
 
 
-def _premature_end(ended: Exit, limits: Limits) -> SandboxResult:
+def _premature_end(ended: Exit, limits: RunLimits) -> SandboxResult:
     how = ended.describe()
     if how == "SIGXCPU" or (how == "SIGKILL" and ended.cpu_s >= limits.cpu_s):
         return SandboxResult("timeout", error=f"used more than {limits.cpu_s:g} s of processor")
@@ -189,7 +189,9 @@ def _premature_end(ended: Exit, limits: Limits) -> SandboxResult:
 class _Run:
     """One conversation with one child."""
 
-    def __init__(self, task: dict[str, Any], limits: Limits, calls: OperatorCalls | None) -> None:
+    def __init__(
+        self, task: dict[str, Any], limits: RunLimits, calls: OperatorCalls | None
+    ) -> None:
         self._task = task
         self._limits = limits
         self._calls = calls

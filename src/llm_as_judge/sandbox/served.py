@@ -9,7 +9,7 @@ from typing import Any
 from llm_as_judge.sandbox.channel import ChannelClosedError, HostChannel, ProtocolError
 from llm_as_judge.sandbox.clock import OwnTime
 from llm_as_judge.sandbox.inside.frames import FrameError
-from llm_as_judge.types import Json, Limits, ServeOperator
+from llm_as_judge.types import Json, RunLimits, ServeOperator
 
 __all__ = ["OperatorCalls"]
 
@@ -26,7 +26,7 @@ class OperatorCalls:
     ``own_time`` stands still while a call is answered. ``fault`` never has a result: it fails with the first exception that ends the run.
     """
 
-    def __init__(self, serve: ServeOperator, names: Iterable[str], limits: Limits) -> None:
+    def __init__(self, serve: ServeOperator, names: Iterable[str], limits: RunLimits) -> None:
         self._serve = serve
         self._names = frozenset(names)
         self._left = self._most = limits.operator_calls

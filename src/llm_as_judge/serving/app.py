@@ -81,11 +81,11 @@ class _Service:
         return JSONResponse({"status": "ok", "running": self._running})
 
     async def models(self, request: Request) -> Response:
-        self._authorise(request)
+        self._authorize(request)
         return JSONResponse({"object": "list", "data": [self._entry(n) for n in self._names()]})
 
     async def model(self, request: Request) -> Response:
-        self._authorise(request)
+        self._authorize(request)
         name = request.path_params["name"]
         if name not in self._names():
             raise RequestError(
@@ -94,7 +94,7 @@ class _Service:
         return JSONResponse(self._entry(name))
 
     async def complete(self, request: Request) -> Response:
-        self._authorise(request)
+        self._authorize(request)
         options = self._options
         body = await _json_body(request, options.max_body_bytes)
         ask = read_ask(body, options.model, options.domain, options.limits)
@@ -151,7 +151,7 @@ class _Service:
             await _ended(work)
 
     # --------------------------------------------------------------------------------------- parts
-    def _authorise(self, request: Request) -> None:
+    def _authorize(self, request: Request) -> None:
         key = self._options.api_key
         if not key:
             return

@@ -1,6 +1,6 @@
 """A request in the form of the OpenAI API -> what the solver is asked; all of it untrusted.
 
-What we cannot honour is refused with a sentence, not ignored: a client that asks for tools or three
+What we cannot honor is refused with a sentence, not ignored: a client that asks for tools or three
 choices must not believe it got them.
 """
 

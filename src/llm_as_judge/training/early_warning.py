@@ -1,7 +1,7 @@
 """Signs that a run goes wrong before its accuracy shows it, and what to do about each.
 
 Every rule looks at the metrics of the last steps alone, so a resumed run warns as the unbroken one.
-The thresholds are judgements, not measurements; a warning stops nothing.
+The thresholds are judgments, not measurements; a warning stops nothing.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ _RULES: dict[str, Callable[[Steps], str]] = {
         "raise training.kl_weight",
     ),
     "clipped": _TooHigh(
-        "update/clipped_share",
+        "update/clipped_fraction",
         CLIPPED,
         "{:.0%} of the tokens have a clipped ratio: the programs are too old for the policy they "
         "teach. Lower training.learning_rate or training.max_staleness",

@@ -1,12 +1,12 @@
-"""Group-relative policy optimisation: pure functions for advantages and losses.
+"""Group-relative policy optimization: pure functions for advantages and losses.
 
 Differences from GRPO as published (DeepSeekMath, arXiv:2402.03300), all named options:
 
-* ``centre``: the group's mean, or the mean of the siblings (leave one out, arXiv:2402.14740);
-* ``scale``: deviation of the group, of the whole step, or none (Dr. GRPO, arXiv:2503.20783);
-* ``aggregate``: mean over the tokens of each sequence (GRPO), over all tokens (DAPO,
+* ``baseline``: the group's mean, or the mean of the siblings (leave one out, arXiv:2402.14740);
+* ``advantage_norm``: deviation of the group, of the whole step, or none (Dr. GRPO, arXiv:2503.20783);
+* ``loss_aggregation``: mean over the tokens of each sequence (GRPO), over all tokens (DAPO,
   arXiv:2503.14476), or division by a constant (Dr. GRPO);
-* ``objective``: the clipped ratio of each token (PPO, arXiv:1707.06347) or of the sequence (GSPO,
+* ``loss_type``: the clipped ratio of each token (PPO, arXiv:1707.06347) or of the sequence (GSPO,
   arXiv:2507.18071), the ratio as a weight without gradient, clipped on both sides (CISPO,
   arXiv:2506.13585) or above (truncated importance sampling), or no ratio (REINFORCE);
 * KL to the adapter-free model by the k3 estimator (http://joschu.net/blog/kl-approx.html), off by
@@ -25,19 +25,19 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from llm_as_judge.config import Centre, LossKeys
+from llm_as_judge.config import Baseline, LossKeys
 
 
 class LossOptions(LossKeys):
     """The keys of the loss, and what the configuration says elsewhere."""
 
     constant_tokens: int = 512
-    """Divisor per sequence of ``aggregate="constant"``: the token limit of a program."""
+    """Divisor per sequence of ``loss_aggregation="constant"``: the token limit of a program."""
 
     @property
     def floor(self) -> float:
         """Least weight of a token: plain truncated importance sampling has none."""
-        return self.is_floor if self.objective == "cispo" else 0.0
+        return self.is_clip_min if self.loss_type == "cispo" else 0.0
 
 
 def step_advantages(
@@ -50,21 +50,21 @@ def step_advantages(
 
     Args:
         rewards_P_G: total rewards of the scored rollouts of each group; two or more a group.
-        options: ``centre`` and ``scale`` of them.
+        options: ``baseline`` and ``advantage_norm`` of them.
     Returns:
         The same shape; exactly zero throughout a group whose rewards are all equal.
     Raises:
         ValueError: a group of fewer than two rewards.
     """
-    centred = [_centre(rewards_G, options.centre) for rewards_G in rewards_P_G]
-    flat = [a for group in centred for a in group]
+    centered = [_center(rewards_G, options.baseline) for rewards_G in rewards_P_G]
+    flat = [a for group in centered for a in group]
     batch_deviation = (sum(a * a for a in flat) / len(flat)) ** 0.5 if flat else 0.0
     advantages = []
-    for rewards_G, group in zip(rewards_P_G, centred, strict=True):
+    for rewards_G, group in zip(rewards_P_G, centered, strict=True):
         divisor = 1.0
-        if options.scale == "group":
+        if options.advantage_norm == "group":
             divisor = float(torch.tensor(rewards_G, dtype=torch.float64).std()) + eps
-        elif options.scale == "batch":
+        elif options.advantage_norm == "batch":
             divisor = batch_deviation + eps
         advantages.append([a / divisor for a in group])
     return advantages
@@ -75,14 +75,14 @@ def has_variance(rewards_G: Sequence[float]) -> bool:
     return len(rewards_G) >= 2 and max(rewards_G) - min(rewards_G) > 1e-9
 
 
-def _centre(rewards_G: Sequence[float], centre: Centre) -> list[float]:
+def _center(rewards_G: Sequence[float], baseline: Baseline) -> list[float]:
     count = len(rewards_G)
     if count < 2:
         raise ValueError(f"a group needs two scored rollouts, found {count}")
     if not has_variance(rewards_G):
         return [0.0] * count  # exactly: a rounding residue over a tiny deviation would be noise
     mean = sum(rewards_G) / count
-    factor = count / (count - 1) if centre == "leave_one_out" else 1.0
+    factor = count / (count - 1) if baseline == "leave_one_out" else 1.0
     return [factor * (reward - mean) for reward in rewards_G]
 
 
@@ -97,27 +97,27 @@ def policy_loss(
     sequences_in_step: int | None = None,
     tokens_in_step: int | None = None,
 ) -> tuple[Tensor, dict[str, float]]:
-    """Loss to minimise, and its statistics.
+    """Loss to minimize, and its statistics.
 
     Args:
         logprobs_T: under the policy being trained, with gradient.
         old_logprobs_T: at sampling.
         advantages_S: one per sequence.
         lengths_S: tokens of each sequence; they add up to T.
-        sequences_in_step, tokens_in_step: fixed normalisers, so that splitting a step into several
+        sequences_in_step, tokens_in_step: fixed normalizers, so that splitting a step into several
             rows and summing their losses changes nothing; default: those of this call.
     """
     lengths = torch.tensor(lengths_S, device=logprobs_T.device)
     advantages_T = advantages_S.repeat_interleave(lengths)
     log_ratio_T = logprobs_T - old_logprobs_T
-    if options.objective == "gspo":
+    if options.loss_type == "gspo":
         log_ratio_T = sequence_log_ratio(log_ratio_T, lengths)
     ratio_T = torch.exp(log_ratio_T)
     per_token_T = -_objective(logprobs_T, ratio_T, advantages_T, options)
     stats: dict[str, float] = {
         "ratio_mean": ratio_T.mean().item(),
         "ratio_max": ratio_T.max().item(),
-        "clipped_share": _clipped(ratio_T, advantages_T, options).float().mean().item(),
+        "clipped_fraction": _clipped(ratio_T, advantages_T, options).float().mean().item(),
     }
     if options.kl_weight and reference_logprobs_T is not None:
         log_ratio = reference_logprobs_T - logprobs_T
@@ -143,7 +143,7 @@ def clipped_objective(ratio_T: Tensor, advantages_T: Tensor, low: float, high: f
 
 
 def sequence_log_ratio(log_ratio_T: Tensor, lengths_S: Tensor) -> Tensor:
-    """(T,) at each token the mean log-ratio of its sequence: GSPO's length-normalised ratio.
+    """(T,) at each token the mean log-ratio of its sequence: GSPO's length-normalized ratio.
 
     The clipped objective of it, averaged over the sequence, is GSPO's: every token carries the same
     value, and its gradient reaches all tokens of the sequence alike.
@@ -175,27 +175,27 @@ def weighted_objective(
 def _objective(
     logprobs_T: Tensor, ratio_T: Tensor, advantages_T: Tensor, options: LossOptions
 ) -> Tensor:
-    if options.objective in ("ppo_clip", "gspo"):
+    if options.loss_type in ("ppo_clip", "gspo"):
         return clipped_objective(ratio_T, advantages_T, options.clip_low, options.clip_high)
-    if options.objective == "reinforce":
+    if options.loss_type == "reinforce":
         return advantages_T * logprobs_T
-    return weighted_objective(logprobs_T, ratio_T, advantages_T, options.floor, options.is_cap)
+    return weighted_objective(logprobs_T, ratio_T, advantages_T, options.floor, options.is_clip_max)
 
 
 def _clipped(ratio_T: Tensor, advantages_T: Tensor, options: LossOptions) -> Tensor:
-    if options.objective in ("ppo_clip", "gspo"):
+    if options.loss_type in ("ppo_clip", "gspo"):
         low = (ratio_T < 1 - options.clip_low) & (advantages_T < 0)
         return low | ((ratio_T > 1 + options.clip_high) & (advantages_T > 0))
-    if options.objective == "reinforce":
+    if options.loss_type == "reinforce":
         return torch.zeros_like(ratio_T, dtype=torch.bool)
-    return (ratio_T > options.is_cap) | (ratio_T < options.floor)
+    return (ratio_T > options.is_clip_max) | (ratio_T < options.floor)
 
 
 def _token_weights(lengths_S: Tensor, options: LossOptions, sequences: int, tokens: int) -> Tensor:
     """(T,) weight of each token's loss in the sum."""
-    if options.aggregate == "sequence":
+    if options.loss_aggregation == "sequence":
         per_sequence = 1.0 / (lengths_S * sequences)
-    elif options.aggregate == "token":
+    elif options.loss_aggregation == "token":
         per_sequence = torch.full_like(lengths_S, 1.0 / tokens, dtype=torch.float32)
     else:
         per_sequence = torch.full_like(

@@ -13,28 +13,33 @@ from typing import Any
 
 from llm_as_judge.assembly import judge_fingerprint
 from llm_as_judge.audit.audit import run_audit
-from llm_as_judge.audit.permit import Standing, report_path, require_passing_audit, standing_of
 from llm_as_judge.audit.report import write_report
+from llm_as_judge.audit.status import (
+    AuditStatus,
+    read_audit_status,
+    report_path,
+    require_passing_audit,
+)
 from llm_as_judge.config import Config
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.kinds import rules_alone
 
-__all__ = ["admit_judge", "audit_command", "judge_entry", "judge_history"]
+__all__ = ["audit_command", "judge_entry", "judge_history", "require_audit"]
 
 _NO_PART_OF_THE_JUDGE = frozenset(
     {
-        "max_ungraded_share",
-        "max_abstained_share",
+        "max_ungraded_fraction",
+        "max_abstained_fraction",
         "canaries_every",
         "second_model",
-        "second_share",
+        "second_fraction",
     }
 )
 
 
-async def admit_judge(
+async def require_audit(
     config: Config, *, force: bool = False, say: Callable[[str], None] = lambda text: None
-) -> Standing:
+) -> AuditStatus:
     """How the judge of ``config`` stands; rules without a report are audited now.
 
     Args:
@@ -46,18 +51,18 @@ async def admit_judge(
     """
     fingerprint = judge_fingerprint(config)
     path = report_path(config.output.results, fingerprint)
-    standing = standing_of(path, fingerprint)
-    if rules_alone(config.judge) and standing.status not in ("passed", "failed"):
+    audit_status = read_audit_status(path, fingerprint)
+    if rules_alone(config.judge) and audit_status.status not in ("passed", "failed"):
         say("auditing the rules that grade")
         judge = Judge(f1_threshold=config.judge.qa_f1_threshold)
         try:
             write_report(await run_audit(judge, fingerprint, "rules"), path)
         finally:
             await judge.aclose()
-        standing = standing_of(path, fingerprint)
+        audit_status = read_audit_status(path, fingerprint)
     if not force:
-        require_passing_audit(standing, audit_command(config))
-    return standing
+        require_passing_audit(audit_status, audit_command(config))
+    return audit_status
 
 
 def audit_command(config: Config) -> str:
@@ -80,17 +85,19 @@ def _yaml(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def judge_entry(standing: Standing, config: Config, *, step: int, forced: bool) -> dict[str, Any]:
+def judge_entry(
+    audit_status: AuditStatus, config: Config, *, step: int, forced: bool
+) -> dict[str, Any]:
     """What run.json and every checkpoint say of the judge from ``step`` on."""
     return {
         "from_step": step,
         "judge": config.judge.label,
-        "fingerprint": standing.fingerprint,
-        "audit": standing.status,
-        "reason": standing.reason,
-        "forced": forced and standing.status != "passed",
-        "report": standing.report,
-        "report_sha256": standing.report_sha256,
+        "fingerprint": audit_status.fingerprint,
+        "audit": audit_status.status,
+        "reason": audit_status.reason,
+        "forced": forced and audit_status.status != "passed",
+        "report": audit_status.report,
+        "report_sha256": audit_status.report_sha256,
     }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.audit.drift import CanaryWatch, SecondWatch
-from llm_as_judge.audit.permit import Standing
+from llm_as_judge.audit.status import AuditStatus
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.judge.kinds import rules_alone
@@ -29,31 +29,31 @@ class JudgeWatch:
         config: Config,
         judge: Grader,
         second: Grader | None,
-        standing: Standing,
+        audit_status: AuditStatus,
         saved: Mapping[str, Any] | None = None,
     ) -> None:
         """
         Args:
             judge: the judge that rewards, without its memory.
             second: looks at a share of what it accepts; None = nobody does.
-            standing: where the audit report stands, with the verdicts on the canaries then.
+            audit_status: where the audit report stands, with the verdicts on the canaries then.
             saved: ``state_dict()`` of the run that is resumed.
         """
         self._config = config
         saved = saved or {}
         self._canaries: CanaryWatch | None = None
         if not rules_alone(config.judge) and self._config.judge.canaries_every:
-            same = saved.get("fingerprint") == standing.fingerprint
-            before = saved.get("canaries") if same else _audited_canaries(standing)
+            same = saved.get("fingerprint") == audit_status.fingerprint
+            before = saved.get("canaries") if same else _audited_canaries(audit_status)
             self._canaries = CanaryWatch(judge, before)
         self._second: SecondWatch | None = None
         if second is not None:
             self._second = SecondWatch(
                 second,
-                share=self._config.judge.second_share,
+                share=self._config.judge.second_fraction,
                 before=saved.get("second_opinions", ()),
             )
-        self._fingerprint = standing.fingerprint
+        self._fingerprint = audit_status.fingerprint
         self._checked = False
 
     def state_dict(self) -> dict[str, Any]:
@@ -81,11 +81,11 @@ class JudgeWatch:
             return {}
         graded = [verdict for _, _, verdict in _graded(groups)]
         silent = [v for v in graded if v.correct is None and v.stage == "llm"]
-        allowed = self._config.judge.max_abstained_share
+        allowed = self._config.judge.max_abstained_fraction
         if len(silent) > max(1.0, allowed * len(graded)):
             raise TrainingError(
                 f"step {step}: judge {self._config.judge.label}: no readable verdict on "
-                f"{len(silent)} of {len(graded)} answers, more than judge.max_abstained_share = "
+                f"{len(silent)} of {len(graded)} answers, more than judge.max_abstained_fraction = "
                 f"{allowed:g}; the first: {silent[0].rule}: {silent[0].explanation}. Mend that "
                 "and go on with --resume"
             )
@@ -126,11 +126,11 @@ class JudgeWatch:
         )
 
 
-def _audited_canaries(standing: Standing) -> Mapping[str, bool | None] | None:
+def _audited_canaries(audit_status: AuditStatus) -> Mapping[str, bool | None] | None:
     """Verdicts on the canaries at the audit; None without a report of this judge."""
-    if standing.status not in ("passed", "failed", "old"):
+    if audit_status.status not in ("passed", "failed", "old"):
         return None
-    report = json.loads(Path(standing.report).read_text("utf-8"))
+    report = json.loads(Path(audit_status.report).read_text("utf-8"))
     found = report.get("canaries")
     return found if isinstance(found, dict) else None
 

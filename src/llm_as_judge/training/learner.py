@@ -1,7 +1,7 @@
 """The update: groups in, one optimizer step per epoch out.
 
 Only groups that can teach enter the forward pass: those with at least two scored rollouts whose
-rewards differ. Ids and log-probs are those of sampling; nothing is tokenised again.
+rewards differ. Ids and log-probs are those of sampling; nothing is tokenized again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,16 @@ from torch import Tensor
 
 from llm_as_judge.errors import ModelError, TrainingError
 from llm_as_judge.policy.model import Policy
-from llm_as_judge.training.gradients import PlacedRow, RowGradients, RowReport, Terms
+from llm_as_judge.training.gradients import (
+    MicroBatchGradients,
+    MicroBatchReport,
+    Normalizers,
+    PlacedMicroBatch,
+)
 from llm_as_judge.training.grpo import LossOptions, has_variance
-from llm_as_judge.training.oracle import UpdatePath, choose_path
-from llm_as_judge.training.peers import Alone, Peers
-from llm_as_judge.training.rows import shares_of_rows
+from llm_as_judge.training.micro_batches import shares_of_micro_batches
+from llm_as_judge.training.peers import Peers, SingleProcess
+from llm_as_judge.training.reference import UpdatePath, choose_path
 from llm_as_judge.types import Group
 
 ROUNDING_FACTOR, ROUNDING_LIMIT = 1.5, 0.1
@@ -38,7 +43,7 @@ class OptimizerOptions:
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0
     epochs: int = 1
-    row_tokens: int = 32768
+    tokens_per_micro_batch: int = 32768
     max_logprob_gap: float | None = None
     own_sampler: bool = True
     """False: another engine wrote the completions, whose sums are rounded otherwise."""
@@ -66,8 +71,8 @@ class Learner:
         self.path = path or choose_path(policy)
         self._loss = loss
         self._options = options
-        self._peers: Peers = peers or Alone()
-        self._gradients = RowGradients(policy, self.path, loss)
+        self._peers: Peers = peers or SingleProcess()
+        self._gradients = MicroBatchGradients(policy, self.path, loss)
         self._parameters = [p for _, p in policy.adapter_parameters()]
         self._optimizer = torch.optim.AdamW(
             self._parameters,
@@ -133,32 +138,38 @@ class Learner:
     def _learn(self, groups: Sequence[Group], temperature: float) -> dict[str, float]:
         """All epochs over groups that can teach; metrics of the last, the gap of the first."""
         options = self._options
-        shares = shares_of_rows(
+        shares = shares_of_micro_batches(
             groups,
             self._loss,
             version=self.policy.version,
-            row_tokens=options.row_tokens,
+            tokens_per_micro_batch=options.tokens_per_micro_batch,
             packed=self.path.name == "packed",
             shares=self._peers.count,
         )
-        lengths = [n for share in shares for row in share if not row.filler for n in row.lengths]
-        terms = Terms(temperature, len(lengths), sum(lengths), options.epochs)
+        lengths = [
+            n
+            for share in shares
+            for micro_batch in share
+            if not micro_batch.padding
+            for n in micro_batch.lengths
+        ]
+        normalizers = Normalizers(temperature, len(lengths), sum(lengths), options.epochs)
         metrics: dict[str, float] = {}
         with self.policy.updating(), self._gradients.attention():
-            self._peers.begin(shares, terms)
-            rows = self._gradients.place(shares[0])
+            self._peers.begin(shares, normalizers)
+            micro_batches = self._gradients.place(shares[0])
             for epoch in range(options.epochs):
                 self._optimizer.zero_grad(set_to_none=True)
                 reports = self._peers.one_pass(
-                    self._parameters, lambda: self._gradients.add(rows, terms)
+                    self._parameters, lambda: self._gradients.add(micro_batches, normalizers)
                 )
                 if epoch == 0:
-                    metrics.update(self._gap_checked(reports, rows, temperature))
+                    metrics.update(self._gap_checked(reports, micro_batches, temperature))
                 metrics.update(self._step(reports))
         return metrics
 
-    def _step(self, reports: Sequence[RowReport]) -> dict[str, float]:
-        """One step of the optimizer on the gradients that are there; ``reports`` of all rows."""
+    def _step(self, reports: Sequence[MicroBatchReport]) -> dict[str, float]:
+        """One step of the optimizer on the gradients that are there; ``reports`` of all micro-batches."""
         tokens = sum(report.tokens for report in reports)
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self._options.max_grad_norm)
         if not torch.isfinite(norm):
@@ -172,7 +183,9 @@ class Learner:
             "update/grad_norm": norm.item(),
             "update/entropy": sum(report.entropy_sum for report in reports) / tokens,
             "update/tokens": float(tokens),
-            "update/row_tokens": float(sum(report.row_tokens for report in reports)),
+            "update/micro_batch_tokens": float(
+                sum(report.micro_batch_tokens for report in reports)
+            ),
         }
         for key in reports[0].statistics:
             values = [report.statistics[key] for report in reports]
@@ -184,7 +197,10 @@ class Learner:
         return metrics
 
     def _gap_checked(
-        self, reports: Sequence[RowReport], rows: Sequence[PlacedRow], temperature: float
+        self,
+        reports: Sequence[MicroBatchReport],
+        micro_batches: Sequence[PlacedMicroBatch],
+        temperature: float,
     ) -> dict[str, float]:
         """On the first pass the policy ratio must be 1: same weights, same ids, same text.
 
@@ -193,8 +209,8 @@ class Learner:
         two ways differ by on the same completions (docs/results/rounding.md).
 
         Args:
-            reports: of all rows of the step.
-            rows: of this process.
+            reports: of all micro-batches of the step.
+            micro_batches: of this process.
         """
         tokens = sum(report.tokens for report in reports)
         mean = sum(report.gap_sum for report in reports) / tokens
@@ -207,7 +223,7 @@ class Learner:
         limit = self._options.max_logprob_gap or (1e-4 if exact else 3e-2 if own else 5e-2)
         found, kind, because = (greatest, "greatest", "") if exact else (mean, "mean", "")
         if not found <= limit and self._options.max_logprob_gap is None and not exact:
-            rounding = self._gradients.rounding_gap(rows, temperature)
+            rounding = self._gradients.rounding_gap(micro_batches, temperature)
             if rounding is not None:
                 metrics["update/rounding_gap"] = rounding
                 limit = max(limit, min(ROUNDING_FACTOR * rounding, ROUNDING_LIMIT))

@@ -12,8 +12,8 @@ All nodes lie one after the other in one packed row; ``position_ids`` is the dep
 token attends to the tokens of its ancestors' nodes and, causally, to those of its own
 (``attention.py``).
 
-Differs from the naive computation only by the order of floating-point sums: the oracle is one
-unpadded row per completion (``oracle.py``).
+Differs from the naive computation only by the order of floating-point sums: the reference is one
+unpadded row per completion (``reference.py``).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PackedTree:
     position_ids_1N: Tensor
     plan: AttentionPlan
     label_at_L: Tensor
-    """Index in the row of each labelled token, leaf by leaf."""
+    """Index in the row of each labeled token, leaf by leaf."""
     labels_L: Tensor
     leaf_lengths: tuple[int, ...]
     """Labels per leaf, in the order of the completions given."""

@@ -8,10 +8,10 @@ from typing import Protocol
 from torch.nn import Parameter
 
 from llm_as_judge.policy.model import AdapterSpec
-from llm_as_judge.training.gradients import RowReport, Terms
+from llm_as_judge.training.gradients import MicroBatchReport, Normalizers
 from llm_as_judge.training.grpo import LossOptions
-from llm_as_judge.training.oracle import UpdatePath
-from llm_as_judge.training.rows import Row
+from llm_as_judge.training.micro_batches import MicroBatch
+from llm_as_judge.training.reference import UpdatePath
 
 
 class Peers(Protocol):
@@ -30,24 +30,24 @@ class Peers(Protocol):
         """
         ...
 
-    def begin(self, shares: Sequence[Sequence[Row]], terms: Terms) -> None:
+    def begin(self, shares: Sequence[Sequence[MicroBatch]], normalizers: Normalizers) -> None:
         """An update begins; ``shares[r]`` is what process r computes in each of its passes."""
         ...
 
     def one_pass(
-        self, parameters: Sequence[Parameter], own: Callable[[], list[RowReport]]
-    ) -> list[RowReport]:
+        self, parameters: Sequence[Parameter], own: Callable[[], list[MicroBatchReport]]
+    ) -> list[MicroBatchReport]:
         """Let all compute their shares under ``parameters``, the caller by ``own``.
 
         Returns:
-            Reports of all rows; ``parameters`` then have the gradients of all of them.
+            Reports of all micro-batches; ``parameters`` then have the gradients of all of them.
         Raises:
             TrainingError: a process has failed or is gone.
         """
         ...
 
 
-class Alone:
+class SingleProcess:
     """One process."""
 
     count = 1
@@ -55,10 +55,10 @@ class Alone:
     def prepare(self, adapter: AdapterSpec, path: UpdatePath, loss: LossOptions) -> None:
         pass
 
-    def begin(self, shares: Sequence[Sequence[Row]], terms: Terms) -> None:
+    def begin(self, shares: Sequence[Sequence[MicroBatch]], normalizers: Normalizers) -> None:
         pass
 
     def one_pass(
-        self, parameters: Sequence[Parameter], own: Callable[[], list[RowReport]]
-    ) -> list[RowReport]:
+        self, parameters: Sequence[Parameter], own: Callable[[], list[MicroBatchReport]]
+    ) -> list[MicroBatchReport]:
         return own()

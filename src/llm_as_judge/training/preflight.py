@@ -43,11 +43,11 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
     require_writable(config.output.checkpoints)
     require_writable(run_dir or config.output.logs)
     sampler = sampler_backend(config.sampling)
-    if config.training.objective == "reinforce" and (
+    if config.training.loss_type == "reinforce" and (
         config.training.max_staleness or not sampler.own_weights
     ):
         raise ConfigError(
-            "training.objective: reinforce has no ratio to correct programs of older weights or of "
+            "training.loss_type: reinforce has no ratio to correct programs of older weights or of "
             "another engine by; take truncated_is, or training.max_staleness 0 and sampling.backend hf"
         )
     if config.sampling.constrained:

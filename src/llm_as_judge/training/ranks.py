@@ -27,10 +27,10 @@ from torch.nn import Parameter
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.policy.launched import Launched
 from llm_as_judge.policy.model import AdapterSpec
-from llm_as_judge.training.gradients import RowReport, Terms
+from llm_as_judge.training.gradients import MicroBatchReport, Normalizers
 from llm_as_judge.training.grpo import LossOptions
-from llm_as_judge.training.oracle import UpdatePath
-from llm_as_judge.training.rows import Row
+from llm_as_judge.training.micro_batches import MicroBatch
+from llm_as_judge.training.reference import UpdatePath
 from llm_as_judge.types import PolicyTurn, from_json, to_json
 
 T = TypeVar("T")
@@ -68,14 +68,14 @@ class Link:
                 "with as many processes as you like"
             ) from None
 
-    def tell(self, rank: int, message: Any) -> None:
-        """One message to ``rank``, which hears it."""
+    def send(self, rank: int, message: Any) -> None:
+        """One message to ``rank``, which receives it."""
         content = bytearray(json.dumps(message).encode())
         with self._talking_to(f"rank {rank}"):
             dist.send(torch.tensor([len(content)]), rank)
             dist.send(torch.frombuffer(content, dtype=torch.uint8), rank)
 
-    def hear(self, rank: int) -> Any:
+    def recv(self, rank: int) -> Any:
         """The next message of ``rank``, which is waited for."""
         with self._talking_to(f"rank {rank}"):
             length = torch.zeros(1, dtype=torch.int64)
@@ -84,7 +84,7 @@ class Link:
             dist.recv(content, rank)
         return json.loads(content.numpy().tobytes())
 
-    def spread(self, parameters: Sequence[Parameter]) -> None:
+    def broadcast(self, parameters: Sequence[Parameter]) -> None:
         """The values that rank 0 has, to all."""
         flat = torch.cat([p.detach().flatten() for p in parameters])
         with self._talking_to("another rank"):
@@ -94,7 +94,7 @@ class Link:
                 for parameter, values in _parts(flat, parameters):
                     parameter.copy_(values)
 
-    def add_up(self, parameters: Sequence[Parameter]) -> None:
+    def reduce(self, parameters: Sequence[Parameter]) -> None:
         """Rank 0 gets the sum of all ranks' gradients; the others' are no longer of use."""
         flat = torch.cat(
             [(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in parameters]
@@ -126,7 +126,7 @@ class Ranks:
     def prepare(self, adapter: AdapterSpec, path: UpdatePath, loss: LossOptions) -> None:
         """Let the others load the policy."""
         for rank in self._others:
-            self._link.tell(
+            self._link.send(
                 rank,
                 {
                     "do": "load",
@@ -136,25 +136,29 @@ class Ranks:
                 },
             )
         for rank in self._others:
-            self._hear(rank)
+            self._recv(rank)
 
-    def begin(self, shares: Sequence[Sequence[Row]], terms: Terms) -> None:
+    def begin(self, shares: Sequence[Sequence[MicroBatch]], normalizers: Normalizers) -> None:
         for rank in self._others:
-            said = {"do": "update", "rows": to_json(list(shares[rank])), "terms": asdict(terms)}
-            self._link.tell(rank, said)
+            said = {
+                "do": "update",
+                "micro_batches": to_json(list(shares[rank])),
+                "normalizers": asdict(normalizers),
+            }
+            self._link.send(rank, said)
 
     def one_pass(
-        self, parameters: Sequence[Parameter], own: Callable[[], list[RowReport]]
-    ) -> list[RowReport]:
-        self._link.spread(parameters)
+        self, parameters: Sequence[Parameter], own: Callable[[], list[MicroBatchReport]]
+    ) -> list[MicroBatchReport]:
+        self._link.broadcast(parameters)
         reports = own()
         for rank in self._others:
-            reports += from_json(tuple[RowReport, ...], self._hear(rank)["reports"])
-        self._link.add_up(parameters)
+            reports += from_json(tuple[MicroBatchReport, ...], self._recv(rank)["reports"])
+        self._link.reduce(parameters)
         return reports
 
-    def _hear(self, rank: int) -> Any:
-        said = self._link.hear(rank)
+    def _recv(self, rank: int) -> Any:
+        said = self._link.recv(rank)
         if failed := said.get("failed"):
             raise TrainingError(
                 f"rank {rank} of {self.count}: {failed}. Finished rollouts and checkpoints are "
@@ -164,7 +168,7 @@ class Ranks:
 
     def _say(self, word: str) -> None:
         for rank in self._others:
-            self._link.tell(rank, {"do": word})
+            self._link.send(rank, {"do": word})
 
     async def watch(self, work: Awaitable[T], on_policy: PolicyTurn) -> T:
         """Result of ``work``, which ends with the first rank that is gone.

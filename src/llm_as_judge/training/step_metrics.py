@@ -32,13 +32,13 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "rollout/failed": sum(r.failure is not None for r in rollouts) / count,
         "rollout/not_graded": (count - len(graded) - sum(bool(r.failure) for r in rollouts))
         / count,
-        "rollout/distinct_programs": _distinct_share(groups),
+        "rollout/distinct_programs": _distinct_fraction(groups),
         "rollout/program_tokens": sum(len(r.completion.token_ids) for r in rollouts) / count,
         "executor/calls": _mean([e.llm_calls for e in executed]),
         "executor/tokens": _mean([e.tokens for e in executed]),
         "executor/cost": _mean([e.cost for e in executed]),
         "ledger/shared_calls": _mean([sum(c.cached for c in e.calls) for e in executed]),
-        "ledger/saved_share": _saved_share(groups),
+        "ledger/saved_fraction": _saved_fraction(groups),
     }
     metrics.update(prompt_metrics(groups))
     for failure in filter(None, (r.failure for r in rollouts)):
@@ -102,7 +102,7 @@ def stage_times(clock: Sequence[float], sampling_s: float, run_s: float) -> dict
         "time/wait_s": idle,
         "time/execute_and_grade_s": run_s,
         "time/step_s": whole,
-        "time/idle_share": idle / whole if whole else 0.0,
+        "time/idle_fraction": idle / whole if whole else 0.0,
     }
 
 
@@ -120,11 +120,11 @@ def refuse_too_many_lost(step: int, groups: Sequence[Group], config: Config) -> 
         if r.failure is None and r.verdict is not None and r.verdict.correct is None
     ]
     for lost, key, allowed, what in (
-        (failed, "training.max_failed_share", config.training.max_failed_share, "failed"),
+        (failed, "training.max_failed_fraction", config.training.max_failed_fraction, "failed"),
         (
             undecided,
-            "judge.max_ungraded_share",
-            config.judge.max_ungraded_share,
+            "judge.max_ungraded_fraction",
+            config.judge.max_ungraded_fraction,
             "could not be graded",
         ),
     ):
@@ -148,7 +148,7 @@ def _accuracy(graded: Sequence[Rollout]) -> float:
     return _mean([float(bool(r.verdict and r.verdict.correct)) for r in graded])
 
 
-def _distinct_share(groups: Sequence[Group]) -> float:
+def _distinct_fraction(groups: Sequence[Group]) -> float:
     """Mean over groups of distinct runnable programs / runnable programs."""
     shares = []
     for group in groups:
@@ -158,7 +158,7 @@ def _distinct_share(groups: Sequence[Group]) -> float:
     return _mean(shares)
 
 
-def _saved_share(groups: Sequence[Group]) -> float:
+def _saved_fraction(groups: Sequence[Group]) -> float:
     """Share of the executor calls that all programs made, each on its own, that nobody paid for:
     equal programs ran once, equal calls shared a reply."""
     wanted = paid = 0

@@ -23,7 +23,7 @@ from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.runs.sinks import open_sinks
 from llm_as_judge.training.additions import Additions
-from llm_as_judge.training.judge_gate import admit_judge, judge_entry, judge_history
+from llm_as_judge.training.judge_gate import judge_entry, judge_history, require_audit
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.preflight import check_before_training, checkpoint_root, refuse_used
 from llm_as_judge.training.resuming import resumable
@@ -122,7 +122,7 @@ class GRPOTrainer:
         async with AsyncExitStack() as stack:
             stack.enter_context(self._additions.in_force())
             problems = problem_file(self.config.data.train_file)
-            standing = await admit_judge(self.config, force=self._force, say=self._view.stage)
+            audit_status = await require_audit(self.config, force=self._force, say=self._view.stage)
             ranks = self._ranks(stack)
             stack.enter_context(exclusive(self.checkpoint_root, "set another output.checkpoints"))
             stack.enter_context(exclusive(folder, "name another folder by --run-dir"))
@@ -144,7 +144,7 @@ class GRPOTrainer:
                 steps=steps,
                 root=self.checkpoint_root,
                 judges=judge_history(
-                    earlier, judge_entry(standing, self.config, step=first, forced=self._force)
+                    earlier, judge_entry(audit_status, self.config, step=first, forced=self._force)
                 ),
                 peers=ranks,
             )
@@ -152,7 +152,7 @@ class GRPOTrainer:
                 self.config,
                 system.bench.judge.fresh,
                 system.bench.second_judge,
-                standing,
+                audit_status,
                 saved.state.get("judge_watch") if saved else None,
             )
             stack.push_async_callback(run.aclose)

@@ -16,11 +16,11 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import LlmAsJudgeError, TrainingError
 from llm_as_judge.policy.launched import Launched
 from llm_as_judge.policy.model import AdapterSpec, Policy
-from llm_as_judge.training.gradients import RowGradients, Terms
+from llm_as_judge.training.gradients import MicroBatchGradients, Normalizers
 from llm_as_judge.training.grpo import LossOptions
-from llm_as_judge.training.oracle import UpdatePath, choose_path
+from llm_as_judge.training.micro_batches import MicroBatch
 from llm_as_judge.training.ranks import Link
-from llm_as_judge.training.rows import Row
+from llm_as_judge.training.reference import UpdatePath, choose_path
 from llm_as_judge.types import from_json, to_json
 
 
@@ -37,7 +37,7 @@ def serve_gradients(config: Config, place: Launched) -> None:
     _signals(signal.SIG_IGN)
     policy, gradients = _load(link, config)
     parameters = [p for _, p in policy.adapter_parameters()]
-    while (said := link.hear(0))["do"] != "end":
+    while (said := link.recv(0))["do"] != "end":
         if said["do"] == "update":
             _update(link, said, policy, gradients, parameters)
     link.close()
@@ -48,8 +48,8 @@ def _signals(what: signal.Handlers) -> None:
         signal.signal(number, what)
 
 
-def _load(link: Link, config: Config) -> tuple[Policy, RowGradients]:
-    said = link.hear(0)
+def _load(link: Link, config: Config) -> tuple[Policy, MicroBatchGradients]:
+    said = link.recv(0)
     if said["do"] == "end":
         raise SystemExit(0)
     wanted = from_json(UpdatePath, said["path"])
@@ -59,33 +59,33 @@ def _load(link: Link, config: Config) -> tuple[Policy, RowGradients]:
             raise TrainingError(f"its updates would take the naive path ({found.reason})")
     except (LlmAsJudgeError, RuntimeError) as error:
         raise _failed(link, error) from None
-    link.tell(0, {"loaded": True})
-    return policy, RowGradients(policy, wanted, LossOptions.model_validate(said["loss"]))
+    link.send(0, {"loaded": True})
+    return policy, MicroBatchGradients(policy, wanted, LossOptions.model_validate(said["loss"]))
 
 
 def _update(
     link: Link,
     said: Any,
     policy: Policy,
-    gradients: RowGradients,
+    gradients: MicroBatchGradients,
     parameters: list[torch.nn.Parameter],
 ) -> None:
-    terms = from_json(Terms, said["terms"])
+    normalizers = from_json(Normalizers, said["normalizers"])
     with policy.updating(), gradients.attention():
-        rows = gradients.place(from_json(tuple[Row, ...], said["rows"]))
-        for _ in range(terms.epochs):
-            link.spread(parameters)
+        micro_batches = gradients.place(from_json(tuple[MicroBatch, ...], said["micro_batches"]))
+        for _ in range(normalizers.epochs):
+            link.broadcast(parameters)
             policy.model.zero_grad()
             try:
-                reports = gradients.add(rows, terms)
+                reports = gradients.add(micro_batches, normalizers)
             except RuntimeError as error:  # above all: out of memory
                 raise _failed(link, error) from None
-            link.tell(0, {"reports": to_json(reports)})
-            link.add_up(parameters)
+            link.send(0, {"reports": to_json(reports)})
+            link.reduce(parameters)
 
 
 def _failed(link: Link, error: Exception) -> TrainingError:
     """Tell rank 0, which ends the run; this process ends with the same line."""
     line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    link.tell(0, {"failed": line})
+    link.send(0, {"failed": line})
     return TrainingError(f"rank {link.place.rank} of {link.place.count}: {line}")

@@ -25,22 +25,18 @@ from llm_as_judge.types.datasets import (
     known_domain,
     own_dataset,
 )
-from llm_as_judge.types.plain import (
-    from_json,
-    to_json,
-)
-from llm_as_judge.types.seams import (
+from llm_as_judge.types.interfaces import (
     ChatModel,
     ChatReply,
     ChatRequest,
     Embedder,
     Equality,
     IsolationReport,
-    Limits,
     Message,
     PolicySampler,
     PolicyTurn,
     Prompt,
+    RunLimits,
     Sample,
     SampleStream,
     Sampling,
@@ -49,6 +45,10 @@ from llm_as_judge.types.seams import (
     ServeOperator,
     TestReport,
     Usage,
+)
+from llm_as_judge.types.plain import (
+    from_json,
+    to_json,
 )
 from llm_as_judge.types.values import (
     PROMPT_PRICE,
@@ -89,7 +89,6 @@ __all__ = [
     "Group",
     "IsolationReport",
     "Json",
-    "Limits",
     "Message",
     "OperatorCall",
     "PolicySampler",
@@ -101,6 +100,7 @@ __all__ = [
     "Reward",
     "RewardPart",
     "Rollout",
+    "RunLimits",
     "Sample",
     "SampleStream",
     "Sampling",

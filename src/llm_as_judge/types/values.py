@@ -87,7 +87,7 @@ StopReason = Literal["stop", "length"]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What the policy wrote. The trainer uses these ids; ``text`` is never tokenised again."""
+    """What the policy wrote. The trainer uses these ids; ``text`` is never tokenized again."""
 
     prompt_ids: tuple[int, ...]
     token_ids: tuple[int, ...]
@@ -130,7 +130,7 @@ class Program:
     expected_calls: float = 0.0
     """The same, if each operator that may stop early does so with an even chance."""
     hash: str = ""
-    """Hash of the normalised program: equal programs of a group are run once."""
+    """Hash of the normalized program: equal programs of a group are run once."""
 
     @property
     def strictly_valid(self) -> bool:
@@ -159,7 +159,7 @@ class OperatorCall:
     error: str = ""
     """What went wrong inside the operator; its result is then the empty value."""
     notes: tuple[str, ...] = ()
-    """What layer 2 added to the prompt (``enhanced: NAME``), and what the operator remarks."""
+    """Which operator hints the prompt got (``enhanced: NAME``), and what the operator remarks."""
     cost: float | None = None
     """In written tokens: those written, and at its price each prompt that this execution had not asked
     before. None in files of before it was kept."""

@@ -16,9 +16,9 @@ from llm_as_judge.types import (
     ChatRequest,
     Execution,
     IsolationReport,
-    Limits,
     Problem,
     Program,
+    RunLimits,
     Verdict,
     from_json,
     to_json,
@@ -53,7 +53,7 @@ class Options:
     """``workflow.sandbox``."""
     concurrency: int
     """Programs at once, and as many gradings beside them."""
-    limits: Limits
+    limits: RunLimits
     """Of the programs to come."""
     plugins: tuple[str, ...] = ()
     """Modules to import first."""

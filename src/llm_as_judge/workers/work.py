@@ -1,4 +1,4 @@
-"""The seam: running programs and grading by rules, wherever that happens."""
+"""The interface: running programs and grading by rules, wherever that happens."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from llm_as_judge.types import (
     ChatModel,
     Execution,
     IsolationReport,
-    Limits,
     Problem,
     Program,
+    RunLimits,
     Sandbox,
 )
 from llm_as_judge.workflow.run import run_program
@@ -29,10 +29,10 @@ __all__ = ["LocalWork", "RunSettings", "Work", "open_local_work"]
 class RunSettings:
     """How a program is run."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: RunLimits = field(default_factory=RunLimits)
     operators: OperatorSettings = field(default_factory=OperatorSettings)
     enhance: bool = True
-    """Layer 2 in the operators' prompts."""
+    """Operator hints in the operators' prompts."""
 
 
 class Work(Protocol):
@@ -105,7 +105,7 @@ class LocalWork:
 
 
 async def open_local_work(
-    mechanism: Mechanism, concurrency: int, expected: Limits | None
+    mechanism: Mechanism, concurrency: int, expected: RunLimits | None
 ) -> LocalWork:
     """Sandbox and rules of this machine, started and probed.
 

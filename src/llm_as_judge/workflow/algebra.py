@@ -14,7 +14,7 @@ from llm_as_judge.workflow import values as v
 
 __all__ = [
     "as_item", "calls_of", "computed", "concatenated", "excused", "holds_other", "item_of", "join", "joined",
-    "labelled", "length", "listed", "many", "mapped", "mixed", "of_constant", "origin_of", "repeated",
+    "labeled", "length", "listed", "many", "mapped", "mixed", "of_constant", "origin_of", "repeated",
     "settled", "sliced", "times", "truth", "with_item",
 ]  # fmt: skip
 
@@ -63,7 +63,7 @@ def holds_other(value: v.Listed) -> bool:
     return value.element is not None and bool(origin_of(value.element) & (v.OWN | v.LOOSE))
 
 
-def labelled(value: v.Value, origin: v.Origin) -> v.Value:
+def labeled(value: v.Value, origin: v.Origin) -> v.Value:
     """``value``, in which another one had a part."""
     return _changed(value, lambda own: mixed(own, origin))
 
@@ -186,7 +186,7 @@ def as_item(value: v.Value) -> v.Value:
         origin_of(value)
     ):
         return value
-    return labelled(value, settled(origin_of(value)))
+    return labeled(value, settled(origin_of(value)))
 
 
 def item_of(source: v.Value) -> v.Value:
@@ -199,7 +199,7 @@ def item_of(source: v.Value) -> v.Value:
         case v.Text(origin=origin) | v.Result(origin=origin):
             return v.Text(computed(origin))
         case v.Unknown(item=item, origin=origin):
-            return labelled(item, origin) if item is not None else v.Unknown(origin)
+            return labeled(item, origin) if item is not None else v.Unknown(origin)
     return v.Unknown(computed(origin_of(source)))
 
 

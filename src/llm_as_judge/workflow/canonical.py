@@ -20,7 +20,7 @@ def text_hash(text: str) -> str:
 def canonical_hash(tree: ast.Module, operators: Registry) -> str:
     """16 hexadecimal digits for a program in class form."""
     by_attribute = _operator_attributes(tree)
-    form = _Normalise(by_attribute, operators)
+    form = _Normalize(by_attribute, operators)
     parts = []
     for statement in tree.body:
         if isinstance(statement, ast.ClassDef) and statement.name == "Workflow":
@@ -87,7 +87,7 @@ def _is_plain_wiring(statement: ast.stmt) -> bool:
     return _is_text(statement)
 
 
-class _Normalise:
+class _Normalize:
     """Writes a statement without what does not matter, names numbered as they first appear."""
 
     def __init__(self, attributes: dict[str, str], operators: Registry) -> None:

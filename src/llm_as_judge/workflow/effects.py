@@ -14,7 +14,7 @@ from llm_as_judge.workflow.algebra import (
     concatenated,
     item_of,
     joined,
-    labelled,
+    labeled,
     length,
     listed,
     mapped,
@@ -99,10 +99,10 @@ def _picked(given: v.Arguments, at: Frame) -> v.Value:
     """``max``, ``min``, ``next``."""
     origin, first = origin_of_call(given), given.first
     if len(given.positional) == 1 or isinstance(first, v.Listed):
-        return labelled(item_of(first), origin)
+        return labeled(item_of(first), origin)
     numbers = [value for value in given.positional if isinstance(value, v.Number)]
     if not numbers or len(numbers) < len(given.positional):
-        return labelled(joined(given.positional) or v.Unknown(), origin)
+        return labeled(joined(given.positional) or v.Unknown(), origin)
     pick = min if given.name == "min" else max
     return v.Number(origin, pick(n.least for n in numbers), pick(n.most for n in numbers))
 

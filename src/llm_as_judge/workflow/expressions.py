@@ -17,7 +17,7 @@ from llm_as_judge.workflow.algebra import (
     item_of,
     join,
     joined,
-    labelled,
+    labeled,
     length,
     listed,
     mapped,
@@ -76,7 +76,7 @@ def evaluate(node: ast.expr, at: Frame) -> v.Value:
             if isinstance(operation, ast.Or):
                 return reduce(join, values)
             # Any but the last is the outcome only where it is empty.
-            return labelled(values[-1], mixed(*map(origin_of, values)))
+            return labeled(values[-1], mixed(*map(origin_of, values)))
         case ast.Compare(left=left, comparators=others):
             values = [plain(evaluate(part, at), at) for part in (left, *others)]
             return v.Number(computed(*map(origin_of, values)))
@@ -188,7 +188,7 @@ def _comprehension(node: Comprehension, at: Frame) -> v.Value:
     multiply(v.Calls(), most, node, inner)
     at.spend(inner.calls)
     if isinstance(element, v.Text | v.Number | v.Unknown):
-        element = labelled(element, mixed(*sources))
+        element = labeled(element, mixed(*sources))
     if isinstance(node, ast.DictComp):
         return mapped(element, None, keys, least, most)
     return listed(as_item(element), least, most, None, isinstance(node, ast.SetComp))

@@ -9,7 +9,7 @@ from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import (
     computed,
     item_of,
-    labelled,
+    labeled,
     listed,
     of_constant,
     origin_of,
@@ -182,8 +182,8 @@ def subscript(base: v.Value, key: v.Value, node: ast.Subscript, at: Frame) -> v.
             if (index := key.exact) is not None:
                 return items[index] if -len(items) <= index < len(items) else v.Unknown()
         case v.Mapped(element=element) if element is not None:
-            return labelled(element, origin)
-    return labelled(item_of(base), origin)
+            return labeled(element, origin)
+    return labeled(item_of(base), origin)
 
 
 def _without_items(base: v.Value, key: str | None) -> str:

@@ -12,7 +12,7 @@ from llm_as_judge.workflow.algebra import (
     item_of,
     join,
     joined,
-    labelled,
+    labeled,
     listed,
     mapped,
     origin_of,
@@ -92,7 +92,7 @@ def _get(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:
     value = found or base.element or v.Unknown()
     if found is None and len(given.positional) > 1:
         value = join(value, given.positional[1]) if base.element else given.positional[1]
-    return labelled(value, origin_of(key)), None
+    return labeled(value, origin_of(key)), None
 
 
 def _pop_key(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:

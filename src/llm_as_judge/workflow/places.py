@@ -9,7 +9,7 @@ from llm_as_judge.workflow.algebra import (
     calls_of,
     join,
     joined,
-    labelled,
+    labeled,
     listed,
     mapped,
     mixed,
@@ -100,7 +100,7 @@ def _with_entry(held: v.Value, name: object, value: v.Value, key: v.Origin, at: 
         case v.Result(origin=origin, operators=operators):
             known = [key for each in operators for key in at.check.options.operators[each].empty]
             return v.Result(origin | origin_of(value), operators) if name in known else held
-    return tainted(held, labelled(value, key))
+    return tainted(held, labeled(value, key))
 
 
 def tainted(held: v.Value, added: v.Value) -> v.Value:

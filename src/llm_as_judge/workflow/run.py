@@ -7,7 +7,7 @@ import time
 from llm_as_judge.grading.equality import answer_classes
 from llm_as_judge.operators import (
     CallLimitError,
-    ExecutionRoom,
+    ExecutionContext,
     OperatorService,
     OperatorSettings,
     Registry,
@@ -21,9 +21,9 @@ from llm_as_judge.types import (
     Execution,
     ExecutionStatus,
     Json,
-    Limits,
     Problem,
     Program,
+    RunLimits,
     Sandbox,
     SandboxResult,
 )
@@ -45,7 +45,7 @@ async def run_program(
     *,
     executor: ChatModel,
     sandbox: Sandbox,
-    limits: Limits,
+    limits: RunLimits,
     settings: OperatorSettings | None = None,
     operators: Registry | None = None,
     enhancements: tuple[Enhancement, ...] | None = None,
@@ -57,7 +57,7 @@ async def run_program(
         executor: for group-shared draws, wrapped by the caller.
         limits: of the run; the time that the executor takes is not counted.
         settings: how operators call the executor.
-        enhancements: layer 2; None = the shipped rules, () = none.
+        enhancements: operator hints; None = the shipped rules, () = none.
         equality: which answers votes hold equal; the default leaves algebra out.
     Returns:
         ``malformed`` and ``rejected`` without a run. The answer is text, stripped; what the
@@ -70,8 +70,8 @@ async def run_program(
         return _not_run(program)
     rules = load_enhancements() if enhancements is None else enhancements
     asking = settings or OperatorSettings()
-    room = ExecutionRoom(executor, sandbox, problem, asking, rules, equality)
-    service = OperatorService(registry() if operators is None else operators, room)
+    context = ExecutionContext(executor, sandbox, problem, asking, rules, equality)
+    service = OperatorService(registry() if operators is None else operators, context)
     started = time.monotonic()
     try:
         result = await sandbox.run_workflow(

@@ -89,5 +89,5 @@ def serve_task(
     except (EOFError, OSError):
         os._exit(1)  # the host has hung up
     finally:
-        # No atexit handler, no finaliser, no flush of the program's files.
+        # No atexit handler, no finalizer, no flush of the program's files.
         os._exit(0)

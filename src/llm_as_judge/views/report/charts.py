@@ -20,7 +20,7 @@ PERCENT = "percent"
 @dataclass(frozen=True, slots=True)
 class Line:
     name: str
-    colour: int
+    color: int
     path: str
     band: str
     dots: tuple[tuple[float, float], ...]
@@ -29,7 +29,7 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Bar:
     name: str
-    colour: int
+    color: int
     x: float
     y: float
     width: float
@@ -41,7 +41,7 @@ class Mark:
     """One result in the cost-accuracy chart."""
 
     name: str
-    colour: int
+    color: int
     x: float
     y: float
     low: float
@@ -98,7 +98,7 @@ def line_chart(
     *,
     unit: str = "",
     bounds: tuple[float, float] | None = None,
-    first_colour: int = 0,
+    first_color: int = 0,
 ) -> Chart | None:
     """Curves over steps, with bands where points have intervals; None without a point.
 
@@ -117,10 +117,10 @@ def line_chart(
         title,
         note,
         "step",
-        lines=tuple(_line(s, i + first_colour, xs, ys) for i, s in enumerate(series) if s.points),
+        lines=tuple(_line(s, i + first_color, xs, ys) for i, s in enumerate(series) if s.points),
         x_ticks=_x_ticks(points, xs),
         y_ticks=tuple((ys(t), _shown(t, unit)) for t in ticks),
-        legend=tuple((i + first_colour, s.name) for i, s in enumerate(series) if s.points),
+        legend=tuple((i + first_color, s.name) for i, s in enumerate(series) if s.points),
         head=("step", *(s.name for s in series if s.points)),
         rows=_table(series, unit),
     )
@@ -137,13 +137,13 @@ def stacked_chart(id_: str, title: str, note: str, series: Sequence[Series]) -> 
     width = round(min(36.0, 0.8 * (xs.end - xs.start) / max(1, len(places))), 1)
     reached = dict.fromkeys(places, 0.0)
     bars = []
-    for colour, one in enumerate(series):
+    for color, one in enumerate(series):
         for p in one.points:
             top, bottom = ys(reached[p.x] + p.y), ys(reached[p.x])
             reached[p.x] += p.y
             if bottom > top:
                 place = round(xs(p.x) - width / 2, 1)
-                bars.append(Bar(one.name, colour, place, top, width, round(bottom - top, 1)))
+                bars.append(Bar(one.name, color, place, top, width, round(bottom - top, 1)))
     return Chart(
         id_,
         title,
@@ -191,7 +191,7 @@ def front_chart(
 
 
 # ------------------------------------------------------------------------------------------ parts
-def _line(series: Series, colour: int, xs: Scale, ys: Scale) -> Line:
+def _line(series: Series, color: int, xs: Scale, ys: Scale) -> Line:
     dots = tuple((xs(p.x), ys(p.y)) for p in series.points)
     bounded = [
         (p.x, p.low, p.high) for p in series.points if p.low is not None and p.high is not None
@@ -202,15 +202,15 @@ def _line(series: Series, colour: int, xs: Scale, ys: Scale) -> Line:
         upper = [(upper[0][0] - 4, upper[0][1]), (upper[0][0] + 4, upper[0][1])]
         lower = [(lower[0][0] + 4, lower[0][1]), (lower[0][0] - 4, lower[0][1])]
     band = _path(upper + lower) + "Z" if bounded else ""
-    return Line(series.name, colour, _path(dots), band, dots if len(dots) <= 60 else ())
+    return Line(series.name, color, _path(dots), band, dots if len(dots) <= 60 else ())
 
 
-def _mark(name: str, colour: int, p: Point, xs: Scale, ys: Scale) -> Mark:
+def _mark(name: str, color: int, p: Point, xs: Scale, ys: Scale) -> Mark:
     x, y = xs(p.x), ys(p.y)
     right = x < WIDTH * 0.6
     low, high = (p.y if bound is None else bound for bound in (p.low, p.high))
     return Mark(
-        name, colour, x, y, ys(low), ys(high),
+        name, color, x, y, ys(low), ys(high),
         round(x + 9 if right else x - 9, 1), round(y + 4, 1), "start" if right else "end",
     )  # fmt: skip
 

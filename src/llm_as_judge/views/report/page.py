@@ -127,7 +127,7 @@ def _learning_charts(bins: Sequence[curves.Bin], per: str) -> list[charts.Chart 
         made.append(
             charts.line_chart(
                 f"accuracy-{number}", title, band, [series],
-                unit=percent, bounds=whole, first_colour=number + 1,
+                unit=percent, bounds=whole, first_color=number + 1,
             )
         )  # fmt: skip
     return [

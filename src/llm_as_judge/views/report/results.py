@@ -103,9 +103,9 @@ def audit_view(audit: Mapping[str, Any]) -> AuditView:
 
 def heading_of(name: str, data: Results) -> str:
     """``name``, with what keeps its figures from being a policy's on held-out rows:
-    ``name (control)``, ``name (train rows)``."""
+    ``name (sanity baseline)``, ``name (train rows)``."""
     if data.control:  # known answers, which cost nothing
-        return f"{name} (control)"
+        return f"{name} (sanity baseline)"
     return name if data.split == "test" else f"{name} ({data.split} rows)"
 
 

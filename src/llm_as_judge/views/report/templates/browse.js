@@ -85,7 +85,7 @@
       make("h3", {}, `${group.id} · step ${group.step}`),
       problem ? statement(problem) : make("p", { class: "note" },
         "The text of this problem is not in the run's folder, and the file it was drawn from was not found."),
-      make("div", { class: "neighbours", tabindex: "0", role: "region", "aria-label": "Programs side by side" },
+      make("div", { class: "neighbors", tabindex: "0", role: "region", "aria-label": "Programs side by side" },
         ...group.rollouts.map(card)));
     history.replaceState(null, "", `#group-${group.number}`);
     if (focus) byId("group").focus({ preventScroll: window.innerWidth > 768 });

@@ -17,11 +17,11 @@ from llm_as_judge.errors import AuditError
 
 __all__ = [
     "MAX_AGE_DAYS",
-    "Standing",
+    "AuditStatus",
     "measured_on",
+    "read_audit_status",
     "report_path",
     "require_passing_audit",
-    "standing_of",
 ]
 
 MAX_AGE_DAYS = 30.0
@@ -32,7 +32,7 @@ Status = Literal["passed", "failed", "missing", "unreadable", "other_judge", "ol
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AuditStatus:
     """What is known of a judge: only ``passed`` lets it train."""
 
     fingerprint: str
@@ -49,18 +49,20 @@ def report_path(results: Path, fingerprint: str) -> Path:
     return results / "audit" / f"{fingerprint}.json"
 
 
-def standing_of(path: Path, fingerprint: str, max_age_days: float = MAX_AGE_DAYS) -> Standing:
+def read_audit_status(
+    path: Path, fingerprint: str, max_age_days: float = MAX_AGE_DAYS
+) -> AuditStatus:
     """What the report at ``path`` says of the judge with ``fingerprint``."""
     try:
         text = path.read_bytes()
         document = json.loads(text)
     except FileNotFoundError:
-        return Standing(fingerprint, "missing", "the judge has no audit report", str(path))
+        return AuditStatus(fingerprint, "missing", "the judge has no audit report", str(path))
     except (OSError, ValueError) as error:
         reason = f"not an audit report ({error})"
-        return Standing(fingerprint, "unreadable", reason, str(path))
+        return AuditStatus(fingerprint, "unreadable", reason, str(path))
     status, reason = _read(document, fingerprint, max_age_days)
-    return Standing(fingerprint, status, reason, str(path), hashlib.sha256(text).hexdigest())
+    return AuditStatus(fingerprint, status, reason, str(path), hashlib.sha256(text).hexdigest())
 
 
 def _read(document: Any, fingerprint: str, max_age_days: float) -> tuple[Status, str]:
@@ -79,16 +81,16 @@ def _read(document: Any, fingerprint: str, max_age_days: float) -> tuple[Status,
     return "passed", ""
 
 
-def measured_on(standing: Standing, labelled_sha256: str) -> bool:
-    """Does a report that passed rest on exactly these labelled rows?"""
-    if standing.status != "passed":
+def measured_on(audit_status: AuditStatus, labeled_sha256: str) -> bool:
+    """Does a report that passed rest on exactly these labeled rows?"""
+    if audit_status.status != "passed":
         return False
-    document = json.loads(Path(standing.report).read_bytes())
+    document = json.loads(Path(audit_status.report).read_bytes())
     hashes = document.get("data_sha256")
-    return isinstance(hashes, Mapping) and hashes.get("labelled") == labelled_sha256
+    return isinstance(hashes, Mapping) and hashes.get("labeled") == labeled_sha256
 
 
-def require_passing_audit(standing: Standing, command: str) -> None:
+def require_passing_audit(audit_status: AuditStatus, command: str) -> None:
     """Returns if the judge may train.
 
     Args:
@@ -96,10 +98,10 @@ def require_passing_audit(standing: Standing, command: str) -> None:
     Raises:
         AuditError: it may not; says why and what to do.
     """
-    if standing.status == "passed":
+    if audit_status.status == "passed":
         return
-    again = "choose another judge" if standing.status == "failed" else f"run: {command}"
+    again = "choose another judge" if audit_status.status == "failed" else f"run: {command}"
     raise AuditError(
-        f"{standing.report}: {standing.reason}; {again} "
+        f"{audit_status.report}: {audit_status.reason}; {again} "
         "(or train with --force-unaudited-judge, which is recorded in the run and its checkpoints)"
     )

@@ -1,4 +1,4 @@
-"""Prompt-only optimisation: finds a better instruction, counts what it spends, executes no text."""
+"""Prompt-only optimization: finds a better instruction, counts what it spends, executes no text."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from oracle import bench_with
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.baselines import find_entrant
-from llm_as_judge.evaluation.optimise import SEEDS, Candidate, optimise, program_text, search
+from llm_as_judge.evaluation.baselines import find_system
+from llm_as_judge.evaluation.search import SEEDS, Candidate, program_text, search, search_domains
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import DOMAINS, ChatRequest, Domain, Problem
 from llm_as_judge.workflow.program import parse_program
@@ -44,14 +44,14 @@ async def test_the_search_keeps_what_scores_best_and_counts_its_tokens(tmp_path:
     shown: list[Candidate] = []
     opened: Any = bench_with(chat)
     async with opened(settings(tmp_path)) as bench:
-        (found,) = await optimise(bench, {"math": MATH}, 2, tmp_path / "out", shown.append)
+        (found,) = await search_domains(bench, {"math": MATH}, 2, tmp_path / "out", shown.append)
     assert found.best.instruction == MAGIC
     assert (found.best.correct, found.best.problems, found.best.origin) == (4, 4, "proposed")
     assert [c.instruction for c in found.tried] == [*SEEDS["math"], "Try harder.", MAGIC]
     assert list(found.tried) == shown
     assert found.tokens_spent > sum(c.tokens * c.problems for c in shown)
     assert MAGIC in (tmp_path / "out" / "math.py").read_text()
-    assert find_entrant(str(tmp_path / "out"), Config()).domains == {"math"}
+    assert find_system(str(tmp_path / "out"), Config()).domains == {"math"}
 
 
 async def test_a_proposal_sees_wrong_answers_but_no_hidden_test(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The shipped labelled rows: right, balanced, without a short cut; a good judge passes on them."""
+"""The shipped labeled rows: right, balanced, without a short cut; a good judge passes on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judge_oracle import Oracle, audited_cases
 from llm_as_judge.audit.attacks import Case
 from llm_as_judge.audit.audit import AuditReport, run_audit
 from llm_as_judge.audit.canaries import case_key
-from llm_as_judge.audit.labelled import cases_sha256, shipped_labelled
+from llm_as_judge.audit.labeled import cases_sha256, shipped_labeled
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.llm.scripted import ScriptedChat
@@ -27,11 +27,11 @@ from llm_as_judge.types import ChatRequest, Problem, Verdict
 
 ROWS: list[dict[str, Any]] = [
     json.loads(line)
-    for line in (resources.files("llm_as_judge.audit") / "labelled.jsonl")
+    for line in (resources.files("llm_as_judge.audit") / "labeled.jsonl")
     .read_text("utf-8")
     .splitlines()
 ]
-CASES = shipped_labelled()
+CASES = shipped_labeled()
 WRONG_IN_MANY_WAYS = {
     "near_number": 20,
     "near_name": 10,
@@ -236,7 +236,7 @@ async def test_a_judge_without_a_fault_passes_on_the_shipped_rows() -> None:
     report = await audited(lambda problem, answer, label: label)
     assert report.failures == ()
     assert report.precision.n == len(CASES) / 2
-    assert report.data_sha256["labelled"] == cases_sha256(CASES)
+    assert report.data_sha256["labeled"] == cases_sha256(CASES)
 
 
 async def test_a_judge_that_seldom_errs_passes_on_the_shipped_rows() -> None:

@@ -1,4 +1,4 @@
-"""The catalogues: endpoints, models and places of data sets, their variables, and what is said of a wrong one."""
+"""The catalogs: endpoints, models and places of data sets, their variables, and what is said of a wrong one."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class ModelEntry(Section):
     name: str
     format: Literal["safetensors", "gguf"]
     description: str = ""
-    licence: str = ""
+    license: str = ""
     filename: str = Field("", description="GGUF: name of the single file in the cache.")
     bytes: int | None = Field(None, description="Size of that file, or rough size of the folder.")
     sha256: str | None = Field(None, description="Of that file.")

@@ -18,7 +18,7 @@ from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
-from llm_as_judge.training.oracle import UpdatePath, choose_path
+from llm_as_judge.training.reference import UpdatePath, choose_path
 from llm_as_judge.types import Group, Message, Problem, Program, Reward, Rollout, Sampling
 from streams import prompts
 from tiny_models import FAMILIES, edited, naive_logprobs, tiny, windowed
@@ -163,4 +163,4 @@ def test_both_paths_make_the_same_update(tiny_weights: Path) -> None:
     for key in ("update/loss", "update/grad_norm", "update/entropy", "update/kl"):
         assert metrics[0][key] == pytest.approx(metrics[1][key], abs=1e-4), key
     # the naive path computes every prompt once for each of its completions
-    assert metrics[1]["update/row_tokens"] > 1.5 * metrics[0]["update/row_tokens"]
+    assert metrics[1]["update/micro_batch_tokens"] > 1.5 * metrics[0]["update/micro_batch_tokens"]

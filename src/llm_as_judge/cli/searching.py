@@ -1,4 +1,4 @@
-"""optimise: the best instruction or the best fixed program of each domain, searched on validation rows."""
+"""search: the best instruction or the best fixed program of each domain, searched on validation rows."""
 
 from __future__ import annotations
 
@@ -26,24 +26,22 @@ from llm_as_judge.types import Domain, Problem, to_json
 if TYPE_CHECKING:
     from llm_as_judge.config import Config
     from llm_as_judge.evaluation.best_program import Choice, Tried
-    from llm_as_judge.evaluation.optimise import Candidate, Search
+    from llm_as_judge.evaluation.search import Candidate, Search
 
 ROUNDS = 3
 """Of a search for an instruction."""
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge optimise --config embedded --rows 6 --rounds 2")(
-        optimise
-    )
+    app.command(epilog="Example: llm-as-judge search --config embedded --rows 6 --rounds 2")(search)
 
 
-def optimise(
+def search(
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
-            help="Folder of the programs and report.json. Default: results/optimised, "
+            help="Folder of the programs and report.json. Default: results/searched, "
             "with --programs results/best_program.",
         ),
     ] = None,
@@ -72,13 +70,13 @@ def optimise(
     evaluate --policy OUT."""
     from llm_as_judge.assembly import open_workbench
     from llm_as_judge.evaluation.best_program import candidates, choose
-    from llm_as_judge.evaluation.optimise import optimise as run_search
+    from llm_as_judge.evaluation.search import search_domains as run_search
 
     if programs is not None and rounds is not None:
         raise ConfigError("--rounds: with --programs nothing is proposed; give one of the two")
     settings = settings_of(config, set_, executor=executor, data_dir=data_dir, seed=seed)
     given = candidates(programs, settings) if programs is not None else None
-    out = out or Path("results") / ("optimised" if given is None else "best_program")
+    out = out or Path("results") / ("searched" if given is None else "best_program")
     problems = _validation_rows(settings, rows)
     with output_errors(out):  # before anything is spent
         out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Who is compared: evaluations read from disk, seeds of one evaluation as one contender."""
+"""Who is compared: evaluations read from disk, seeds of one evaluation as one system."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class SystemResults:
     """One policy or baseline, averaged over its seeds."""
 
     name: str
@@ -44,7 +44,7 @@ class Contender:
     policy: str
     executor: str
     checkpoint: str | None
-    control: bool
+    sanity_baseline: bool
     """Known answers, no policy: in the table, in no test and on no front."""
     seeds: tuple[int, ...]
     seed_accuracies: tuple[float, ...]
@@ -83,12 +83,12 @@ class Contender:
         )
 
     @property
-    def mix_share(self) -> Share | None:
+    def mix_fraction(self) -> Share | None:
         """Accuracy of the mix; None where it was not evaluated."""
         return _share(list(self.mix.values()))
 
     @property
-    def balanced_share(self) -> Share | None:
+    def balanced_fraction(self) -> Share | None:
         """Mean accuracy of the sets, however many problems each has; None where nothing is graded."""
         values: dict[str, list[float]] = defaultdict(list)
         for id_, value in self.correct.items():
@@ -122,10 +122,10 @@ def _share(values: Sequence[float]) -> Share | None:
 
 
 # ---------------------------------------------------------------------------------------- reading
-def read_contenders(paths: Sequence[Path]) -> list[Contender]:
+def read_systems(paths: Sequence[Path]) -> list[SystemResults]:
     """In the order of the first file of each.
 
-    Results are seeds of one contender where everything but the seed is equal, problems included.
+    Results are seeds of one system where everything but the seed is equal, problems included.
 
     Raises:
         DataError: a file is missing, no whole evaluation, or given twice; or two have rows of one
@@ -136,17 +136,17 @@ def read_contenders(paths: Sequence[Path]) -> list[Contender]:
     parts: dict[str, list[tuple[str, FullResults]]] = defaultdict(list)
     for name, results in found:
         parts[all_but_seed(results) or f"alone: {name}"].append((name, results))
-    contenders: list[Contender] = []
+    systems: list[SystemResults] = []
     for part in parts.values():
         if len({results.seed for _, results in part}) < len(part):  # not told apart by seeds
-            contenders += [_contender(name, [(name, results)]) for name, results in part]
+            systems += [_system(name, [(name, results)]) for name, results in part]
         else:
             policy = part[0][1].policy
-            taken = {*names, *(c.name for c in contenders)}
+            taken = {*names, *(c.name for c in systems)}
             one_name = len(part) == 1 or policy in taken
-            contenders.append(_contender(part[0][0] if one_name else policy, part))
-    _check_rows(contenders)
-    return contenders
+            systems.append(_system(part[0][0] if one_name else policy, part))
+    _check_rows(systems)
+    return systems
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
@@ -178,7 +178,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender:
+def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResults:
     runs = [results for _, results in found]
     correct: dict[str, list[float]] = defaultdict(list)
     tokens: dict[str, list[float]] = defaultdict(list)
@@ -209,13 +209,13 @@ def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender
         "settings": not all(results.config and results.facts for results in runs),
         "rows": any(row.content is None for row in rows),
     }
-    return Contender(
+    return SystemResults(
         name=name,
         files=tuple(name for name, _ in found),
         policy=runs[0].policy,
         executor=runs[0].executor,
         checkpoint=runs[0].checkpoint,
-        control=runs[0].control,
+        sanity_baseline=runs[0].control,
         seeds=tuple(results.seed for results in runs),
         seed_accuracies=tuple(
             a for results in runs if (a := results.overall["accuracy"]) is not None
@@ -237,31 +237,31 @@ def _contender(name: str, found: Sequence[tuple[str, FullResults]]) -> Contender
     )
 
 
-def _check_rows(contenders: Sequence[Contender]) -> None:
+def _check_rows(systems: Sequence[SystemResults]) -> None:
     seen: dict[str, tuple[str, str]] = {}
-    for contender in contenders:
-        for id_, content in contender.contents.items():
-            other, first = seen.setdefault(id_, (content, contender.name))
+    for system in systems:
+        for id_, content in system.contents.items():
+            other, first = seen.setdefault(id_, (content, system.name))
             if other != content:
                 raise DataError(
-                    f"{first} and {contender.name}: {id_} is not the same problem in both (question "
+                    f"{first} and {system.name}: {id_} is not the same problem in both (question "
                     "or gold answers differ); evaluate both on the same rows"
                 )
 
 
 # ---------------------------------------------------------------------------------------- remarks
-def reservations(contenders: Sequence[Contender]) -> list[str]:
+def reservations(systems: Sequence[SystemResults]) -> list[str]:
     """What to know before the figures are read: a line for each thing that is not as it should be."""
     lines = [
         f"not the same conditions: {phrase}"
-        for phrase in differing({c.name: c.conditions for c in contenders})
+        for phrase in differing({c.name: c.conditions for c in systems})
     ]
-    open_ = [file for c in contenders for file in c.incomplete]
+    open_ = [file for c in systems for file in c.incomplete]
     if open_:
         lines.append(f"not complete, rollouts are missing: {', '.join(open_)}")
     for what in ("settings", "rows"):
-        silent = [c.name for c in contenders if what in c.unchecked]
-        if silent and len(contenders) > 1:
+        silent = [c.name for c in systems if what in c.unchecked]
+        if silent and len(systems) > 1:
             lines.append(
                 f"cannot be checked: whether the {what} are the same (not said in the older "
                 f"results of {', '.join(silent)}; evaluate again)"

@@ -1,4 +1,4 @@
-"""Controls through the whole path: what must score 0 does, what must score 1 does, and hidden
+"""Sanity baselines through the whole path: what must score 0 does, what must score 1 does, and hidden
 tests are seen by nobody."""
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from oracle import Answer, bench_with, empty, gold, oracle, sample_problems, wro
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.baselines import find_entrant
-from llm_as_judge.evaluation.entrants import FixedProgram, ProgramEntrant
+from llm_as_judge.evaluation.baselines import find_system
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.regrade import plan_regrade, regrade
 from llm_as_judge.evaluation.results import results_of
+from llm_as_judge.evaluation.systems import FixedProgram, ProgramSystem
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import DOMAINS, Problem
 
@@ -57,9 +57,9 @@ def settings(place: Path, sets: tuple[str, ...] = tuple(SETS)) -> Config:
     )
 
 
-async def evaluated(config: Config, entrant: Any, chat: ScriptedChat) -> EvaluationRecord:
-    own = replace(entrant, open_bench=bench_with(chat))
-    with open_evaluation(config, own, entrant.label, fresh=True) as record:
+async def evaluated(config: Config, system: Any, chat: ScriptedChat) -> EvaluationRecord:
+    own = replace(system, open_bench=bench_with(chat))
+    with open_evaluation(config, own, system.label, fresh=True) as record:
         await run_evaluation(record, own)
     return record
 
@@ -68,9 +68,9 @@ async def evaluated(config: Config, entrant: Any, chat: ScriptedChat) -> Evaluat
 async def test_a_control_scores_what_it_must_on_every_set_and_asks_nobody(
     place: Path, kind: str, score: float
 ) -> None:
-    config, control = settings(place), find_entrant(kind, Config())
-    with open_evaluation(config, control, kind, fresh=True) as record:
-        await run_evaluation(record, control)
+    config, baseline = settings(place), find_system(kind, Config())
+    with open_evaluation(config, baseline, kind, fresh=True) as record:
+        await run_evaluation(record, baseline)
     found = results_of(record).as_json()
     for row in found["datasets"]:
         names = ("accuracy", "official") if row["official"] == ["accuracy"] else row["official"]
@@ -90,12 +90,12 @@ async def test_the_wrong_answer_is_that_of_another_row_which_the_rules_do_not_ac
         for n, answer in enumerate(("4", "4.0", "5"))
     ]
     write_problems(tmp_path / "test" / "gsm8k_test.jsonl", rows)
-    control = find_entrant("wrong", Config())
+    baseline = find_system("wrong", Config())
 
     async def answers(**evaluation: int) -> list[str]:
         config = settings(tmp_path, ("gsm8k",)).model_dump() | {"evaluation": evaluation}
-        with open_evaluation(Config.model_validate(config), control, "x") as record:
-            await run_evaluation(record, control)
+        with open_evaluation(Config.model_validate(config), baseline, "x") as record:
+            await run_evaluation(record, baseline)
         return [g.rollouts[0].execution.answer for g in record.groups() if g.rollouts[0].execution]
 
     assert await answers() == ["5", "5", "4"]
@@ -104,15 +104,15 @@ async def test_the_wrong_answer_is_that_of_another_row_which_the_rules_do_not_ac
 
 @pytest.mark.parametrize("kind", ["gold", "wrong"])
 def test_a_control_that_cannot_answer_is_refused_at_the_start(tmp_path: Path, kind: str) -> None:
-    control = find_entrant(kind, Config())
+    baseline = find_system(kind, Config())
     (code,) = sample_problems("mbpp", 1)
     write_problems(tmp_path / "test" / "mbpp_test.jsonl", [replace(code, meta={})])
     with pytest.raises(DataError, match=r"mbpp/sanitized/1: no reference solution in meta"):
-        control.check(settings(tmp_path, ("mbpp",)))
+        baseline.check(settings(tmp_path, ("mbpp",)))
     write_problems(tmp_path / "test" / "mbpp_test.jsonl", [code])
     if kind == "wrong":
         with pytest.raises(DataError, match="mbpp: one row has no other whose answer is wrong"):
-            control.check(settings(tmp_path, ("mbpp",)))
+            baseline.check(settings(tmp_path, ("mbpp",)))
     if kind == "gold":  # only what is evaluated must have an answer
         rows = [
             replace(code, id=f"mbpp/test/{n}", meta=code.meta if n != 3 else {}) for n in range(9)
@@ -120,12 +120,12 @@ def test_a_control_that_cannot_answer_is_refused_at_the_start(tmp_path: Path, ki
         write_problems(tmp_path / "test" / "mbpp_test.jsonl", rows)
         config = settings(tmp_path, ("mbpp",))
         with pytest.raises(DataError, match="mbpp/test/3"):
-            control.check(config)
+            baseline.check(config)
         limited = config.evaluation.model_copy(update={"limit_per_set": 1})
-        control.check(config.model_copy(update={"evaluation": limited}))
+        baseline.check(config.model_copy(update={"evaluation": limited}))
     several = Config.model_validate({"evaluation": {"samples": 2}})
-    with pytest.raises(ConfigError, match="2 answers of a control are all the same"):
-        control.check(several)
+    with pytest.raises(ConfigError, match="2 answers of a sanity baseline are all the same"):
+        baseline.check(several)
 
 
 @pytest.mark.parametrize("policy", ["direct", "hand_crafted"])
@@ -146,7 +146,7 @@ async def test_an_executor_that_knows_scores_1_and_one_that_errs_0_on_every_set(
         chat = oracle(problems, answer_in_all_forms)
     else:
         chat = oracle(problems, answer)
-    record = await evaluated(settings(place), find_entrant(policy, Config()), chat)
+    record = await evaluated(settings(place), find_system(policy, Config()), chat)
     found = results_of(record).as_json()
     assert {r["dataset"]: r["metrics"]["accuracy"] for r in found["datasets"]} == dict.fromkeys(
         [*SETS, "mixed"], score
@@ -160,7 +160,7 @@ async def test_a_policy_that_writes_no_program_scores_0_and_asks_nobody(
 ) -> None:
     chat = oracle(problems, gold)
     samplers: Any = {domain: FixedProgram(text) for domain in DOMAINS}
-    record = await evaluated(settings(place), ProgramEntrant("no", samplers, text), chat)
+    record = await evaluated(settings(place), ProgramSystem("no", samplers, text), chat)
     found = results_of(record).as_json()
     for row in found["datasets"]:
         metrics = row["metrics"]
@@ -177,7 +177,7 @@ async def test_regrading_gives_the_same_figures_without_an_executor(
         return gold(problem) if problems.index(problem) % 2 else wrong(problem)
 
     chat = oracle(problems, half)
-    record = await evaluated(settings(place), find_entrant("direct", Config()), chat)
+    record = await evaluated(settings(place), find_system("direct", Config()), chat)
     asked = len(chat.requests)
     new, changes = await regrade(plan_regrade(record, place / "results", "again", "none"))
     assert changes == []
@@ -229,7 +229,7 @@ async def test_no_prompt_of_a_run_holds_a_hidden_test(place: Path, policy: str) 
         messages = [m for prompt in asked for m in prompt.messages]
     else:
         chat = oracle(code, wrong)  # so that Test and Review see failures, too
-        await evaluated(settings(place, ("mbpp",)), find_entrant(policy, Config()), chat)
+        await evaluated(settings(place, ("mbpp",)), find_system(policy, Config()), chat)
         messages = [m for request in chat.requests for m in request.messages]
     assert messages
     assert [s for s in secrets for m in messages if s in m.content] == []

@@ -1,4 +1,4 @@
-"""Prompt-only optimisation: the best single instruction found on validation rows, as a baseline.
+"""Prompt-only optimization: the best single instruction found on validation rows, as a baseline.
 
 A small reflective search in the manner of GEPA (arXiv:2507.19457): the executor reads what the
 best instruction got wrong and proposes another; each is scored on the same validation problems;
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from llm_as_judge.assembly import Workbench
 from llm_as_judge.errors import DataError, EndpointError
-from llm_as_judge.evaluation.entrants import FixedProgram, program_runner
 from llm_as_judge.evaluation.metrics import is_correct
+from llm_as_judge.evaluation.systems import FixedProgram, program_runner
 from llm_as_judge.files import write_text
 from llm_as_judge.types import ChatRequest, Domain, Group, Message, Problem, Sampling
 from llm_as_judge.workflow.program import form_of, parse_program
@@ -87,7 +87,7 @@ def program_text(domain: Domain, instruction: str) -> str:
     """The workflow that asks once, by ``instruction``; it enters as a literal, whatever it says."""
     code = domain == "code"
     return _PROGRAM.format(
-        about="One call by an instruction that was optimised on validation rows.",
+        about="One call by an instruction that was optimized on validation rows.",
         name="custom_code_generate" if code else "custom",
         operator="CustomCodeGenerate" if code else "Custom",
         more=", entry_point: str" if code else "",
@@ -204,7 +204,7 @@ def _mistake(group: Group) -> str:
     return f"Problem: {problem.statement()[-_SHOWN_CHARACTERS:]}\nGiven: {given}{right}"
 
 
-async def optimise(
+async def search_domains(
     bench: Workbench,
     problems: Mapping[Domain, Sequence[Problem]],
     rounds: int,

@@ -1,6 +1,6 @@
-"""Labelled answers: those shipped with the package, and those of a person's own file.
+"""Labeled answers: those shipped with the package, and those of a person's own file.
 
-The shipped rows (labelled.jsonl) are written for this project; nothing in them is from a data set.
+The shipped rows (labeled.jsonl) are written for this project; nothing in them is from a data set.
 Each question has right and wrong answers: right ones in other words, notation, order or units; wrong
 ones that are near (another number, sign or unit, a neighbor's name, a part of a list, a hedge, a
 denial, the answer to another question).
@@ -16,34 +16,34 @@ from pathlib import Path
 
 from llm_as_judge.audit.attacks import Case
 from llm_as_judge.errors import DataError
-from llm_as_judge.judge.rows import Row, read_answer, read_rows
+from llm_as_judge.judge.rows import AnswerRow, read_answer, read_rows
 
-__all__ = ["cases_sha256", "read_labelled", "shipped_labelled"]
-
-
-def shipped_labelled() -> list[Case]:
-    """The labelled rows of the package: mathematics, text, multiple choice and code."""
-    with resources.as_file(resources.files("llm_as_judge.audit") / "labelled.jsonl") as path:
-        return read_labelled(path)
+__all__ = ["cases_sha256", "read_labeled", "shipped_labeled"]
 
 
-def read_labelled(path: Path) -> list[Case]:
+def shipped_labeled() -> list[Case]:
+    """The labeled rows of the package: mathematics, text, multiple choice and code."""
+    with resources.as_file(resources.files("llm_as_judge.audit") / "labeled.jsonl") as path:
+        return read_labeled(path)
+
+
+def read_labeled(path: Path) -> list[Case]:
     """Rows of the ``grade`` form with ``correct`` (true or false) and ``source``.
 
     Raises:
         DataError: rows are broken or have no label.
     """
-    cases = read_rows(path, _labelled)
+    cases = read_rows(path, _labeled)
     if not cases:
         raise DataError(f"{path}: no row; wanted rows of `grade` with 'correct' and 'source'")
     return cases
 
 
-def _labelled(row: Row) -> Case:
+def _labeled(row: AnswerRow) -> Case:
     answer = read_answer(row)
     if not isinstance(row.get("correct"), bool):
         raise DataError("'correct' must be true or false")
-    source = str(row.get("source") or "labelled")
+    source = str(row.get("source") or "labeled")
     return Case(answer.problem, answer.candidate, row["correct"], source)
 
 

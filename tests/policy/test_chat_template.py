@@ -12,14 +12,14 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from llm_as_judge.policy.attention import packed_attention
+from llm_as_judge.policy.chat_template import REPLY_PREFIX, prompt_ids
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
-from llm_as_judge.policy.turns import REPLY_PREFIX, prompt_ids
-from llm_as_judge.policy.vllm import Limits, open_replicas
+from llm_as_judge.policy.vllm import ReplicaLimits, open_replicas
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.types import Message, Sampling
 from running_app import running
-from streams import prompts, publish
+from streams import prompts, sync_weights
 from tiny_models import naive_logprobs
 from vllm_server import ScriptedVllm
 
@@ -112,11 +112,11 @@ async def _asked_of_a_replica(
     policy: Policy, messages_P: Sequence[list[Message]], folder: Path
 ) -> list[list[int]]:
     server = ScriptedVllm()
-    limits = Limits(rows_at_once=4, timeout_s=20, retries=0)
+    limits = ReplicaLimits(generation_batch_size=4, timeout_s=20, retries=0)
     async with (
         running(server.app) as url,
         open_replicas(policy, [f"{url}/v1"], folder, limits, temperature=1.0) as replicas,
     ):
-        published = await publish(replicas)
-        await published.sample(messages_P, Sampling(1, 1.0, 9, seed=3))
+        synced = await sync_weights(replicas)
+        await synced.sample(messages_P, Sampling(1, 1.0, 9, seed=3))
     return sorted(body["prompt"] for body in server.asked)

@@ -8,10 +8,10 @@ import pytest
 from test_learner import group_of
 
 from llm_as_judge.training.grpo import LossOptions
-from llm_as_judge.training.rows import Row, shares_of_rows
+from llm_as_judge.training.micro_batches import MicroBatch, shares_of_micro_batches
 from llm_as_judge.types import Completion, Group
 
-LOSS = LossOptions(scale="batch")
+LOSS = LossOptions(advantage_norm="batch")
 
 
 def group(number: int, lengths: list[int]) -> Group:
@@ -30,14 +30,21 @@ def group(number: int, lengths: list[int]) -> Group:
 GROUPS = [group(n, lengths) for n, lengths in enumerate([[3, 4], [50, 60, 2], [9] * 4, [5, 5]], 1)]
 
 
-def shares(count: int, *, row_tokens: int = 40, packed: bool = True) -> list[list[Row]]:
-    return shares_of_rows(
-        GROUPS, LOSS, version=0, row_tokens=row_tokens, packed=packed, shares=count
+def shares(
+    count: int, *, tokens_per_micro_batch: int = 40, packed: bool = True
+) -> list[list[MicroBatch]]:
+    return shares_of_micro_batches(
+        GROUPS,
+        LOSS,
+        version=0,
+        tokens_per_micro_batch=tokens_per_micro_batch,
+        packed=packed,
+        shares=count,
     )
 
 
-def owners(row: Row) -> set[int]:
-    return {ids[0] // 100 for group in row.completions_P_K for ids in group}
+def owners(micro_batch: MicroBatch) -> set[int]:
+    return {ids[0] // 100 for group in micro_batch.completions_P_K for ids in group}
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -46,15 +53,24 @@ def test_trees_are_whole_rows_are_as_many_for_all_and_nothing_is_lost(
     count: int, packed: bool
 ) -> None:
     found = shares(count, packed=packed)
-    assert len({len(rows) for rows in found}) == 1
-    real = [[row for row in rows if not row.filler] for rows in found]
+    assert len({len(micro_batches) for micro_batches in found}) == 1
+    real = [
+        [micro_batch for micro_batch in micro_batches if not micro_batch.padding]
+        for micro_batches in found
+    ]
     for left, right in itertools.combinations(real, 2):
         assert not set().union(*map(owners, left)) & set().union(*map(owners, right))
-    ids = sorted(i for rows in real for row in rows for g in row.completions_P_K for i in g)
+    ids = sorted(
+        i
+        for micro_batches in real
+        for micro_batch in micro_batches
+        for g in micro_batch.completions_P_K
+        for i in g
+    )
     assert ids == sorted(r.completion.token_ids for g in GROUPS for r in g.rollouts)
-    for row in itertools.chain(*real):
-        assert len(row.old_logprobs_T) == sum(row.lengths)
-        assert len(row.advantages_S) == len(row.lengths)
+    for micro_batch in itertools.chain(*real):
+        assert len(micro_batch.old_logprobs_T) == sum(micro_batch.lengths)
+        assert len(micro_batch.advantages_S) == len(micro_batch.lengths)
 
 
 def test_advantages_are_those_of_the_whole_step() -> None:
@@ -63,11 +79,13 @@ def test_advantages_are_those_of_the_whole_step() -> None:
     def advantages(count: int) -> dict[int, float]:
         return {
             ids[0]: advantage
-            for rows in shares(count)
-            for row in rows
-            if not row.filler
+            for micro_batches in shares(count)
+            for micro_batch in micro_batches
+            if not micro_batch.padding
             for ids, advantage in zip(
-                [ids for g in row.completions_P_K for ids in g], row.advantages_S, strict=True
+                [ids for g in micro_batch.completions_P_K for ids in g],
+                micro_batch.advantages_S,
+                strict=True,
             )
         }
 
@@ -76,10 +94,17 @@ def test_advantages_are_those_of_the_whole_step() -> None:
 
 
 def test_the_longest_tree_is_alone_where_the_others_are_shorter_together() -> None:
-    one, other = ([owners(row) for row in rows if not row.filler] for rows in shares(2))
+    one, other = (
+        [owners(micro_batch) for micro_batch in micro_batches if not micro_batch.padding]
+        for micro_batches in shares(2)
+    )
     assert one == [{2}]
     assert set().union(*other) == {1, 3, 4}
 
 
 def test_one_process_packs_in_order_up_to_its_budget() -> None:
-    assert [owners(row) for row in shares(1, row_tokens=60)[0]] == [{1}, {2}, {3, 4}]
+    assert [owners(micro_batch) for micro_batch in shares(1, tokens_per_micro_batch=60)[0]] == [
+        {1},
+        {2},
+        {3, 4},
+    ]

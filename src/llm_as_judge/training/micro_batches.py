@@ -1,8 +1,8 @@
-"""Rows of an update as plain values, and which process computes which.
+"""Micro-batches of an update as plain values, and which process computes which.
 
-A tree is a prompt with its scored completions. Trees are never split: a row holds whole ones, and so
-does the share of a process. All shares have equally many rows, the short ones filled up with rows
-without loss: a sharded model gathers its layers from all processes in each row, and would wait for
+A tree is a prompt with its scored completions. Trees are never split: a micro-batch holds whole ones, and so
+does the share of a process. All shares have equally many micro-batches, the short ones filled up with micro-batches
+without loss: a sharded model gathers its layers from all processes in each micro-batch, and would wait for
 ever for one that has fewer.
 """
 
@@ -19,7 +19,7 @@ Tree = tuple[list[Completion], list[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MicroBatch:
     """Completions computed together, with what the loss needs of them."""
 
     prompts_P: tuple[tuple[int, ...], ...]
@@ -29,7 +29,7 @@ class Row:
     advantages_S: tuple[float, ...]
     fresh: bool
     """Every completion was sampled by the very weights that are being updated."""
-    filler: bool = False
+    padding: bool = False
     """Computed, but without part in loss and statistics."""
 
     @property
@@ -38,35 +38,35 @@ class Row:
         return tuple(len(ids) for group in self.completions_P_K for ids in group)
 
 
-def shares_of_rows(
+def shares_of_micro_batches(
     groups: Sequence[Group],
     loss: LossOptions,
     *,
     version: int,
-    row_tokens: int,
+    tokens_per_micro_batch: int,
     packed: bool,
     shares: int = 1,
-) -> list[list[Row]]:
-    """Rows of each of ``shares`` processes, equally many for all.
+) -> list[list[MicroBatch]]:
+    """Micro-batches of each of ``shares`` processes, equally many for all.
 
     Advantages are those of the whole step: they are computed before it is divided.
 
     Args:
         groups: each with two scored rollouts at least.
         version: of the policy that is about to be updated.
-        row_tokens: of one row at most, as far as whole trees allow it.
-        packed: several completions to a row; otherwise one.
+        tokens_per_micro_batch: of one micro-batch at most, as far as whole trees allow it.
+        packed: several completions to a micro-batch; otherwise one.
     """
     advantages = step_advantages([group.rewards for group in groups], loss)
     scored = [[rollout.completion for rollout in group.scored] for group in groups]
     trees = list(zip(scored, advantages, strict=True))
-    rows = []
+    micro_batches = []
     for share in _share_out(trees, shares):
-        batches = _packed(share, row_tokens) if packed else _single(share)
-        rows.append([_row(batch, version) for batch in batches])
-    longest = max(map(len, rows))
-    example = next(row for share in rows for row in share)
-    return [[*share, *[_filler(example)] * (longest - len(share))] for share in rows]
+        batches = _packed(share, tokens_per_micro_batch) if packed else _single(share)
+        micro_batches.append([_micro_batch(batch, version) for batch in batches])
+    longest = max(map(len, micro_batches))
+    example = next(micro_batch for share in micro_batches for micro_batch in share)
+    return [[*share, *[_padding(example)] * (longest - len(share))] for share in micro_batches]
 
 
 def _share_out(trees: Sequence[Tree], shares: int) -> list[list[Tree]]:
@@ -80,12 +80,12 @@ def _share_out(trees: Sequence[Tree], shares: int) -> list[list[Tree]]:
     return [[t for i, t in enumerate(trees) if share_of[i] == share] for share in range(shares)]
 
 
-def _packed(trees: Sequence[Tree], row_tokens: int) -> list[list[Tree]]:
+def _packed(trees: Sequence[Tree], tokens_per_micro_batch: int) -> list[list[Tree]]:
     batches: list[list[Tree]] = []
     size = 0
     for tree in trees:
         tokens = _tokens(tree)
-        if not batches or size + tokens > row_tokens:
+        if not batches or size + tokens > tokens_per_micro_batch:
             batches.append([])
             size = 0
         batches[-1].append(tree)
@@ -106,9 +106,9 @@ def _tokens(tree: Tree) -> int:
     return len(completions_K[0].prompt_ids) + sum(len(c.token_ids) for c in completions_K)
 
 
-def _row(trees: Sequence[Tree], version: int) -> Row:
+def _micro_batch(trees: Sequence[Tree], version: int) -> MicroBatch:
     completions = [c for completions_K, _ in trees for c in completions_K]
-    return Row(
+    return MicroBatch(
         prompts_P=tuple(tuple(completions_K[0].prompt_ids) for completions_K, _ in trees),
         completions_P_K=tuple(
             tuple(tuple(c.token_ids) for c in completions_K) for completions_K, _ in trees
@@ -119,13 +119,13 @@ def _row(trees: Sequence[Tree], version: int) -> Row:
     )
 
 
-def _filler(example: Row) -> Row:
-    """The least that has the shape of a row: ids that the model knows, one token to score."""
-    return Row(
+def _padding(example: MicroBatch) -> MicroBatch:
+    """The least that has the shape of a micro-batch: ids that the model knows, one token to score."""
+    return MicroBatch(
         prompts_P=(example.prompts_P[0][:2],),
         completions_P_K=((example.completions_P_K[0][0][:1],),),
         old_logprobs_T=(0.0,),
         advantages_S=(0.0,),
         fresh=True,
-        filler=True,
+        padding=True,
     )

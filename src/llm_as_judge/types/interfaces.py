@@ -1,4 +1,4 @@
-"""The seams: what talks to a chat model, runs untrusted code, writes programs, embeds texts.
+"""The interfaces: what talks to a chat model, runs untrusted code, writes programs, embeds texts.
 
 Each is a Protocol with the values that cross it, and has a scripted or tiny real twin for tests.
 """
@@ -18,11 +18,11 @@ __all__ = [
     "Embedder",
     "Equality",
     "IsolationReport",
-    "Limits",
     "Message",
     "PolicySampler",
     "PolicyTurn",
     "Prompt",
+    "RunLimits",
     "Sample",
     "SampleStream",
     "Sampling",
@@ -36,7 +36,7 @@ __all__ = [
 T = TypeVar("T")
 
 
-# -------------------------------------------------------------------------------- seam: chat model
+# --------------------------------------------------------------------------- interface: chat model
 @dataclass(frozen=True, slots=True)
 class Message:
     role: Literal["system", "user", "assistant"]
@@ -107,9 +107,9 @@ class ChatModel(Protocol):
         ...
 
 
-# ----------------------------------------------------------------------------------- seam: sandbox
+# ------------------------------------------------------------------------------ interface: sandbox
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RunLimits:
     """Bounds of one sandboxed run."""
 
     wall_s: float = 60.0
@@ -179,7 +179,7 @@ class Sandbox(Protocol):
         source: str,
         arguments: Mapping[str, Json],
         serve: ServeOperator,
-        limits: Limits,
+        limits: RunLimits,
     ) -> SandboxResult:
         """Create ``Workflow(name, llm_config, dataset)`` of ``source``, await ``__call__``.
 
@@ -189,7 +189,7 @@ class Sandbox(Protocol):
         ...
 
     async def run_function(
-        self, source: str, function: str | None, arguments: list[Json], limits: Limits
+        self, source: str, function: str | None, arguments: list[Json], limits: RunLimits
     ) -> SandboxResult:
         """Run ``source`` and call ``function(*arguments)``; ``value`` is ``str`` of what it
         returns, or None if it returns None. Function None: ``source`` alone, as a script."""
@@ -200,7 +200,7 @@ class Sandbox(Protocol):
         solution: str,
         entry_point: str,
         tests: tuple[str, ...],
-        limits: Limits,
+        limits: RunLimits,
         setup_code: str = "",
     ) -> TestReport:
         """Run each test source with ``entry_point`` bound to the solution's function.
@@ -213,7 +213,7 @@ class Sandbox(Protocol):
     async def aclose(self) -> None: ...
 
 
-# -------------------------------------------------------------------------- seam: equal answers
+# --------------------------------------------------------------------- interface: equal answers
 class Equality(Protocol):
     """Which answers are the same answer. The graders' own:
     :class:`llm_as_judge.grading.equality.GradersEquality`."""
@@ -224,7 +224,7 @@ class Equality(Protocol):
         ...
 
 
-# ---------------------------------------------------------------------------- seam: policy sampler
+# ----------------------------------------------------------------------- interface: policy sampler
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """What a policy is asked for one problem."""
@@ -291,7 +291,7 @@ class PolicyTurn(Protocol):
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
-# ------------------------------------------------------------------------------ seam: embedder
+# ------------------------------------------------------------------------- interface: embedder
 class Embedder(Protocol):
     """Texts to vectors whose cosine says how alike the texts are."""
 

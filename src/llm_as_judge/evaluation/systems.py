@@ -56,14 +56,14 @@ Attempt = Callable[[Sequence[tuple[Problem, int]], Keep], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An entrant whose models and sandbox are up."""
+    """A system whose models and sandbox are up."""
 
     attempt: Attempt
     isolation: IsolationReport
     """What was seen to hold where its programs run."""
 
 
-class Entrant(Protocol):
+class EvaluatedSystem(Protocol):
     """One row of the table."""
 
     @property
@@ -101,7 +101,7 @@ class Entrant(Protocol):
 
 # ----------------------------------------------------------------------------------- policy model
 @dataclass(frozen=True, slots=True)
-class ModelEntrant:
+class PolicySystem:
     """The base model with a saved adapter, or with none."""
 
     label: str
@@ -215,7 +215,7 @@ class FixedProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramEntrant:
+class ProgramSystem:
     """Programs that are written already: one sampler for each domain."""
 
     label: str

@@ -1,4 +1,4 @@
-"""Controls: known answers, graded as those of any policy. They measure the measuring.
+"""Sanity baselines: known answers, graded as those of any policy. They measure the measuring.
 
 gold    the row's own answer, in code its reference solution: must score 1
 empty   no answer: must score 0, on questions that have none, too
@@ -19,8 +19,8 @@ from pathlib import Path
 from llm_as_judge.assembly import open_grading, policy_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.entrants import FixedProgram, Keep, Opened
 from llm_as_judge.evaluation.selection import evaluated_files, evaluated_problems
+from llm_as_judge.evaluation.systems import FixedProgram, Keep, Opened
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
@@ -34,13 +34,13 @@ from llm_as_judge.types import (
     Verdict,
 )
 
-CONTROLS = ("gold", "empty", "wrong")
+SANITY_BASELINES = ("gold", "empty", "wrong")
 UNANSWERABLE = "unanswerable"
 
 
-def is_control(label: str) -> bool:
-    """Whether the entrant of this label is a control."""
-    return label in {ControlEntrant(name).label for name in CONTROLS}
+def is_sanity_baseline(label: str) -> bool:
+    """Whether the system of this label is a sanity baseline."""
+    return label in {SanityBaseline(name).label for name in SANITY_BASELINES}
 
 
 def gold_answer(problem: Problem) -> str:
@@ -59,8 +59,8 @@ def gold_answer(problem: Problem) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ControlEntrant:
-    """Answers by what it knows of the rows; ``kind`` is one of ``CONTROLS``."""
+class SanityBaseline:
+    """Answers by what it knows of the rows; ``kind`` is one of ``SANITY_BASELINES``."""
 
     kind: str
 
@@ -87,7 +87,7 @@ class ControlEntrant:
         """
         if config.evaluation.samples > 1:
             raise ConfigError(
-                f"evaluation.samples: {config.evaluation.samples} answers of a control are all "
+                f"evaluation.samples: {config.evaluation.samples} answers of a sanity baseline are all "
                 "the same; leave it at 1"
             )
         if self.kind == "gold":
@@ -165,7 +165,7 @@ def _answerer(kind: str, config: Config, rules: Judge) -> Callable[[Problem], Aw
 
     async def wrong(problem: Problem) -> str:
         of_set, order = known[problem.dataset], orders[problem.dataset]
-        # from its own place: neighbours share passages, which makes the hardest wrong answers
+        # from its own place: neighbors share passages, which makes the hardest wrong answers
         start = order.index(problem.id)
         for other in (*order[start + 1 :], *order[:start]):
             if (await rules.grade(problem, of_set[other])).correct is not True:

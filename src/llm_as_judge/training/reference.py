@@ -1,7 +1,7 @@
 """The naive update, one unpadded row per completion; and the check that the packed one equals it.
 
 Before training, both compute a small step on a two-layer copy of the policy's configuration (same
-heads, same rotary embedding, same normalisation; short MLP, small vocabulary, random weights). If
+heads, same rotary embedding, same normalization; short MLP, small vocabulary, random weights). If
 log-probs or gradients disagree, or the attention is none that packed rows can compute, training
 takes the naive path and says so: it is right, and several times slower.
 """

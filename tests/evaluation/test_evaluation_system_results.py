@@ -1,4 +1,4 @@
-"""Who is compared: files become contenders, seeds are averaged, what is not alike is named."""
+"""Who is compared: files become systems, seeds are averaged, what is not alike is named."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from evaluation_values import problem as made
-from written_results import contender, row, written
+from written_results import row, system, written
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import (
     compare,
 )
-from llm_as_judge.evaluation.contenders import Share, read_contenders, reservations
 from llm_as_judge.evaluation.results import content_digest
+from llm_as_judge.evaluation.system_results import Share, read_systems, reservations
 from llm_as_judge.intervals import wilson
 
 
@@ -25,12 +25,12 @@ def test_seeds_of_a_policy_are_averaged_by_problem(tmp_path: Path) -> None:
         written(tmp_path / str(seed), "p", [row(0, [right], 10), row(1, [True], 30)], seed=seed)
         for seed, right in ((0, True), (1, False))
     ]
-    (found,) = read_contenders(paths)
+    (found,) = read_systems(paths)
     assert found.seeds == (0, 1)
     assert found.correct == {"gsm8k/0": 0.5, "gsm8k/1": 1.0}
     assert found.mean_tokens == 20
     assert found.seed_deviation == pytest.approx(0.25)  # of 1 and 1/2
-    single = contender(tmp_path, "q", "yn", 5)
+    single = system(tmp_path, "q", "yn", 5)
     (pair,) = compare([found, single], single)
     assert pair.p is None  # shares of several runs are no yes or no
     assert pair.difference == pytest.approx(0.75 - 0.5)
@@ -62,7 +62,7 @@ def test_results_are_averaged_only_where_all_but_the_seed_is_equal(
         written(tmp_path, "p2", **{"rows": rows, "policy": "p", "seed": 1, **other}),
         written(tmp_path, "p3", rows, policy="p", seed=2),
     ]
-    found = read_contenders(paths)
+    found = read_systems(paths)
     assert [(c.name, c.files, c.seeds) for c in found] == [
         ("p", ("p", "p3"), (0, 2)),
         ("p2", ("p2",), (1,)),
@@ -80,11 +80,11 @@ def test_where_and_how_fast_it_was_evaluated_keeps_no_seeds_apart(tmp_path: Path
         written(tmp_path, "a", [row(0, [True], 1)], policy="p"),
         written(tmp_path, "b", [row(0, [True], 1)], policy="p", seed=1, config=config),
     ]
-    (found,) = read_contenders(paths)
+    (found,) = read_systems(paths)
     assert (found.name, found.seeds) == ("p", (0, 1))
 
 
-def test_every_contender_has_a_name_of_its_own(tmp_path: Path) -> None:
+def test_every_system_has_a_name_of_its_own(tmp_path: Path) -> None:
     rows = [row(0, [True], 1)]
     runs = [
         written(tmp_path / "first", "p", rows),
@@ -92,18 +92,18 @@ def test_every_contender_has_a_name_of_its_own(tmp_path: Path) -> None:
         written(tmp_path, "q", rows, policy="p", facts={"programs": "q"}),
         written(tmp_path, "r", rows, policy="p", facts={"programs": "q"}, seed=1),
     ]
-    assert [c.name for c in read_contenders(runs[1:])] == ["p", "q"]
+    assert [c.name for c in read_systems(runs[1:])] == ["p", "q"]
     (runs[0].parent / "again").mkdir()
     (runs[0].parent / "again" / "full.json").write_text((runs[0] / "full.json").read_text())
     more = [runs[0], runs[0].parent / "again" / "full.json", *runs[1:]]
-    names = [c.name for c in read_contenders(more)]
+    names = [c.name for c in read_systems(more)]
     assert (len(set(names)), names[1], names[3]) == (4, "p/again", "p")
 
 
 def test_one_evaluation_is_given_once(tmp_path: Path) -> None:
     run = written(tmp_path, "p", [row(0, [True], 1)])
     with pytest.raises(DataError, match=r"given 2 times; name each evaluation once"):
-        read_contenders([run, run / "full.json"])
+        read_systems([run, run / "full.json"])
 
 
 # ------------------------------------------------------------------------------------- conditions
@@ -117,7 +117,7 @@ def test_rows_of_one_id_and_other_content_are_refused(tmp_path: Path) -> None:
     ]
     said = "a and b: gsm8k/1 is not the same problem in both .*; evaluate both on the same rows"
     with pytest.raises(DataError, match=said):
-        read_contenders(paths)
+        read_systems(paths)
 
 
 def test_the_digest_of_a_problem_is_of_what_is_asked_and_of_its_golds() -> None:
@@ -144,15 +144,15 @@ def test_conditions_that_differ_are_named_once_each(tmp_path: Path) -> None:
         written(tmp_path, "b", rows, judge="strict", facts=facts),
         written(tmp_path, "c", rows, config=longer),
     ]
-    assert reservations(read_contenders(paths)) == [
+    assert reservations(read_systems(paths)) == [
         "not the same conditions: judge.model j (a, c), strict (b)",
         "not the same conditions: executor.max_tokens 256 (a, b), 512 (c)",
         "not the same conditions: code of sandbox, operators and judge c (a, c), c2 (b)",
     ]
-    assert reservations(read_contenders(paths[:1])) == []
+    assert reservations(read_systems(paths[:1])) == []
     mended = {**facts, "code": "c"}  # another grader under the same name
     paths[1] = written(tmp_path / "mended", "b", rows, facts=mended)
-    assert reservations(read_contenders(paths[:2])) == [
+    assert reservations(read_systems(paths[:2])) == [
         "not the same conditions: rules and model of the judge r (a), r2 (b)"
     ]
 
@@ -164,7 +164,7 @@ def test_what_older_results_do_not_say_is_called_unchecked(tmp_path: Path) -> No
         written(tmp_path, "a", rows),
         written(tmp_path, "b", older, facts={}, config={}),
     ]
-    assert [line.partition(";")[0] for line in reservations(read_contenders(paths))] == [
+    assert [line.partition(";")[0] for line in reservations(read_systems(paths))] == [
         "cannot be checked: whether the settings are the same (not said in the older results of b",
         "cannot be checked: whether the rows are the same (not said in the older results of b",
     ]
@@ -175,25 +175,25 @@ def test_results_that_rollouts_are_missing_in_are_named(tmp_path: Path) -> None:
         written(tmp_path, "a", [row(0, [True], 1)]),
         written(tmp_path, "b", [row(0, [True], 1), row(1, [], 0)], complete=False),
     ]
-    assert reservations(read_contenders(paths)) == [
+    assert reservations(read_systems(paths)) == [
         "not complete, rollouts are missing: b",
     ]
 
 
-def test_one_seed_twice_is_two_contenders(tmp_path: Path) -> None:
+def test_one_seed_twice_is_two_systems(tmp_path: Path) -> None:
     paths = [written(tmp_path / name, name, [row(0, [True], 1)], policy="p") for name in "ab"]
-    assert [c.name for c in read_contenders(paths)] == ["a", "b"]
+    assert [c.name for c in read_systems(paths)] == ["a", "b"]
 
 
 def test_samples_of_a_problem_are_averaged(tmp_path: Path) -> None:
     run = written(tmp_path, "p", [row(0, [True, False, None, False], 10)])
-    (found,) = read_contenders([run])
+    (found,) = read_systems([run])
     assert found.correct == {"gsm8k/0": pytest.approx(1 / 3)}
 
 
 def test_shares_by_set_and_domain(tmp_path: Path) -> None:
     rows = [row(0, [True], 1), row(1, [False], 1), row(0, [True], 1, "squad2")]
-    (found,) = read_contenders([written(tmp_path, "p", rows)])
+    (found,) = read_systems([written(tmp_path, "p", rows)])
     assert found.share(dataset="gsm8k") == Share(0.5, *wilson(1, 2), 2)
     assert found.share(domain="qa") == Share(1.0, *wilson(1, 1), 1)
     assert found.share() == Share(2 / 3, *wilson(2, 3), 3)
@@ -204,21 +204,21 @@ def test_the_mix_beside_its_sets_counts_in_nothing_but_its_own_row(tmp_path: Pat
     own = {**row(0, [True], 10), "sets": ["gsm8k"]}
     both = {**row(1, [False], 10), "sets": ["gsm8k", "mixed"]}
     mix = {**row(2, [True], 500), "sets": ["mixed"]}
-    (found,) = read_contenders([written(tmp_path, "p", [own, both, mix])])
+    (found,) = read_systems([written(tmp_path, "p", [own, both, mix])])
     assert found.share() == Share(0.5, *wilson(1, 2), 2)
-    assert found.mix_share == Share(0.5, *wilson(1, 2), 2)
+    assert found.mix_fraction == Share(0.5, *wilson(1, 2), 2)
     assert found.mean_tokens == 10
     assert "gsm8k/2" not in found.datasets
     # the mix alone is what was evaluated
-    (alone,) = read_contenders([written(tmp_path, "alone", [mix])])
+    (alone,) = read_systems([written(tmp_path, "alone", [mix])])
     assert alone.share() == Share(1.0, *wilson(1, 1), 1)
-    assert alone.mix_share is None
+    assert alone.mix_fraction is None
 
 
 def test_the_folder_of_several_evaluations_is_told_from_one(tmp_path: Path) -> None:
     one = written(tmp_path, "p", [row(0, [True], 1)])
     with pytest.raises(DataError, match=rf"name its folder: {one}"):
-        read_contenders([tmp_path / "p"])
+        read_systems([tmp_path / "p"])
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_results_that_are_not_whole_are_one_clear_line(
         content = json.dumps({**data, **content, "overall": overall})
     (run / "full.json").write_text(content)
     with pytest.raises(DataError) as caught:
-        read_contenders([run])
+        read_systems([run])
     message = str(caught.value)
     assert message.startswith(f"{run / 'full.json'}: not a full results file of evaluate: ")
     assert said in message
@@ -259,6 +259,6 @@ def test_results_that_are_not_whole_are_one_clear_line(
 
 def test_missing_or_empty_results_say_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"full\.json: no such file; run: llm-as-judge evaluate"):
-        read_contenders([tmp_path])
+        read_systems([tmp_path])
     with pytest.raises(DataError, match="no rollout in it; run: llm-as-judge evaluate"):
-        read_contenders([written(tmp_path, "p", [row(0, [], 0)])])
+        read_systems([written(tmp_path, "p", [row(0, [], 0)])])

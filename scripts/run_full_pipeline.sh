@@ -26,6 +26,7 @@ rows_per_set=100
 config=() model=() device=() seed=() labeled=() limit=() source=""
 download=1 process=1 train=1
 while [ $# -gt 0 ]; do
+  if [ "$1" = --labelled ]; then shift; set -- --labeled "$@"; echo "--labelled is called --labeled now" >&2; fi
   case "$1" in
     --config|--model|--device|--seed|--labeled|--limit|--source)
       [ $# -ge 2 ] || fail "$1 wants a value; see $0 --help"

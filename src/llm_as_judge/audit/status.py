@@ -87,7 +87,10 @@ def measured_on(audit_status: AuditStatus, labeled_sha256: str) -> bool:
         return False
     document = json.loads(Path(audit_status.report).read_bytes())
     hashes = document.get("data_sha256")
-    return isinstance(hashes, Mapping) and hashes.get("labeled") == labeled_sha256
+    return (
+        isinstance(hashes, Mapping)
+        and hashes.get("labeled", hashes.get("labelled")) == labeled_sha256
+    )
 
 
 def require_passing_audit(audit_status: AuditStatus, command: str) -> None:

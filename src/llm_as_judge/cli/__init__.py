@@ -31,6 +31,7 @@ from llm_as_judge.cli.stopping import Stopped, signals, stopped_line
 from llm_as_judge.cli.watching import register as register_watching
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import LlmAsJudgeError, UserError
+from llm_as_judge.renamed import in_new_words
 
 __all__ = ["app", "main"]
 
@@ -91,10 +92,10 @@ def main(arguments: list[str] | None = None) -> None:
     # reads this when it is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     load_dotenv(Path(".env"))
-    given = sys.argv[1:] if arguments is None else arguments
+    given = in_new_words(sys.argv[1:] if arguments is None else arguments)
     try:
         with signals():
-            app(args=arguments, prog_name="llm-as-judge")  # doors and -m are not to name themselves
+            app(args=given, prog_name="llm-as-judge")  # doors and -m are not to name themselves
     except UserError as error:
         _complain(f"{error}{_smaller(str(error), given)}", 2)
     except LlmAsJudgeError as error:

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator, model_valida
 from llm_as_judge.config.credentials import checked_key, environment_key, from_environment
 from llm_as_judge.config.reading import Number, Section, config_dir, read_yaml, validated
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.renamed import with_new_keys
 
 
 class PackageSource(Section):
@@ -192,6 +193,7 @@ def load_models(path: Path | None = None) -> dict[str, ModelEntry]:
     entries = {}
     for name, body in _entries(path, "models", "keys like sources").items():
         where = f"{path}: models.{name}"
+        body = with_new_keys({"models": body}, where)["models"]
         given = body.get("sources") or ()
         if not isinstance(given, (list, tuple)):
             raise ConfigError(f"{where}.sources: found {type(given).__name__}, wanted a list")

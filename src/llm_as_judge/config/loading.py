@@ -4,7 +4,8 @@ Order of precedence, low to high: defaults of the tree < ``overrides`` of the mo
 models.yaml < the training file or profile < ``--set a.b=c`` < flags. Secrets and paths may come
 from the environment. ``training.preset`` is written out where it stands: keys of the same file, or of
 the same command line, win over it, and it wins over what came before. An unknown key is an error that names the nearest known one. The documented
-flat keys of training.yaml (``lora_rank``, ``rollout_batch_size`` ...) are accepted beside the tree.
+flat keys of training.yaml (``lora_rank``, ``rollout_batch_size`` ...) are accepted beside the tree,
+and so are keys of before, with a hint (:mod:`llm_as_judge.renamed`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import config_dir, merge, parse_yaml, read_yaml, validated
 from llm_as_judge.config.tree import Config
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.renamed import with_new_keys
 
 FLAT_KEYS: Mapping[str, str] = {
     "model_name": "policy.name",
@@ -129,7 +131,7 @@ def _tree(raw: Mapping[str, Any], where: str) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for key, value in raw.items():
         merge(tree, _placed(key, value, where) if key in FLAT_KEYS else {key: value})
-    return _long_form(tree)
+    return _long_form(tree, where)
 
 
 def _placed(key: str, value: Any, where: str) -> dict[str, Any]:
@@ -163,10 +165,11 @@ def _nest(dotted: Mapping[str, Any], where: str) -> dict[str, Any]:
             if not isinstance(node, dict):
                 raise ConfigError(f"{where}: {key}: {parent} is a value, not a section")
         node[leaf] = value
-    return _long_form(tree)
+    return _long_form(tree, where)
 
 
-def _long_form(tree: dict[str, Any]) -> dict[str, Any]:
+def _long_form(tree: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Written out before layers are merged: the later one wins in whichever form it says a thing."""
+    tree = with_new_keys(tree, where)
     reward = tree.get("reward")
     return {**tree, "reward": reward_keys(reward)} if isinstance(reward, dict) else tree

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 from llm_as_judge.config.loading import FLAT_KEYS
 from llm_as_judge.config.reading import Section
 from llm_as_judge.config.tree import Config
+from llm_as_judge.renamed import KEYS
 
 __all__ = ["configuration_page"]
 
@@ -28,6 +29,13 @@ def configuration_page() -> str:
         if kind := _section(info):
             lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
             lines += [_row(f"{section}.{k}", f, flat) for k, f in kind.model_fields.items()]
+    lines += [
+        "",
+        "## Older names",
+        "Read as the new ones; a hint on standard error names each.",
+        "",
+    ]
+    lines += ["| before | now |", "|---|---|", *(f"| `{a}` | `{b}` |" for a, b in KEYS.items())]
     return "\n".join(lines) + "\n"
 
 

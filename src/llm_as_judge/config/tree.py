@@ -16,6 +16,7 @@ from llm_as_judge.config.running import BudgetConfig, CallsConfig, ExecutorConfi
 from llm_as_judge.config.training import TrainingConfig
 from llm_as_judge.config.workers import WorkersConfig
 from llm_as_judge.plugins import load_plugins
+from llm_as_judge.renamed import with_new_keys
 
 
 class Config(Section):
@@ -57,7 +58,9 @@ class Config(Section):
     @classmethod
     def _with_plugins(cls, given: Any) -> Any:
         """Imported before any section is checked: what they add may be named in it."""
-        named = given.get("plugins", ()) if isinstance(given, Mapping) else ()
+        if not isinstance(given, Mapping):
+            return given
+        named = given.get("plugins", ())
         if isinstance(named, list | tuple) and all(isinstance(name, str) for name in named):
             load_plugins(named)  # anything else is refused with its key
-        return given
+        return with_new_keys(given)  # a record of an earlier run

@@ -11,6 +11,7 @@ from typing import Literal
 from llm_as_judge.data.catalog import Dataset
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import file_sha256, write_atomically
+from llm_as_judge.renamed import with_new_names
 from llm_as_judge.types import from_json, to_json
 
 Origin = Literal["hub", "source", "sample", "package", "generated"]
@@ -55,7 +56,9 @@ def read_manifest(raw_dir: Path) -> Manifest:
     """
     path = raw_dir / _MANIFEST
     try:
-        manifest: Manifest = from_json(Manifest, json.loads(path.read_text(encoding="utf-8")))
+        manifest: Manifest = from_json(
+            Manifest, json.loads(path.read_text(encoding="utf-8"), object_hook=with_new_names)
+        )
     except FileNotFoundError:
         return Manifest()
     except (ValueError, TypeError, OSError) as error:

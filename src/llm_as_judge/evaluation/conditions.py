@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from llm_as_judge.renamed import with_new_keys
 from llm_as_judge.runs.results import FullResults
 
 Conditions = Mapping[str, Any]
@@ -61,7 +62,7 @@ def _flat(config: Mapping[str, Any], sections: Sequence[str]) -> dict[str, Any]:
     return {
         name: value
         for section in sections
-        for key, value in config.get(section, {}).items()
+        for key, value in with_new_keys(config).get(section, {}).items()
         if (name := f"{section}.{key}") not in _NO_MATTER
     }
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from llm_as_judge.renamed import RECORDED
+
 METRIC_NAMES: Mapping[str, str] = {
     "reward/mean": "mean total reward, -10..10; at most 1 under the scheme `priced`",
     "reward/*": "mean score of one part, -10..10; under `priced` share right, and thousands of written tokens below 0",
@@ -111,5 +113,12 @@ def metrics_page() -> str:
         "| name | meaning |",
         "|---|---|",
         *(f"| `{name}` | {meaning} |" for name, meaning in METRIC_NAMES.items()),
+        "",
+        "## Older names",
+        "Logs of earlier runs are read under the names of now.",
+        "",
+        "| before | now |",
+        "|---|---|",
+        *(f"| `{old}` | `{new}` |" for old, new in RECORDED.items() if new in METRIC_NAMES),
     ]
     return "\n".join(lines) + "\n"

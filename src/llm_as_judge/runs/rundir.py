@@ -17,6 +17,7 @@ import yaml
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.jsonl import MAX_LINE_BYTES, Broken, JsonLines
+from llm_as_judge.renamed import with_new_names
 from llm_as_judge.runs.runlog import METRICS, ROLLOUTS, TIMINGS
 
 RUN_FILES = (METRICS, ROLLOUTS, "config.yaml", "run.json")
@@ -56,7 +57,7 @@ def read_run(folder: Path) -> RunDir:
             if not isinstance(step, int) or isinstance(step, bool):
                 count.lines += 1
             elif name == METRICS or step in merged:
-                merged.setdefault(step, {}).update(numbers(row))
+                merged.setdefault(step, {}).update(numbers(with_new_names(row)))
                 if name == METRICS and step == max(merged):
                     run.warnings = _texts(row.get("warnings"))
         run.broken_lines += count.lines

@@ -26,6 +26,7 @@ import yaml
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.renamed import with_new_names
 from llm_as_judge.runs.sinks import Sink
 from llm_as_judge.types import Group, Rollout, from_json, to_json
 
@@ -103,7 +104,7 @@ class RunLog:
         Raises:
             DataError: the file is broken (``file:line``).
         """
-        return list(JsonLines(self.folder / METRICS).rows("step", missing_ok=True))
+        return list(_read_metrics(self.folder / METRICS, missing_ok=True))
 
     def config(self) -> dict[str, Any]:
         """What :meth:`write_config` wrote; empty if there is none.
@@ -171,10 +172,15 @@ def read_steps(folder: Path) -> list[dict[str, Any]]:
     Raises:
         DataError: a file is missing or broken (``file:line``).
     """
-    steps = {row["step"]: row for row in JsonLines(folder / METRICS).rows("step")}
-    for row in JsonLines(folder / TIMINGS).rows("step", missing_ok=True):
+    steps = {row["step"]: row for row in _read_metrics(folder / METRICS)}
+    for row in _read_metrics(folder / TIMINGS, missing_ok=True):
         steps.get(row["step"], {}).update(row)
     return [steps[number] for number in sorted(steps)]
+
+
+def _read_metrics(path: Path, *, missing_ok: bool = False) -> Iterator[dict[str, Any]]:
+    """Rows of metrics.jsonl or timings.jsonl, under the names of now."""
+    return map(with_new_names, JsonLines(path).rows("step", missing_ok=missing_ok))
 
 
 def read_rollouts(folder: Path) -> Iterator[tuple[int, str, Rollout]]:

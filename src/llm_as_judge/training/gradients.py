@@ -1,7 +1,7 @@
-"""The part of an update that each process computes: micro-batches in, gradients and a report of each micro-batch out.
+"""The part of an update that each process computes: micro-batches in, gradients and reports out.
 
-Losses are sums over global normalizers, so gradients of micro-batches add up to the step's, in whatever process
-each was computed.
+Losses are sums over global normalizers, so gradients of micro-batches add up to the step's, in
+whatever process each was computed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from llm_as_judge.training.packing import PackedTree, pack_tree, packed_logprobs
 from llm_as_judge.training.reference import UpdatePath, naive_logprobs
 
 ROUNDING_TOKENS = 256
-"""Labels at least in :meth:`MicroBatchGradients.rounding_gap`, whole completions; few tokens make much of its mean."""
+"""Labels at least in :meth:`MicroBatchGradients.rounding_gap`, whole completions; few tokens make
+much of its mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Normalizers:
 
 @dataclass(frozen=True, slots=True)
 class MicroBatchReport:
-    """What is said of a micro-batch after its backward pass; sums and means are over its own tokens."""
+    """Of one micro-batch after its backward pass; sums and means are over its own tokens."""
 
     tokens: int
     micro_batch_tokens: int
@@ -161,7 +162,7 @@ class MicroBatchGradients:
     def rounding_gap(
         self, micro_batches: Sequence[PlacedMicroBatch], temperature: float
     ) -> float | None:
-        """How far two right ways to the same log-probs are apart: packed together and one completion by itself.
+        """How far two right ways to the same log-probs are apart: packed, and one completion each.
 
         Same weights, ids and text, so what differs is rounding alone: the measure of what a sampler,
         whose sums are in yet another order, may differ by. Inside :meth:`attention`.
@@ -181,9 +182,7 @@ class MicroBatchGradients:
             with torch.no_grad():
                 packed_T = packed_logprobs(base, placed.tree, temperature=temperature)[0]
                 with attention_named(base, MODELS_OWN):
-                    naive_T = self._naive(placed.micro_batch, temperature, tokens=ROUNDING_TOKENS)[
-                        0
-                    ]
+                    naive_T, _ = self._naive(placed.micro_batch, temperature, ROUNDING_TOKENS)
             gaps.append((packed_T[: len(naive_T)] - naive_T).abs())
             if sum(map(len, gaps)) >= ROUNDING_TOKENS:
                 break

@@ -169,7 +169,11 @@ class Learner:
         return metrics
 
     def _step(self, reports: Sequence[MicroBatchReport]) -> dict[str, float]:
-        """One step of the optimizer on the gradients that are there; ``reports`` of all micro-batches."""
+        """One step of the optimizer on the gradients that are there.
+
+        Args:
+            reports: of all micro-batches.
+        """
         tokens = sum(report.tokens for report in reports)
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self._options.max_grad_norm)
         if not torch.isfinite(norm):

@@ -1,9 +1,9 @@
 """Micro-batches of an update as plain values, and which process computes which.
 
-A tree is a prompt with its scored completions. Trees are never split: a micro-batch holds whole ones, and so
-does the share of a process. All shares have equally many micro-batches, the short ones filled up with micro-batches
-without loss: a sharded model gathers its layers from all processes in each micro-batch, and would wait for
-ever for one that has fewer.
+A tree is a prompt with its scored completions. Trees are never split: a micro-batch holds whole
+ones, and so does the share of a process. All shares have equally many micro-batches, the short ones
+filled up with padding, which has no loss: a sharded model gathers its layers from all processes in
+each micro-batch, and would wait for ever for one that has fewer.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _micro_batch(trees: Sequence[Tree], version: int) -> MicroBatch:
 
 
 def _padding(example: MicroBatch) -> MicroBatch:
-    """The least that has the shape of a micro-batch: ids that the model knows, one token to score."""
+    """The least that has the shape of one: ids that the model knows, one token to score."""
     return MicroBatch(
         prompts_P=(example.prompts_P[0][:2],),
         completions_P_K=((example.completions_P_K[0][0][:1],),),

@@ -9,6 +9,7 @@ from llm_as_judge.config import Config, LossKeys
 from llm_as_judge.config.grading import reward_keys
 from llm_as_judge.policy.backends import sampler_backend
 from llm_as_judge.policy.model import Policy
+from llm_as_judge.renamed import with_new_keys
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.peers import Peers
@@ -47,7 +48,7 @@ MAY_CHANGE = frozenset(
 
 def rollout_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a resolved configuration that a finished rollout depends on, by dotted key."""
-    whole = {**config, "reward": reward_keys(config.get("reward", {}))}
+    whole = {**with_new_keys(config), "reward": reward_keys(config.get("reward", {}))}
     found = {
         f"{section}.{key}": value
         for section in MADE_BY

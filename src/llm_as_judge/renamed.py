@@ -1,0 +1,118 @@
+"""Names of before: what each is called now.
+
+Files, commands and logs with an old name are read as if they had the new one. Whoever wrote the old
+name is told the new one, in one line on standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from llm_as_judge.errors import ConfigError
+
+__all__ = [
+    "KEYS",
+    "OPTIONS",
+    "RECORDED",
+    "VERBS",
+    "in_new_words",
+    "with_new_keys",
+    "with_new_names",
+]
+
+KEYS: Mapping[str, str] = {
+    "judge.max_abstained_share": "judge.max_abstained_fraction",
+    "judge.max_ungraded_share": "judge.max_ungraded_fraction",
+    "judge.second_share": "judge.second_fraction",
+    "models.licence": "models.license",
+    "sampling.rows_at_once": "sampling.generation_batch_size",
+    "training.aggregate": "training.loss_aggregation",
+    "training.centre": "training.baseline",
+    "training.is_cap": "training.is_clip_max",
+    "training.is_floor": "training.is_clip_min",
+    "training.max_failed_share": "training.max_failed_fraction",
+    "training.objective": "training.loss_type",
+    "training.row_tokens": "training.tokens_per_micro_batch",
+    "training.scale": "training.advantage_norm",
+}
+"""Keys of the configuration, each in the section that it has kept; ``models``: of an entry of
+models.yaml."""
+
+RECORDED: Mapping[str, str] = {
+    "ledger/saved_share": "ledger/saved_fraction",
+    "licence": "license",
+    "time/idle_share": "time/idle_fraction",
+    "update/clipped_share": "update/clipped_fraction",
+    "update/row_tokens": "update/micro_batch_tokens",
+}
+"""Names in the logs of a run, and in the manifest of a folder of data."""
+
+VERBS: Mapping[str, str] = {"optimise": "search"}
+OPTIONS: Mapping[str, str] = {"--labelled": "--labeled"}
+
+
+def with_new_keys(tree: Mapping[str, Any], where: str | None = None) -> dict[str, Any]:
+    """``tree``, sections of a configuration, under the keys of now.
+
+    Args:
+        where: file or flag, for a hint on each old key; None = a record of a run, which needs none.
+    Raises:
+        ConfigError: an old key stands beside the new one.
+    """
+    found = dict(tree)
+    for name, section in tree.items():
+        if isinstance(section, Mapping):
+            new = {old.partition(".")[2]: key for old, key in KEYS.items() if _in(old, name)}
+            if new.keys() & section.keys():
+                found[name] = dict(_moved(name, section, new, where))
+    return found
+
+
+def with_new_names(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An object of a log or a manifest under the names of now."""
+    return {RECORDED.get(name, name): value for name, value in row.items()}
+
+
+def in_new_words(arguments: Sequence[str]) -> list[str]:
+    """Arguments of the command line with the verb and the options of now; hints at the old ones."""
+    found = list(arguments)
+    if found and found[0] in VERBS:
+        hint(found[0], VERBS[found[0]])
+        found[0] = VERBS[found[0]]
+    for place, argument in enumerate(found):
+        option, equals, value = argument.partition("=")
+        if option in OPTIONS:
+            hint(option, OPTIONS[option])
+            found[place] = OPTIONS[option] + equals + value
+    return found
+
+
+@lru_cache
+def hint(old: str, new: str, where: str = "") -> None:
+    """One line, once."""
+    sys.stderr.write(f"{where}{': ' * bool(where)}{old} is called {new} now\n")
+
+
+def _in(key: str, section: str) -> bool:
+    return key.startswith(f"{section}.")
+
+
+def _moved(
+    name: str, section: Mapping[str, Any], new: Mapping[str, str], where: str | None
+) -> Iterator[tuple[str, Any]]:
+    for key, value in section.items():
+        if key not in new:
+            yield key, value
+            continue
+        now = new[key].partition(".")[2]
+        if now in section:
+            raise ConfigError(
+                f"{where or 'configuration'}: {name}.{key} is called {new[key]} now; found both, "
+                "leave out the old one"
+            )
+        if where is not None:
+            hint(f"{name}.{key}", new[key], where)
+        yield now, value

@@ -32,6 +32,7 @@ from advantages import step_range, steps_of
 from llm_as_judge.config import LossKeys
 from llm_as_judge.errors import DataError, UserError
 from llm_as_judge.evaluation.statistics import bootstrap
+from llm_as_judge.renamed import with_new_keys
 from llm_as_judge.training.grpo import step_advantages
 from llm_as_judge.types import Rollout
 
@@ -49,7 +50,7 @@ def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def settings(run: Path) -> dict[str, Any]:
     """Keys that can change what is learned."""
-    found = flat(yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8")))
+    found = flat(with_new_keys(yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))))
     return {
         key: value
         for key, value in found.items()

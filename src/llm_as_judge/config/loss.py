@@ -36,6 +36,10 @@ class LossKeys(Section):
     clip_high: Number = Field(
         0.2, ge=0, description="ppo_clip, gspo: a ratio above 1 + this is clipped."
     )
-    is_clip_min: Number = Field(0.0, ge=0, le=1, description="cispo: floor of the ratio; 0: none.")
-    is_clip_max: Number = Field(2.0, ge=1, description="cispo, truncated_is: cap of the ratio.")
+    is_clip_min: Number = Field(
+        0.0, ge=0, le=1, description="cispo: the ratio is at least this; 0: no limit."
+    )
+    is_clip_max: Number = Field(
+        2.0, ge=1, description="cispo, truncated_is: the ratio is at most this."
+    )
     kl_weight: Number = Field(0.0, ge=0, description="Weight of k3 KL to the adapter-free model.")

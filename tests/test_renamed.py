@@ -77,6 +77,17 @@ def test_a_later_layer_wins_in_whichever_words_the_two_are(tmp_path: Path) -> No
         assert over.training.loss_aggregation == "constant"
 
 
+def test_all_old_keys_of_a_file_are_named_in_one_line_and_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "old.yaml"
+    file.write_text("{training: {centre: mean, is_cap: 3}, sampling: {rows_at_once: 2}}")
+    load_config(file)
+    load_config(file)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert all(key in line for key in ("training.baseline", "is_clip_max", "generation_batch_size"))
+
+
 def test_an_old_key_beside_the_new_one_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "both.yaml"
     file.write_text("training: {centre: mean, baseline: leave_one_out}")

@@ -58,16 +58,17 @@ def with_new_keys(tree: Mapping[str, Any], where: str | None = None) -> dict[str
     """``tree``, sections of a configuration, under the keys of now.
 
     Args:
-        where: file or flag, for a hint on each old key; None = a record of a run, which needs none.
+        where: file or flag, for a hint on its old keys; None = a record of a run, which needs none.
     Raises:
         ConfigError: an old key stands beside the new one.
     """
-    found = dict(tree)
-    for name, section in tree.items():
-        if isinstance(section, Mapping):
-            new = {old.partition(".")[2]: key for old, key in KEYS.items() if _in(old, name)}
-            if new.keys() & section.keys():
-                found[name] = dict(_moved(name, section, new, where))
+    found = {
+        name: dict(_moved(name, section, where)) if isinstance(section, Mapping) else section
+        for name, section in tree.items()
+    }
+    old = [key for key in KEYS if _has(tree, key)]
+    if old and where is not None:
+        hint(", ".join(f"{key} is called {KEYS[key]} now" for key in old), where)
     return found
 
 
@@ -80,39 +81,37 @@ def in_new_words(arguments: Sequence[str]) -> list[str]:
     """Arguments of the command line with the verb and the options of now; hints at the old ones."""
     found = list(arguments)
     if found and found[0] in VERBS:
-        hint(found[0], VERBS[found[0]])
+        hint(f"{found[0]} is called {VERBS[found[0]]} now")
         found[0] = VERBS[found[0]]
     for place, argument in enumerate(found):
         option, equals, value = argument.partition("=")
         if option in OPTIONS:
-            hint(option, OPTIONS[option])
+            hint(f"{option} is called {OPTIONS[option]} now")
             found[place] = OPTIONS[option] + equals + value
     return found
 
 
 @lru_cache
-def hint(old: str, new: str, where: str = "") -> None:
-    """One line, once."""
-    sys.stderr.write(f"{where}{': ' * bool(where)}{old} is called {new} now\n")
+def hint(line: str, where: str = "") -> None:
+    """Said once."""
+    sys.stderr.write(f"{where}: {line}\n" if where else f"{line}\n")
 
 
-def _in(key: str, section: str) -> bool:
-    return key.startswith(f"{section}.")
+def _has(tree: Mapping[str, Any], key: str) -> bool:
+    section, _, name = key.partition(".")
+    return isinstance(tree.get(section), Mapping) and name in tree[section]
 
 
-def _moved(
-    name: str, section: Mapping[str, Any], new: Mapping[str, str], where: str | None
-) -> Iterator[tuple[str, Any]]:
+def _moved(name: str, section: Mapping[str, Any], where: str | None) -> Iterator[tuple[str, Any]]:
     for key, value in section.items():
-        if key not in new:
+        old = f"{name}.{key}"
+        if old not in KEYS:
             yield key, value
             continue
-        now = new[key].partition(".")[2]
-        if now in section:
+        now = KEYS[old]
+        if _has({name: section}, now):
             raise ConfigError(
-                f"{where or 'configuration'}: {name}.{key} is called {new[key]} now; found both, "
-                "leave out the old one"
+                f"{where or 'configuration'}: {old} is called {now} now; found both, leave out the "
+                "old one"
             )
-        if where is not None:
-            hint(f"{name}.{key}", new[key], where)
-        yield now, value
+        yield now.removeprefix(f"{name}."), value

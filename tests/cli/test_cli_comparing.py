@@ -65,7 +65,7 @@ def test_sanity_baselines_are_marked_and_neither_starred_nor_tested(
     out = verb("compare", *files, "--markdown")[1]
     assert "| control_gold (sanity baseline) |" in out
     assert f"Choosing among them, on {found['headroom']['problems']} problems: " in out
-    assert "Controls are known answers, of no policy: neither starred nor tested." in out
+    assert "Sanity baselines are known answers, of no policy: neither starred nor tested." in out
     assert verb("compare", *files[:2])[0] == 0
     assert verb("regrade", files[0], "--rules-only")[0] == 0
 

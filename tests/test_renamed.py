@@ -17,9 +17,9 @@ from llm_as_judge.config.catalog import ModelEntry
 from llm_as_judge.data.manifest import read_manifest
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.conditions import conditions_of
-from llm_as_judge.evaluation.full_results import read_full
 from llm_as_judge.renamed import KEYS, RECORDED, VERBS, hint, with_new_keys
 from llm_as_judge.runs.metric_names import METRIC_NAMES
+from llm_as_judge.runs.results import FullResults, read_results_file
 from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.runs.runlog import METRICS, TIMINGS, RunLog, read_steps
 from llm_as_judge.training.settings import rollout_settings
@@ -110,7 +110,7 @@ def test_settings_of_an_earlier_run_are_read_without_a_hint(
 
 def test_evaluations_of_before_and_of_now_are_under_one_name_of_each_condition() -> None:
     (file,) = (LEARNED / "held_out" / "trained").glob("*/full.json")
-    earlier = read_full(file)
+    earlier = read_results_file(FullResults, file)
     now = earlier.model_copy(update={"config": with_new_keys(earlier.config)})
     assert "max_ungraded_share" in earlier.config["judge"]
     assert conditions_of(earlier) == conditions_of(now)
@@ -180,4 +180,9 @@ def test_a_manifest_and_an_audit_report_of_before_are_read(tmp_path: Path) -> No
 
 def test_a_configuration_in_results_of_before_is_whole() -> None:
     (file,) = (LEARNED / "held_out" / "trained").glob("*/full.json")
-    assert Config.model_validate(read_full(file).config).judge.max_ungraded_fraction == 0.5
+    assert (
+        Config.model_validate(
+            read_results_file(FullResults, file).config
+        ).judge.max_ungraded_fraction
+        == 0.5
+    )

@@ -218,7 +218,7 @@ def dataset(
     domain: Domain,
     files: Sequence[str],
     split: str = "all",
-    license: str = "unknown",
+    license: str = "unknown",  # noqa: A002 - as the field is called
     train_only: bool = False,
     **behavior: Any,
 ) -> Callable[[Convert], Convert]:

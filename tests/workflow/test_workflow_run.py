@@ -339,7 +339,7 @@ def test_an_exported_program_votes_in_aflow_with_plain_python(tmp_path: Path, na
 
 @pytest.mark.parametrize("path", sorted(workflows_dir().glob("*/*.py")), ids=lambda p: str(p)[-40:])
 def test_every_shipped_workflow_can_be_exported(path: Path) -> None:
-    domain = next((name for name in DOMAINS if name == path.stem), "math")
+    domain: Domain = next((name for name in DOMAINS if name == path.stem), "math")
     exported = export_program(parse_program(path.read_text(), domain))
     compile(exported, "graph.py", "exec")
     assert "operator.Vote" not in exported

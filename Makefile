@@ -12,7 +12,11 @@ AT_ONCE ?= -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
-run: $(READY)    ## set up, then train and evaluate small real models on this machine
+run: $(READY)    ## set up, then ten minutes of learning: small real models on a small task
+	exec $(BIN)/llm-as-judge quickstart $(ARGS)
+
+.PHONY: full
+full: $(READY)   ## the whole pipeline on six data sets, with small real models
 	PATH="$(abspath $(BIN)):$$PATH" exec ./scripts/run_full_pipeline.sh --config embedded $(ARGS)
 
 test: $(READY)   ## everything CI checks: format, lint, types, layers, all tests, coverage

@@ -23,6 +23,7 @@ from llm_as_judge.cli.grading import register as register_grading
 from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
 from llm_as_judge.cli.programs import register as register_programs
+from llm_as_judge.cli.quickstarting import register as register_quickstart
 from llm_as_judge.cli.regrading import register as register_regrading
 from llm_as_judge.cli.replicas import register as register_replicas
 from llm_as_judge.cli.searching import register as register_searching
@@ -36,6 +37,7 @@ from llm_as_judge.renamed import in_new_words
 __all__ = ["app", "main"]
 
 VERBS = {
+    "First": ("quickstart",),
     "Data and weights": ("download", "process", "data", "models"),
     "Training": ("train", "monitor", "report", "analyze", "replicas"),
     "Evaluation": ("evaluate", "compare", "search", "regrade"),
@@ -52,6 +54,7 @@ app = typer.Typer(
     add_completion=False,
 )
 for register in (
+    register_quickstart,
     register_data,
     register_models,
     register_learning,

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 KEPT = {
+    "quickstart": "finished parts are kept: the same command goes on",
     "train": "finished rollouts, steps and checkpoints are kept",
     "evaluate": "finished rollouts are kept",
     "regrade": "verdicts given so far are kept",

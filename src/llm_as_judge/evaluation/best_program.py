@@ -52,22 +52,24 @@ class Choice:
     tokens_spent: int
 
 
-def candidates(folder: Path, config: Config) -> Candidates:
+def candidates(folder: Path | None, config: Config) -> Candidates:
     """The programs of ``folder``, FOLDER/DOMAIN.py and FOLDER/DOMAIN/*.py, after those that are
     always tried; of programs that are equal up to names and layout the first.
+
+    Args:
+        folder: None = those that are always tried, alone.
 
     Raises:
         DataError: no program there, or one that cannot be read.
         ConfigError: a program that does not pass the check, with its finding.
     """
-    if not folder.is_dir():
+    if folder is not None and not folder.is_dir():
         raise DataError(f"--programs {folder}: no such folder; `export programs` makes one")
     found: dict[Domain, dict[str, str]] = {}
     given = 0
     for domain in DOMAINS:
         files = {name: program_files(workflows_dir() / name).get(domain) for name in ALWAYS_TRIED}
-        own = [folder / f"{domain}.py", *sorted((folder / domain).glob("*.py"))]
-        own = [path for path in own if path.is_file()]
+        own = _own_programs(folder, domain) if folder is not None else []
         given += len(own)
         different: dict[str, tuple[str, str]] = {}
         for source, path in [*files.items(), *((str(path), path) for path in own)]:
@@ -76,12 +78,17 @@ def candidates(folder: Path, config: Config) -> Candidates:
                 key = parse_program(text, domain, form_of(text)).hash
                 different.setdefault(key, (source, text))
         found[domain] = dict(different.values())
-    if not given:
+    if folder is not None and not given:
         raise DataError(
             f"--programs {folder}: no program; wanted {', '.join(f'{d}.py' for d in DOMAINS)}, or "
             "folders of these names with programs"
         )
     return found
+
+
+def _own_programs(folder: Path, domain: Domain) -> list[Path]:
+    paths = [folder / f"{domain}.py", *sorted((folder / domain).glob("*.py"))]
+    return [path for path in paths if path.is_file()]
 
 
 async def choose(

@@ -1,0 +1,234 @@
+"""quickstart: the first ten minutes, on a task that was made to have something to learn."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from llm_as_judge.chat_models import require_known_models
+from llm_as_judge.cli.options import ConfigOption, SeedOption, SetOption, console, settings_of
+from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.cli.tables import show_table
+from llm_as_judge.config import Config, known_model
+from llm_as_judge.files import require_writable
+from llm_as_judge.types import Rollout
+
+if TYPE_CHECKING:
+    from llm_as_judge.evaluation.compare import Comparison
+    from llm_as_judge.evaluation.quickstart import Outcome
+
+LOOK_S, QUIET_S = 1.0, 30.0
+"""Seconds between looks, and without a line, after which one says what is going on."""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: llm-as-judge quickstart --seed 1")(quickstart)
+
+
+def quickstart(
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder of all that it writes, by seed.")
+    ] = Path("quickstart"),
+    steps: Annotated[int | None, typer.Option("--steps", help="Updates in the run.")] = None,
+    config: ConfigOption = "quickstart",
+    seed: SeedOption = None,
+    set_: SetOption = None,
+) -> None:
+    """Train and compare small real models on a small task in ten minutes; the same command goes on
+    after a stop."""
+    settings = _settings(out, config, seed, steps, set_)
+    known_model(settings.policy.name, "policy.name")
+    require_known_models(settings)
+    require_writable(out)
+    from llm_as_judge.evaluation.layout import read_results
+    from llm_as_judge.evaluation.quickstart import quickstart as run
+    from llm_as_judge.views.report import Sources, write_report
+
+    root = settings.output.logs.parent
+    for line in INTRODUCTION:
+        _say(line)
+    with Lines() as lines:
+        kept = f"finished parts are kept in {root}: the same command goes on there"
+
+        def work(coroutine: Any) -> Any:
+            with stoppable(kept) as stopping:
+                return stopping.run(coroutine)
+
+        outcome = run(settings, lines, work)
+        lines.done("all is measured")
+    page = root / "report.html"
+    results = {name: read_results(path) for name, path in outcome.results.items()}
+    write_report(Sources(outcome.run_dir, results), page)
+    _show(outcome, page, config or "quickstart")
+
+
+def _settings(
+    out: Path, config: str | None, seed: int | None, steps: int | None, set_: list[str] | None
+) -> Config:
+    """The configuration, everything it writes below OUT/seed_N but the executor's replies, which
+    other seeds can use, too."""
+    first = settings_of(config, set_, seed=seed)
+    root = out / f"seed_{first.training.seed}"
+    flags = {
+        "training.steps": steps,
+        "data.val_file": root / "data" / "mixed" / "val_mixed.jsonl",
+        "output.logs": root / "logs",
+        "output.checkpoints": root / "checkpoints",
+        "output.results": root / "results",
+        "calls.folder": out / "calls",
+    }
+    return settings_of(config, set_, seed=seed, data_dir=root / "data", flags=flags)
+
+
+INTRODUCTION = (
+    (
+        "A small task of our own: long arithmetic, which wants a program; puzzles whose answer stands in the "
+        "text, where a program errs; lookups in a passage; small Python functions."
+    ),
+    (
+        "It was made to have room, so that you see learning in ten minutes. It does not tell whether your own "
+        "task has room."
+    ),
+)
+
+
+class Lines:
+    """A line for each part that ends, and one where nothing has ended for a while."""
+
+    def __init__(self) -> None:
+        self._began = self._said = time.monotonic()
+        self._doing = ""
+        self._runs = 0
+        self._operators: Counter[str] = Counter()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Lines:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    @property
+    def is_watching(self) -> bool:
+        return self._thread.is_alive()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(LOOK_S):
+            if time.monotonic() - self._said > QUIET_S:
+                runs = f", {self._runs} programs run" if self._runs else ""
+                self._line(f"... {self._doing}{runs}")
+
+    def _line(self, text: str) -> None:
+        now = time.monotonic()
+        self._said = now
+        minutes, seconds = divmod(int(now - self._began), 60)
+        _say(f"{minutes:2}:{seconds:02}  {text}")
+
+    def stage(self, text: str) -> None:
+        self._doing, self._runs = text, 0
+
+    def warning(self, text: str) -> None:
+        self._line(f"warning: {text}")
+
+    def rollout(self, rollout: Rollout) -> None:
+        self._runs += 1
+        self._operators.update(rollout.program.operators)
+
+    def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None:
+        used = ", ".join(f"{name} {n}" for name, n in self._operators.most_common(4))
+        self._operators.clear()
+        self._line(
+            f"step {step} of {steps}: right {metrics.get('accuracy/all', 0.0):.0%}, valid "
+            f"{metrics.get('rollout/strictly_valid', 0.0):.0%}, {metrics.get('time/step_s', 0.0):.0f} s; "
+            f"operators: {used or 'none'}"
+        )
+
+    def done(self, text: str) -> None:
+        self._operators.clear()
+        self._line(text)
+
+
+def _say(text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+# ------------------------------------------------------------------------------------- the outcome
+def _show(outcome: Outcome, page: Path, config: str) -> None:
+    from llm_as_judge.evaluation.quickstart import right_of
+
+    kinds = list(dict.fromkeys(outcome.contenders[0].datasets.values()))
+    rows = [
+        [
+            contender.name,
+            *(right_of(contender, kind) for kind in kinds),
+            right_of(contender),
+            f"{contender.mean_tokens:.0f}",
+        ]
+        for contender in outcome.contenders
+    ]
+    show_table("Held-out rows right", ["", *kinds, "all", "executor tokens a row"], rows, False)
+    if undecided := _undecided(outcome):
+        _say(undecided)
+    _say(_difference("trained - untrained", outcome.against_untrained))
+    _say(_difference("trained - best fixed program", outcome.against_fixed))
+    for line in verdict(outcome):
+        _say(line)
+    _say(f"page  {page}")
+    _say("What next:")
+    for line in _next(outcome, config):
+        _say(f"  {line}")
+
+
+def _undecided(outcome: Outcome) -> str:
+    counts = {c.name: len(c.datasets) - len(c.correct) for c in outcome.contenders}
+    said = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
+    if not said:
+        return ""
+    return f"not decided by the rules, so not right here and left out of the tests: {said}"
+
+
+def _difference(what: str, pair: Comparison) -> str:
+    p = "-" if pair.p is None else "< 0.001" if pair.p < 0.001 else f"{pair.p:.3f}"
+    cost = "" if pair.token_ratio is None else f"; executor tokens x {pair.token_ratio:.2f}"
+    return (
+        f"{what}: {100 * pair.difference:+.0f} points [{100 * pair.low:+.0f}, {100 * pair.high:+.0f}] "
+        f"on {pair.problems} rows, only it right {pair.only_contender}, only the other "
+        f"{pair.only_reference}, p {p}{cost}"
+    )
+
+
+def verdict(outcome: Outcome) -> list[str]:
+    """What was shown, and what to do where it was not."""
+    if not outcome.shown:
+        return [
+            (
+                "Nothing is shown: the trained policy is not better than the untrained one beyond chance. Give "
+                "it more steps (--steps 12 goes on from here) or another --seed."
+            )
+        ]
+    if not outcome.beats_fixed:
+        return [
+            "Training helped, but a fixed program does about as well: --steps 12 goes on from here."
+        ]
+    return ["Training helped, and no fixed program does as well: the policy reads the problem."]
+
+
+def _next(outcome: Outcome, config: str) -> list[str]:
+    results = outcome.results["trained"].parent
+    return [
+        f"llm-as-judge compare {results}/*_results.json --by-domain",
+        (
+            f"llm-as-judge solve --config {config} --policy {outcome.checkpoint} --domain math "
+            '--problem "Work out 417 * 583 - 96 * 240."'
+        ),
+        "llm-as-judge process --custom mine.jsonl --set 'data.sets=[]'    # your own rows (docs/DATA.md)",
+    ]

@@ -1,0 +1,188 @@
+"""The first ten minutes: a small task of our own, fixed programs and a policy before and after training.
+
+    rows -> fixed programs -> the untrained policy -> GRPO -> the trained policy, all on the same held-out rows
+
+It puts together what other verbs do one by one. Everything lies below one folder, and what is there
+already is gone on with, not paid for again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from llm_as_judge.assembly import open_workbench, problem_file
+from llm_as_judge.chat_models import embedded_weights
+from llm_as_judge.config import Config, known_model
+from llm_as_judge.data.quickstart import write_quickstart
+from llm_as_judge.evaluation.baselines import UNTRAINED, find_entrant
+from llm_as_judge.evaluation.best_program import Choice, candidates, choose
+from llm_as_judge.evaluation.compare import Comparison, compare
+from llm_as_judge.evaluation.contenders import Contender, read_contenders
+from llm_as_judge.evaluation.evaluate import open_evaluation, results_folder, run_evaluation
+from llm_as_judge.evaluation.results import write_results
+from llm_as_judge.llm.weights import fetch
+from llm_as_judge.policy.checkpoint import latest_checkpoint
+from llm_as_judge.training.preflight import checkpoint_root
+from llm_as_judge.training.trainer import GRPOTrainer
+from llm_as_judge.training.view import TrainingView
+from llm_as_judge.types import Domain, Problem
+
+BEST_FIXED, SAMPLED, TRAINED = "best_fixed", "untrained_sampled", "trained"
+CONTENDERS = ("direct", "cot", BEST_FIXED, UNTRAINED, SAMPLED, TRAINED)
+"""In the order of the table."""
+LEVEL = 0.01
+"""A difference with a smaller p is called shown."""
+
+Work = Callable[[Coroutine[Any, Any, Any]], Any]
+"""Runs a coroutine to its end."""
+
+
+class View(TrainingView, Protocol):
+    """What a terminal shows of a quickstart."""
+
+    def done(self, text: str) -> None:
+        """A part has ended."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the held-out rows say."""
+
+    contenders: tuple[Contender, ...]
+    against_untrained: Comparison
+    against_fixed: Comparison
+    results: Mapping[str, Path]
+    run_dir: Path
+    checkpoint: Path
+
+    @property
+    def shown(self) -> bool:
+        """Whether training is shown to have made the policy better than it was."""
+        return _is_shown(self.against_untrained)
+
+    @property
+    def beats_fixed(self) -> bool:
+        """Whether the trained policy is shown to be better than the best fixed program."""
+        return _is_shown(self.against_fixed)
+
+
+def _is_shown(pair: Comparison) -> bool:
+    return pair.difference > 0 and pair.p is not None and pair.p < LEVEL
+
+
+def quickstart(settings: Config, view: View, work: Work) -> Outcome:
+    """All of it; what an earlier call has finished is taken as it is.
+
+    Args:
+        settings: every path of it below the quickstart's folder.
+        work: runs what waits; where the run is stopped, it raises.
+    Raises:
+        UserError: a folder, a model or the configuration is not as wanted.
+    """
+    root = settings.output.logs.parent
+    view.stage("fetching weights, once")
+    _fetch_weights(settings)
+    view.stage("writing the rows")
+    write_quickstart(settings.data.data_dir, settings.training.seed)
+    results = {name: _evaluated(settings, name, name, view, work) for name in ("direct", "cot")}
+    fixed = _chosen(settings, root / BEST_FIXED, view, work)
+    results[BEST_FIXED] = _evaluated(settings, str(fixed), BEST_FIXED, view, work)
+    results[UNTRAINED] = _evaluated(settings, UNTRAINED, UNTRAINED, view, work)
+    warm = settings.evaluation.model_copy(update={"temperature": settings.sampling.temperature})
+    sampled = settings.model_copy(update={"evaluation": warm})
+    results[SAMPLED] = _evaluated(sampled, UNTRAINED, SAMPLED, view, work)
+    run_dir = settings.output.logs / "train"
+    checkpoint = _trained(settings, run_dir, view, work)
+    results[TRAINED] = _evaluated(settings, str(checkpoint), TRAINED, view, work)
+    return _outcome(results, run_dir, checkpoint)
+
+
+def _fetch_weights(settings: Config) -> None:
+    entries = [
+        known_model(settings.policy.name, "policy.name"),
+        embedded_weights(settings.executor.model),
+    ]
+    for entry in entries:
+        if entry is not None:
+            fetch(entry, settings.output.cache_dir())
+
+
+def _evaluated(settings: Config, spec: str, name: str, view: View, work: Work) -> Path:
+    """Results of a contender on the held-out rows."""
+    view.stage(f"{name}: held-out rows")
+    entrant = find_entrant(spec, settings)
+    with open_evaluation(settings, entrant, name) as record:
+        try:
+            if record.missing():
+                work(run_evaluation(record, entrant, view.rollout))
+        finally:
+            if any(group.rollouts for group in record.groups()):
+                path = write_results(record, results_folder(settings))
+    found = read_contenders([path])[0]
+    view.done(f"{name}: {right_of(found)} held-out rows right")
+    return path
+
+
+def right_of(contender: Contender, dataset: str | None = None) -> str:
+    """``14 of 16``: an answer that the rules could not decide is not right."""
+    rows = [id_ for id_, name in contender.datasets.items() if dataset in (None, name)]
+    return f"{sum(contender.correct.get(id_, 0.0) for id_ in rows):.0f} of {len(rows)}"
+
+
+def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
+    """The best fixed program of each domain, chosen on validation rows: never on held-out ones."""
+    view.stage("choosing the best fixed program")
+    rows: dict[Domain, list[Problem]] = {}
+    of_set: Counter[str] = Counter()
+    most = settings.evaluation.limit_per_set or sys.maxsize
+    for problem in problem_file(settings.data.val_file):
+        of_set[problem.dataset] += 1
+        if of_set[problem.dataset] <= most:
+            rows.setdefault(problem.domain, []).append(problem)
+
+    async def job() -> list[Choice]:
+        async with open_workbench(settings) as bench:
+            return await choose(bench, rows, candidates(None, settings), folder)
+
+    choices: list[Choice] = work(job())
+    said = ", ".join(
+        f"{c.domain} {c.best.source} ({c.best.correct} of {c.best.problems})" for c in choices
+    )
+    view.done(f"best fixed programs, chosen on rows that are not held out: {said}")
+    return folder
+
+
+def _trained(settings: Config, run_dir: Path, view: View, work: Work) -> Path:
+    """The checkpoint after the last step."""
+    found = latest_checkpoint(checkpoint_root(settings))
+    if found is not None and found.name == f"step_{settings.training.steps}":
+        view.done(f"trained already: {found}")
+        return found
+    view.stage("loading models")
+    trainer = GRPOTrainer(config=settings, run_dir=run_dir, resume=found is not None, view=view)
+    checkpoint: Path = work(trainer.train()).checkpoint
+    return checkpoint
+
+
+def _outcome(results: Mapping[str, Path], run_dir: Path, checkpoint: Path) -> Outcome:
+    ordered = {name: results[name] for name in CONTENDERS}
+    contenders = dict(zip(ordered, read_contenders(list(ordered.values())), strict=True))
+    trained = contenders[TRAINED]
+
+    def against(name: str) -> Comparison:
+        return compare([trained, contenders[name]], contenders[name])[0]
+
+    return Outcome(
+        tuple(contenders.values()),
+        against(UNTRAINED),
+        against(BEST_FIXED),
+        ordered,
+        run_dir,
+        checkpoint,
+    )

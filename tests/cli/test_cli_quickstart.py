@@ -1,0 +1,141 @@
+"""What the quickstart prints, and what it says to bad input."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from called_verbs import Verbs, written
+
+from llm_as_judge.cli import quickstarting
+from llm_as_judge.cli.quickstarting import Lines, verdict
+from llm_as_judge.evaluation.compare import Comparison
+from llm_as_judge.evaluation.quickstart import CONTENDERS, Outcome, quickstart
+
+
+def pair(difference: float, p: float) -> Comparison:
+    return Comparison("trained", "untrained", 48, difference, -0.1, 0.5, 16, 0, p, p, 1.1, 0.2)
+
+
+def outcome(untrained: Comparison, fixed: Comparison) -> Outcome:
+    return Outcome((), untrained, fixed, {}, Path("run"), Path("step_6"))
+
+
+BETTER, SAME, WORSE = pair(0.3, 0.0001), pair(0.1, 0.2), pair(-0.3, 0.0001)
+
+
+def test_the_verdict_says_what_was_shown_and_what_to_do_where_nothing_was() -> None:
+    assert "no fixed program does as well" in verdict(outcome(BETTER, BETTER))[0]
+    helped = verdict(outcome(BETTER, SAME))[0]
+    assert "Training helped, but a fixed program does about as well" in helped
+    for nothing in (SAME, WORSE, replace(BETTER, p=None)):
+        said = verdict(outcome(nothing, BETTER))[0]
+        assert said.startswith("Nothing is shown")
+        assert "--steps 12" in said
+
+
+def test_a_step_is_one_line_with_what_was_right_valid_and_used(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = Lines()
+    lines.step(
+        2,
+        6,
+        {"accuracy/all": 0.5, "rollout/strictly_valid": 0.75, "time/step_s": 41.4},
+    )
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.endswith("step 2 of 6: right 50%, valid 75%, 41 s; operators: none")
+
+
+def test_a_long_silence_is_broken_by_what_is_going_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(quickstarting, "QUIET_S", 0.0)
+    monkeypatch.setattr(quickstarting, "LOOK_S", 0.01)
+    with Lines() as lines:
+        lines.stage("loading models")
+        while "loading models" not in (seen := capsys.readouterr().out):
+            assert lines.is_watching, seen
+    assert "... loading models" in seen
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--set", "training.stepz=3"), "training.stepz"),
+        (("--config", "nosuch"), "no profile 'nosuch'"),
+        (("--set", "executor.model=nosuch"), "nosuch"),
+        (("--out", "a_file"), "a_file"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    verb: Verbs, folder: Path, options: tuple[str, ...], said: str
+) -> None:
+    written("a_file", "not a folder")
+    assert said in verb.refused("quickstart", *options)
+    assert [path.name for path in folder.iterdir()] == ["a_file"]
+
+
+def test_a_seed_that_is_no_number_is_2(verb: Verbs) -> None:
+    code, _, err = verb("quickstart", "--seed", "x")
+    assert code == 2
+    assert "--seed" in err
+    assert "valid integer" in err
+
+
+class Interrupted(BaseException):
+    """As a signal is."""
+
+
+@pytest.mark.slow
+def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_commands(
+    verb: Verbs, folder: Path, tiny_weights: Path
+) -> None:
+    sets = [
+        f"policy.name={tiny_weights}",
+        "policy.device=cpu",
+        "policy.dtype=float32",
+        "executor.model=scripted",
+        "evaluation.limit_per_set=1",
+        "training.problems_per_step=1",
+    ]
+    begun = 0
+
+    def until_training(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        nonlocal begun
+        begun += 1
+        if begun == len(CONTENDERS) + 1:  # all but the trained one, and the choice, come before
+            coroutine.close()
+            raise Interrupted
+        return asyncio.run(coroutine)
+
+    settings = quickstarting._settings(Path("quick"), "quickstart", 3, 1, sets)
+    with pytest.raises(Interrupted):
+        quickstart(settings, Lines(), until_training)
+    before = kept_rollouts(folder)
+    assert len(before) == len(CONTENDERS) - 1
+
+    given = [part for text in sets for part in ("--set", text)]
+    again = ("quickstart", "--out", "quick", "--steps", "1", "--seed", "3", *given)
+    code, out, err = verb(*again)
+    assert code == 0, out + err
+    after = kept_rollouts(folder)
+    assert len(after) == len(CONTENDERS)
+    assert {path: after[path] for path in before} == before  # paid for once
+    assert "It was made to have room" in out
+    assert "step 1 of 1: right" in out
+    assert "trained - untrained: " in out
+    assert "trained - best fixed program: " in out
+    assert (folder / "quick" / "seed_3" / "report.html").is_file()
+    assert out.split("What next:\n")[1].count("llm-as-judge ") == 3
+    chosen = {path.name for path in (folder / "quick" / "seed_3" / "best_fixed").glob("*.py")}
+    assert chosen == {"math.py", "qa.py", "code.py"}
+
+
+def kept_rollouts(folder: Path) -> dict[Path, str]:
+    kept = folder.glob("quick/seed_3/results/evaluation/*/*/rollouts.jsonl")
+    return {path: path.read_text() for path in kept}

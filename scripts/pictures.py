@@ -1,7 +1,7 @@
 """Makes the README's two pictures from a run: docs/pictures/monitor.svg and report.png.
 
 The report's needs Chromium and the extra `browser` (see docs/monitoring.md). A picture shows programs
-and problems of the run: take one on the built-in sample, as `make run` leaves where no data are.
+and problems of the run: take one on the built-in sample, as `make full` leaves where no data are.
 
     python scripts/pictures.py logs/train_MODEL_TIME [results/evaluation/*_results.json]
 """

@@ -164,3 +164,13 @@ for _ in $(seq 1200); do sleep 0.05; done"""
     assert script.returncode == 77, output
     assert (tmp_path / "got").read_text().strip() == name
     assert (tmp_path / "verbs").read_text().split() == VERBS[:1]
+
+
+@pytest.mark.parametrize(
+    ("target", "called"), [("run", "llm-as-judge quickstart"), ("full", SCRIPT.name)]
+)
+def test_make_run_is_the_quickstart_and_make_full_the_pipeline(target: str, called: str) -> None:
+    make = ["make", "-n", target, "ARGS=--seed 7"]
+    told = subprocess.run(make, cwd=SCRIPT.parents[1], capture_output=True, text=True, check=True)
+    assert f"{called} " in told.stdout
+    assert "--seed 7" in told.stdout.splitlines()[-1]

@@ -24,7 +24,7 @@ from llm_as_judge.config.training import TrainingConfig
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.errors import ConfigError
 
-PROFILES = ("training", "embedded", "smoke")
+PROFILES = ("training", "embedded", "quickstart", "smoke")
 
 
 # ---------------------------------------------------------------------------------------- errors

@@ -165,15 +165,15 @@ def _say(text: str) -> None:
 def _show(outcome: Outcome, page: Path, config: str) -> None:
     from llm_as_judge.evaluation.quickstart import right_of
 
-    kinds = list(dict.fromkeys(outcome.contenders[0].datasets.values()))
+    kinds = list(dict.fromkeys(outcome.systems[0].datasets.values()))
     rows = [
         [
-            contender.name,
-            *(right_of(contender, kind) for kind in kinds),
-            right_of(contender),
-            f"{contender.mean_tokens:.0f}",
+            system.name,
+            *(right_of(system, kind) for kind in kinds),
+            right_of(system),
+            f"{system.mean_tokens:.0f}",
         ]
-        for contender in outcome.contenders
+        for system in outcome.systems
     ]
     show_table("Held-out rows right", ["", *kinds, "all", "executor tokens a row"], rows, False)
     if undecided := _undecided(outcome):
@@ -189,7 +189,7 @@ def _show(outcome: Outcome, page: Path, config: str) -> None:
 
 
 def _undecided(outcome: Outcome) -> str:
-    counts = {c.name: len(c.datasets) - len(c.correct) for c in outcome.contenders}
+    counts = {c.name: len(c.datasets) - len(c.correct) for c in outcome.systems}
     said = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
     if not said:
         return ""
@@ -201,7 +201,7 @@ def _difference(what: str, pair: Comparison) -> str:
     cost = "" if pair.token_ratio is None else f"; executor tokens x {pair.token_ratio:.2f}"
     return (
         f"{what}: {100 * pair.difference:+.0f} points [{100 * pair.low:+.0f}, {100 * pair.high:+.0f}] "
-        f"on {pair.problems} rows, only it right {pair.only_contender}, only the other "
+        f"on {pair.problems} rows, only it right {pair.only_other}, only the other "
         f"{pair.only_reference}, p {p}{cost}"
     )
 

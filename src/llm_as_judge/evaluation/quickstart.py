@@ -19,12 +19,12 @@ from llm_as_judge.assembly import open_workbench, problem_file
 from llm_as_judge.chat_models import embedded_weights
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.quickstart import write_quickstart
-from llm_as_judge.evaluation.baselines import UNTRAINED, find_entrant
+from llm_as_judge.evaluation.baselines import UNTRAINED, find_system
 from llm_as_judge.evaluation.best_program import Choice, candidates, choose
 from llm_as_judge.evaluation.compare import Comparison, compare
-from llm_as_judge.evaluation.contenders import Contender, read_contenders
 from llm_as_judge.evaluation.evaluate import open_evaluation, results_folder, run_evaluation
 from llm_as_judge.evaluation.results import write_results
+from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.training.preflight import checkpoint_root
@@ -54,7 +54,7 @@ class View(TrainingView, Protocol):
 class Outcome:
     """What the held-out rows say."""
 
-    contenders: tuple[Contender, ...]
+    systems: tuple[SystemResults, ...]
     against_untrained: Comparison
     against_fixed: Comparison
     results: Mapping[str, Path]
@@ -114,25 +114,25 @@ def _fetch_weights(settings: Config) -> None:
 
 
 def _evaluated(settings: Config, spec: str, name: str, view: View, work: Work) -> Path:
-    """Results of a contender on the held-out rows."""
+    """Results of a system on the held-out rows."""
     view.stage(f"{name}: held-out rows")
-    entrant = find_entrant(spec, settings)
-    with open_evaluation(settings, entrant, name) as record:
+    system = find_system(spec, settings)
+    with open_evaluation(settings, system, name) as record:
         try:
             if record.missing():
-                work(run_evaluation(record, entrant, view.rollout))
+                work(run_evaluation(record, system, view.rollout))
         finally:
             if any(group.rollouts for group in record.groups()):
                 path = write_results(record, results_folder(settings))
-    found = read_contenders([path])[0]
+    found = read_systems([path])[0]
     view.done(f"{name}: {right_of(found)} held-out rows right")
     return path
 
 
-def right_of(contender: Contender, dataset: str | None = None) -> str:
+def right_of(system: SystemResults, dataset: str | None = None) -> str:
     """``14 of 16``: an answer that the rules could not decide is not right."""
-    rows = [id_ for id_, name in contender.datasets.items() if dataset in (None, name)]
-    return f"{sum(contender.correct.get(id_, 0.0) for id_ in rows):.0f} of {len(rows)}"
+    rows = [id_ for id_, name in system.datasets.items() if dataset in (None, name)]
+    return f"{sum(system.correct.get(id_, 0.0) for id_ in rows):.0f} of {len(rows)}"
 
 
 def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
@@ -172,14 +172,14 @@ def _trained(settings: Config, run_dir: Path, view: View, work: Work) -> Path:
 
 def _outcome(results: Mapping[str, Path], run_dir: Path, checkpoint: Path) -> Outcome:
     ordered = {name: results[name] for name in CONTENDERS}
-    contenders = dict(zip(ordered, read_contenders(list(ordered.values())), strict=True))
-    trained = contenders[TRAINED]
+    systems = dict(zip(ordered, read_systems(list(ordered.values())), strict=True))
+    trained = systems[TRAINED]
 
     def against(name: str) -> Comparison:
-        return compare([trained, contenders[name]], contenders[name])[0]
+        return compare([trained, systems[name]], systems[name])[0]
 
     return Outcome(
-        tuple(contenders.values()),
+        tuple(systems.values()),
         against(UNTRAINED),
         against(BEST_FIXED),
         ordered,

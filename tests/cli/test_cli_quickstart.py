@@ -18,7 +18,9 @@ from llm_as_judge.evaluation.quickstart import CONTENDERS, Outcome, quickstart
 
 
 def pair(difference: float, p: float) -> Comparison:
-    return Comparison("trained", "untrained", 48, difference, -0.1, 0.5, 16, 0, p, p, 1.1, None, 0.2)
+    return Comparison(
+        "trained", "untrained", 48, difference, -0.1, 0.5, 16, 0, p, p, 1.1, None, 0.2
+    )
 
 
 def outcome(untrained: Comparison, fixed: Comparison) -> Outcome:

@@ -8,7 +8,6 @@ deadline, retries, replicas and bill. Whatever happens on the wire ends in one o
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import random
 import time
@@ -24,8 +23,9 @@ from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Attempt, Role
 from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
+from llm_as_judge.llm.probing import answered, served_models
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
-from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json, read_post
+from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json
 from llm_as_judge.llm.wire import Unusable, WireReply, read_draws, read_response, request_body
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 
@@ -366,28 +366,7 @@ class OpenAIChat:
         self._bind_to_loop()
         server = server or self._replicas.servers[0]
         where = f"{self._role} {self._name} at {server.shown}"
-        try:
-            response = await self._http.get(f"{server.base_url}/models", timeout=wait_s)
-        except httpx.TimeoutException:
-            raise ModelError(f"{where}: no answer in {wait_s:g} s; is the server up?") from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ModelError(
-                f"{where}: not reachable ({self._hidden(str(error)) or type(error).__name__}); "
-                "start the server or correct base_url"
-            ) from None
-        if response.status_code in (401, 403):
-            given = "authorization" in self._http.headers
-            what = "the API key was refused" if given else "it wants a key, and none was given"
-            raise ModelError(f"{where}: {what}; set OPENAI_API_KEY or api_key")
-        if response.status_code in (404, 405, 501):
-            return None
-        try:
-            return [str(model["id"]) for model in response.json()["data"]]
-        except (ValueError, KeyError, TypeError):
-            raise ModelError(
-                f"{where}: /models answered HTTP {response.status_code} without a list of models; "
-                "does base_url end in /v1?"
-            ) from None
+        return await served_models(self._http, server, where, wait_s, self._hidden)
 
     async def returns(self, asked: dict[str, Any], *names: str) -> bool | None:
         """Whether a one-word request with the extra fields ``asked`` is answered with a non-empty
@@ -409,14 +388,7 @@ class OpenAIChat:
         if "max_tokens" in self.left_out and "max_tokens" in asked:
             asked = {**asked, "max_completion_tokens": asked["max_tokens"]}
             asked.pop("max_tokens")
-        url = f"{self._replicas.servers[0].base_url}/chat/completions"
-        try:
-            status, _, content = await read_post(self._http, url, {**body, **asked})
-            data = json.loads(content)
-        except (httpx.HTTPError, Unusable, ValueError):
-            return None
-        whole = status == 200 and isinstance(data, dict) and isinstance(data.get("choices"), list)
-        return data if whole else None
+        return await answered(self._http, self._replicas.servers[0], {**body, **asked})
 
     # ----------------------------------------------------------------------------------- lifetime
     def _bind_to_loop(self) -> None:

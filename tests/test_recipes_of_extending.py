@@ -150,7 +150,7 @@ USED = """
 from llm_as_judge.config import load_config
 from llm_as_judge.training.grpo import LossOptions, step_advantages
 training = load_config(overrides=["training.baseline=median", "training.advantage_norm=none"]).training
-options = LossOptions(center=training.baseline, scale=training.advantage_norm)
+options = LossOptions(baseline=training.baseline, advantage_norm=training.advantage_norm)
 print(step_advantages([[1.0, 2.0, 9.0]], options))
 """
 

@@ -63,7 +63,16 @@ def test_the_results_of_the_example_are_read_and_nothing_of_them_is_lost(path: P
     kind = FullResults if path.name == "full.json" else Results
     data = json.loads(path.read_text())
     found = read_results_file(kind, path).as_json()
-    assert {key: found[key] for key in data} == data
+    assert known(found, data) == data
+
+
+def known(found: Any, data: Any) -> Any:
+    """Of ``found`` what ``data`` has a place for: a field that came later is empty there."""
+    if isinstance(data, dict):
+        return {key: known(found[key], value) for key, value in data.items()}
+    if isinstance(data, list) and len(found) == len(data):
+        return [known(one, other) for one, other in zip(found, data, strict=True)]
+    return found
 
 
 def test_there_are_results_in_the_example() -> None:

@@ -101,6 +101,16 @@ def test_a_set_of_ones_own_is_evaluated_by_name_and_by_default(place: Path) -> N
     assert [s.name for s in evaluated_sets(settings(place))] == ["mine"]
 
 
+def test_a_set_of_the_catalog_that_is_not_in_the_mix_is_evaluated_where_it_is_named(
+    place: Path,
+) -> None:
+    rows = [own(n, "mbpp") for n in range(2)]
+    write_problems(place / "test" / "mbpp_test.jsonl", rows)
+    assert "mbpp" not in {found.name for found in evaluated_sets(settings(place))}
+    (found,) = evaluated_sets(settings(place, sets=["mbpp"]))
+    assert found.problems == tuple(rows)
+
+
 def test_an_own_set_too_small_for_a_test_row_is_left_out_but_not_where_it_is_named(
     place: Path,
 ) -> None:

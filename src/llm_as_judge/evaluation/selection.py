@@ -62,7 +62,7 @@ def evaluated_files(config: Config) -> dict[str, ProblemFile]:
     """
     own = _own_sets(config)
     names = config.evaluation.sets or _default_names(config, own)
-    known = (*config.data.sets, *own, MIXED)
+    known = tuple(dict.fromkeys((*config.data.sets, *own, *_other_sets(config), MIXED)))
     files = {}
     for name in names:
         if name not in known:
@@ -108,6 +108,12 @@ def _own_sets(config: Config) -> dict[str, Path]:
         path.name.removesuffix(f"_{split}.jsonl"): path for path in folder.glob(f"*_{split}.jsonl")
     }
     return {name: found[name] for name in sorted(found) if name not in CATALOG}
+
+
+def _other_sets(config: Config) -> list[str]:
+    """Sets of the catalog that are not in ``data.sets``, but have a file of the split."""
+    folder, split = config.data.data_dir, config.evaluation.split
+    return [name for name in CATALOG.all() if _file(folder, name, split).is_file()]
 
 
 def _default_names(config: Config, own: Mapping[str, Path]) -> tuple[str, ...]:

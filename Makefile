@@ -12,7 +12,7 @@ AT_ONCE ?= -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
-run: $(READY)    ## set up, then ten minutes of learning: small real models on a small task
+run: $(READY)    ## set up, then train small real models on a small task
 	exec $(BIN)/llm-as-judge quickstart $(ARGS)
 
 .PHONY: full

@@ -14,7 +14,7 @@ from called_verbs import Verbs, written
 from llm_as_judge.cli import quickstarting
 from llm_as_judge.cli.quickstarting import Lines, verdict
 from llm_as_judge.evaluation.compare import Comparison
-from llm_as_judge.evaluation.quickstart import CONTENDERS, Outcome, quickstart
+from llm_as_judge.evaluation.quickstart import SYSTEMS, Outcome, quickstart
 
 
 def pair(difference: float, p: float) -> Comparison:
@@ -110,7 +110,7 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     def until_training(coroutine: Coroutine[Any, Any, Any]) -> Any:
         nonlocal begun
         begun += 1
-        if begun == len(CONTENDERS) + 1:  # all but the trained one, and the choice, come before
+        if begun == len(SYSTEMS) + 1:  # all but the trained one, and the choice, come before
             coroutine.close()
             raise Interrupted
         return asyncio.run(coroutine)
@@ -119,14 +119,14 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     with pytest.raises(Interrupted):
         quickstart(settings, Lines(), until_training)
     before = kept_rollouts(folder)
-    assert len(before) == len(CONTENDERS) - 1
+    assert len(before) == len(SYSTEMS) - 1
 
     given = [part for text in sets for part in ("--set", text)]
     again = ("quickstart", "--out", "quick", "--steps", "1", "--seed", "3", *given)
     code, out, err = verb(*again)
     assert code == 0, out + err
     after = kept_rollouts(folder)
-    assert len(after) == len(CONTENDERS)
+    assert len(after) == len(SYSTEMS)
     assert {path: after[path] for path in before} == before  # paid for once
     assert "It was made to have room" in out
     assert "step 1 of 1: right" in out

@@ -1,4 +1,4 @@
-"""quickstart: the first ten minutes, on a task that was made to have something to learn."""
+"""quickstart: a first run, on a task that was made to have something to learn."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def quickstart(
     seed: SeedOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Train and compare small real models on a small task in ten minutes; the same command goes on
+    """Train and compare small real models on a small task; the same command goes on
     after a stop."""
     settings = _settings(out, config, seed, steps, set_)
     known_model(settings.policy.name, "policy.name")
@@ -92,7 +92,7 @@ INTRODUCTION = (
         "text, where a program errs; lookups in a passage; small Python functions."
     ),
     (
-        "It was made to have room, so that you see learning in ten minutes. It does not tell whether your own "
+        "It was made to have room, so that there is something to learn. It does not tell whether your own "
         "task has room."
     ),
 )

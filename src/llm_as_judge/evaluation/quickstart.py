@@ -1,4 +1,4 @@
-"""The first ten minutes: a small task of our own, fixed programs and a policy before and after training.
+"""A first run: a small task of our own, fixed programs and a policy before and after training.
 
     rows -> fixed programs -> the untrained policy -> GRPO -> the trained policy, all on the same held-out rows
 
@@ -33,7 +33,7 @@ from llm_as_judge.training.view import TrainingView
 from llm_as_judge.types import Domain, Problem
 
 BEST_FIXED, SAMPLED, TRAINED = "best_fixed", "untrained_sampled", "trained"
-CONTENDERS = ("direct", "cot", BEST_FIXED, UNTRAINED, SAMPLED, TRAINED)
+SYSTEMS = ("direct", "cot", BEST_FIXED, UNTRAINED, SAMPLED, TRAINED)
 """In the order of the table."""
 LEVEL = 0.01
 """A difference with a smaller p is called shown."""
@@ -171,7 +171,7 @@ def _trained(settings: Config, run_dir: Path, view: View, work: Work) -> Path:
 
 
 def _outcome(results: Mapping[str, Path], run_dir: Path, checkpoint: Path) -> Outcome:
-    ordered = {name: results[name] for name in CONTENDERS}
+    ordered = {name: results[name] for name in SYSTEMS}
     systems = dict(zip(ordered, read_systems(list(ordered.values())), strict=True))
     trained = systems[TRAINED]
 

@@ -21,6 +21,7 @@ full: $(READY)   ## the whole pipeline on six data sets, with small real models
 
 test: $(READY)   ## everything CI checks: format, lint, types, layers, all tests, coverage
 	$(MAKE) lint
+	$(MAKE) docs
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(AT_ONCE)
 	$(BIN)/coverage combine -q
@@ -36,6 +37,10 @@ lint: $(READY)   ## format, lint, types, layers
 	$(BIN)/ruff check -q .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+.PHONY: docs
+docs: $(READY)   ## the site of the documents, in build/site; a link that leads nowhere ends it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 smoke: $(READY)  ## one real training step with SmolLM2-135M as policy and executor
 	$(BIN)/python scripts/smoke.py

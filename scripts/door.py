@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def open_door(verb: str) -> None:
+def open_door(*verb: str) -> None:
     """Run ``llm-as-judge VERB`` with this process's arguments; exit status 2 if that is not
     installed for the Python that runs."""
     try:
@@ -23,4 +23,4 @@ def open_door(verb: str) -> None:
             f"error: {sys.executable} has no {error.name}; run: {remedy} {where}", file=sys.stderr
         )
         sys.exit(2)
-    main([verb, *sys.argv[1:]])
+    main([*verb, *sys.argv[1:]])

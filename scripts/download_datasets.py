@@ -1,6 +1,6 @@
-"""Door to `llm-as-judge download`: same options, same function."""
+"""Door to `llm-as-judge data download`: same options, same function."""
 
 from door import open_door
 
 if __name__ == "__main__":
-    open_door("download")
+    open_door("data", "download")

@@ -1,6 +1,6 @@
-"""Door to `llm-as-judge process`: same options, same function."""
+"""Door to `llm-as-judge data process`: same options, same function."""
 
 from door import open_door
 
 if __name__ == "__main__":
-    open_door("process")
+    open_door("data", "process")

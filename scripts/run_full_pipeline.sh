@@ -85,8 +85,8 @@ if [ -n "$source" ]; then from=(--source "$source"); fi
 
 if [ $train = 1 ]; then run audit "${config[@]}" "${labeled[@]}" --if-needed; fi
 run models pull "${config[@]}" "${model[@]}"
-if [ $download = 1 ]; then run download "${config[@]}" "${from[@]}"; fi
-if [ $process = 1 ]; then run process "${config[@]}"; fi
+if [ $download = 1 ]; then run data download "${config[@]}" "${from[@]}"; fi
+if [ $process = 1 ]; then run data process "${config[@]}"; fi
 if [ ${#limit[@]} = 0 ]; then
   named=$("$python" -c 'import sys
 from llm_as_judge.config import load_config

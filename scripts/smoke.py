@@ -23,8 +23,8 @@ def main() -> int:
     cache = os.environ.get("LLM_AS_JUDGE_CACHE", str(Path("~/.cache/llm-as-judge").expanduser()))
     with tempfile.TemporaryDirectory(prefix="llm-as-judge-smoke-") as folder:
         verb(folder, cache, "models", "pull", "--config", "smoke")
-        verb(folder, cache, "download", "--config", "smoke", "--offline")
-        verb(folder, cache, "process", "--config", "smoke")
+        verb(folder, cache, "data", "download", "--config", "smoke", "--offline")
+        verb(folder, cache, "data", "process", "--config", "smoke")
         verb(folder, cache, "train", "--config", "smoke", "--run-dir", "logs/smoke")
         step = "checkpoints/smollm2-135m/grpo_mixed/step_1"
         verb(folder, cache, "export", "model", step, "--config", "smoke", "--out", "merged")

@@ -115,7 +115,16 @@ PROBLEMS = [
 ]
 
 
-PROCESS = ["process", "--custom", "mine.jsonl", "--set", "data.sets=[]", "--data-dir", "data"]
+PROCESS = [
+    "data",
+    "process",
+    "--custom",
+    "mine.jsonl",
+    "--set",
+    "data.sets=[]",
+    "--data-dir",
+    "data",
+]
 
 
 def lines_of(data: bytes) -> list[Any]:
@@ -138,7 +147,16 @@ def test_spoiled_rows_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         shutil.rmtree(data, ignore_errors=True)
         with pytest.raises(SystemExit) as ended:
             main(
-                ["process", "--custom", "mine.jsonl", "--set", "data.sets=[]", "--data-dir", "data"]
+                [
+                    "data",
+                    "process",
+                    "--custom",
+                    "mine.jsonl",
+                    "--set",
+                    "data.sets=[]",
+                    "--data-dir",
+                    "data",
+                ]
             )
         met[f"exit {ended.value.code or 0}"] += 1
         assert ended.value.code in (None, 0, 2)

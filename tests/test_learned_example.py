@@ -159,7 +159,7 @@ def test_what_the_second_run_learned_is_as_its_page_says(
 ) -> None:
     page = (ROOT / "docs" / "results" / "learning.md").read_text()
     _, _, page = page.partition("## A second run")
-    command("analyze", FOLDER / "runs" / "second", "--parts", "5", "--json")
+    command("report", "--by-domain", FOLDER / "runs" / "second", "--parts", "5", "--json")
     for row in json.loads(capsys.readouterr().out):
         start = f"| {row['steps']} | {row['domain']} | {row['rollouts']} |"
         if row["domain"] == "all" or row["steps"] in ("1-6", "25-30"):
@@ -198,8 +198,8 @@ def test_the_kept_figures_hold_no_row_of_the_data_sets() -> None:
 def test_its_table_is_reproduced_from_the_recording_without_any_model(tmp_path: Path) -> None:
     sample = resources.files("llm_as_judge.data") / "sample"
     place = ("--data-dir", tmp_path / "data", "--set", SETS)
-    command("download", "--source", sample, *place)
-    command("process", *place)
+    command("data", "download", "--source", sample, *place)
+    command("data", "process", *place)
     command(
         *("evaluate", "--config", FOLDER / "run.yaml", "--checkpoint", ADAPTER, "--limit", 4),
         *("--name", "learned", "--replay", FOLDER / "recording", *place),

@@ -16,7 +16,16 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "run_full_pipeline.sh"
-VERBS = ["audit", "models", "download", "process", "evaluate", "train", "evaluate", "report"]
+VERBS = [
+    "audit",
+    "models pull",
+    "data download",
+    "data process",
+    "evaluate",
+    "train",
+    "evaluate",
+    "report",
+]
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -41,7 +50,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     def started(body: str, *options: str) -> subprocess.Popen[str]:
         python.write_text(
             f'#!/bin/bash\nif [ "$1" = -c ]; then exec {shlex.quote(sys.executable)} "$@"; fi\n'
-            f'echo "$3" >> {tmp_path}/verbs\necho "${{@:3}}" >> {tmp_path}/lines\n{body}\n'
+            f'case "$3" in data|models) echo "$3 $4";; *) echo "$3";; esac >> {tmp_path}/verbs\necho "${{@:3}}" >> {tmp_path}/lines\n{body}\n'
         )
         python.chmod(0o755)
         script = subprocess.Popen(
@@ -65,14 +74,14 @@ def test_the_verbs_run_in_order(start: Start, tmp_path: Path) -> None:
     script = start("exit 0")
     output, _ = script.communicate(timeout=60)
     assert script.returncode == 0, output
-    assert (tmp_path / "verbs").read_text().split() == VERBS
+    assert (tmp_path / "verbs").read_text().splitlines() == VERBS
 
 
 def test_a_verb_that_fails_ends_the_script_with_its_status(start: Start, tmp_path: Path) -> None:
-    script = start('if [ "$3" = process ]; then exit 2; fi')
+    script = start('if [ "$4" = process ]; then exit 2; fi')
     output, _ = script.communicate(timeout=60)
     assert script.returncode == 2, output
-    assert (tmp_path / "verbs").read_text().split() == VERBS[:4]
+    assert (tmp_path / "verbs").read_text().splitlines() == VERBS[:4]
 
 
 def given_to(verb: str, folder: Path) -> list[str]:
@@ -87,7 +96,7 @@ def test_a_judge_that_fails_its_audit_ends_the_script_before_anything_else(
     script = start('if [ "$3" = audit ]; then exit 3; fi', "--model", "qwen25-7b")
     output, _ = script.communicate(timeout=60)
     assert script.returncode == 3, output
-    assert (tmp_path / "verbs").read_text().split() == ["audit"]
+    assert (tmp_path / "verbs").read_text().splitlines() == ["audit"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +132,11 @@ def test_nothing_is_audited_where_nothing_is_trained(start: Start, tmp_path: Pat
     script = start("exit 0", "--config", "embedded", "--eval-only", "--skip-download")
     output, _ = script.communicate(timeout=60)
     assert script.returncode == 0, output
-    assert (tmp_path / "verbs").read_text().split() == ["models", "process", "evaluate"]
+    assert (tmp_path / "verbs").read_text().splitlines() == [
+        "models pull",
+        "data process",
+        "evaluate",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +176,7 @@ for _ in $(seq 1200); do sleep 0.05; done"""
     output, _ = script.communicate(timeout=60)
     assert script.returncode == 77, output
     assert (tmp_path / "got").read_text().strip() == name
-    assert (tmp_path / "verbs").read_text().split() == VERBS[:1]
+    assert (tmp_path / "verbs").read_text().splitlines() == VERBS[:1]
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 
 from llm_as_judge.audit.status import AuditStatus, measured_on
-from llm_as_judge.cli import main
+from llm_as_judge.cli import app, main
 from llm_as_judge.config import Config, iterate_fields, load_config, load_models
 from llm_as_judge.config.catalog import ModelEntry
 from llm_as_judge.data.manifest import read_manifest
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.conditions import conditions_of
-from llm_as_judge.renamed import KEYS, RECORDED, VERBS, hint, with_new_keys
+from llm_as_judge.renamed import KEYS, RECORDED, VERBS, hint, in_new_words, with_new_keys
 from llm_as_judge.runs.metric_names import METRIC_NAMES
 from llm_as_judge.runs.results import FullResults, read_results_file
 from llm_as_judge.runs.rundir import read_run
@@ -140,7 +141,32 @@ def test_an_old_verb_does_its_work_and_names_the_new_one(
             main([old, "--help"])
         out, err = capsys.readouterr()
         assert (caught.value.code, err) == (0, f"{old} is called {new} now\n")
-        assert f"llm-as-judge {new}" in out
+        assert f"llm-as-judge {new.partition(' --')[0]}" in out
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("download --source DIR", "data download --source DIR"),
+        ("process --custom mine.jsonl", "data process --custom mine.jsonl"),
+        ("replicas --drain URL", "models replicas --drain URL"),
+        (
+            "analyze logs/a logs/b --parts 5 --json",
+            "report --by-domain logs/a logs/b --parts 5 --json",
+        ),
+        ("regrade --rules-only FILE --name n", "grade --rules-only FILE --name n"),
+    ],
+)
+def test_an_old_command_line_is_a_command_line_of_now(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = in_new_words(typed.split())
+    assert words == meant.split()
+    assert capsys.readouterr().err.count("\n") == 1
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        command, words = command.commands[words[0]], words[1:]
+    command.make_context("llm-as-judge", words)  # and each of its options is known
 
 
 @pytest.mark.parametrize("form", [["--labelled", "none.jsonl"], ["--labelled=none.jsonl"]])

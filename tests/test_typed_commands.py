@@ -61,7 +61,7 @@ NOT_RUN = {
     r"llm-as-judge train .*sampling.backend=vllm": "needs vLLM servers; tests/policy/test_vllm.py",
     r"llm-as-judge train .*workers.backend=ray": "needs a cluster; tests/workers",
     r"llm-as-judge train .*tracking.sinks": "needs the extras; tests/runs/test_runs_sinks.py",
-    r"llm-as-judge replicas ": "asks servers at fixed addresses; tests/cli/test_cli_replicas.py",
+    r"llm-as-judge models replicas ": "asks servers at fixed addresses; tests/cli/test_cli_replicas.py",
     r"ray ": "starts a cluster",
     r"jq ": "a tool of its own; tests/evaluation/test_evaluation_records.py holds the form that it reads",
     r"llm-as-judge audit .*judge.model=|llm-as-judge audit --labeled FILE$": (
@@ -80,9 +80,9 @@ RUN = re.compile(r"llm-as-judge |python |bash launch_vllm|echo .* \| llm-as-judg
 VERB_OF_DOOR = {
     "train.py": "train",
     "monitor_training.py": "monitor",
-    "analyze_by_domain.py": "analyze",
-    "scripts/download_datasets.py": "download",
-    "scripts/process_datasets.py": "process",
+    "analyze_by_domain.py": "report --by-domain",
+    "scripts/download_datasets.py": "data download",
+    "scripts/process_datasets.py": "data process",
     "scripts/eval_6datasets.py": "evaluate",
 }
 SHELL = re.compile(r"[|&;]|\$\(|^for ")
@@ -140,7 +140,7 @@ def check_script(words: list[str]) -> None:
     script = ROOT / name
     assert script.is_file(), f"no {name}"
     if name in VERB_OF_DOOR:
-        check_verb([VERB_OF_DOOR[name], *options])
+        check_verb([*VERB_OF_DOOR[name].split(), *options])
     elif "launch_" not in name:  # these hand options on
         source = script.read_text(encoding="utf-8")
         unknown = [o for o in options if o.startswith("--") and o not in source]

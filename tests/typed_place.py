@@ -81,8 +81,8 @@ def prepare(place: Path, weights: Path, encoder: Path, url: str) -> None:
     _write_files(place)
     (place / "FOLDER").symlink_to(weights)
     for typed in (
-        "download",
-        "process",
+        "data download",
+        "data process",
         "train",
         "train --config embedded --steps 1",
         "evaluate",

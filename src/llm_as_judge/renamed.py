@@ -50,7 +50,15 @@ RECORDED: Mapping[str, str] = {
 }
 """Names in the logs of a run, and in the manifest of a folder of data."""
 
-VERBS: Mapping[str, str] = {"optimise": "search"}
+VERBS: Mapping[str, str] = {
+    "analyze": "report --by-domain",
+    "download": "data download",
+    "optimise": "search",
+    "process": "data process",
+    "regrade": "grade",
+    "replicas": "models replicas",
+}
+"""A verb -> the words that stand for it now: a verb, a verb of a group, or a verb's option."""
 OPTIONS: Mapping[str, str] = {"--labelled": "--labeled"}
 
 
@@ -82,7 +90,7 @@ def in_new_words(arguments: Sequence[str]) -> list[str]:
     found = list(arguments)
     if found and found[0] in VERBS:
         hint(f"{found[0]} is called {VERBS[found[0]]} now")
-        found[0] = VERBS[found[0]]
+        found[:1] = VERBS[found[0]].split()
     for place, argument in enumerate(found):
         option, equals, value = argument.partition("=")
         if option in OPTIONS:

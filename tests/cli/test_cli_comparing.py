@@ -67,7 +67,7 @@ def test_sanity_baselines_are_marked_and_neither_starred_nor_tested(
     assert f"Choosing among them, on {found['headroom']['problems']} problems: " in out
     assert "Sanity baselines are known answers, of no policy: neither starred nor tested." in out
     assert verb("compare", *files[:2])[0] == 0
-    assert verb("regrade", files[0], "--rules-only")[0] == 0
+    assert verb("grade", files[0], "--rules-only")[0] == 0
 
 
 def test_compare_and_evaluate_give_one_accuracy_where_the_mix_is_a_set(
@@ -87,19 +87,26 @@ def test_compare_and_evaluate_give_one_accuracy_where_the_mix_is_a_set(
     assert "hotpotqa" not in out
 
 
-def test_analyze_shows_a_run_by_domain(verb: Verbs, folder: Path) -> None:
-    assert "no run there" in verb.refused("analyze", "logs/train_*.log")
+def test_report_shows_a_run_by_domain(verb: Verbs, folder: Path) -> None:
+    assert "no run there" in verb.refused("report", "--by-domain", "logs/train_*.log")
     of = ROWS["gsm8k"][0]
     completion = Completion((1,), (2,), (-1.0,), "t", "stop")
     rollout = Rollout(of.id, 0, completion, Program("a", "a", ("Custom",), hash="a"))
     RunLog(folder / "logs" / "train_m").groups(1, [Group(of, (rollout,))])
-    code, out, _ = verb("analyze", "logs/train_*.log", "--markdown")
+    code, out, _ = verb("report", "--by-domain", "logs/train_*.log", "--markdown")
     assert code == 0
     assert "| train_m | 1-1 | math | 1 | 100% | 0% | - | - | 0.0 | 0 | Custom 100% |" in out
-    assert json.loads(verb("analyze", "logs/train_m", "--json")[1])[0]["domain"] == "math"
+    assert (
+        json.loads(verb("report", "--by-domain", "logs/train_m", "--json")[1])[0]["domain"]
+        == "math"
+    )
+    (folder / "logs" / "train_m" / "metrics.jsonl").touch()
+    assert verb("report", "--by-domain")[1] == verb("report", "--by-domain", "logs/train_m")[1]
+    assert "without --run-dir" in verb.refused("report", "--by-domain", "--run-dir", "logs/train_m")
+    assert "only with --by-domain" in verb.refused("report", "--json")
 
 
-def test_analyze_is_whole_on_80_columns(
+def test_report_by_domain_is_whole_on_80_columns(
     verb: Verbs, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -116,7 +123,7 @@ def test_analyze_is_whole_on_80_columns(
     )
     log = RunLog(folder / "logs" / "train_qwen25-coder-0.5b_20261121-102910")
     log.groups(110, [Group(of, (rollout,) * 1000)])
-    code, out, _ = verb("analyze", str(log.folder))
+    code, out, _ = verb("report", "--by-domain", str(log.folder))
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
     for part in ("100 [100, 100]", "SelfConsistencyEnsemble 100%", "110-110"):

@@ -46,34 +46,34 @@ def test_grade_names_the_bad_row_and_the_missing_file(verb: Verbs) -> None:
 
 # ------------------------------------------------------------------------------ download, process
 def test_the_built_in_sample_becomes_mixes(verb: Verbs, folder: Path) -> None:
-    code, out, _ = verb("download", "--offline", *TWO_SETS)
+    code, out, _ = verb("data", "download", "--offline", *TWO_SETS)
     assert code == 0
     *rows, note = out.splitlines()
     assert [line.split()[0] for line in rows] == ["gsm8k", "squad2"]
     assert note.startswith("built-in sample (--offline)")
-    code, out, _ = verb("process", *TWO_SETS, "--json")
+    code, out, _ = verb("data", "process", *TWO_SETS, "--json")
     report = json.loads(out)  # standard output is JSON and nothing else
     assert code == 0
     assert [entry["dataset"] for entry in report["sets"]] == ["gsm8k", "squad2"]
     assert (folder / "data/mixed/train_mixed.jsonl").is_file()
-    code, out, _ = verb("process", *TWO_SETS)
+    code, out, _ = verb("data", "process", *TWO_SETS)
     assert code == 0
     assert out.startswith("gsm8k ")
 
 
 def test_process_without_data_is_2(verb: Verbs) -> None:
-    assert "gsm8k" in verb.refused("process", *TWO_SETS)
+    assert "gsm8k" in verb.refused("data", "process", *TWO_SETS)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_an_output_folder_without_write_permission_is_2(verb: Verbs, folder: Path) -> None:
     (folder / "locked").mkdir(mode=0o500)
-    verb.refused("download", "--offline", "--data-dir", "locked/data", *TWO_SETS)
+    verb.refused("data", "download", "--offline", "--data-dir", "locked/data", *TWO_SETS)
 
 
 def test_a_file_in_place_of_the_output_folder_is_2(verb: Verbs) -> None:
     written("taken", "")
-    verb.refused("download", "--offline", "--data-dir", "taken/data", *TWO_SETS)
+    verb.refused("data", "download", "--offline", "--data-dir", "taken/data", *TWO_SETS)
 
 
 OWN_ROWS = [
@@ -94,7 +94,7 @@ WITH = ("--config", "embedded", "--executor", "scripted", "--limit", "all")
 
 def test_ones_own_sets_are_evaluated_compared_and_tabulated_by_name(verb: Verbs) -> None:
     written("mine.jsonl", "".join(json.dumps(row) + "\n" for row in OWN_ROWS))
-    code, out, err = verb("process", "--custom", "mine.jsonl", "--set", "data.sets=[]")
+    code, out, err = verb("data", "process", "--custom", "mine.jsonl", "--set", "data.sets=[]")
     assert code == 0, err
     names = ["mine_code", "mine_math", "mine_qa"]
     assert [line.split()[0] for line in out.splitlines()] == ["mine_math", "mine_qa", "mine_code"]

@@ -43,14 +43,16 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     assert (code, json.loads(out)) == (0, data)
     assert "5 of 5 rollouts are on disk" in err
 
-    code, out, err = verb("regrade", str(results), "--rules-only", "--json")
+    code, out, err = verb("grade", str(results), "--rules-only", "--json")
     assert code == 0
     assert json.loads(out)["overall"] == data["overall"]
     assert "0 of 5 verdicts changed" in err
     assert "asked of the judge" not in err  # rules ask nobody
+    assert "5/5" in err
+    assert "0/0" not in verb("grade", str(results), "--rules-only")[2]  # nothing is left to grade
     (kept,) = (folder / "results" / "evaluation" / "direct_regraded").iterdir()
     EvaluationRecord.read(kept).bill([Attempt(Usage(7, 1), None, 0.1)])  # as a judge model does
-    err = verb("regrade", str(results), "--rules-only")[2]
+    err = verb("grade", str(results), "--rules-only")[2]
     assert (
         "asked of the judge for these verdicts: requests 1, 8 tokens, cost 3 written tokens, price unknown"
         in err
@@ -80,16 +82,16 @@ def test_a_refused_regrade_leaves_everything_and_names_no_option_it_has_not(
 ) -> None:
     assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
     results = folder / "results" / "evaluation" / "direct_results.json"
-    assert verb("regrade", str(results))[0] == 0
+    assert verb("grade", str(results))[0] == 0
     tree = {p: p.read_bytes() for p in results.parent.rglob("*") if p.is_file()}
     for name in ((), ("--name", "direct_regraded"), ("--name", "new")):
-        said = verb.refused("regrade", str(results), "--judge", "zzz", *name)
+        said = verb.refused("grade", str(results), "--judge", "zzz", *name)
         assert "judge.model: no 'zzz'" in said
         assert "--config" not in said
-    assert "give another one" in verb.refused("regrade", str(results), "--name", "direct")
-    assert "wanted a plain name" in verb.refused("regrade", str(results), "--name", "")
+    assert "give another one" in verb.refused("grade", str(results), "--name", "direct")
+    assert "wanted a plain name" in verb.refused("grade", str(results), "--name", "")
     assert tree == {p: p.read_bytes() for p in results.parent.rglob("*") if p.is_file()}
-    assert "0 of 5 verdicts changed" in verb("regrade", str(results), "--name", "new")[2]
+    assert "0 of 5 verdicts changed" in verb("grade", str(results), "--name", "new")[2]
 
 
 def test_the_bill_tells_what_was_asked_now_from_what_was_asked_before(verb: Verbs) -> None:
@@ -208,9 +210,10 @@ def test_a_checkpoint_of_another_model_is_one_line(verb: Verbs, folder: Path) ->
 
 
 def test_results_that_are_not_there_are_one_line(verb: Verbs) -> None:
-    assert "no such file" in verb.refused("regrade", "none_results.json")
+    assert "no such file" in verb.refused("grade", "none_results.json")
     assert "no such file" in verb.refused("compare", "none_results.json")
-    assert "not both" in verb.refused("regrade", "x", "--rules-only", "--judge", "m")
+    assert "not both" in verb.refused("grade", "x", "--rules-only", "--judge", "m")
+    assert "takes no --out, --set" in verb.refused("grade", "x", "--out", "y", "--set", "a=b")
 
 
 def test_search_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
@@ -295,7 +298,7 @@ def test_an_interrupted_evaluation_is_regraded_as_far_as_it_went(verb: Verbs, fo
     results = folder / "results" / "evaluation" / "direct_results.json"
     path = results.parent / json.loads(results.read_text())["run"] / "rollouts.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
-    code, out, err = verb("regrade", str(results), "--rules-only", "--json")
+    code, out, err = verb("grade", str(results), "--rules-only", "--json")
     assert code == 0, err
     data = json.loads(out)
     assert (data["complete"], data["overall"]["graded"]) == (False, 2.0)
@@ -362,7 +365,7 @@ def test_verdicts_that_change_are_listed(verb: Verbs, folder: Path) -> None:
     row["rollout"]["execution"] = {**row["rollout"]["execution"], "answer": gold}
     with path.open("a") as file:
         file.write(json.dumps(row) + "\n")
-    code, _, err = verb("regrade", str(results), "--name", "mended")
+    code, _, err = verb("grade", str(results), "--name", "mended")
     assert code == 0
     assert "1 of 5 verdicts changed" in err
     assert f"{row['problem']['id']}  False -> True" in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from importlib.metadata import version
 
 import typer
 from typer.testing import CliRunner
@@ -23,3 +24,8 @@ def test_help_shows_the_groups_with_their_verbs_in_order() -> None:
         word for line in lines for word in wanted if line == word or line.startswith(f"{word}  ")
     ]
     assert found == wanted
+
+
+def test_the_version_is_said_and_is_that_of_the_package() -> None:
+    said = CliRunner().invoke(app, ["--version"])
+    assert (said.exit_code, said.output) == (0, f"llm-as-judge {version('llm-as-judge')}\n")

@@ -49,7 +49,7 @@ def states(out: str) -> list[str]:
 def test_drain_is_kept_until_it_is_lifted_and_strangers_are_refused(
     verb: Verbs, there: str
 ) -> None:
-    call = ("replicas", *given(there, NOBODY), "--json")
+    call = ("models", "replicas", *given(there, NOBODY), "--json")
     down = "connect: ConnectError"
     assert states(verb(*call)[1]) == ["ready", down]
     assert verb(*call, "--drain", there)[0] == 0
@@ -63,7 +63,7 @@ def test_drain_is_kept_until_it_is_lifted_and_strangers_are_refused(
 
 
 def test_a_drained_replica_that_is_down_is_shown_as_both(verb: Verbs, there: str) -> None:
-    call = ("replicas", *given(there, NOBODY))
+    call = ("models", "replicas", *given(there, NOBODY))
     code, out, _ = verb(*call, "--drain", NOBODY)
     assert code == 0
     assert "drained; connect: ConnectError" in out
@@ -78,7 +78,7 @@ def test_a_drained_replica_that_is_down_is_shown_as_both(verb: Verbs, there: str
 
 
 def test_a_slash_at_the_end_of_an_address_makes_no_other_replica(verb: Verbs, there: str) -> None:
-    call = ("replicas", *given(f"{there}/", NOBODY), "--json")
+    call = ("models", "replicas", *given(f"{there}/", NOBODY), "--json")
     assert states(verb(*call, "--drain", f"{there}/")[1])[0] == "drained"
     assert states(verb(*call, "--rejoin", there)[1])[0] == "ready"
 
@@ -86,23 +86,25 @@ def test_a_slash_at_the_end_of_an_address_makes_no_other_replica(verb: Verbs, th
 def test_drained_and_rejoined_at_once_is_refused_and_changes_nothing(
     verb: Verbs, there: str
 ) -> None:
-    said = verb.refused("replicas", *given(there), "--drain", there, "--rejoin", f"{there}/")
+    said = verb.refused(
+        "models", "replicas", *given(there), "--drain", there, "--rejoin", f"{there}/"
+    )
     assert f"{there}: both --drain and --rejoin" in said
     assert not Path("adapters").exists()
 
 
 def test_where_none_answers_the_status_is_1(verb: Verbs) -> None:
-    code, out, err = verb("replicas", *given(NOBODY, "http://127.0.0.1:2/v1"), "--json")
+    code, out, err = verb("models", "replicas", *given(NOBODY, "http://127.0.0.1:2/v1"), "--json")
     assert (code, states(out)) == (1, ["connect: ConnectError"] * 2)
     assert err.splitlines() == ["error: sampling.replicas: none of 2 answers"]
 
 
 def test_without_replicas_there_is_nothing_to_show(verb: Verbs) -> None:
-    said = verb.refused("replicas")
+    said = verb.refused("models", "replicas")
     assert "sampling.replicas: none; give them by --config or --set" in said
 
 
 def test_a_replica_that_is_no_address_is_refused_before_anybody_is_asked(verb: Verbs) -> None:
-    said = verb.refused("replicas", *given("nonsense"))
+    said = verb.refused("models", "replicas", *given("nonsense"))
     assert "sampling.replicas" in said
     assert "'nonsense', wanted http://HOST:PORT/v1" in said

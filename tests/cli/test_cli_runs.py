@@ -178,7 +178,7 @@ def test_report_of_no_or_broken_results_is_2(verb: Verbs) -> None:
 def test_a_wrong_configuration_is_2_before_anything_starts(
     verb: Verbs, folder: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    assert said in verb.refused("process", *arguments)
+    assert said in verb.refused("data", "process", *arguments)
     assert list(folder.iterdir()) == []
 
 
@@ -190,7 +190,7 @@ def test_evaluate_without_its_files_is_2(verb: Verbs) -> None:
 def test_help_is_0_and_a_wrong_option_2(verb: Verbs) -> None:
     code, out, _ = verb("--help")
     assert code == 0
-    for name in ("check", "run", "solve", "train", "evaluate", "grade", "download", "process"):
+    for name in ("check", "run", "solve", "train", "evaluate", "grade", "data", "models"):
         assert name in out
     assert verb("check", "--nosuch")[0] == 2
 

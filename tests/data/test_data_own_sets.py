@@ -35,7 +35,7 @@ from llm_as_judge.evaluation.selection import evaluated_sets
 from llm_as_judge.assembly import problem_file
 
 chosen = ["--set", "plugins=[my_sets]", "--set", "data.sets=[colors, gsm8k]"]
-for verb in (["download", "--offline"], ["process", "--workers", "2"]):
+for verb in (["data", "download", "--offline"], ["data", "process", "--workers", "2"]):
     app([*verb, *chosen], standalone_mode=False)
 config = load_config(overrides=[*chosen[1::2], "evaluation.limit_per_set=6"])
 rows = problem_file(config.data.train_file)

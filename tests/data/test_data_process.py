@@ -299,7 +299,7 @@ def test_broken_file_is_listed_but_a_set_without_rows_fails(raw: Path, tmp_path:
 
 
 def test_missing_sets_and_folders(raw: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no file of hotpotqa .*Run: llm-as-judge download"):
+    with pytest.raises(DataError, match=r"no file of hotpotqa .*Run: llm-as-judge data download"):
         run(raw, tmp_path / "data", sets=("hotpotqa",))
     with pytest.raises(ConfigError, match="no data set 'imagenet'"):
         run(raw, tmp_path / "data", sets=("imagenet",))

@@ -60,5 +60,5 @@ def test_rows_lengths_and_overlap_are_counted_by_set_and_split(tmp_path: Path) -
 
 
 def test_unprocessed_folder_says_what_to_run(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file; run: llm-as-judge process"):
+    with pytest.raises(DataError, match="no such file; run: llm-as-judge data process"):
         data_stats(tmp_path)

@@ -122,7 +122,7 @@ def test_an_own_set_too_small_for_a_test_row_is_left_out_but_not_where_it_is_nam
 
 def test_without_any_set_the_line_says_what_to_run(tmp_path: Path) -> None:
     config = Config.model_validate({"data": {"data_dir": tmp_path, "sets": []}})
-    with pytest.raises(ConfigError, match=r"nothing to evaluate: .* process --custom FILE"):
+    with pytest.raises(ConfigError, match=r"nothing to evaluate: .* data process --custom FILE"):
         evaluated_sets(config)
 
 
@@ -194,7 +194,7 @@ def test_a_set_that_is_not_known_or_not_there_is_one_clear_line(place: Path) -> 
     with pytest.raises(DataError, match=there):
         evaluated_sets(settings(place, sets=["mixed"]))
     (place / "test" / "squad2_test.jsonl").unlink()
-    with pytest.raises(DataError, match=r"squad2_test\.jsonl: no such file; .* then process$"):
+    with pytest.raises(DataError, match=r"squad2_test\.jsonl: no such file; .* then data process$"):
         evaluated_sets(settings(place))
 
 

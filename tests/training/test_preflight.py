@@ -66,7 +66,9 @@ def test_checkpoints_of_other_weights_of_the_same_name_are_not_gone_on_with(tmp_
 
 def test_a_missing_training_file_says_what_makes_it(tmp_path: Path) -> None:
     missing = {"train_file": tmp_path / "none.jsonl"}
-    with pytest.raises(DataError, match="no such file; run: llm-as-judge download, then process"):
+    with pytest.raises(
+        DataError, match="no such file; run: llm-as-judge data download, then data process"
+    ):
         check_before_training(config(tmp_path, data=missing), run_dir=None, resume=False)
 
 

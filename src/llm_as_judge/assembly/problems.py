@@ -23,7 +23,7 @@ def problem_file(path: Path) -> ProblemFile:
         DataError: missing, empty or broken (``file:line``).
     """
     if not path.exists():
-        raise DataError(f"{path}: no such file; run: llm-as-judge download, then process")
+        raise DataError(f"{path}: no such file; run: llm-as-judge data download, then data process")
     return ProblemFile(path)
 
 

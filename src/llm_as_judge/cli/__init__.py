@@ -1,4 +1,4 @@
-"""The command line: one verb per file group, errors as one line with an exit status.
+"""The command line: a verb or a group of verbs a file, errors as one line with an exit status.
 
 0 done · 1 failed (endpoint, sandbox, training) · 2 something a person can mend · 3 below a bar ·
 130 stopped by Ctrl-C · 143 stopped by SIGTERM.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from dotenv import load_dotenv
 from rich.console import Console
 
+from llm_as_judge import __version__
 from llm_as_judge.cli.comparing import register as register_comparing
 from llm_as_judge.cli.data import register as register_data
 from llm_as_judge.cli.evaluating import register as register_evaluating
@@ -24,8 +25,6 @@ from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
 from llm_as_judge.cli.programs import register as register_programs
 from llm_as_judge.cli.quickstarting import register as register_quickstart
-from llm_as_judge.cli.regrading import register as register_regrading
-from llm_as_judge.cli.replicas import register as register_replicas
 from llm_as_judge.cli.searching import register as register_searching
 from llm_as_judge.cli.serving import register as register_serving
 from llm_as_judge.cli.stopping import Stopped, signals, stopped_line
@@ -38,32 +37,57 @@ __all__ = ["app", "main"]
 
 VERBS = {
     "First": ("quickstart",),
-    "Data and weights": ("download", "process", "data", "models"),
-    "Training": ("train", "monitor", "report", "analyze", "replicas"),
-    "Evaluation": ("evaluate", "compare", "search", "regrade"),
+    "Data and weights": ("data", "models"),
+    "Training": ("train", "monitor", "report"),
+    "Evaluation": ("evaluate", "compare", "search"),
     "Use": ("solve", "serve", "export"),
     "Parts by themselves": ("check", "run", "grade", "audit"),
 }
 """The verbs as ``--help`` shows them: by what a person is about to do, in the order of doing it."""
 
+
+class _InOrder(typer.core.TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Commands and groups as ``VERBS`` mixes them; typer would put all groups last."""
+        return [verb for verbs in VERBS.values() for verb in verbs]
+
+
 app = typer.Typer(
     name="llm-as-judge",
+    cls=_InOrder,
     help="Trains a language model to write agent workflows, runs and grades them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        print(f"llm-as-judge {__version__}")  # noqa: T201
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and end.", is_eager=True, callback=_say_version
+        ),
+    ] = False,
+) -> None: ...
+
+
 for register in (
     register_quickstart,
     register_data,
     register_models,
     register_learning,
     register_evaluating,
-    register_regrading,
     register_comparing,
     register_searching,
     register_watching,
-    register_replicas,
     register_programs,
     register_serving,
     register_exporting,
@@ -74,16 +98,9 @@ for register in (
 
 def _in_groups() -> None:
     groups = {verb: name for name, verbs in VERBS.items() for verb in verbs}
-    order = list(groups)
     verbs: list[Any] = [*app.registered_commands, *app.registered_groups]
     for verb in verbs:
-        verb.rich_help_panel = groups[_name(verb)]
-    app.registered_commands.sort(key=lambda verb: order.index(_name(verb)))
-    app.registered_groups.sort(key=lambda verb: order.index(_name(verb)))
-
-
-def _name(verb: Any) -> str:
-    return verb.name or str(verb.callback.__name__)
+        verb.rich_help_panel = groups[verb.name or str(verb.callback.__name__)]
 
 
 _in_groups()
@@ -127,8 +144,13 @@ def _smaller(message: str, arguments: list[str]) -> str:
 
 
 def _has_config(arguments: list[str]) -> bool:
-    verbs: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    verb = verbs.get(arguments[0]) if arguments else None
+    verb: Any = typer.main.get_command(app)
+    for word in arguments:
+        if not hasattr(verb, "commands"):
+            break
+        verb = verb.commands.get(word)
+    if arguments[:1] == ["grade"] and "--in" not in arguments:  # reads that of the evaluation
+        return False
     return verb is not None and any("--config" in option.opts for option in verb.params)
 
 

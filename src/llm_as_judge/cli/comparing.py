@@ -1,4 +1,4 @@
-"""compare: evaluations side by side, with tests; analyze: a training run by domain."""
+"""compare: evaluations side by side, with tests."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from llm_as_judge.cli.options import JsonOption, console
-from llm_as_judge.cli.tables import show_table
+from llm_as_judge.cli.tables import number_cell, show_table
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import to_json
 
 if TYPE_CHECKING:
-    from llm_as_judge.evaluation.by_domain import DomainRow
     from llm_as_judge.evaluation.compare import Comparison, Front, Headroom
     from llm_as_judge.evaluation.system_results import Share, SystemResults
 
@@ -24,9 +23,6 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog="Example: llm-as-judge compare results/evaluation/*_results.json --against direct"
     )(compare)
-    app.command(epilog="Example: llm-as-judge analyze logs/train_qwen25-7b_20260101-120000")(
-        analyze
-    )
 
 
 def compare(
@@ -94,52 +90,6 @@ def compare(
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
 
 
-def analyze(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or logs/train_*.log.")],
-    parts: Annotated[
-        int, typer.Option("--parts", min=1, help="Equal parts of the steps, to see a change.")
-    ] = 2,
-    markdown: Annotated[bool, typer.Option("--markdown", help="A table for a document.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """What was valid, right and dear in each domain, early in a training run and late."""
-    from llm_as_judge.evaluation.by_domain import rows_by_domain, runs_of
-
-    found = [row for run in runs_of(runs) for row in rows_by_domain(run, parts)]
-    if as_json:
-        print(json.dumps(to_json(found)))  # noqa: T201
-        return
-    head = ["steps", "domain", "programs", "valid", "ran", "right, % [95 %]", "reward"]
-    head += ["calls", "tokens"]
-    if markdown:
-        rows = [[row.run, *_domain_cells(row), ", ".join(row.operators)] for row in found]
-        show_table("By domain", ["run", *head, "operators"], rows, markdown)
-        return
-    for run in dict.fromkeys(row.run for row in found):  # two tables a run: 80 columns hold each
-        of_run = [row for row in found if row.run == run]
-        show_table(run, head, [_domain_cells(row) for row in of_run], markdown)
-        used = [[row.steps, row.domain, ", ".join(row.operators)] for row in of_run]
-        show_table("", ["steps", "domain", "operators, of programs that ran"], used, markdown)
-
-
-def _domain_cells(row: DomainRow) -> list[str]:
-    right = "-"
-    if row.accuracy is not None:
-        shares = (row.accuracy, row.accuracy_low, row.accuracy_high)
-        right = "{:.0f} [{:.0f}, {:.0f}]".format(*(100 * share for share in shares))
-    return [
-        row.steps,
-        row.domain,
-        str(row.rollouts),
-        f"{row.strictly_valid:.0%}",
-        f"{row.executed:.0%}",
-        right,
-        _number(row.reward, "{:+.2f}"),
-        f"{row.calls:.1f}",
-        f"{row.tokens:.0f}",
-    ]
-
-
 def _reference(systems: Sequence[SystemResults], name: str | None) -> SystemResults:
     if name is None:
         policies = [c for c in systems if not c.sanity_baseline]
@@ -185,14 +135,16 @@ def _accuracy_rows(
     if any(len(c.seeds) > 1 for c in systems):
         rows.append(["seeds, deviation", *(_seeds(c) for c in systems)])
     rows.append(["executor tokens", *(f"{c.mean_tokens:.0f}" for c in systems)])
-    rows.append(["right per 1,000 of these", *(_number(c.right_per_1000_tokens) for c in systems)])
+    rows.append(
+        ["right per 1,000 of these", *(number_cell(c.right_per_1000_tokens) for c in systems)]
+    )
     if any(c.mean_cost is not None for c in systems):  # older files say none
-        costs = (_number(c.mean_cost, "{:.0f}") for c in systems)
+        costs = (number_cell(c.mean_cost, "{:.0f}") for c in systems)
         rows.append(["cost, written tokens", *costs])
     rows.append(["policy tokens", *(f"{c.policy_tokens:.0f}" for c in systems)])
     rows.append(["calls", *(f"{c.calls:.2f}" for c in systems)])
     rows.append(["seconds", *(f"{c.seconds:.1f}" for c in systems)])
-    rows.append(["US dollars", *(_number(c.cost_usd, "{:.5f}") for c in systems)])
+    rows.append(["US dollars", *(number_cell(c.cost_usd, "{:.5f}") for c in systems)])
     return head, rows
 
 
@@ -214,14 +166,14 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
             _p_value(pair.p),
             _p_value(pair.p_holm),
             "-" if pair.detectable is None else f"{100 * pair.detectable:.0f}",
-            _number(pair.token_ratio, "x {:.2f}"),
+            number_cell(pair.token_ratio, "x {:.2f}"),
         ]
         for pair in pairs
     ]
     if any(pair.cost_ratio is not None for pair in pairs):
         head.append("cost")
         for row, pair in zip(rows, pairs, strict=True):
-            row.append(_number(pair.cost_ratio, "x {:.2f}"))
+            row.append(number_cell(pair.cost_ratio, "x {:.2f}"))
     return head, rows
 
 
@@ -270,8 +222,4 @@ def _seeds(system: SystemResults) -> str:
 
 def _p_value(p: float | None) -> str:
     """Never 0: an exact p is not."""
-    return "< 0.001" if p is not None and p < 0.001 else _number(p, "{:.3f}")
-
-
-def _number(value: float | None, form: str = "{:.2f}") -> str:
-    return "-" if value is None else form.format(value)
+    return "< 0.001" if p is not None and p < 0.001 else number_cell(p, "{:.3f}")

@@ -1,4 +1,4 @@
-"""download, process: from upstream files to the mixes that training reads; data: looking."""
+"""data download, process, stats: from upstream files to the mixes that training reads."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from llm_as_judge.cli.options import (
     SetOption,
     console,
     progress_bar,
+    settings_of,
 )
 from llm_as_judge.config import load_config
 from llm_as_judge.types import to_json
@@ -26,30 +27,15 @@ SourceOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge download --source ~/datasets")(download)
-    app.command(epilog="Example: llm-as-judge process --set data.limit_per_set=500")(process)
     app.add_typer(data, name="data")
 
 
-data = typer.Typer(no_args_is_help=True, help="Look at the processed data.")
+data = typer.Typer(
+    no_args_is_help=True, help="Data sets: download, process (own rows too), and look at them."
+)
 
 
-@data.command(epilog="Example: llm-as-judge data stats --json")
-def stats(
-    data_dir: DataDirOption = None, config: ConfigOption = None, as_json: JsonOption = False
-) -> None:
-    """Rows, lengths, answer types and overlap by set and split."""
-    from llm_as_judge.data.stats import data_stats, stats_table
-
-    settings = load_config(config, flags={"data.data_dir": data_dir}).data
-    with progress_bar() as show:
-        found = data_stats(settings.data_dir, progress=show)
-    if as_json:
-        print(json.dumps(to_json(found)))  # noqa: T201
-    else:
-        console.print(stats_table(found))
-
-
+@data.command(epilog="Example: llm-as-judge data download --source ~/datasets")
 def download(
     source: SourceOption = None,
     data_dir: DataDirOption = None,
@@ -82,13 +68,14 @@ def download(
     if sample := next((e for e in manifest.entries if e.origin == "sample"), None):
         console.print(
             f"{sample.where}: rows written for this project, to try things out. The real sets: "
-            "download where the hub can be reached, or --source DIR with upstream files.",
+            "data download where the hub can be reached, or --source DIR with upstream files.",
             highlight=False,
             markup=False,
             soft_wrap=True,
         )
 
 
+@data.command(epilog="Example: llm-as-judge data process --set data.limit_per_set=500")
 def process(
     source: Annotated[
         Path | None,
@@ -141,3 +128,22 @@ def process(
         )
         for refusal in entry.refusals:
             console.print(f"  left out {refusal.where}: {refusal.reason}", markup=False)
+
+
+@data.command(epilog="Example: llm-as-judge data stats --json")
+def stats(
+    data_dir: DataDirOption = None,
+    config: ConfigOption = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rows, lengths, answer types and overlap by set and split."""
+    from llm_as_judge.data.stats import data_stats, stats_table
+
+    settings = settings_of(config, set_, data_dir=data_dir).data
+    with progress_bar() as show:
+        found = data_stats(settings.data_dir, progress=show)
+    if as_json:
+        print(json.dumps(to_json(found)))  # noqa: T201
+    else:
+        console.print(stats_table(found))

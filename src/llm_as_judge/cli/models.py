@@ -1,4 +1,4 @@
-"""models list, pull, probe: the weights of models.yaml, and what endpoints can do."""
+"""models list, pull, probe, replicas: the weights of models.yaml, and what endpoints can do."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from llm_as_judge.cli.options import (
     console,
     progress_bar,
 )
+from llm_as_judge.cli.replicas import replicas
 from llm_as_judge.config import (
     Config,
     environment_key,
@@ -33,10 +34,13 @@ from llm_as_judge.errors import ConfigError
 if TYPE_CHECKING:
     from llm_as_judge.llm.conformance import Conformance
 
-models = typer.Typer(no_args_is_help=True, help="Weights: list and pull. Endpoints: probe.")
+models = typer.Typer(no_args_is_help=True, help="Weights: list, pull. Endpoints: probe, replicas.")
 
 
 def register(app: typer.Typer) -> None:
+    models.command(epilog="Example: llm-as-judge models replicas --drain http://10.0.0.7:8010/v1")(
+        replicas
+    )
     app.add_typer(models, name="models")
 
 

@@ -230,5 +230,5 @@ def _next(outcome: Outcome, config: str) -> list[str]:
             f"llm-as-judge solve --config {config} --policy {outcome.checkpoint} --domain math "
             '--problem "Work out 417 * 583 - 96 * 240."'
         ),
-        "llm-as-judge process --custom mine.jsonl --set 'data.sets=[]'    # your own rows (docs/DATA.md)",
+        "llm-as-judge data process --custom mine.jsonl --set 'data.sets=[]'    # your own rows (docs/DATA.md)",
     ]

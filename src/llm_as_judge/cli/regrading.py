@@ -1,14 +1,12 @@
-"""regrade: kept executions graded again."""
+"""grade RESULTS: kept executions graded again."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from llm_as_judge.cli.evaluating import say_replaced, show, sums
-from llm_as_judge.cli.options import JsonOption, status_console
+from llm_as_judge.cli.options import status_console
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.views.live import ProgressView
@@ -17,28 +15,15 @@ if TYPE_CHECKING:
     from llm_as_judge.evaluation.regrade import Change
 
 
-def register(app: typer.Typer) -> None:
-    app.command(
-        epilog="Example: llm-as-judge regrade results/evaluation/cot_results.json --rules-only"
-    )(regrade)
-
-
 def regrade(
-    results: Annotated[
-        Path, typer.Argument(help="Results file, or folder results/evaluation/NAME/HASH.")
-    ],
-    rules_only: Annotated[
-        bool, typer.Option("--rules-only", help="No LLM judge; needs no model.")
-    ] = False,
-    judge: Annotated[
-        str | None, typer.Option("--judge", help="Judge model; default: that of the evaluation.")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Of the new results; default NAME_regraded.")
-    ] = None,
-    as_json: JsonOption = False,
+    results: Path,
+    *,
+    rules_only: bool = False,
+    judge: str | None = None,
+    name: str | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Grade saved executions again; runs no policy and no executor.
+    """Grade the executions of ``results`` again; runs no policy and no executor.
 
     Every verdict is kept as it is given: the same command again goes on where it was stopped.
     """

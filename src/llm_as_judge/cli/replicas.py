@@ -1,4 +1,4 @@
-"""replicas: the vLLM servers that write a run's programs: how they are, drain, back to work."""
+"""models replicas: the vLLM servers that write a run's programs: how they are, drain, back to work."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ from rich.table import Table
 from llm_as_judge.cli.options import ConfigOption, JsonOption, SetOption, console, settings_of
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, EndpointError
-
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge replicas --drain http://10.0.0.7:8010/v1")(replicas)
 
 
 def replicas(

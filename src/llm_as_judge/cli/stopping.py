@@ -17,7 +17,6 @@ KEPT = {
     "quickstart": "finished parts are kept: the same command goes on",
     "train": "finished rollouts, steps and checkpoints are kept",
     "evaluate": "finished rollouts are kept",
-    "regrade": "verdicts given so far are kept",
     "audit": "verdicts given so far are kept",
 }
 """Of a verb that is stopped, where something is. The others keep nothing, or write at their end."""

@@ -70,3 +70,7 @@ def _wrapped(text: str, width: int) -> str:
 
 def _width(text: str) -> int:
     return max(map(len, text.split("\n")))
+
+
+def number_cell(value: float | None, form: str = "{:.2f}") -> str:
+    return "-" if value is None else form.format(value)

@@ -53,7 +53,7 @@ def _has_nul(value: Any) -> bool:
 
 
 def decode_problem(line: bytes, path: Path, number: int) -> Problem:
-    """The inverse of :func:`encode_problem`; rows of one's own, as ``process --custom`` takes them,
+    """The inverse of :func:`encode_problem`; rows of one's own, as ``data process --custom`` takes them,
     are read, too.
 
     Args:
@@ -63,7 +63,7 @@ def decode_problem(line: bytes, path: Path, number: int) -> Problem:
     """
     where = f"{path}:{number}"
     if not line.strip():
-        raise DataError(f"{where}: an empty line; remove it. Or run: llm-as-judge process")
+        raise DataError(f"{where}: an empty line; remove it. Or run: llm-as-judge data process")
     try:
         row = json.loads(line)
         problem = _own_problem(row, path, number) if is_own_row(row) else _problem(row)
@@ -71,14 +71,16 @@ def decode_problem(line: bytes, path: Path, number: int) -> Problem:
         raise DataError(f"{where}: {error} (own rows: docs/DATA.md)") from None
     except json.JSONDecodeError as error:  # it knows of lines, too, but of those of one line
         raise DataError(
-            f"{where}: not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}. Run: llm-as-judge process"
+            f"{where}: not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}. Run: llm-as-judge data process"
         ) from None
     except (ValueError, TypeError, RecursionError) as error:
-        raise DataError(f"{where}: {error}. Run: llm-as-judge process") from None
+        raise DataError(f"{where}: {error}. Run: llm-as-judge data process") from None
     if not problem.question.strip():
-        raise DataError(f"{where}: an empty question. Run: llm-as-judge process")
+        raise DataError(f"{where}: an empty question. Run: llm-as-judge data process")
     if problem.domain == "code" and not problem.hidden_tests:
-        raise DataError(f"{where}: a code problem without hidden_tests. Run: llm-as-judge process")
+        raise DataError(
+            f"{where}: a code problem without hidden_tests. Run: llm-as-judge data process"
+        )
     return graded_by_all_asserts(problem)
 
 
@@ -145,9 +147,11 @@ def _lines(path: Path) -> Iterator[bytes]:
                     raise DataError(f"{path}:{number}: longer than {MAX_ROW_BYTES} bytes")
                 yield line
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file. Run: llm-as-judge process") from None
+        raise DataError(f"{path}: no such file. Run: llm-as-judge data process") from None
     except IsADirectoryError:
-        raise DataError(f"{path}: a folder, wanted a file. Run: llm-as-judge process") from None
+        raise DataError(
+            f"{path}: a folder, wanted a file. Run: llm-as-judge data process"
+        ) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error}") from None
 
@@ -189,7 +193,7 @@ class ProblemFile(Sequence[Problem]):
             self.domains.append(problem.domain)
             self._offsets.append(self._offsets[-1] + len(line))
         if not self.ids:
-            raise DataError(f"{path}: no problems in it. Run: llm-as-judge process")
+            raise DataError(f"{path}: no problems in it. Run: llm-as-judge data process")
 
     def __len__(self) -> int:
         return len(self.ids)

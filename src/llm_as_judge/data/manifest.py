@@ -63,7 +63,7 @@ def read_manifest(raw_dir: Path) -> Manifest:
         return Manifest()
     except (ValueError, TypeError, OSError) as error:
         raise DataError(
-            f"{path}:1: not a manifest: {error}. Delete it and run: llm-as-judge download"
+            f"{path}:1: not a manifest: {error}. Delete it and run: llm-as-judge data download"
         ) from None
     return manifest
 

@@ -90,7 +90,7 @@ def process(
     """Unify, split and mix the upstream files under ``raw_dir`` into ``data_dir``.
 
     Args:
-        raw_dir: what ``download`` wrote, or any folder of upstream files in the same layout.
+        raw_dir: what ``data download`` wrote, or any folder of upstream files in the same layout.
         sets: names of the catalog; ``custom``: one's own JSONL files beside them.
         mix_size: rows of train_mixed.jsonl; default the number of unique train rows.
         limit_per_set: at most so many rows of each set, drawn at random before the split.
@@ -159,7 +159,7 @@ def _files(dataset: Dataset, root: Path) -> tuple[Path, ...]:
     if not files:
         raise DataError(
             f"{root / dataset.folder}: no file of {dataset.name} (wanted {dataset.files[0]}). "
-            "Run: llm-as-judge download"
+            "Run: llm-as-judge data download"
         )
     return files
 

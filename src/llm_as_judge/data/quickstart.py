@@ -90,7 +90,7 @@ def quickstart_problems(seed: int, split: Split) -> list[Problem]:
 
 
 def write_quickstart(data_dir: Path, seed: int) -> None:
-    """Write train_mixed.jsonl, val_mixed.jsonl and a test file of each kind, where ``process`` does.
+    """Write train_mixed.jsonl, val_mixed.jsonl and a test file of each kind, where ``data process`` does.
 
     Raises:
         OutputError: the folder cannot be written.

@@ -69,7 +69,7 @@ def read_rows(path: Path) -> Iterator[RawRow]:
             with gzip.open(path) if packing else path.open("rb") as stream:
                 yield from _read_stream(cast(BinaryIO, stream), str(path), inner)
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file. Run: llm-as-judge download") from None
+        raise DataError(f"{path}: no such file. Run: llm-as-judge data download") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error}") from None
 

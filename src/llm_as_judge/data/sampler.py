@@ -43,7 +43,7 @@ class StratifiedSampler:
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}, wanted at least 1")
         if not ids:
-            raise DataError("no problems to sample from. Run: llm-as-judge process")
+            raise DataError("no problems to sample from. Run: llm-as-judge data process")
         self.batch_size, self.seed, self.name = batch_size, seed, name
         rows: dict[str, dict[str, int]] = {}
         self._domains: dict[str, Domain] = {}

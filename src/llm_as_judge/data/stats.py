@@ -112,9 +112,11 @@ def _processed_sets(data_dir: Path) -> list[str]:
     try:
         return list(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file; run: llm-as-judge process") from None
+        raise DataError(f"{path}: no such file; run: llm-as-judge data process") from None
     except (OSError, ValueError, TypeError) as error:
-        raise DataError(f"{path}:1: cannot be read: {error}. Run: llm-as-judge process") from None
+        raise DataError(
+            f"{path}:1: cannot be read: {error}. Run: llm-as-judge data process"
+        ) from None
 
 
 def _files(data_dir: Path, sets: Sequence[str]) -> Iterator[tuple[str, Split, Path]]:

@@ -152,7 +152,7 @@ async def run_on(
         EndpointError: a run failed by our fault: what it would have scored is not known.
     """
     if not problems:
-        raise DataError(f"no validation problem of {domain}; run: llm-as-judge process")
+        raise DataError(f"no validation problem of {domain}; run: llm-as-judge data process")
     assert parse_program(text, domain, form_of(text)).runnable
     runner = program_runner(bench, FixedProgram(text))
     groups = await runner.groups(problems, Sampling(1, 0.0, 1, seed=bench.config.training.seed))

@@ -86,7 +86,7 @@ def _not_there(config: Config, path: Path, known: Iterable[str]) -> str:
     """The line about a file that is missing, with the sets that could be evaluated instead."""
     split, folder = config.evaluation.split, config.data.data_dir
     there = [name for name in known if _file(folder, name, split).is_file()]
-    line = f"{path}: no such file; run: llm-as-judge download, then process"
+    line = f"{path}: no such file; run: llm-as-judge data download, then data process"
     if not there:
         return line
     return f"{line}; or evaluate what is there: --set 'evaluation.sets=[{','.join(there)}]'"
@@ -117,7 +117,7 @@ def _other_sets(config: Config) -> list[str]:
 
 
 def _default_names(config: Config, own: Mapping[str, Path]) -> tuple[str, ...]:
-    """``data.sets`` and one's own sets; one's own alone where ``process`` made no other."""
+    """``data.sets`` and one's own sets; one's own alone where ``data process`` made no other."""
     split, folder = config.evaluation.split, config.data.data_dir
     made = any(_file(folder, name, split).exists() for name in config.data.sets)
     names = tuple(name for name, path in own.items() if path.stat().st_size)
@@ -126,7 +126,7 @@ def _default_names(config: Config, own: Mapping[str, Path]) -> tuple[str, ...]:
     if not config.data.sets and not names:
         raise ConfigError(
             f"nothing to evaluate: data.sets names no set, and {_file(folder, 'NAME', split)} "
-            "is there of no set of your own; run: llm-as-judge process --custom FILE"
+            "is there of no set of your own; run: llm-as-judge data process --custom FILE"
         )
     return (*config.data.sets, *names)
 
@@ -137,7 +137,7 @@ def _require_own_rows(file: ProblemFile, name: str) -> None:
         if dataset != name:
             raise DataError(
                 f"{file.path}:{number}: a row of {dataset!r}, wanted {name!r}; "
-                "run: llm-as-judge process (own rows: process --custom FILE)"
+                "run: llm-as-judge data process (own rows: data process --custom FILE)"
             )
 
 
@@ -148,7 +148,7 @@ def _require_each_once(file: ProblemFile) -> None:
         if first.setdefault(id_, number) != number:
             raise DataError(
                 f"{file.path}:{number}: {id_!r} is on line {first[id_]}, too; remove one of them, "
-                "or run: llm-as-judge process"
+                "or run: llm-as-judge data process"
             )
 
 

@@ -35,7 +35,7 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
     """
     if not config.data.train_file.is_file():
         raise DataError(
-            f"{config.data.train_file}: no such file; run: llm-as-judge download, then process"
+            f"{config.data.train_file}: no such file; run: llm-as-judge data download, then data process"
         )
     known_model(config.policy.name, "policy.name")
     require_known_models(config)

@@ -49,7 +49,7 @@ Metric = Literal["accuracy", "squad", "hotpot", "pass_at_k"]
 the script of SQuAD 2.0 or of HotpotQA."""
 
 Mixed = Literal["by_default", "on_request", "never"]
-"""Whether ``process`` makes problems of a set; ``never``: it is known to ``grade`` alone."""
+"""Whether ``data process`` makes problems of a set; ``never``: it is known to ``grade`` alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

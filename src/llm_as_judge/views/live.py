@@ -136,7 +136,7 @@ class ProgressView:
     def expect(self, rollouts: int) -> None:
         """So many, and not those said at first."""
         self._rollouts = rollouts
-        self._progress.update(self._task, total=rollouts)
+        self._progress.update(self._task, total=rollouts, visible=rollouts > 0)
 
     def stage(self, text: str) -> None:
         self._progress.console.print(f"[dim]{text}[/dim]", highlight=False)

@@ -34,7 +34,7 @@ MENTIONED = {
     "accelerate launch",
     "llm-as-judge audit",
     "llm-as-judge check --domain DOMAIN",
-    "llm-as-judge check FILE [--domain D] [--form body] [--json]",
+    "llm-as-judge check FILE [--domain D] [--json]",
     "llm-as-judge compare",
     "llm-as-judge grade",
     "llm-as-judge run",

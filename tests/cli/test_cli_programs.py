@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from called_verbs import Verbs, written
+from documented import ROOT, blocks
 
 CLEAN = """class Workflow:
     def __init__(self, name, llm_config, dataset):
@@ -60,6 +61,19 @@ def test_check_as_json_says_the_same(verb: Verbs) -> None:
 def test_check_of_a_body_takes_statements(verb: Verbs) -> None:
     body = 'r = await custom(input=problem, instruction="x")\nreturn r["response"]\n'
     assert verb("check", written("b.py", body), "--form", "body")[0] == 0
+
+
+def test_the_readmes_program_is_checked_run_and_exported_by_the_readmes_commands(
+    verb: Verbs,
+) -> None:
+    (shown,) = (block for block in blocks(ROOT / "README.md") if block.words == "body")
+    file = written("FILE.py", shown.text)
+    assert verb("check", file)[0] == 0
+    code, out, err = verb("run", file, "--problem", "2 + 2?", "--executor", "scripted", "--json")
+    assert code == 0, err
+    assert json.loads(out)["calls"] == 3
+    assert verb("export", "aflow", file)[1].count("class Workflow") == 1
+    assert "class Workflow" in verb("check", file, "--form", "class")[1]
 
 
 def test_check_of_a_binary_file_is_findings_and_no_crash(verb: Verbs) -> None:

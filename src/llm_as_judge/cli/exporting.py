@@ -71,7 +71,7 @@ def aflow(
         str, typer.Option("--operators", help="Module of AFlow that has the operators.")
     ] = "scripts.operators",
     domain: DomainOption = "qa",
-    form: FormOption = "class",
+    form: FormOption = None,
     config: ConfigOption = None,
 ) -> None:
     """A program as a file that runs in AFlow unchanged."""

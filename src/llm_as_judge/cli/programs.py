@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -30,8 +30,11 @@ from llm_as_judge.types import (
 
 DomainOption = Annotated[str, typer.Option("--domain", help="math, qa or code.")]
 FormOption = Annotated[
-    str,
-    typer.Option("--form", help="class: a whole Workflow class; body: statements of __call__."),
+    str | None,
+    typer.Option(
+        "--form",
+        help="class: a whole Workflow class; body: statements of __call__. Default: as it is written.",
+    ),
 ]
 MAX_PROGRAM_BYTES = 8 * 2**20
 
@@ -46,7 +49,7 @@ def register(app: typer.Typer) -> None:
 def check(
     file: Annotated[Path, typer.Argument(help="The program.")],
     domain: DomainOption = "qa",
-    form: FormOption = "class",
+    form: FormOption = None,
     config: ConfigOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
@@ -88,7 +91,7 @@ def run(
     entry_point: Annotated[
         str, typer.Option("--entry-point", help="Code: name of the function to write.")
     ] = "",
-    form: FormOption = "class",
+    form: FormOption = None,
     executor: ExecutorOption = None,
     timeout: Annotated[
         float | None,
@@ -128,19 +131,15 @@ def wanted_domain(name: str) -> Domain:
     return domain
 
 
-def _form(name: str) -> Literal["class", "body"]:
-    if name == "class":
-        return "class"
-    if name == "body":
-        return "body"
-    raise ConfigError(f"--form {name!r}: wanted class or body")
-
-
-def parse_file(file: Path, domain: Domain, form: str, max_calls: int) -> Program:
+def parse_file(file: Path, domain: Domain, form: str | None, max_calls: int) -> Program:
     """The checked program of a file; a file that cannot be read is the user's mistake."""
-    from llm_as_judge.workflow.program import parse_program
+    from llm_as_judge.workflow.program import ProgramForm, form_of, parse_program
 
-    return parse_program(read_text(file), domain, _form(form), max_calls=max_calls)
+    text = read_text(file)
+    forms: dict[str | None, ProgramForm] = {None: form_of(text), "class": "class", "body": "body"}
+    if form not in forms:
+        raise ConfigError(f"--form {form!r}: wanted class or body")
+    return parse_program(text, domain, forms[form], max_calls=max_calls)
 
 
 def read_text(file: Path) -> str:

@@ -112,13 +112,11 @@ def _written(label: str, files: Mapping[Domain, Path], config: Config) -> Progra
 
 def _check(path: Path, domain: Domain, text: str, max_calls: int) -> None:
     """A program with findings would score 0 and look like a weak one: it is refused instead."""
-    form = form_of(text)
-    program = parse_program(text, domain, form, max_calls=max_calls)
+    program = parse_program(text, domain, form_of(text), max_calls=max_calls)
     if program.runnable:
         return
     finding = program.diagnostics[0]
     at = f"{path}:{finding.line}" if finding.line else str(path)
     raise ConfigError(
-        f"{at}: {finding.code} {finding.message}; "
-        f"run: llm-as-judge check {path} --domain {domain}{' --form body' * (form == 'body')}"
+        f"{at}: {finding.code} {finding.message}; run: llm-as-judge check {path} --domain {domain}"
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from called_verbs import Verbs, written
+
 from documented import ROOT, blocks
 
 CLEAN = """class Workflow:

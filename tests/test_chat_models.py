@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,10 @@ from llm_as_judge.errors import BudgetError, ConfigError, ModelError
 from llm_as_judge.llm.client import OpenAIChat
 from llm_as_judge.llm.gathered import GatheredDraws
 from llm_as_judge.llm.ledger import Budget, Price, Totals
-from llm_as_judge.types import ChatRequest, Message, Problem
+from llm_as_judge.llm.pool import Pool
+from llm_as_judge.llm.recording import Outcome, Outcomes, Recording
+from llm_as_judge.llm.shared import request_digest
+from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem, Usage
 
 PRICES = {"usd_per_million_prompt_tokens": 2.0, "usd_per_million_completion_tokens": 8.0}
 ASK = ChatRequest((Message("user", "p1 say hello"),), max_tokens=16)
@@ -187,13 +191,36 @@ async def test_a_replay_of_nothing_says_what_to_do(folder: Path) -> None:
             await opened(stack, config(calls={"mode": "replay", "folder": folder / "empty"}))
 
 
-async def test_a_cache_is_cut_to_its_size_when_it_is_opened(folder: Path) -> None:
-    kept = folder / "calls"
-    kept.mkdir()
-    (kept / "old.jsonl").write_bytes(b"x" * 2**20 + b"\n")
+async def test_a_pool_is_cut_to_its_size_when_it_is_opened(folder: Path) -> None:
+    pool, said = Pool(folder / "calls"), os.urandom(800_000).hex()
+    for number in range(4):
+        pool.put(f"{number:064}", number, Outcome(ChatReply(said, "stop", Usage())))
     async with AsyncExitStack() as stack:
-        ChatModels(config(calls={"mode": "cache", "folder": kept, "max_mb": 1}), stack)
-    assert not (kept / "old.jsonl").exists()
+        ChatModels(config(calls={"mode": "cache", "folder": folder / "calls", "max_mb": 2}), stack)
+    assert [number for number in range(4) if pool.get(f"{number:064}")] == [2, 3]
+    assert pool.bytes_used <= 2 * 2**20
+
+
+async def test_a_replay_reads_a_pool_or_else_a_recording(folder: Path) -> None:
+    request = ChatRequest((Message("user", "2+2?"),), 16)
+    asked, key = {"model": "scripted", "request": request}, request_digest("scripted", request)
+    for name, kind in (("pool", Pool), ("recording", Recording)):
+        kept: Outcomes = kind(folder / name)
+        kept.put(key, asked, Outcome(ChatReply("4", "stop", Usage())))
+        async with AsyncExitStack() as stack:
+            calls = {"mode": "replay", "folder": folder / name}
+            chat = await ChatModels(config(calls=calls), stack).open("scripted", "executor")
+            assert (await chat.chat(request)).text == "4"
+
+
+async def test_a_pool_of_other_weights_is_not_opened(folder: Path) -> None:
+    pool = Pool(folder / "calls")
+    pool.of("scripted", {"weights": "other", "prompts": "", "seed": "0"})
+    pool.put("0" * 64, {"model": "scripted"}, Outcome(ChatReply("4", "stop", Usage())))
+    async with AsyncExitStack() as stack:
+        chats = ChatModels(config(calls={"mode": "cache", "folder": folder / "calls"}), stack)
+        with pytest.raises(ConfigError, match="of weights other, and now they are scripted"):
+            await chats.open("scripted", "executor")
 
 
 # -------------------------------------------------------------------------------------- estimates

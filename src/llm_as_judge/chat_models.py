@@ -5,12 +5,14 @@
     scripted                       replies from a hash of the request: dry runs
     any name, calls.mode replay    replies of a recorded run; nothing is started
 
-With ``calls.mode`` cache or record, what the model says is kept in ``calls.folder``.
+With ``calls.mode`` cache what the model says is kept in the pool of ``calls.folder``, with record in a
+recording of the run.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
@@ -29,15 +31,18 @@ from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.estimate import Estimate, Means, assumed_means
 from llm_as_judge.llm.gathered import MOST_DRAWS, GatheredDraws
+from llm_as_judge.llm.kept import kept_calls, origin
 from llm_as_judge.llm.ledger import Budget, Ledger, Price, prompt_price
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
-from llm_as_judge.llm.recording import Recording
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.operators.rehearsal import rehearsed_reply
 from llm_as_judge.types import ChatModel, Problem, RunLimits
+
+log = logging.getLogger(__name__)
 
 FREE = Price(0.0, 0.0)
 """Our own processor: the price is known, and nothing."""
@@ -57,14 +62,9 @@ class ChatModels:
         self._stack = stack
         budget = config.budget
         self.ledger = Ledger(Budget(budget.usd, budget.tokens, budget.calls, budget.cost))
-        self.recording: Recording | None = None
-        if config.calls.mode != "off":
-            if config.calls.mode != "replay" and config.calls.folder.is_file():
-                raise ConfigError(f"calls.folder: {config.calls.folder} is a file; name a folder")
-            self.recording = Recording(config.calls.folder)
+        self.recording = kept_calls(config.calls)
+        if self.recording is not None:
             stack.callback(self.recording.close)
-            if config.calls.max_mb is not None and config.calls.mode == "cache":
-                self.recording.prune(config.calls.max_mb * 2**20)
 
     async def open(self, name: str, role: Role) -> ChatModel:
         """The model called ``name``, ready to be asked.
@@ -78,6 +78,10 @@ class ChatModels:
         if self.recording is None:
             assert model is not None
             return model
+        if isinstance(self.recording, Pool):
+            notice = self.recording.of(name, origin(name, role, _first_seed(self._config)))
+            if notice:
+                log.warning("%s", notice)
         assert calls.mode != "off"
         return RecordedChat(
             model,

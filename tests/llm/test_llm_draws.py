@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +10,7 @@ import pytest
 
 from llm_as_judge.assembly import open_workbench
 from llm_as_judge.config import Config
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recording import Recording
 from llm_as_judge.types import Problem
 from llm_as_judge.workflow.program import parse_program
@@ -40,9 +41,8 @@ async def traced(settings: Config) -> list[tuple[int, int, float]]:
     async with open_workbench(settings) as bench:
         program = parse_program(VOTE, problem.domain, "body", max_calls=12)
         await bench.run(program, problem, bench.executor)
-    files = settings.calls.folder.glob("*.jsonl")
-    lines = [line for file in files for line in file.read_text().splitlines()]
-    asked = [json.loads(line)["content"]["asked"]["request"] for line in lines]
+    with closing(Pool(settings.calls.folder)) as pool:
+        asked = [one["request"] for one in pool.asked()]
     return sorted((a["draw"], a["seed"], a["temperature"]) for a in asked if a["temperature"])
 
 

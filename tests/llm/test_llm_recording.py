@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from contextlib import closing
@@ -185,24 +184,6 @@ def test_replies_of_another_process_are_seen_while_running(tmp_path: Path) -> No
     mine, theirs = Recording(tmp_path), Recording(tmp_path)
     key = put(theirs, "new")
     assert text_of(mine.get(key)) == "reply to new"
-
-
-def test_the_oldest_segments_go_first_and_our_own_stays(tmp_path: Path) -> None:
-    keys = []
-    for number in range(3):
-        recording, before = Recording(tmp_path), set(tmp_path.glob("*.jsonl"))
-        keys.append(put(recording, f"{number}"))
-        recording.close()
-        (written,) = set(tmp_path.glob("*.jsonl")) - before
-        os.utime(written, (1000 + number, 1000 + number))
-    recording = Recording(tmp_path)
-    own = put(recording, "own")
-    size = next(iter(tmp_path.glob("*.jsonl"))).stat().st_size
-    assert recording.prune(2 * size + size // 2) > 0
-    assert [recording.get(k) is not None for k in (*keys, own)] == [False, False, True, True]
-    recording.prune(0)
-    assert recording.get(own) is not None
-    assert recording.get(keys[2]) is None
 
 
 def test_a_packed_recording_is_one_file_equal_for_equal_content(tmp_path: Path) -> None:

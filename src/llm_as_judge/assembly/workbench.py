@@ -18,7 +18,7 @@ from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.llm.recording import Recording
+from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.llm.weights import weights_identity
 from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.rollout import WorkflowEnvironment
@@ -44,7 +44,7 @@ class Workbench:
     ledger: Ledger
     operators: OperatorSettings | None = None
     """How operators ask the executor; None = as the configuration and the endpoint say."""
-    recording: Recording | None = None
+    recording: Outcomes | None = None
     second_judge: Grader | None = None
     """Looks at a share of what ``judge`` accepted."""
 

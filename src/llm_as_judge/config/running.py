@@ -135,8 +135,9 @@ class CallsConfig(Section):
 
     mode: CallsMode = Field(
         "off",
-        description="`cache`: a known call is answered from the folder; `record`: also keeps "
-        "failures and timeouts, so that `replay` repeats the run without any server.",
+        description="`cache`: a known call is answered from the pool in the folder, others are asked and "
+        "kept; `record`: the recording of one run, failures and timeouts too; `replay`: answers from "
+        "pool or recording alone, without any server.",
     )
     folder: Path = Field(Path("logs/calls"), description="Where replies are kept.")
     max_mb: int | None = Field(

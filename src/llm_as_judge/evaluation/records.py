@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 import llm_as_judge
 from llm_as_judge.assembly import judge_fingerprint, versions
-from llm_as_judge.config import Config, config_dir, find_model, load_endpoints
+from llm_as_judge.config import Config, config_dir
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.layout import FULL, ISOLATION, LEDGER, PLAN, ROLLOUTS, run_folder
 from llm_as_judge.evaluation.selection import EvaluatedSet
@@ -25,8 +25,8 @@ from llm_as_judge.evaluation.systems import EvaluatedSystem
 from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.llm.billing import Attempt
+from llm_as_judge.llm.kept import model_identity
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.llm.weights import weights_identity
 from llm_as_judge.operators import operator_facts
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.runs.judges import judges_of
@@ -98,7 +98,7 @@ def make_plan(
         decisive["evaluation"].pop(chooses_rows)
     facts = {
         **system.identity(),
-        "executor": _executor(config),
+        "executor": model_identity(config.executor.model),
         "judge": judge_fingerprint(config),
         "code": code_digest(),
         **{f"plugin {name}": digest for name, digest in plugin_facts().items()},
@@ -126,15 +126,6 @@ def make_plan(
         versions(),
         facts,
     )
-
-
-def _executor(config: Config) -> str:
-    """Weights by their hash, an endpoint by the model it is asked for; not where it runs."""
-    name = config.executor.model
-    endpoints, entry = load_endpoints(), find_model(name)
-    if name in endpoints:
-        return endpoints[name].model_name or name
-    return (weights_identity(entry) or name) if entry else name
 
 
 def code_digest() -> str:

@@ -27,7 +27,7 @@ from llm_as_judge.assembly import (
 from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
-from llm_as_judge.llm.recording import Recording
+from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.policy.backends import sampler_backend
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.recorded import RecordedSampler
@@ -177,7 +177,7 @@ class PolicySystem:
             yield Opened(attempt, isolation)
 
 
-def _recording(bench: Workbench) -> Recording:
+def _recording(bench: Workbench) -> Outcomes:
     assert bench.recording is not None, "calls.mode is record or replay"
     return bench.recording
 

@@ -1,4 +1,5 @@
-"""A run's calls from a recording: a cache, a recording of a run, and its replay without any server.
+"""A run's calls from what is kept: a pool that runs share, or the recording of one run, and replay of
+either without any server.
 
 A call is found by the SHA-256 of model, request and draw index. Runs that the clock or
 the limit of calls cut off are kept whole: a replay, which waits for nothing, would see more of them.
@@ -15,7 +16,7 @@ from typing import Literal
 from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Role, metered
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.llm.recording import Outcome, Recording
+from llm_as_judge.llm.recording import Outcome, Outcomes
 from llm_as_judge.llm.shared import InFlight, request_digest
 from llm_as_judge.types import (
     ChatModel,
@@ -47,7 +48,7 @@ class RecordedChat:
     def __init__(
         self,
         model: ChatModel | None,
-        recording: Recording,
+        recording: Outcomes,
         mode: Mode,
         *,
         name: str = "",
@@ -86,7 +87,7 @@ class RecordedChat:
             asked = request.messages[-1].content[:80] if request.messages else ""
             raise ModelError(
                 f"replay: {self._name} was not asked this in {self._recording.path} (draw "
-                f"{request.draw}, {asked!r} ...); the run differs from the recorded one: record again"
+                f"{request.draw}, {asked!r} ...); {self._recording.remedy}"
             )
         if known is None:
             joined = self._in_flight.has(key)
@@ -129,7 +130,7 @@ class RecordedChat:
 
 
 async def recorded_run(
-    recording: Recording,
+    recording: Outcomes,
     program: Program,
     problem: Problem,
     limits: RunLimits,

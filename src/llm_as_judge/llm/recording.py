@@ -1,6 +1,7 @@
-"""Outcomes of calls kept on disk, found by a key.
+"""The recording of one run: outcomes of calls as lines of text, found by a key.
 
-A recording is a folder of ``*.jsonl`` segments (or one such file). Each process appends to a segment
+What runs share is the pool (``pool.py``); a recording repeats one run byte for byte, and can be read,
+compared and committed. It is a folder of ``*.jsonl`` segments (or one such file). Each process appends to a segment
 of its own, one line an outcome, so processes never wait for each other and one that is killed loses
 at most the line it was writing. A line is found by its key, a SHA-256,
 and carries a digest of its content; nothing is pickled or evaluated.
@@ -16,7 +17,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from llm_as_judge.errors import ContextError, EndpointError
 from llm_as_judge.files import output_errors, write_atomically
@@ -49,8 +50,30 @@ class Outcome:
         return self.reply
 
 
+class Outcomes(Protocol):
+    """Outcomes by key, on disk: a :class:`Recording` or a pool."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a call that is not there."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def get(self, key: str) -> Outcome | None: ...
+
+    def put(self, key: str, asked: Any, outcome: Outcome) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Recording:
     """Outcomes by key, in ``path``: a folder (made if missing), or one file to be replayed."""
+
+    remedy = "the run differs from the recorded one: record again"
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -72,7 +95,7 @@ class Recording:
         if place is None:
             return None
         try:
-            return _parse(_read(*place))
+            return read_line(_read(*place))[2]
         except (OSError, ValueError, TypeError, KeyError) as error:
             del self._places[key]
             self._report(place[0], str(error))
@@ -128,24 +151,6 @@ class Recording:
         self.damaged += 1
         log.warning("%s: a damaged reply is not used and will be asked again: %s", segment, what)
 
-    # ------------------------------------------------------------------------------------- upkeep
-    def prune(self, max_bytes: int) -> int:
-        """Delete the oldest segments, never our own, until at most ``max_bytes`` are left.
-
-        Returns:
-            Bytes freed.
-        """
-        stats = [(s, s.stat()) for s in _segments(self.path)]
-        total = before = sum(stat.st_size for _, stat in stats)
-        for segment, stat in sorted(stats, key=lambda item: item[1].st_mtime):
-            if total <= max_bytes:
-                break
-            if segment != self._own:
-                segment.unlink(missing_ok=True)
-                total -= stat.st_size
-                self._places = {k: p for k, p in self._places.items() if p[0] != segment}
-        return before - total
-
     def pack(self, target: Path) -> None:
         """All outcomes in one file, sorted by key: equal recordings give equal bytes."""
         with write_atomically(target) as file:
@@ -160,12 +165,17 @@ def _line(key: str, asked: Any, outcome: Outcome) -> str:
     return (_HEAD + key.encode() + b'",' + text[1:]).decode()
 
 
-def _parse(line: bytes) -> Outcome:
+def read_line(line: bytes) -> tuple[str, Any, Outcome]:
+    """(key, what was asked, outcome) of a line.
+
+    Raises:
+        ValueError, TypeError, KeyError: it is damaged.
+    """
     data = json.loads(line)
-    if _digest(data["content"]) != data["digest"]:
+    content = data["content"]
+    if _digest(content) != data["digest"]:
         raise ValueError("its digest does not fit")
-    outcome: Outcome = from_json(Outcome, data["content"]["outcome"])
-    return outcome
+    return data["key"], content["asked"], from_json(Outcome, content["outcome"])
 
 
 def _canonical(value: Any) -> bytes:

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.recording import Outcome, Recording
+from llm_as_judge.llm.recording import Outcome, Outcomes
 from llm_as_judge.types import (
     Completion,
     PolicySampler,
@@ -34,7 +34,7 @@ class RecordedSampler:
     """
 
     def __init__(
-        self, sampler: PolicySampler | None, recording: Recording, policy: Mapping[str, str]
+        self, sampler: PolicySampler | None, recording: Outcomes, policy: Mapping[str, str]
     ) -> None:
         self._sampler = sampler
         self._recording = recording

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from llm_as_judge.errors import ContextError
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recorded import recorded_run
-from llm_as_judge.llm.recording import Recording
+from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.llm.shared import DRAWS_APART, OffsetDraws, SharedDraws
 from llm_as_judge.types import ChatModel, Execution, Problem, Program, Verdict
 from llm_as_judge.workers import RunSettings, Work
@@ -78,7 +78,7 @@ class WorkflowEnvironment:
     """Counts the calls that shared draws save."""
     mark_shared: bool = True
     """False while recording or replaying, see :class:`SharedDraws`."""
-    recording: Recording | None = None
+    recording: Outcomes | None = None
     """Keeps runs that the clock cut off; None = every run is live."""
 
     def parse(self, text: str, problem: Problem) -> Program:

@@ -1,0 +1,452 @@
+"""The pool: replies by request and draw in one SQLite file, which any number of runs share.
+
+A reply is found by the SHA-256 of model, request and draw (:func:`request_digest`); what was asked
+is kept once for all its draws, and all texts are compressed against one dictionary. SQLite's
+write-ahead log is what makes it safe: a reply is in the file or not, whenever a process is killed,
+and two that write wait for each other for the moment of one insert. Nothing is read but what is
+asked for, so opening and memory do not grow with the pool. Folders of JSON lines, which caches were
+before, are read into it once and stay as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from llm_as_judge.errors import ConfigError, ModelError, OutputError
+from llm_as_judge.files import output_errors
+from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.llm.recording import Outcome, read_line
+from llm_as_judge.renamed import hint
+from llm_as_judge.types import ChatRequest, from_json, to_json
+
+__all__ = ["POOL", "Pool", "is_pool"]
+
+log = logging.getLogger(__name__)
+
+POOL = "pool.sqlite"
+"""File in the folder of replies."""
+FORMAT = 1
+_PATIENCE_S = 60.0
+"""For another process that is writing."""
+_COMMON = (
+    b'{"attempts":[{"bound":{"cached_tokens":0,"completion_tokens":384,"prompt_tokens":512},"cost_usd":0.0,'
+    b'"failure":"","number":1,"prompt_price":0.25,"seconds":2.1,"usage":{"cached_tokens":0,"completion_tokens":'
+    b'96,"prompt_tokens":128}}],"completions":null,"error":"","execution":null,"reply":{"attempts":1,"cached":'
+    b'false,"cost_usd":0.0,"finish_reason":"stop","seconds":2.1,"text":"The answer is","usage":{"cached_tokens"'
+    b':0,"completion_tokens":96,"prompt_tokens":128}},"too_long":false}{"model":"","request":{"draw":0,"json_'
+    b'schema":null,"max_tokens":384,"messages":[{"content":"","role":"user"}],"seed":0,"stop":[],'
+    b'"temperature":0.7,"top_p":1.0}}'
+)
+"""What most texts have in common; each file has the one that it was made with."""
+_TABLES = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE segments (name TEXT PRIMARY KEY, read_to INTEGER NOT NULL);
+CREATE TABLE origins (id INTEGER PRIMARY KEY, model TEXT NOT NULL, facts TEXT NOT NULL, UNIQUE (model, facts));
+CREATE TABLE prompts (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, asked BLOB NOT NULL);
+CREATE TABLE replies (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, prompt INTEGER NOT NULL,
+    draw INTEGER NOT NULL, origin INTEGER NOT NULL, kept_at INTEGER NOT NULL, read INTEGER NOT NULL,
+    written INTEGER NOT NULL, digest BLOB NOT NULL, outcome BLOB NOT NULL);
+CREATE INDEX draws ON replies (prompt, draw);
+CREATE TABLE notes (topic TEXT NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (topic, name)) WITHOUT ROWID;
+"""
+
+
+def is_pool(folder: Path) -> bool:
+    """Whether the replies of this folder are in a pool."""
+    return (folder / POOL).is_file()
+
+
+class Pool:
+    """Outcomes by key in ``folder/pool.sqlite``, which is made if missing.
+
+    A pool in a folder that cannot be written is read alone.
+
+    Raises:
+        ModelError: the file is no pool, or damaged.
+        OutputError: the folder cannot be written.
+    """
+
+    remedy = (
+        "fill the pool for it (llm-as-judge pool fill), or ask what is missing: calls.mode=cache"
+    )
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / POOL
+        self.damaged = 0
+        """Replies that could not be used."""
+        self._origins: dict[str, str] = {}
+        self._writable = not is_pool(folder) or os.access(folder, os.W_OK)
+        with output_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._database = self._opened()
+        with self._errors():
+            if self._writable:
+                self._make_tables()
+            facts = dict(self._database.execute("SELECT name, value FROM facts"))
+        if facts.get("format") != FORMAT:
+            raise ModelError(
+                f"{self.path}: a pool of format {facts.get('format')}, wanted {FORMAT}; it is of "
+                "another version: name another calls.folder"
+            )
+        self._common = bytes(facts["common"])
+        if self._writable:
+            self._read_segments(folder)
+
+    def __len__(self) -> int:
+        with self._errors():
+            return int(self._database.execute("SELECT COUNT(*) FROM replies").fetchone()[0])
+
+    def close(self) -> None:
+        """Nothing is asked of it after this."""
+        self._database.close()
+
+    # ------------------------------------------------------------------------------------ replies
+    def get(self, key: str) -> Outcome | None:
+        """What is known for ``key``, also by another process and since a moment ago."""
+        with self._errors():
+            found = self._database.execute(
+                "SELECT digest, outcome FROM replies WHERE key = ?", (bytes.fromhex(key),)
+            ).fetchone()
+        if found is None:
+            return None
+        try:
+            return self._outcome(key, *found)
+        except (ValueError, TypeError, zlib.error) as error:
+            self._report(key, str(error))
+            return None
+
+    def put(self, key: str, asked: Any, outcome: Outcome) -> None:
+        """Keep one outcome; the first of a key stays.
+
+        Args:
+            asked: ``{"model", "request"}`` of a call, or what else was asked, dataclass or JSON.
+        Raises:
+            OutputError: the file cannot be written, or another process does not let go of it.
+        """
+        with self._writing():
+            self._insert(key, to_json(asked), outcome)
+
+    def draws_of(self, model: str, request: ChatRequest) -> int:
+        """How many draws of this request there are, from the first on without a gap."""
+        asked, _ = _first_draw({"model": model, "request": to_json(request)})
+        with self._errors():
+            draws = self._database.execute(
+                "SELECT draw FROM replies WHERE prompt = (SELECT id FROM prompts WHERE digest = ?) "
+                "ORDER BY draw",
+                (_sha256(_canonical(asked)),),
+            )
+            held = 0
+            for (draw,) in draws:
+                if draw != held:
+                    break
+                held += 1
+        return held
+
+    def asked(self) -> Iterator[Any]:
+        """What was asked for each reply, as JSON, the oldest first."""
+        with self._errors():
+            for packed, draw in self._database.execute(
+                "SELECT p.asked, r.draw FROM replies r JOIN prompts p ON p.id = r.prompt ORDER BY r.id"
+            ):
+                first = json.loads(self._unpacked(packed))
+                request = first.get("request") if isinstance(first, dict) else None
+                if not isinstance(request, dict):
+                    yield first
+                    continue
+                seed = request["seed"]
+                later = {"draw": draw, "seed": None if seed is None else seed + draw}
+                yield {**first, "request": {**request, **later}}
+
+    # ------------------------------------------------------------------------------------ origins
+    def of(self, model: str, facts: Mapping[str, str]) -> str:
+        """From now on replies of ``model`` come from what ``facts`` say: ``weights``, which must be
+        those of all its replies, and what else decides what is asked (``prompts``, ``seed``).
+
+        Returns:
+            A line where all its replies were asked otherwise, so that none of them may fit; else "".
+        Raises:
+            ConfigError: the pool has replies of other weights under this name.
+        """
+        with self._errors():
+            rows = self._database.execute(
+                "SELECT facts FROM origins WHERE model = ? ORDER BY id", (model,)
+            ).fetchall()
+        earlier: list[dict[str, str]] = [json.loads(text) for (text,) in rows]
+        for other in earlier:
+            if other.get("weights", facts["weights"]) != facts["weights"]:
+                raise ConfigError(
+                    f"{self.path}: its replies of {model} are of weights {other['weights'][:12]}, "
+                    f"and now they are {facts['weights'][:12]}; name another calls.folder"
+                )
+        self._origins[model] = json.dumps(dict(facts), sort_keys=True)
+        alike = (all(one.get(n, v) == v for n, v in facts.items()) for one in earlier)
+        if not earlier or any(alike):
+            return ""
+        changed = sorted(n for n, v in facts.items() if earlier[-1].get(n, v) != v)
+        return (
+            f"{self.path}: other {' and '.join(changed)} than its replies of {model} were asked "
+            "with: what is asked otherwise now is asked anew, and kept beside them"
+        )
+
+    def origins(self) -> list[tuple[str, dict[str, str], int, int, int]]:
+        """(model, facts, replies, tokens read, tokens written) of each; no facts are known of replies
+        that were taken in from lines."""
+        with self._errors():
+            rows = self._database.execute(
+                "SELECT o.model, o.facts, r.replies, r.read, r.written FROM (SELECT origin, COUNT(*) "
+                "AS replies, SUM(read) AS read, SUM(written) AS written FROM replies GROUP BY origin) r "
+                "JOIN origins o ON o.id = r.origin ORDER BY o.id"
+            ).fetchall()
+        return [(model, json.loads(facts), *sums) for model, facts, *sums in rows]
+
+    # -------------------------------------------------------------------------------------- notes
+    def note(self, topic: str, name: str, value: Any) -> None:
+        """Keep a JSON value beside the replies; a later one of the same name counts."""
+        with self._writing() as database:
+            database.execute(
+                "INSERT OR REPLACE INTO notes VALUES (?, ?, ?)",
+                (topic, name, self._packed(_canonical(value))),
+            )
+
+    def notes(self, topic: str) -> Iterator[tuple[str, Any]]:
+        """(name, value) of each note of a topic, by name."""
+        with self._errors():
+            for name, value in self._database.execute(
+                "SELECT name, value FROM notes WHERE topic = ? ORDER BY name", (topic,)
+            ):
+                yield name, json.loads(self._unpacked(value))
+
+    def drop_notes(self, topic: str) -> int:
+        """Forget the notes of a topic; how many they were."""
+        with self._writing() as database:
+            return database.execute("DELETE FROM notes WHERE topic = ?", (topic,)).rowcount
+
+    # ------------------------------------------------------------------------------------- upkeep
+    @property
+    def bytes_used(self) -> int:
+        """Of the file, without pages that are free."""
+        with self._errors():
+            (pages,), (free,), (size,) = (
+                self._database.execute(f"PRAGMA {name}").fetchone()
+                for name in ("page_count", "freelist_count", "page_size")
+            )
+        return int((pages - free) * size)
+
+    def prune(self, max_bytes: int) -> int:
+        """Delete the oldest replies until at most ``max_bytes`` are used.
+
+        Returns:
+            Replies deleted.
+        """
+        deleted = 0
+        while (used := self.bytes_used) > max_bytes and (count := len(self)):
+            surplus = max(1, count * (used - max_bytes) // used)
+            with self._writing() as database:
+                deleted += database.execute(
+                    "DELETE FROM replies WHERE id IN (SELECT id FROM replies ORDER BY id LIMIT ?)",
+                    (surplus,),
+                ).rowcount
+                database.execute("DELETE FROM prompts WHERE id NOT IN (SELECT prompt FROM replies)")
+        if deleted:
+            with self._errors():
+                self._database.execute("PRAGMA incremental_vacuum").fetchall()
+        return deleted
+
+    def check(self) -> int:
+        """Read every reply; how many are damaged.
+
+        Raises:
+            ModelError: the file itself is damaged.
+        """
+        with self._errors():
+            said = self._database.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if said != "ok":
+                raise sqlite3.DatabaseError(said)
+            bad = 0
+            for key, digest, blob in self._database.execute(
+                "SELECT key, digest, outcome FROM replies"
+            ):
+                try:
+                    self._outcome(key.hex(), digest, blob)
+                except (ValueError, TypeError, zlib.error):
+                    bad += 1
+        return bad
+
+    # -------------------------------------------------------------------------------------- parts
+    def _opened(self) -> sqlite3.Connection:
+        mode = "rwc" if self._writable else "ro"
+        if not self._writable and not self.path.with_name(f"{POOL}-wal").exists():
+            mode = "ro&immutable=1"  # nobody writes, and the log's index cannot be made here
+        with self._errors():
+            return sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode={mode}",
+                uri=True,
+                timeout=_PATIENCE_S,
+                isolation_level=None,
+            )
+
+    def _make_tables(self) -> None:
+        database = self._database
+        known = "SELECT 1 FROM sqlite_master WHERE name = 'facts'"
+        if database.execute(known).fetchone() is None:
+            database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            database.execute("PRAGMA journal_mode = WAL")
+            with self._writing():
+                if database.execute(known).fetchone() is None:  # another process was first
+                    for statement in filter(str.strip, _TABLES.split(";")):
+                        database.execute(statement)
+                    facts = [("format", FORMAT), ("common", _COMMON)]
+                    database.executemany("INSERT INTO facts VALUES (?, ?)", facts)
+        # A killed process loses nothing; a power cut at most what came last, and never the file.
+        database.execute("PRAGMA synchronous = NORMAL")
+
+    def _insert(self, key: str, asked: Any, outcome: Outcome) -> bool:
+        database, reply = self._database, outcome.reply
+        shown, draw = _first_draw(asked)
+        text = _canonical(shown)
+        digest = _sha256(text)
+        database.execute(
+            "INSERT OR IGNORE INTO prompts (digest, asked) VALUES (?, ?)",
+            (digest, self._packed(text)),
+        )
+        packed = self._packed(_canonical(to_json(outcome)))
+        model = shown.get("model", "") if isinstance(shown, Mapping) else ""
+        origin = self._origins.get(model, "{}")
+        database.execute(
+            "INSERT OR IGNORE INTO origins (model, facts) VALUES (?, ?)", (model, origin)
+        )
+        added = database.execute(
+            "INSERT OR IGNORE INTO replies (key, prompt, draw, origin, kept_at, read, written, digest, "
+            "outcome) VALUES (?, (SELECT id FROM prompts WHERE digest = ?), ?, (SELECT id FROM origins "
+            "WHERE model = ? AND facts = ?), ?, ?, ?, ?, ?)",
+            (
+                bytes.fromhex(key),
+                digest,
+                draw,
+                model,
+                origin,
+                int(time.time()),
+                reply.usage.prompt_tokens if reply else 0,
+                reply.usage.completion_tokens if reply else 0,
+                _row_digest(key, packed),
+                packed,
+            ),
+        )
+        return added.rowcount > 0
+
+    def _outcome(self, key: str, digest: bytes, packed: bytes) -> Outcome:
+        if _row_digest(key, packed) != digest:
+            raise ValueError("its digest does not fit")
+        outcome: Outcome = from_json(Outcome, json.loads(self._unpacked(packed)))
+        return outcome
+
+    def _packed(self, text: bytes) -> bytes:
+        compressor = zlib.compressobj(6, zdict=self._common)
+        return compressor.compress(text) + compressor.flush()
+
+    def _unpacked(self, packed: bytes) -> bytes:
+        return zlib.decompressobj(zdict=self._common).decompress(packed)
+
+    def _report(self, key: str, what: str) -> None:
+        self.damaged += 1
+        log.warning("%s: a damaged reply is not used and will be asked again: %s", self.path, what)
+        if self._writable:
+            with self._writing() as database:
+                database.execute("DELETE FROM replies WHERE key = ?", (bytes.fromhex(key),))
+
+    def _read_segments(self, folder: Path) -> None:
+        """Take in what files of JSON lines hold beyond what was taken in before."""
+        taken = files = 0
+        for segment in sorted(folder.glob("*.jsonl")):
+            with self._errors():
+                known = self._database.execute(
+                    "SELECT read_to FROM segments WHERE name = ?", (segment.name,)
+                ).fetchone()
+            if known is not None and segment.stat().st_size <= known[0]:
+                continue
+            with self._writing() as database:
+                taken += self._read_segment(segment, known[0] if known else 0, database)
+            files += 1
+        if taken:
+            hint(
+                f"{taken} replies of {files} *.jsonl are in {POOL} now; those files are read no more",
+                str(folder),
+            )
+
+    def _read_segment(self, segment: Path, start: int, database: sqlite3.Connection) -> int:
+        taken, end = 0, start
+        for begin, behind, line in JsonLines(segment).lines(start):
+            end = behind
+            try:
+                key, asked, outcome = read_line(line)
+            except (ValueError, TypeError, KeyError) as error:
+                self.damaged += 1
+                log.warning("%s: damaged at byte %d, not taken in: %s", segment, begin, error)
+                continue
+            taken += self._insert(key, asked, outcome)
+        database.execute("INSERT OR REPLACE INTO segments VALUES (?, ?)", (segment.name, end))
+        return taken
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of the block, or nothing."""
+        with self._errors():
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """
+        Raises:
+            OutputError: it cannot be opened or written.
+            ModelError: it is damaged.
+        """
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise OutputError(
+                f"{self.path}: cannot be used: {error}; free the disk, mend its rights, or name "
+                "another calls.folder"
+            ) from None
+        except sqlite3.DatabaseError as error:
+            raise ModelError(
+                f"{self.path}: damaged, or no pool: {error}; move it away and fill another, or name "
+                "another calls.folder"
+            ) from None
+
+
+def _first_draw(asked: Any) -> tuple[Any, int]:
+    """What was asked, as its draw 0 was, and the draw."""
+    request = asked.get("request") if isinstance(asked, Mapping) else None
+    if not isinstance(request, Mapping):
+        return asked, 0
+    draw, seed = int(request["draw"]), request["seed"]
+    first = {**request, "draw": 0, "seed": None if seed is None else seed - draw}
+    return {**asked, "request": first}, draw
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _sha256(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+def _row_digest(key: str, packed: bytes) -> bytes:
+    return _sha256(bytes.fromhex(key) + packed)[:8]

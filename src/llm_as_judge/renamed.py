@@ -7,7 +7,7 @@ name is told the new one, in one line on standard error.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -36,10 +36,10 @@ KEYS: Mapping[str, str] = {
     "training.max_failed_share": "training.max_failed_fraction",
     "training.objective": "training.loss_type",
     "training.row_tokens": "training.tokens_per_micro_batch",
+    "training.runs_per_program": "workflow.draws",
     "training.scale": "training.advantage_norm",
 }
-"""Keys of the configuration, each in the section that it has kept; ``models``: of an entry of
-models.yaml."""
+"""Keys of the configuration; ``models``: of an entry of models.yaml."""
 
 RECORDED: Mapping[str, str] = {
     "ledger/saved_share": "ledger/saved_fraction",
@@ -71,10 +71,12 @@ def with_new_keys(tree: Mapping[str, Any], where: str | None = None) -> dict[str
         ConfigError: an old key stands beside the new one.
     """
     found = {
-        name: dict(_moved(name, section, where)) if isinstance(section, Mapping) else section
+        name: dict(section) if isinstance(section, Mapping) else section
         for name, section in tree.items()
     }
     old = [key for key in KEYS if _has(tree, key)]
+    for key in old:
+        _move(found, key, where)
     if old and where is not None:
         hint(", ".join(f"{key} is called {KEYS[key]} now" for key in old), where)
     return found
@@ -110,16 +112,14 @@ def _has(tree: Mapping[str, Any], key: str) -> bool:
     return isinstance(tree.get(section), Mapping) and name in tree[section]
 
 
-def _moved(name: str, section: Mapping[str, Any], where: str | None) -> Iterator[tuple[str, Any]]:
-    for key, value in section.items():
-        old = f"{name}.{key}"
-        if old not in KEYS:
-            yield key, value
-            continue
-        now = KEYS[old]
-        if _has({name: section}, now):
-            raise ConfigError(
-                f"{where or 'configuration'}: {old} is called {now} now; found both, leave out the "
-                "old one"
-            )
-        yield now.removeprefix(f"{name}."), value
+def _move(tree: dict[str, Any], old: str, where: str | None) -> None:
+    """The value of an old key to its new one."""
+    now = KEYS[old]
+    if _has(tree, now):
+        raise ConfigError(
+            f"{where or 'configuration'}: {old} is called {now} now; found both, leave out the old one"
+        )
+    (section, name), (new_section, new_name) = old.split("."), now.split(".")
+    if not isinstance(tree.get(new_section), dict):
+        tree[new_section] = {}
+    tree[new_section][new_name] = tree[section].pop(name)

@@ -183,7 +183,7 @@ def _priced(program: Program, execution: Execution, verdict: Verdict, price: flo
     """Share of right runs - price x cost / 1000, the mean of the runs."""
     right, thousands = INVALID_TEXT, 0.0
     if program.runnable and verdict.right is not None:
-        runs = (execution, *execution.again)
+        runs = execution.runs
         right, thousands = verdict.right, sum(run.cost for run in runs) / len(runs) / 1000
     parts = {"right": RewardPart(right, 1.0), "cost": RewardPart(-thousands, price)}
     return Reward(parts, total=right - price * thousands)

@@ -36,7 +36,7 @@ def endpoint(folder: Path, **keys: object) -> None:
         ("reward.budget=medium", "reward.budget: found 'medium'"),
         ("budget.cost=-5", "budget.cost: found -5"),
         ("workflow.max_calls=0", "workflow.max_calls: found 0"),
-        ("training.runs_per_program=0", "training.runs_per_program: found 0"),
+        ("workflow.draws=0", "workflow.draws: found 0"),
     ],
     ids=lambda value: value.partition("=")[0],
 )
@@ -69,7 +69,7 @@ def test_draws_that_the_endpoint_cannot_give_at_once_are_one_line(
 
 def test_several_runs_of_a_greedy_program_are_one_line(verb: Verbs, folder: Path) -> None:
     (folder / "rows.jsonl").write_text('{"problem": "2 + 2?", "answer": "4", "type": "math"}\n' * 8)
-    same = ("--set", "executor.temperature=0", "--set", "training.runs_per_program=2")
+    same = ("--set", "executor.temperature=0", "--set", "workflow.draws=2")
     rows = ("--set", "data.train_file=rows.jsonl")
     line = verb.refused("train", "--config", "smoke", *same, *rows, "--executor", "scripted")
-    assert "training.runs_per_program: 2 runs of one program with a greedy executor" in line
+    assert "workflow.draws: 2 runs of one program with a greedy executor" in line

@@ -15,7 +15,8 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.evaluation.baselines import baseline_names, find_system, workflows_dir
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, random_body
-from llm_as_judge.evaluation.systems import PolicySystem, check_base_model
+from llm_as_judge.evaluation.systems import PolicySystem, check_base_model, samples_as_draws
+from llm_as_judge.renamed import hint
 from llm_as_judge.types import DOMAINS, Domain, Message, Sampling
 from llm_as_judge.workflow.program import parse_program
 from streams import sampled
@@ -169,10 +170,23 @@ def test_a_checkpoint_of_another_base_model_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("system", [PolicySystem("x", None), find_system("cot", CONFIG)])
-def test_samples_that_would_all_be_the_same_are_refused(system: Any) -> None:
+def test_samples_and_draws_that_would_all_be_the_same_are_refused(system: Any) -> None:
     system.check(CONFIG)
-    several = Config.model_validate({"evaluation": {"samples": 3}})
-    with pytest.raises(ConfigError, match="all the same; set "):
-        system.check(several)
-    varied = {"evaluation": {"samples": 3, "temperature": 1}, "executor": {"temperature": 0.5}}
+    for several in ({"evaluation": {"samples": 3}}, {"workflow": {"draws": 3}}):
+        with pytest.raises(ConfigError, match="all the same; set "):
+            system.check(Config.model_validate(several))
+    varied = {"workflow": {"draws": 3}, "executor": {"temperature": 0.5}}
     system.check(Config.model_validate(varied))
+
+
+def test_a_policy_that_samples_writes_several_programs_and_a_written_one_is_run_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    hint.cache_clear()
+    several = Config.model_validate({"evaluation": {"samples": 3, "temperature": 1}})
+    for system in (PolicySystem("x", None), find_system("random", CONFIG)):
+        system.check(several)
+        assert samples_as_draws(system, several) == several
+    written = samples_as_draws(find_system("cot", CONFIG), several)
+    assert (written.evaluation.samples, written.workflow.draws) == (1, 3)
+    assert "is called --draws 3 now" in capsys.readouterr().err

@@ -19,7 +19,7 @@ from llm_as_judge.llm.pool import POOL, Pool
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.recording import Outcome, Recording
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.llm.shared import request_digest
+from llm_as_judge.llm.shared import OffsetDraws, request_digest
 from llm_as_judge.renamed import hint
 from llm_as_judge.types import ChatReply, ChatRequest, Execution, Message, Usage, to_json
 
@@ -92,6 +92,47 @@ def test_draws_of_one_request_are_counted_up_to_the_first_gap(tmp_path: Path) ->
     put(pool, "b", 1)
     counts = [pool.draws_of("m", ask(text, 2, seed=5)) for text in "abc"]
     assert counts == [2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("draw", "offset", "seen"),
+    [(0, 1, 1), (2, 1, 0), (1, 2, 0), (2, 2, 1), (3, 1, 4), (0, 3, 0)],
+    ids=["next", "round", "round_far", "round_last", "not_held", "filled_beyond"],
+)
+def test_draws_of_a_closed_pool_go_round_those_it_holds(
+    tmp_path: Path, draw: int, offset: int, seen: int
+) -> None:
+    pool = Pool(tmp_path)
+    for held in range(3):
+        put(pool, "a", held)
+    pool.fill_to(4)  # of "a" three say enough
+    rotated = pool.rotated("m", ask("a", draw, seed=5), offset)
+    assert rotated == ask("a", seen, seed=5)
+
+
+def test_a_run_beyond_what_a_closed_pool_was_filled_with_is_one_line(tmp_path: Path) -> None:
+    pool = Pool(tmp_path)
+    for held in range(2):
+        put(pool, "a", held)
+    with pytest.raises(ModelError, match=r"begins at draw 2 .*draws 0 to 1 of what it asks; fill"):
+        pool.rotated("m", ask("a", seed=5), 2)
+    pool.fill_to(4)
+    pool.fill_to(3)
+    assert Pool(tmp_path).filled == 4
+    with pytest.raises(ModelError, match="begins at draw 4"):
+        pool.rotated("m", ask("a", seed=5), 4)
+    never_asked = ask("b", seed=5)
+    assert pool.rotated("m", never_asked, 9) == never_asked.later(9)  # a miss, said by the replay
+
+
+async def test_an_offset_at_temperature_0_asks_for_the_one_reply_of_a_closed_pool(
+    tmp_path: Path,
+) -> None:
+    greedy = ChatRequest((Message("user", "2+2?"),), 16)
+    await RecordedChat(ScriptedChat(["4"], name="m"), Pool(tmp_path), "cache").chat(greedy)
+    pool = Pool(tmp_path)
+    replay = RecordedChat(None, pool, "replay", name="m")
+    assert (await OffsetDraws(replay, 5, pool.rotated).chat(greedy)).text == "4"
 
 
 def test_what_was_asked_can_be_read_again(tmp_path: Path) -> None:

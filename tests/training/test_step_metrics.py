@@ -126,3 +126,27 @@ def test_shared_prompt_tokens_are_those_that_need_no_second_computation(
 
 def test_no_rollouts_have_no_metrics() -> None:
     assert group_metrics([]) == {}
+
+
+def test_runs_of_one_program_count_by_their_mean() -> None:
+    call = OperatorCall("Custom", 30, 10, cost=20.0, llm_calls=2)
+    again = Execution("ok", "5", (call, call, call))
+    runs = Execution("ok", "4", (call,), again=(again,))
+    verdict = Verdict(True, "exact", "r", share=0.5, again=(Verdict(False, "exact", "r"),))
+    late = Execution("timeout", calls=(call,), again=(Execution("ok", "4", (call,)),))
+    wrong = Verdict(False, "execution", "timeout", share=0.0, again=(Verdict(False, "exact", "r"),))
+    clean = Program("a", "a", hash="a")
+    found = group_metrics(
+        [
+            Group(
+                SUM,
+                (
+                    Rollout(SUM.id, 0, completion("a", 4), clean, runs, verdict),
+                    Rollout(SUM.id, 1, completion("b", 4), clean, late, wrong),
+                ),
+            )
+        ]
+    )
+    wanted = {"accuracy/all": 0.25, "accuracy/math": 0.25, "execution/ok": 0.75}
+    wanted |= {"execution/timeout": 0.25, "executor/calls": 3, "executor/tokens": 60}
+    assert {key: found[key] for key in wanted} == pytest.approx(wanted)

@@ -13,6 +13,7 @@ from llm_as_judge.assembly.system import (
     open_memory,
     open_system,
     policy_prompt,
+    require_draws,
     rollout_runner,
     versions,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "policy_prompt",
     "problem_file",
     "problem_sampler",
+    "require_draws",
     "rollout_runner",
     "rows_file",
     "run_limits",

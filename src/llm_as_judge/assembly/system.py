@@ -109,12 +109,8 @@ async def open_system(
             earlier runs left. An evaluation sees none but its checkpoint's.
     """
     backend = sampler_backend(config.sampling)
-    runs = config.training.runs_per_program if training else 1
-    if runs > 1 and operator_settings(config).temperature == 0:
-        raise ConfigError(
-            f"training.runs_per_program: {runs} runs of one program with a greedy executor are all "
-            "the same; set executor.temperature above 0"
-        )
+    if training:
+        require_draws(config)
     async with open_workbench(config) as bench:  # first: what it lacks is found out in a moment
         memory = await asyncio.to_thread(open_memory, config, adapter, training=training)
         policy = await asyncio.to_thread(load_policy_of, config, adapter, launched())
@@ -131,7 +127,7 @@ async def open_system(
         async with AsyncExitStack() as stack:
             stack.callback(on_policy.close)
             sampler = await stack.enter_async_context(backend.open(place))
-            runner = rollout_runner(bench, prompt, sampler, config.sampling.form, runs=runs)
+            runner = rollout_runner(bench, prompt, sampler, config.sampling.form)
             yield System(bench, policy, prompt, sampler, runner, on_policy, memory)
 
 
@@ -164,22 +160,32 @@ def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: La
     )
 
 
+def require_draws(config: Config) -> None:
+    """
+    Raises:
+        ConfigError: several runs of a program are wanted, and all would be the same.
+    """
+    runs = config.workflow.draws
+    if runs > 1 and operator_settings(config).temperature == 0:
+        raise ConfigError(
+            f"workflow.draws: {runs} runs of one program with a greedy executor are all the same; "
+            "set executor.temperature above 0"
+        )
+
+
 def rollout_runner(
     bench: Workbench,
     prompt: PolicyPrompt,
     sampler: PolicySampler,
     form: ProgramForm | None = None,
-    *,
-    runs: int = 1,
 ) -> RolloutRunner:
-    """Rollouts on this workbench, whoever writes the programs.
+    """Rollouts on this workbench, whoever writes the programs: ``workflow.draws`` runs of each.
 
     Args:
         form: in which they are written; None = each in the form that it is in.
-        runs: of each program.
     """
     return RolloutRunner(
-        bench.environment(form, runs=runs),
+        bench.environment(form, runs=bench.config.workflow.draws),
         sampler,
         prompt,
         RewardOptions(**bench.config.reward.model_dump()),

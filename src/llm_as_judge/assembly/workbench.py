@@ -18,6 +18,7 @@ from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.llm.weights import weights_identity
 from llm_as_judge.operators import OperatorSettings
@@ -58,6 +59,7 @@ class Workbench:
         config = self.config
         operators = self.operators or operator_settings(config)
         replayable = config.calls.mode in ("record", "replay")
+        closed = self.recording if config.calls.mode == "replay" else None
         return WorkflowEnvironment(
             work=self.work,
             executor=self.executor,
@@ -75,6 +77,7 @@ class Workbench:
             ledger=self.ledger,
             mark_shared=not replayable,
             recording=self.recording if replayable else None,
+            closed_pool=closed if isinstance(closed, Pool) else None,
         )
 
     def parse(self, text: str, problem: Problem) -> Program:

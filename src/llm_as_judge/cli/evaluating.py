@@ -84,7 +84,18 @@ def evaluate(
         ),
     ] = None,
     samples: Annotated[
-        int | None, typer.Option("--samples", help="Rollouts of each problem, for pass@k.")
+        int | None,
+        typer.Option(
+            "--samples", help="Programs that the policy writes for each problem, for pass@k."
+        ),
+    ] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            "--draws",
+            help="Runs of each program, each from the executor's next draw on; figures take the mean of "
+            "a problem's runs. Same as --set workflow.draws=M.",
+        ),
     ] = None,
     name: Annotated[
         str | None,
@@ -121,6 +132,7 @@ def evaluate(
         flags={
             "evaluation.limit_per_set": limit,
             "evaluation.samples": samples,
+            "workflow.draws": draws,
             "evaluation.split": split,
             **_recording(record_to, replay_from),
         },
@@ -129,10 +141,12 @@ def evaluate(
     from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
     from llm_as_judge.evaluation.results import write_results
     from llm_as_judge.evaluation.sanity_baselines import is_sanity_baseline
+    from llm_as_judge.evaluation.systems import samples_as_draws
     from llm_as_judge.llm.ledger import Ledger
 
     spec = _policy(policy, checkpoint, untrained, settings)
     system = find_system(spec, settings)
+    settings = samples_as_draws(system, settings)
     _warn_of_settings(spec, settings)
     wanted = _name(spec, settings) if name is None else name
     with open_evaluation(settings, system, wanted, fresh=fresh) as record:
@@ -298,9 +312,8 @@ def _estimate(record: EvaluationRecord) -> str:
     groups = record.groups()
     done = [r.execution for group in groups for r in group.rollouts if r.execution]
     means = means_of_executions(done)
-    return str(
-        estimate_of(record.config, len(record.missing()), [g.problem for g in groups], means)
-    )
+    problems, draws = [g.problem for g in groups], record.config.workflow.draws
+    return str(estimate_of(record.config, len(record.missing()), problems, means, draws))
 
 
 def say_replaced(earlier: Path) -> None:

@@ -35,7 +35,7 @@ class ExecutorConfig(Section):
         0,
         ge=0,
         description="First draw that a program sees: equal calls of one run get this draw, the next "
-        "...; sample k of an evaluation begins k later.",
+        "...; run k of workflow.draws begins k later.",
     )
     top_p: Number | None = Field(
         None, gt=0, le=1, description="Of operator calls; default: the endpoint's, else 1."
@@ -108,6 +108,13 @@ class WorkflowConfig(Section):
         "shared",
         description="`shared`: equal executor calls inside a group share one reply, which saves "
         "calls and removes executor noise from the advantage.",
+    )
+    draws: int = Field(
+        1,
+        ge=1,
+        description="Runs of each program on its problem, in training and in evaluation, each from the "
+        "executor's next draw on: accuracy, costs and the reward scheme `priced` take their mean. "
+        "More than 1 wants executor.temperature above 0.",
     )
     concurrency: int = Field(8, ge=1, description="Programs in flight at once.")
     rollout_timeout_s: Number | None = Field(

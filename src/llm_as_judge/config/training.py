@@ -17,12 +17,6 @@ class _Course(Section):
     steps: int = Field(500, ge=1, description="Updates in the run.")
     problems_per_step: int = Field(4, ge=1, description="Groups in a step.")
     samples_per_problem: int = Field(6, ge=2, description="Programs of one group (K).")
-    runs_per_program: int = Field(
-        1,
-        ge=1,
-        description="Runs of each program on its problem, each from the executor's next draw on; the "
-        "reward scheme `priced` takes the mean. Wants executor.temperature above 0.",
-    )
     epochs_per_step: int = Field(1, ge=1, description="Passes over the rollouts of a step.")
     learning_rate: Number = Field(2e-5, gt=0, description="Peak, after warm-up.")
     warmup_steps: int = Field(0, ge=0, description="Steps of linear warm-up.")

@@ -18,6 +18,7 @@ from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, Plan, code_digest
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.llm.billing import metered
+from llm_as_judge.rollout.environment import grade_runs
 from llm_as_judge.rollout.wrappers import cancelled
 from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.types import Failure, Problem, Rollout, Verdict, to_json
@@ -141,8 +142,9 @@ def _changes(planned: Regrade, new: EvaluationRecord) -> list[Change]:
     ]
 
 
-def _decision(verdict: Verdict | None) -> bool | None:
-    return verdict.correct if verdict is not None else None
+def _decision(verdict: Verdict | None) -> list[bool | None]:
+    """Of each run."""
+    return [one.correct for one in (verdict, *verdict.again)] if verdict is not None else [None]
 
 
 def _bare(rollout: Rollout) -> Rollout:
@@ -150,11 +152,9 @@ def _bare(rollout: Rollout) -> Rollout:
 
 
 async def _grade(judge: Judge, problem: Problem, rollout: Rollout) -> Rollout:
-    execution, bare = rollout.execution, _bare(rollout)
-    assert execution is not None
-    if execution.status != "ok":
-        return replace(bare, verdict=Verdict(False, "execution", execution.status, execution.error))
+    assert rollout.execution is not None
+    bare = _bare(rollout)
     try:
-        return replace(bare, verdict=await judge.grade(problem, execution.answer))
+        return replace(bare, verdict=await grade_runs(judge, problem, rollout.execution))
     except (EndpointError, SandboxError) as error:
         return replace(bare, failure=Failure("grade", type(error).__name__, str(error)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def results_of(record: EvaluationRecord) -> Results:
 
 def _figures(record: EvaluationRecord) -> dict[str, Any]:
     plan, config = record.plan, record.config
-    by_set = record.groups_by_set()
+    by_set = _drawn_sets(record)
     parts = {name: groups for name, groups in by_set.items() if name != MIXED} or by_set
     everything = list({g.problem.id: g for groups in parts.values() for g in groups}.values())
     return {
@@ -42,6 +43,7 @@ def _figures(record: EvaluationRecord) -> dict[str, Any]:
         "seed": plan.seed,
         "split": config.evaluation.split,
         "samples": plan.samples,
+        "draws": config.workflow.draws,
         "run": str(Path(plan.name) / record.folder.name),
         "complete": record.complete,
         "datasets": tuple(_set_results(planned, by_set[planned.name]) for planned in plan.sets),
@@ -51,6 +53,22 @@ def _figures(record: EvaluationRecord) -> dict[str, Any]:
         },
         "overall": {**set_metrics(everything), **over_sets(everything)},
     }
+
+
+def _drawn_sets(record: EvaluationRecord) -> dict[str, list[Group]]:
+    """By set its problems, with a rollout for each run of each program: the runs of a problem are
+    averaged before problems are."""
+    draws = record.config.workflow.draws
+    return {
+        name: [_drawn(group, draws) for group in groups]
+        for name, groups in record.groups_by_set().items()
+    }
+
+
+def _drawn(group: Group, draws: int) -> Group:
+    return replace(
+        group, rollouts=tuple(run for rollout in group.rollouts for run in rollout.each_draw(draws))
+    )
 
 
 def _set_results(planned: PlannedSet, groups: Sequence[Group]) -> SetResults:
@@ -79,10 +97,19 @@ def _official_names(groups: Sequence[Group]) -> tuple[str, ...]:
 def full_results_of(record: EvaluationRecord) -> FullResults:
     """What ``full.json`` holds."""
     sets = {name: {g.problem.id for g in groups} for name, groups in record.groups_by_set().items()}
+    draws = record.config.workflow.draws
     rows = tuple(
-        _problem_row(group, tuple(name for name, ids in sets.items() if group.problem.id in ids))
+        _problem_row(
+            _drawn(group, draws),
+            tuple(name for name, ids in sets.items() if group.problem.id in ids),
+        )
         for group in record.groups()
     )
+    totals = {
+        name: sum(sum(getattr(row, name)) for row in rows)
+        for name in ("calls", "tokens", "cost", "policy_tokens", "seconds")
+    }
+    totals["policy_tokens"] //= draws  # a program is written once, however often it runs
     return FullResults(
         **_figures(record),
         hash=record.plan.hash,
@@ -90,10 +117,7 @@ def full_results_of(record: EvaluationRecord) -> FullResults:
         facts=record.plan.facts,
         isolation=tuple(to_json(report) for report in record.isolations()),
         config=record.config.model_dump(mode="json"),
-        totals={
-            name: sum(sum(getattr(row, name)) for row in rows)
-            for name in ("calls", "tokens", "cost", "policy_tokens", "seconds")
-        },
+        totals=totals,
         problems=rows,
     )
 

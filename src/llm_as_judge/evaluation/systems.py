@@ -22,9 +22,9 @@ from llm_as_judge.assembly import (
     open_system,
     open_workbench,
     policy_prompt,
+    require_draws,
     rollout_runner,
 )
-from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.llm.recording import Outcomes
@@ -32,6 +32,7 @@ from llm_as_judge.policy.backends import sampler_backend
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.recorded import RecordedSampler
 from llm_as_judge.policy.stream import ready
+from llm_as_judge.renamed import hint
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     DOMAINS,
@@ -122,6 +123,7 @@ class PolicySystem:
     def check(self, config: Config) -> None:
         if self.adapter is not None:
             check_base_model(self.adapter, config.policy.name)
+        require_draws(config)
         if config.evaluation.samples > 1 and config.evaluation.temperature == 0:
             raise ConfigError(
                 f"evaluation.samples: {config.evaluation.samples} programs at temperature 0 are "
@@ -232,15 +234,21 @@ class ProgramSystem:
     def adapter(self) -> Path | None:
         return None
 
+    @property
+    def is_written(self) -> bool:
+        """Whether every sample is the same program."""
+        return all(isinstance(sampler, FixedProgram) for sampler in self.samplers.values())
+
     def identity(self) -> Mapping[str, str]:
         return {"programs": _digest(self.contents.encode())}
 
     def check(self, config: Config) -> None:
-        if config.evaluation.samples > 1 and operator_settings(config).temperature == 0:
+        if config.evaluation.samples > 1 and self.is_written:
             raise ConfigError(
-                f"evaluation.samples: {config.evaluation.samples} runs of one program with a "
-                "greedy executor are all the same; set executor.temperature above 0"
+                f"evaluation.samples: {config.evaluation.samples} samples of a program that is written "
+                f"are all the same; set workflow.draws={config.evaluation.samples} to run it so often"
             )
+        require_draws(config)
 
     @asynccontextmanager
     async def open(self, config: Config) -> AsyncIterator[Opened]:
@@ -251,9 +259,7 @@ class ProgramSystem:
                 for problem, number in wanted:
                     parts[number, problem.domain].append(problem)
                 for (number, domain), problems in parts.items():
-                    # each sample begins one draw later: no two runs of a program are alike, and
-                    # most of what the later ones ask for has been drawn
-                    runner = program_runner(_from_draw(bench, number), self.samplers[domain])
+                    runner = program_runner(bench, self.samplers[domain])
                     await runner.groups(
                         problems,
                         Sampling(
@@ -278,11 +284,20 @@ def program_runner(bench: Workbench, sampler: PolicySampler) -> RolloutRunner:
     return rollout_runner(bench, policy_prompt(bench.config), sampler)
 
 
-def _from_draw(bench: Workbench, number: int) -> Workbench:
-    """With draws that begin ``number`` later."""
-    executor = bench.config.executor
-    other = executor.model_copy(update={"draw_offset": executor.draw_offset + number})
-    return replace(bench, config=bench.config.model_copy(update={"executor": other}))
+def samples_as_draws(system: EvaluatedSystem, config: Config) -> Config:
+    """``config``, in which several samples of a program that is written are runs of it; a hint says so."""
+    samples = config.evaluation.samples
+    if not (isinstance(system, ProgramSystem) and system.is_written and samples > 1):
+        return config
+    if config.workflow.draws > 1:
+        raise ConfigError(
+            f"evaluation.samples: {samples} samples of a program that is written are runs of it, and "
+            f"workflow.draws is {config.workflow.draws}; give one of the two"
+        )
+    hint(f"--samples {samples} of a program that is written is called --draws {samples} now")
+    one = config.evaluation.model_copy(update={"samples": 1})
+    runs = config.workflow.model_copy(update={"draws": samples})
+    return config.model_copy(update={"evaluation": one, "workflow": runs})
 
 
 def _digest(data: bytes) -> str:

@@ -130,7 +130,7 @@ def means_of_executions(executions: Sequence[Execution]) -> Means | None:
     count = len(executions)
     if not count:
         return None
-    calls = [call for execution in executions for call in execution.calls]
+    calls = [call for execution in executions for run in execution.runs for call in run.calls]
     return Means(
         sum(call.llm_calls for call in calls) / count,
         sum(call.prompt_tokens for call in calls) / count,

@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 POOL = "pool.sqlite"
 """File in the folder of replies."""
 FORMAT = 1
+_FILLED = "filled"
 _PATIENCE_S = 60.0
 """For another process that is writing."""
 _COMMON = (
@@ -151,6 +152,33 @@ class Pool:
                     break
                 held += 1
         return held
+
+    def rotated(self, model: str, request: ChatRequest, offset: int) -> ChatRequest:
+        """The draw that comes ``offset`` after that of ``request``, round the draws that are held of it:
+        for a replay, in which nothing can be asked.
+
+        Raises:
+            ModelError: the pool was not filled with so many draws that a run could begin there.
+        """
+        held = self.draws_of(model, request)
+        if held and offset >= max(held, self.filled):
+            raise ModelError(
+                f"{self.path}: a run begins at draw {offset} (executor.draw_offset, workflow.draws), and "
+                f"there are draws 0 to {held - 1} of what it asks; {self.remedy}"
+            )
+        if request.draw >= held:
+            return request.later(offset)
+        return request.later((request.draw + offset) % held - request.draw)
+
+    @property
+    def filled(self) -> int:
+        """Draws that the pool was filled with, where problems did not end it before."""
+        return max((int(value) for _, value in self.notes(_FILLED)), default=0)
+
+    def fill_to(self, draws: int) -> None:
+        """From now on it is one that was filled with so many draws."""
+        if draws > self.filled:
+            self.note(_FILLED, "draws", draws)
 
     def asked(self) -> Iterator[Any]:
         """What was asked for each reply, as JSON, the oldest first."""

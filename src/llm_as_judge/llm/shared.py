@@ -142,13 +142,20 @@ class OffsetDraws:
 
     Args:
         offset: 0 or more.
+        rotated: which draw that is where the draws end (``Pool.rotated``); None = they do not.
     """
 
-    def __init__(self, model: ChatModel, offset: int) -> None:
+    def __init__(
+        self,
+        model: ChatModel,
+        offset: int,
+        rotated: Callable[[str, ChatRequest, int], ChatRequest] | None = None,
+    ) -> None:
         if offset < 0:
             raise ValueError(f"offset of draws is {offset}, wanted 0 or more")
         self._model = model
         self._offset = offset
+        self._rotated = rotated
 
     @property
     def name(self) -> str:
@@ -160,6 +167,8 @@ class OffsetDraws:
         Raises:
             EndpointError: from the wrapped model.
         """
-        return await self._model.chat(
-            request.later(self._offset) if request.temperature else request
-        )
+        if request.temperature and self._rotated is not None:
+            request = self._rotated(self.name, request, self._offset)
+        elif request.temperature:
+            request = request.later(self._offset)
+        return await self._model.chat(request)

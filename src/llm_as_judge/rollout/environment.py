@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from llm_as_judge.errors import ContextError
 from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import recorded_run
 from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.llm.shared import DRAWS_APART, OffsetDraws, SharedDraws
@@ -80,6 +81,8 @@ class WorkflowEnvironment:
     """False while recording or replaying, see :class:`SharedDraws`."""
     recording: Outcomes | None = None
     """Keeps runs that the clock cut off; None = every run is live."""
+    closed_pool: Pool | None = None
+    """Where a replay has its replies from: draws go round those it holds."""
 
     def parse(self, text: str, problem: Problem) -> Program:
         """See :class:`Environment`."""
@@ -103,7 +106,10 @@ class WorkflowEnvironment:
         return dataclasses.replace(first, again=tuple(others))
 
     async def _run_from(self, offset: int, program: Program, problem: Problem) -> Execution:
-        executor = OffsetDraws(self.executor, offset) if offset else self.executor
+        executor = self.executor
+        if offset:
+            rotated = self.closed_pool.rotated if self.closed_pool is not None else None
+            executor = OffsetDraws(executor, offset, rotated)
         try:
             if self.recording is None:
                 return await self.work.run(program, problem, executor, self.settings)
@@ -119,18 +125,8 @@ class WorkflowEnvironment:
             return Execution("crashed", error=str(error))
 
     async def grade(self, problem: Problem, execution: Execution) -> Verdict:
-        """See :class:`Environment`. What gave no answer is wrong, and no judge is asked."""
-        verdict = await self._grade_once(problem, execution)
-        if not execution.again or verdict.correct is None:
-            return verdict
-        others = [await self._grade_once(problem, other) for other in execution.again]
-        right = [v.correct for v in (verdict, *others) if v.correct is not None]
-        return dataclasses.replace(verdict, share=sum(right) / len(right))
-
-    async def _grade_once(self, problem: Problem, execution: Execution) -> Verdict:
-        if execution.status != "ok":
-            return Verdict(False, "execution", execution.status, execution.error)
-        return await self.judge.grade(problem, execution.answer)
+        """See :class:`Environment`."""
+        return await grade_runs(self.judge, problem, execution)
 
     def asking(self, executor: ChatModel) -> WorkflowEnvironment:
         """The same with another executor."""
@@ -147,3 +143,25 @@ class WorkflowEnvironment:
         if self.draws == "shared":
             return self
         return dataclasses.replace(self, offset=self.offset + k * DRAWS_APART)
+
+
+async def grade_runs(judge: Grade, problem: Problem, execution: Execution) -> Verdict:
+    """The verdict of an execution, and of the further runs in it. What gave no answer is wrong, and
+    no judge is asked.
+
+    Raises:
+        EndpointError, SandboxError: see :class:`Environment`.
+    """
+    verdict = await _grade_once(judge, problem, execution)
+    if not execution.again:
+        return verdict
+    others = [await _grade_once(judge, problem, other) for other in execution.again]
+    right = [v.correct for v in (verdict, *others) if v.correct is not None]
+    share = sum(right) / len(right) if right else None
+    return dataclasses.replace(verdict, share=share, again=tuple(others))
+
+
+async def _grade_once(judge: Grade, problem: Problem, execution: Execution) -> Verdict:
+    if execution.status != "ok":
+        return Verdict(False, "execution", execution.status, execution.error)
+    return await judge.grade(problem, execution.answer)

@@ -28,9 +28,9 @@ METRIC_NAMES: Mapping[str, str] = {
     "sampling/resent": "programs that had to be asked for again (only with `sampling.backend: vllm`)",
     "execution/*": "share of executions that ended so: ok, malformed, rejected, timeout, crashed, "
     "call_limit, no_answer",
-    "executor/calls": "mean executor calls of a program",
-    "executor/tokens": "mean executor tokens of a program",
-    "executor/cost": "mean cost of a program, in written tokens",
+    "executor/calls": "mean executor calls of a run of a program",
+    "executor/tokens": "mean executor tokens of a run",
+    "executor/cost": "mean cost of a run, in written tokens",
     "prompt/tokens": "mean tokens of a prompt",
     "prompt/shared": "share of prompt tokens computed once for several prompts",
     "prompt/examples": "mean examples in a prompt",

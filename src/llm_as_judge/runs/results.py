@@ -56,7 +56,7 @@ class SetResults(_Part):
 
 
 class ProblemRow(_Part):
-    """One problem; a list entry a rollout."""
+    """One problem; a list entry a run: of each program in turn its ``draws`` runs."""
 
     sets: tuple[str, ...] = ()
     """Evaluated sets that it is in, the mix among them."""
@@ -101,6 +101,9 @@ class Results(_Part):
     seed: int = 0
     split: str = "test"
     samples: int = 1
+    """Programs of a problem."""
+    draws: int = 1
+    """Runs of a program."""
     run: str | None = None
     """Folder of the evaluation, beside the file."""
     complete: bool = True

@@ -141,7 +141,7 @@ class Run:
             left * training.problems_per_step * training.samples_per_problem,
             [self._problems[i] for i in range(min(200, len(self._problems)))],
             measured_means(read_steps(self._log.folder)) if self._history else None,
-            training.runs_per_program,
+            self._config.workflow.draws,
         )
         too_much = found.exceeds(self._ledger.budget, self._ledger.total)
         return [str(found), *([too_much] if too_much else [])]

@@ -54,6 +54,8 @@ def rollout_settings(config: Mapping[str, Any]) -> dict[str, Any]:
         for section in MADE_BY
         for key, value in whole.get(section, {}).items()
     }
+    if "draws" in whole.get("workflow", {}):
+        found["workflow.draws"] = whole["workflow"]["draws"]
     return {key: value for key, value in found.items() if key not in MAY_CHANGE}
 
 

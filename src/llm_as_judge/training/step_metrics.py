@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import get_args
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.runs.hacking import hacking_metrics
-from llm_as_judge.types import ExecutionStatus, Group, Rollout
+from llm_as_judge.types import Execution, ExecutionStatus, Group, Rollout
 
 
 def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
@@ -22,7 +22,7 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
     if not count:
         return {}
     graded = [r for r in rollouts if r.verdict and r.verdict.correct is not None]
-    executed = [r.execution for r in rollouts if r.execution]
+    programs = [r.execution.runs for r in rollouts if r.execution]
     rewards = [r.reward for r in rollouts if r.reward]
     metrics = {
         "rollout/count": float(count),
@@ -34,10 +34,10 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
         / count,
         "rollout/distinct_programs": _distinct_fraction(groups),
         "rollout/program_tokens": sum(len(r.completion.token_ids) for r in rollouts) / count,
-        "executor/calls": _mean([e.llm_calls for e in executed]),
-        "executor/tokens": _mean([e.tokens for e in executed]),
-        "executor/cost": _mean([e.cost for e in executed]),
-        "ledger/shared_calls": _mean([sum(c.cached for c in e.calls) for e in executed]),
+        "executor/calls": _of_runs(programs, lambda e: e.llm_calls),
+        "executor/tokens": _of_runs(programs, lambda e: e.tokens),
+        "executor/cost": _of_runs(programs, lambda e: e.cost),
+        "ledger/shared_calls": _of_runs(programs, lambda e: sum(c.cached for c in e.calls)),
         "ledger/saved_fraction": _saved_fraction(groups),
     }
     metrics.update(prompt_metrics(groups))
@@ -47,7 +47,8 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
     if graded:
         metrics["accuracy/all"] = _accuracy(graded)
     for status in get_args(ExecutionStatus):
-        metrics[f"execution/{status}"] = sum(e.status == status for e in executed) / count
+        shares = (sum(e.status == status for e in runs) / len(runs) for runs in programs)
+        metrics[f"execution/{status}"] = sum(shares) / count
     for domain in sorted({g.problem.domain for g in groups}):
         ids = {g.problem.id for g in groups if g.problem.domain == domain}
         if of_domain := [r for r in graded if r.problem_id in ids]:
@@ -144,8 +145,13 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
+def _of_runs(programs: Sequence[Sequence[Execution]], value: Callable[[Execution], float]) -> float:
+    """Mean over programs of the mean over the runs of each."""
+    return _mean([_mean([value(run) for run in runs]) for runs in programs])
+
+
 def _accuracy(graded: Sequence[Rollout]) -> float:
-    return _mean([float(bool(r.verdict and r.verdict.correct)) for r in graded])
+    return _mean([r.verdict.right for r in graded if r.verdict and r.verdict.right is not None])
 
 
 def _distinct_fraction(groups: Sequence[Group]) -> float:

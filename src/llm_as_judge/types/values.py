@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from llm_as_judge.types.datasets import DatasetInfo, Domain, dataset_info
@@ -186,6 +186,11 @@ class Execution:
     """Further runs of the program on the problem, each from the next draw on."""
 
     @property
+    def runs(self) -> tuple[Execution, ...]:
+        """This one and the further ones."""
+        return (self, *self.again)
+
+    @property
     def llm_calls(self) -> int:
         return sum(call.llm_calls for call in self.calls)
 
@@ -233,6 +238,8 @@ class Verdict:
     share: float | None = None
     """Of right ones among the graded runs, where a program is run several times; ``correct`` is of the
     first."""
+    again: tuple[Verdict, ...] = ()
+    """Of the further runs, as in ``Execution.again``; none in files of before they were kept."""
 
     @property
     def right(self) -> float | None:
@@ -282,6 +289,22 @@ class Rollout:
     verdict: Verdict | None = None
     reward: Reward | None = None
     failure: Failure | None = None
+
+    def each_draw(self, draws: int) -> tuple[Rollout, ...]:
+        """One rollout for each of ``draws`` runs of the program. A program that was run once, or not
+        at all, came to the same in each."""
+        execution, verdict = self.execution, self.verdict
+        if execution is None or not execution.again:
+            return (self,) * draws
+        executions = (replace(execution, again=()), *execution.again)
+        verdicts: tuple[Verdict | None, ...] = (None,)
+        if verdict is not None:
+            verdicts = (replace(verdict, share=None, again=()), *verdict.again)
+        graded = (*verdicts, *[None] * (len(executions) - len(verdicts)))
+        return tuple(
+            replace(self, execution=one, verdict=its)
+            for one, its in zip(executions, graded, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)

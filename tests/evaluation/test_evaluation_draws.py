@@ -19,6 +19,7 @@ from llm_as_judge.evaluation.results import full_results_of, write_results
 from llm_as_judge.evaluation.statistics import bootstrap, share_interval
 from llm_as_judge.evaluation.system_results import read_systems
 from llm_as_judge.evaluation.systems import Keep, Opened, PolicySystem
+from llm_as_judge.evaluation.votes import agreement, vote
 from llm_as_judge.types import Execution, IsolationReport, Problem, Program, Rollout, Verdict
 
 ROWS = [problem(n) for n in range(6)]
@@ -68,7 +69,7 @@ async def results_file(place: Path, **workflow: Any) -> tuple[Path, Any]:
             "executor": {"model": "scripted", "temperature": 0.7},
             "judge": {"model": "none"},
             "data": {"data_dir": place, "sets": ["gsm8k"], "train_file": place / "none"},
-            "output": {"results": place / "results"},
+            "output": {"results": place / "results", "cache": place / "cache"},
             "workflow": {"draws": DRAWS, **workflow},
         }
     )
@@ -116,3 +117,14 @@ def test_a_rollout_without_further_runs_is_the_same_in_each_draw() -> None:
         drawn(ROWS[0], [RIGHT, WRONG, RIGHT]), verdict=replace(RIGHT, share=2 / 3)
     )
     assert [r.verdict for r in kept_before.each_draw(3)] == [RIGHT, None, None]
+
+
+async def test_votes_can_be_counted_without_an_answer_in_clear(place: Path) -> None:
+    path, full = await results_file(place)
+    row = full.problems[2]
+    assert (len(set(row.answers)), agreement(row.answers)) == (1, 1.0)  # all say 4
+    assert vote(row.answers, row.correct) is True
+    assert full.problems[4].answers == ("", "", "")
+    assert full.salt
+    (kept,) = path.parent.glob("x/*/full.json")
+    assert '"4"' not in kept.read_text()

@@ -15,6 +15,7 @@ from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.selection import evaluated_sets
 from llm_as_judge.evaluation.systems import EvaluatedSystem
+from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.runs.lock import exclusive
@@ -41,6 +42,7 @@ def open_evaluation(
         )
     plan = make_plan(config, free_name(name), system, chosen)
     folder = results_folder(config) / plan.name / plan.hash
+    AnswerHashes(config.output.cache_dir())  # made before anything is paid for
     problems = {p.id: p for part in chosen for p in part.problems}
     with exclusive(folder, "give another --name", doing="evaluating"):
         yield EvaluationRecord.begin(folder, plan, config, problems.values(), fresh=fresh)

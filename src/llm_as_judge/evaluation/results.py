@@ -17,6 +17,7 @@ from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet, put_as
 from llm_as_judge.evaluation.sanity_baselines import is_sanity_baseline
 from llm_as_judge.evaluation.selection import MIXED
 from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.runs.results import FORMAT, FullResults, ProblemRow, Results, SetResults
 from llm_as_judge.types import Group, Problem, to_json
 
@@ -98,9 +99,11 @@ def full_results_of(record: EvaluationRecord) -> FullResults:
     """What ``full.json`` holds."""
     sets = {name: {g.problem.id for g in groups} for name, groups in record.groups_by_set().items()}
     draws = record.config.workflow.draws
+    hashes = AnswerHashes(record.config.output.cache_dir())
     rows = tuple(
         _problem_row(
             _drawn(group, draws),
+            hashes,
             tuple(name for name, ids in sets.items() if group.problem.id in ids),
         )
         for group in record.groups()
@@ -117,12 +120,13 @@ def full_results_of(record: EvaluationRecord) -> FullResults:
         facts=record.plan.facts,
         isolation=tuple(to_json(report) for report in record.isolations()),
         config=record.config.model_dump(mode="json"),
+        salt=hashes.name,
         totals=totals,
         problems=rows,
     )
 
 
-def _problem_row(group: Group, sets: tuple[str, ...]) -> ProblemRow:
+def _problem_row(group: Group, hashes: AnswerHashes, sets: tuple[str, ...]) -> ProblemRow:
     problem, rollouts = group.problem, group.rollouts
     executions = [r.execution for r in rollouts]
     return ProblemRow(
@@ -145,6 +149,9 @@ def _problem_row(group: Group, sets: tuple[str, ...]) -> ProblemRow:
         seconds=tuple(round(e.seconds, 3) if e else 0.0 for e in executions),
         strictly_valid=tuple(r.program.strictly_valid for r in rollouts),
         operators=tuple(r.program.operators for r in rollouts),
+        answers=tuple(
+            hashes.of(problem, e.answer) if e and e.status == "ok" else "" for e in executions
+        ),
     )
 
 

@@ -26,7 +26,7 @@ from llm_as_judge.grading.symbolic import compare, limit_worker
 from llm_as_judge.grading.wording import tokens
 from llm_as_judge.types import Problem
 
-__all__ = ["MOST_READ", "GradersEquality", "answer_classes"]
+__all__ = ["MOST_READ", "GradersEquality", "answer_classes", "normal_answer"]
 
 MOST_READ = 2000
 """Characters of one answer that are read, from its end: where a long text states its answer."""
@@ -95,6 +95,23 @@ async def answer_classes(
         await _join_formulas(classes, algebra)
     seen: dict[_Reading, int] = {}
     return [seen.setdefault(classes.of(reading), len(seen)) for reading in readings_A]
+
+
+def normal_answer(problem: Problem, answer: str) -> str:
+    """A text that equal answers share, as far as one answer alone can say it: a number's value, a choice's
+    option, a formula or a text in its normal form; of code its text. What takes two answers to tell is
+    not told: algebra, rounding, and whether a unit matters, which is left out.
+
+    Args:
+        answer: untrusted, of any length.
+    """
+    if problem.domain == "code":
+        return "\n".join(line.rstrip() for line in answer.strip().splitlines())
+    reading = _reader(problem)(answer)
+    if reading.number is not None:
+        value, mark = reading.number.value, "%" * reading.number.percent
+        return f"number {value.numerator:x}/{value.denominator:x}{mark}"  # of any length
+    return f"{reading.kind} {reading.spelling}"
 
 
 class _Classes:

@@ -78,6 +78,8 @@ class ProblemRow(_Part):
     seconds: tuple[float, ...] = ()
     strictly_valid: tuple[bool, ...] = ()
     operators: tuple[tuple[str, ...], ...] = ()
+    answers: tuple[str, ...] = ()
+    """Salted hash of each answer's normal form; empty where there was none."""
 
 
 class Results(_Part):
@@ -137,6 +139,8 @@ class FullResults(Results):
     facts: Mapping[str, str] = {}
     """See ``Plan.facts`` of ``evaluation/records.py``."""
     isolation: tuple[Mapping[str, Any], ...] = ()
+    salt: str = ""
+    """Of the answers' hashes; those under another one cannot be compared."""
     config: Mapping[str, Any] = {}
     totals: Mapping[str, int | float] = {}
     problems: tuple[ProblemRow, ...]

@@ -16,6 +16,7 @@ from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
 from llm_as_judge.grading.units import FAMILIES
+from llm_as_judge.grading.whole_words import stated_gold
 from llm_as_judge.grading.wording import informative, stem, tokens
 from llm_as_judge.grading.wordlists import MONTHS, TURNING
 from llm_as_judge.types import Problem, Verdict
@@ -63,6 +64,8 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
         rule = _same_information(gold, text, problem)
         if rule:
             return _verdict(True, rule, f"carries the same information as {gold!r}", score)
+    if stated_gold(problem, text) is not None:
+        return _verdict(True, "qa.stated", "a sentence that states a gold answer alone", score)
     if score == 0 and not _shared(problem, text):
         return _verdict(False, "qa.nothing_shared", "no word in common with any gold answer", 0.0)
     return _verdict(None, "qa.partial", f"official F1 {score:.2f}", score)

@@ -1,0 +1,58 @@
+"""A gold in a longer reply counts where the sentence states it and nothing beside it."""
+
+import pytest
+
+from llm_as_judge.grading.whole_words import stated_gold
+from llm_as_judge.types import Problem
+
+
+def asked(question: str, *golds: str) -> Problem:
+    return Problem("open/t/1", "open", "qa", question, golds)
+
+
+LAKE = asked("Which lake does the river Arn feed?", "Lake Ostra", "Ostra")
+COUNT = asked("How many arches has the old bridge?", "14", "fourteen")
+LEFT = asked("Which hand did the clerk write with, the left hand?", "the left hand")
+
+
+@pytest.mark.parametrize(
+    ("problem", "reply"),
+    [
+        (LAKE, "The river Arn feeds Lake Ostra."),
+        (LAKE, "It is Ostra that the Arn feeds. The lake freezes in winter."),
+        (COUNT, "The old bridge has 14 arches."),
+        (COUNT, "There are fourteen arches in the old bridge."),
+    ],
+)
+def test_a_sentence_that_states_the_gold_is_right(problem: Problem, reply: str) -> None:
+    assert stated_gold(problem, reply) in problem.answers
+
+
+@pytest.mark.parametrize(
+    ("problem", "reply"),
+    [
+        pytest.param(LAKE, "The Arn feeds Lake Ostra, Lake Venn and Lake Mora.", id="list"),
+        pytest.param(LAKE, "The Arn feeds Lake Venn and Ostra.", id="joined"),
+        pytest.param(LAKE, "Venn Ostra Mora", id="words in a row"),
+        pytest.param(LAKE, "The Arn feeds Lake Ostra or Lake Venn.", id="choice"),
+        pytest.param(LAKE, "The Arn does not feed Lake Ostra.", id="denial"),
+        pytest.param(LAKE, "The Arn probably feeds Lake Ostra.", id="hedge"),
+        pytest.param(LAKE, "Some say Lake Ostra is fed, but it is Venn.", id="contrast"),
+        pytest.param(LAKE, "The Arn feeds New Ostra Pond.", id="longer name"),
+        pytest.param(LAKE, "Does the Arn feed Lake Ostra?", id="question"),
+        pytest.param(LAKE, "Lake Ostra\nuser: is it?", id="second turn"),
+        pytest.param(LAKE, "Lake Venn = Ostra, so Venn remains.", id="calculation"),
+        pytest.param(LEFT, "The clerk did write with the left hand.", id="echo"),
+        pytest.param(COUNT, "The old bridge has 14 arches of 20.", id="second number"),
+        pytest.param(COUNT, "The old bridge has 14% of the arches.", id="share"),
+        pytest.param(COUNT, "The old bridge has 14 million arches.", id="scaled"),
+        pytest.param(COUNT, "The old bridge has 14.5 arches.", id="longer number"),
+        pytest.param(COUNT, "The old bridge has -14 arches.", id="other sign"),
+    ],
+)
+def test_a_reply_that_says_more_than_the_gold_is_left_open(problem: Problem, reply: str) -> None:
+    assert stated_gold(problem, reply) is None
+
+
+def test_a_gold_without_a_word_is_never_stated() -> None:
+    assert stated_gold(asked("Which band is it?", "!!!"), "The band is !!!") is None

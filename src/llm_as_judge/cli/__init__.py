@@ -21,6 +21,7 @@ from llm_as_judge.cli.data import register as register_data
 from llm_as_judge.cli.evaluating import register as register_evaluating
 from llm_as_judge.cli.exporting import register as register_exporting
 from llm_as_judge.cli.grading import register as register_grading
+from llm_as_judge.cli.judging import register as register_judging
 from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
 from llm_as_judge.cli.programs import register as register_programs
@@ -41,7 +42,7 @@ VERBS = {
     "Training": ("train", "monitor", "report"),
     "Evaluation": ("evaluate", "compare", "search"),
     "Use": ("solve", "serve", "export"),
-    "Parts by themselves": ("check", "run", "grade", "audit"),
+    "Parts by themselves": ("check", "run", "grade", "audit", "judge"),
 }
 """The verbs as ``--help`` shows them: by what a person is about to do, in the order of doing it."""
 
@@ -92,6 +93,7 @@ for register in (
     register_serving,
     register_exporting,
     register_grading,
+    register_judging,
 ):
     register(app)
 

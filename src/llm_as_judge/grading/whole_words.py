@@ -34,7 +34,27 @@ _SCALED = re.compile(
     re.IGNORECASE,
 )
 _MARKS = "\"'“”‘’*()[] "
-_STATES = frozenset("is are was were be been has had have by in on at of for from to".split())
+_STATES = frozenset(
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "has",
+        "had",
+        "have",
+        "by",
+        "in",
+        "on",
+        "at",
+        "of",
+        "for",
+        "from",
+        "to",
+    ]
+)
 
 
 def stated_gold(problem: Problem, text: str) -> str | None:

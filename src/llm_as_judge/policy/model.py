@@ -191,6 +191,7 @@ def load_policy(
     gradient_checkpointing: bool = False,
     seed: int = 0,
     sharded: bool = False,
+    layers: int | None = None,
 ) -> Policy:
     """Base weights with a fresh adapter (B = 0: equal to the base) or a saved one.
 
@@ -198,6 +199,7 @@ def load_policy(
         weights: safetensors folder, or a .gguf file.
         adapter: shape of a new adapter, or the folder of a saved one.
         sharded: divide the base weights among the processes of the run, which all must call this.
+        layers: of the base model from the bottom, the rest is left out; None = all.
     Raises:
         ModelError: weights or adapter cannot be loaded, or do not fit each other.
     """
@@ -214,6 +216,8 @@ def load_policy(
         folder, dtype=torch_dtype, attn_implementation=MODELS_OWN, local_files_only=True
     )
     _refuse_other_layers(base.config, folder)
+    if layers is not None:
+        _keep_layers(base, layers, folder)
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     if not sharded:
         base.to(where)
@@ -243,6 +247,18 @@ def _refuse_other_layers(config: Any, folder: Path) -> None:
                 f"{folder}: layers of kind {kind!r} are not supported as policy; "
                 "wanted full_attention or sliding_attention"
             )
+
+
+def _keep_layers(base: Any, layers: int, folder: Path) -> None:
+    config = base.config
+    if not 1 <= layers <= config.num_hidden_layers:
+        raise ModelError(
+            f"{folder}: {layers} layers asked for, wanted 1 to {config.num_hidden_layers}"
+        )
+    base.model.layers = base.model.layers[:layers]
+    config.num_hidden_layers = layers
+    if getattr(config, "layer_types", None):
+        config.layer_types = config.layer_types[:layers]
 
 
 def unpack_gguf(path: Path) -> Path:

@@ -1,0 +1,180 @@
+"""From log-odds to verdicts: thresholds that keep what they promise, and abstention between them.
+
+A judge's log-odds are no probability until they are held against labels it has not learned from. For each
+domain two thresholds are chosen on such rows: the lowest from which acceptances are right, and the
+highest up to which rejections are, each with the lower end of the 95 % Wilson interval at the
+precision that was asked for. Acceptances count with those of the rules, since that is what a reward is
+made of; rejections count alone. Where no threshold keeps the promise, there is none: the judge then
+abstains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from llm_as_judge.intervals import wilson
+
+__all__ = [
+    "Reliability",
+    "Scored",
+    "Thresholds",
+    "calibrated",
+    "probability",
+    "reliability",
+    "risk_coverage",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A labeled answer with what was said of it."""
+
+    domain: str
+    correct: bool
+    rules: bool | None
+    """The rules' verdict; None = left open, and so scored."""
+    log_odds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Of one domain, in nats of log-odds; None = no threshold keeps the promise."""
+
+    accept: float | None
+    reject: float | None
+    scale: float
+    """Log-odds times this, plus ``offset``, are the log-odds of being right."""
+    offset: float
+    rows: int
+    """Scored rows that they were chosen on."""
+
+    def verdict(self, log_odds: float) -> bool | None:
+        if self.accept is not None and log_odds >= self.accept:
+            return True
+        if self.reject is not None and log_odds <= self.reject:
+            return False
+        return None
+
+
+def probability(log_odds: float, thresholds: Thresholds) -> float:
+    """Of being right, as calibrated (Platt scaling)."""
+    return 1 / (
+        1 + math.exp(-max(-60.0, min(60.0, thresholds.scale * log_odds + thresholds.offset)))
+    )
+
+
+def calibrated(rows: Sequence[Scored], precision: float) -> dict[str, Thresholds]:
+    """Thresholds of each domain that has rows.
+
+    Args:
+        precision: 0..1, least lower bound of acceptances and of rejections.
+    """
+    return {
+        domain: _of_domain([row for row in rows if row.domain == domain], precision)
+        for domain in sorted({row.domain for row in rows})
+    }
+
+
+def _of_domain(rows: Sequence[Scored], precision: float) -> Thresholds:
+    scored = [(row.log_odds, row.correct) for row in rows if row.log_odds is not None]
+    by_rules = [row.correct for row in rows if row.rules is True]
+    kept = lambda right, n: n > 0 and wilson(right, n)[0] >= precision  # noqa: E731
+    accept = _lowest(scored, sum(by_rules), len(by_rules), kept)
+    turned = [(-log_odds, not correct) for log_odds, correct in scored]
+    reject = _lowest(turned, 0, 0, kept)
+    if reject is not None:
+        reject = -reject
+    if accept is not None and reject is not None and reject >= accept:
+        reject = math.nextafter(accept, -math.inf)
+    scale, offset = platt(scored)
+    return Thresholds(accept, reject, scale, offset, len(scored))
+
+
+def _lowest(
+    scored: Sequence[tuple[float, bool]], right: int, n: int, kept: Callable[[int, int], bool]
+) -> float | None:
+    """The lowest score from which all of that score or more, with ``right`` of ``n`` others, keep it."""
+    found = None
+    ordered = sorted(scored, reverse=True)
+    for at, (score, correct) in enumerate(ordered):
+        right, n = right + correct, n + 1
+        last_of_equals = at + 1 == len(ordered) or ordered[at + 1][0] < score
+        if last_of_equals and kept(right, n):
+            found = score
+    return found
+
+
+def platt(scored: Sequence[tuple[float, bool]], steps: int = 50) -> tuple[float, float]:
+    """Scale and offset of the logistic curve through log-odds and labels, by Newton's method.
+
+    Labels are drawn in a little from 0 and 1, so that rows that are told apart perfectly give a finite curve.
+    Source: Platt 1999, "Probabilistic outputs for support vector machines", section 2.2.
+    """
+    right = sum(correct for _, correct in scored)
+    wrong = len(scored) - right
+    if not right or not wrong:
+        return 1.0, 0.0
+    high, low = (right + 1) / (right + 2), 1 / (wrong + 2)
+    scale, offset = 0.0, math.log((right + 1) / (wrong + 1))
+    for _ in range(steps):
+        g_a = g_b = h_aa = h_ab = h_bb = 0.0
+        for x, correct in scored:
+            p = 1 / (1 + math.exp(-max(-60.0, min(60.0, scale * x + offset))))
+            d, w = p - (high if correct else low), max(p * (1 - p), 1e-9)
+            g_a, g_b = g_a + d * x, g_b + d
+            h_aa, h_ab, h_bb = h_aa + w * x * x, h_ab + w * x, h_bb + w
+        h_aa, h_bb = h_aa + 1e-6, h_bb + 1e-6
+        det = h_aa * h_bb - h_ab * h_ab
+        step_a, step_b = (h_bb * g_a - h_ab * g_b) / det, (h_aa * g_b - h_ab * g_a) / det
+        scale, offset = scale - step_a, offset - step_b
+        if abs(step_a) + abs(step_b) < 1e-9:
+            break
+    return scale, offset
+
+
+def risk_coverage(rows: Sequence[Scored], points: int = 20) -> list[tuple[float, float]]:
+    """(share of the scored rows that are decided, share of those decided wrongly), the surest first.
+
+    Source: El-Yaniv and Wiener 2010, "On the foundations of noise-free selective classification".
+    """
+    scored = [(row.log_odds, row.correct) for row in rows if row.log_odds is not None]
+    ordered = sorted(scored, key=lambda one: -abs(one[0]))
+    found = []
+    for point in range(1, points + 1):
+        decided = ordered[: max(1, round(len(ordered) * point / points))]
+        if decided:
+            wrong = sum((log_odds > 0) is not correct for log_odds, correct in decided)
+            found.append((len(decided) / len(ordered), wrong / len(decided)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """One bar of the diagram: answers whose probability lies in a tenth."""
+
+    said: float
+    """Mean probability of being right."""
+    found: float
+    """Share that was right."""
+    n: int
+
+
+def reliability(
+    rows: Sequence[Scored], thresholds: Thresholds, bins: int = 10
+) -> list[Reliability]:
+    """The bars that have rows, in order."""
+    groups: dict[int, list[tuple[float, bool]]] = {}
+    for row in rows:
+        if row.log_odds is not None:
+            p = probability(row.log_odds, thresholds)
+            groups.setdefault(min(bins - 1, int(p * bins)), []).append((p, row.correct))
+    return [
+        Reliability(
+            sum(p for p, _ in group) / len(group),
+            sum(correct for _, correct in group) / len(group),
+            len(group),
+        )
+        for _, group in sorted(groups.items())
+    ]

@@ -1,0 +1,98 @@
+"""What a trained scoring judge is, beside its adapter: ``judge.json`` in its folder.
+
+FOLDER/
+    adapter_config.json, adapter_model.safetensors    in PEFT's format
+    judge.json                                        base model, thresholds, how they were chosen
+    questions.txt                                     a digest of each question it learned from
+    README.md                                         the model card
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from llm_as_judge.errors import ModelError
+from llm_as_judge.files import file_sha256, write_text
+from llm_as_judge.judge.calibration import Reliability, Thresholds
+
+__all__ = [
+    "JUDGE_FILE",
+    "QUESTIONS",
+    "JudgeFile",
+    "judge_sha256",
+    "read_judge_file",
+    "write_judge_file",
+]
+
+JUDGE_FILE, QUESTIONS = "judge.json", "questions.txt"
+_ADAPTER = "adapter_model.safetensors"
+
+
+class JudgeFile(BaseModel):
+    """The content of ``judge.json``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: int = 1
+    base: str
+    """Name of the base model in models.yaml, or its hub id."""
+    layers: int | None = None
+    """Of the base model from the bottom; None = all."""
+    seed: int
+    examples: Mapping[str, int]
+    """How many it learned from, by kind."""
+    data_sha256: str
+    """Of the examples that it learned from."""
+    precision: float | None = None
+    """What the thresholds promise; None = not calibrated yet."""
+    thresholds: Mapping[str, Thresholds] = {}
+    risk_coverage: Mapping[str, list[tuple[float, float]]] = {}
+    reliability: Mapping[str, list[Reliability]] = {}
+
+
+def read_judge_file(folder: Path) -> JudgeFile:
+    """
+    Raises:
+        ModelError: the folder holds no judge, or one of another form.
+    """
+    path = folder / JUDGE_FILE
+    try:
+        found = JudgeFile.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise ModelError(
+            f"{path}: cannot be read ({error.strerror}); make a judge: llm-as-judge judge train"
+        ) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise ModelError(f"{path}: {where}: {first['msg']}; train the judge anew") from None
+    if found.format != 1:
+        raise ModelError(f"{path}: format {found.format}, wanted 1; update the package")
+    return found
+
+
+def write_judge_file(folder: Path, content: JudgeFile) -> None:
+    """
+    Raises:
+        OutputError: it cannot be written.
+    """
+    write_text(folder / JUDGE_FILE, content.model_dump_json(indent=1) + "\n")
+
+
+def judge_sha256(folder: Path) -> str:
+    """Changes with the weights of the adapter and with the thresholds.
+
+    Raises:
+        ModelError: a file is missing.
+    """
+    try:
+        sums = [file_sha256(folder / name) for name in (JUDGE_FILE, _ADAPTER)]
+    except OSError as error:
+        raise ModelError(
+            f"{folder}: {error.strerror}; wanted the folder of a trained judge"
+        ) from None
+    return hashlib.sha256("".join(sums).encode()).hexdigest()

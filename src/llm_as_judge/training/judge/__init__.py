@@ -1,0 +1,1 @@
+"""Training a scoring judge: rows with labels in, an adapter with its thresholds out."""

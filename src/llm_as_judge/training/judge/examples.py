@@ -1,0 +1,209 @@
+"""What a judge learns from: people's labels, and answers whose label is known because we made them.
+
+A row with a label is an example as it is. A question with its reference alone is enough for free
+examples: each writer below makes answers that are surely wrong (another question's gold, one number
+or date further, the gold denied, hedged or among others, every family of the audit's attacks) or
+surely right (the gold restated, another accepted spelling).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from llm_as_judge.audit.attacks import CATEGORIES, Case
+from llm_as_judge.audit.seeds import Seed
+from llm_as_judge.grading.number import parse_number
+from llm_as_judge.grading.squad import normalize_answer
+from llm_as_judge.grading.wording import tokens
+from llm_as_judge.training.judge.changes import changed_golds, restated_math
+from llm_as_judge.types import Problem
+
+__all__ = ["Question", "free_examples", "questions_of"]
+
+_FEW = 3
+"""Wrong golds that a question is shown with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with what is known of its answers."""
+
+    problem: Problem
+    right: tuple[str, ...] = ()
+    """Replies that were labeled right."""
+    wrong: tuple[str, ...] = ()
+    """Replies that were labeled wrong, and golds of other questions."""
+
+
+def questions_of(cases: Sequence[Case], rng: random.Random) -> list[Question]:
+    """One question for each different one, with golds of others as wrong answers."""
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        if case.problem.domain != "code" and not case.problem.options:
+            groups.setdefault(case.problem.question, []).append(case)
+    problems = [_single_golds(group[0].problem) for group in groups.values()]
+    found = []
+    for problem, group in zip(problems, groups.values(), strict=True):
+        others = _others(problem, problems, rng)
+        replies = {label: _replies(group, label) for label in (True, False)}
+        found.append(Question(problem, replies[True], (*replies[False], *others)))
+    return found
+
+
+def _single_golds(problem: Problem) -> Problem:
+    """Without the text that only lists its other accepted answers between slashes."""
+    golds = problem.answers
+    known = {gold.strip() for gold in golds}
+    single = [g for g in golds if "/" not in g or {part.strip() for part in g.split("/")} - known]
+    return replace(problem, answers=tuple(single))
+
+
+def _replies(group: Sequence[Case], label: bool) -> tuple[str, ...]:
+    texts = (case.candidate for case in group if case.correct is label and case.candidate.strip())
+    return tuple(dict.fromkeys(texts))
+
+
+def _others(problem: Problem, problems: Sequence[Problem], rng: random.Random) -> tuple[str, ...]:
+    """Golds of other questions that are no gold here; of the same kind where chance finds one."""
+    if len(problems) < 2:
+        return ()
+    own = {normalize_answer(gold) for gold in problem.answers}
+    kind = _kind(problem)
+    drawn = [rng.choice(problems) for _ in range(60)]
+    drawn = [p for p in drawn if p.domain == problem.domain and p.answers]
+    drawn.sort(key=lambda p: _kind(p) != kind)
+    golds = (rng.choice(p.answers[:3]) for p in drawn)
+    apart = [gold for gold in golds if not _overlap(normalize_answer(gold), own)]
+    return tuple(dict.fromkeys(apart))[:_FEW]
+
+
+def _overlap(gold: str, own: set[str]) -> bool:
+    return not gold or any(gold in one or one in gold for one in own)
+
+
+def _kind(problem: Problem) -> str:
+    gold = problem.answers[0] if problem.answers else ""
+    first = (problem.question.split() or [""])[0].casefold()
+    return f"{first if problem.domain == 'qa' else ''} {any(c.isdigit() for c in gold)}"
+
+
+# ------------------------------------------------------------------------------------- free labels
+Writer = Callable[[Question, random.Random], Sequence[str]]
+
+
+def _as_seed(question: Question) -> Seed | None:
+    """The question as the audit's attacks are written for it; None where they cannot be."""
+    problem = question.problem
+    gold = problem.answers[0] if problem.answers else ""
+    wrong = tuple(dict.fromkeys((*changed_golds(problem, gold), *question.wrong)))
+    wrong = tuple(text for text in wrong if len(text) <= 80)
+    if not wrong:
+        return None
+    kind = "span" if problem.answers else "unanswerable"
+    if normalize_answer(gold) in {"yes", "no"}:
+        kind = "yes_no"
+    elif problem.domain == "math":
+        number = parse_number(gold)
+        whole = number is not None and gold.lstrip("-").isdecimal()
+        kind = "number" if whole else "math"
+    return Seed(replace(problem, answers=(gold,) if gold else ()), kind, wrong)
+
+
+def _attack(question: Question, rng: random.Random) -> Sequence[str]:
+    """One answer of each of three families of attack."""
+    seed = _as_seed(question)
+    if seed is None:
+        return ()
+    names = rng.sample(sorted(CATEGORIES), 6)
+    written = [CATEGORIES[name](seed, rng) for name in names]
+    return [rng.choice(texts) for texts in written if texts][:3]
+
+
+def _other_gold(question: Question, rng: random.Random) -> Sequence[str]:
+    """A right reply with a wrong answer in the gold's place; else the wrong answer alone."""
+    problem = question.problem
+    golds = sorted(problem.answers, key=len, reverse=True)
+    changed = changed_golds(problem, golds[0] if golds else "")
+    pool = [*changed, *(text for text in question.wrong if len(text) <= 60)]
+    if not pool:
+        return ()
+    found = [rng.choice(pool)]
+    for reply in question.right[:2]:
+        gold = next((gold for gold in golds if gold and gold in reply), None)
+        if gold is not None:
+            found.append(reply.replace(gold, rng.choice(pool)))
+    return found
+
+
+def _denied(question: Question, rng: random.Random) -> Sequence[str]:
+    """A right reply with its verb denied."""
+    for reply in question.right[:3]:
+        for verb in (" is ", " was ", " are ", " were "):
+            if verb in reply:
+                return [reply.replace(verb, f"{verb}not ", 1)]
+    return ()
+
+
+def _joined(question: Question, rng: random.Random) -> Sequence[str]:
+    """A right reply that names another answer beside the gold."""
+    golds = sorted(question.problem.answers, key=len, reverse=True)
+    short = [text for text in question.wrong if len(text) <= 40]
+    for reply in question.right[:3]:
+        gold = next((gold for gold in golds if gold and gold in reply), None)
+        if gold is not None and short:
+            joint = rng.choice([" or ", ", ", " or possibly ", ", or else "])
+            parts = [gold, rng.choice(short)]
+            rng.shuffle(parts)
+            return [reply.replace(gold, joint.join(parts), 1)]
+    return ()
+
+
+def _restated(question: Question, rng: random.Random) -> Sequence[str]:
+    problem = question.problem
+    if not problem.answers:
+        return (rng.choice(["unanswerable", "The passage does not say.", "No answer is given."]),)
+    if problem.domain == "math":
+        return restated_math(problem.answers[0])
+    gold = problem.answers[0]
+    dress = rng.choice(
+        ["{}", "It is {}.", "The answer is {}.", "{}, as far as the sources say.", "**{}**"]
+    )
+    return (dress.format(gold),)
+
+
+def _alias(question: Question, rng: random.Random) -> Sequence[str]:
+    """Another accepted spelling; the example then shows the first gold alone."""
+    golds = question.problem.answers
+    plain = [gold for gold in golds[1:] if "(" not in gold and "/" not in gold]
+    first = set(tokens(golds[0])) if golds else set()
+    near = [gold for gold in plain if first & set(tokens(gold))]
+    return (rng.choice(near),) if near else ()
+
+
+WRITERS: Mapping[str, tuple[bool, Writer]] = {
+    "other gold": (False, _other_gold),
+    "denied": (False, _denied),
+    "joined": (False, _joined),
+    "attack": (False, _attack),
+    "restated": (True, _restated),
+    "alias": (True, _alias),
+}
+"""Family -> label, and who writes its answers."""
+
+
+def free_examples(questions: Sequence[Question], rng: random.Random) -> list[Case]:
+    """Answers to these questions whose label is known by how they were made; ``category``: family."""
+    found: list[Case] = []
+    for question in questions:
+        known = {normalize_answer(gold) for gold in question.problem.answers}
+        for family, (label, write) in WRITERS.items():
+            problem = question.problem
+            if family == "alias":
+                problem = replace(problem, answers=problem.answers[:1])
+            for text in write(question, rng):
+                if label is False and normalize_answer(text) in known:
+                    continue
+                found.append(Case(problem, text, label, "made", family))
+    return found

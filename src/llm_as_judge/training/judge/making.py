@@ -1,0 +1,227 @@
+"""From files of labeled rows to the folder of a judge: examples, training, thresholds, card."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from llm_as_judge.audit.attacks import Case
+from llm_as_judge.audit.labeled import cases_sha256
+from llm_as_judge.errors import DataError, ModelError
+from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.judge.calibration import Scored, calibrated, reliability, risk_coverage
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.judge_file import (
+    QUESTIONS,
+    JudgeFile,
+    read_judge_file,
+    write_judge_file,
+)
+from llm_as_judge.policy.checkpoint import latest_checkpoint
+from llm_as_judge.policy.label_scorer import LabelScorer
+from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.training.judge.card import judge_card
+from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
+from llm_as_judge.training.judge.rows import (
+    Graded,
+    Sets,
+    graded_by_rules,
+    question_key,
+    read_training_rows,
+    require_learnable,
+    split_sets,
+    without_duplicates,
+)
+
+__all__ = ["PRECISION", "Place", "calibrate_on_rows", "train_judge"]
+
+PRECISION = 0.97
+"""Least lower bound of acceptances and of rejections."""
+_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a judge is made and from what."""
+
+    folder: Path
+    base: str
+    """Name of the base model."""
+    weights: Path
+    device: str = "auto"
+
+
+async def train_judge(
+    place: Place,
+    paths: Sequence[Path],
+    options: LearnOptions,
+    *,
+    limit: int | None,
+    precision: float = PRECISION,
+    begun: Callable[[Sets, JudgeLearner], None],
+    told: Callable[[StepReport], None],
+    scoring: Callable[[int, int], None],
+) -> JudgeFile:
+    """Trains, then chooses thresholds on the questions kept apart; goes on where it was broken off.
+
+    Args:
+        limit: examples to learn from at most; None = all.
+        begun: called with the examples before the first step.
+        told: called after every step.
+        scoring: called with (done, all) of the answers scored for the thresholds.
+    Raises:
+        DataError: rows are broken, too few, or of one label.
+        ModelError: weights, or a training of other rows in the folder.
+    """
+    labeled, bare = read_training_rows(paths)
+    require_learnable(labeled, ", ".join(map(str, paths)))
+    rules = Judge()
+    try:
+        sets = await split_sets(labeled, bare, rules, seed=options.seed, limit=limit)
+    finally:
+        await rules.aclose()
+    cases = [graded.case for graded in sets.learn]
+    require_learnable(cases, "the examples to learn from")
+    spec = AdapterSpec(rank=options.rank, alpha=2 * options.rank)
+    policy = load_policy(
+        place.weights,
+        adapter=spec,
+        device=place.device,
+        dtype="auto",
+        seed=options.seed,
+        layers=options.layers,
+    )
+    root = place.folder / "checkpoints"
+    learner = JudgeLearner(policy, cases, options, root)
+    begun(sets, learner)
+    metrics = JsonLines(place.folder / "metrics.jsonl")
+
+    def step(report: StepReport) -> None:
+        metrics.append(asdict(report))
+        told(report)
+
+    learner.run(step)
+    _keep_adapter(root, place.folder)
+    made = JudgeFile(
+        base=place.base,
+        layers=options.layers,
+        seed=options.seed,
+        examples=sets.counts,
+        data_sha256=cases_sha256(cases),
+    )
+    write_text(place.folder / QUESTIONS, "".join(f"{key}\n" for key in _digests(cases)))
+    scorer = LabelScorer(policy)
+    try:
+        return _calibrated(place.folder, made, sets.calibrate, scorer, precision, scoring)
+    finally:
+        scorer.close()
+
+
+async def calibrate_on_rows(
+    place: Place, paths: Sequence[Path], *, precision: float, scoring: Callable[[int, int], None]
+) -> JudgeFile:
+    """New thresholds for the judge in a folder.
+
+    Raises:
+        DataError: rows are broken or few, or the judge has learned from one of their questions.
+        ModelError: the folder holds no judge.
+    """
+    made = read_judge_file(place.folder)
+    labeled, _ = read_training_rows(paths)
+    where = ", ".join(map(str, paths))
+    require_learnable(labeled, where)
+    _refuse_learned(place.folder, labeled, where)
+    rows, _, _ = without_duplicates(labeled)
+    rules = Judge()
+    try:
+        graded = await graded_by_rules(rows, rules)
+    finally:
+        await rules.aclose()
+    scorer = LabelScorer.load(place.weights, place.folder, layers=made.layers, device=place.device)
+    try:
+        return _calibrated(place.folder, made, graded, scorer, precision, scoring)
+    finally:
+        scorer.close()
+
+
+def _keep_adapter(root: Path, folder: Path) -> None:
+    last = latest_checkpoint(root)
+    if last is None:
+        raise ModelError(f"{root}: no checkpoint; train the judge again")
+    for name in _ADAPTER:
+        with output_errors(folder / name):
+            shutil.copyfile(last / name, folder / name)
+
+
+def _digests(cases: Sequence[Case]) -> list[str]:
+    keys = {question_key(case) for case in cases}
+    return sorted(hashlib.sha256(key.encode()).hexdigest()[:16] for key in keys)
+
+
+def _refuse_learned(folder: Path, labeled: Sequence[Case], where: str) -> None:
+    try:
+        known = set((folder / QUESTIONS).read_text(encoding="utf-8").split())
+    except OSError as error:
+        raise ModelError(f"{folder / QUESTIONS}: {error.strerror}; train the judge anew") from None
+    again = set(_digests(labeled)) & known
+    if again:
+        raise DataError(
+            f"{where}: the judge has learned from {len(again)} of its questions; thresholds chosen "
+            "on them promise too much. Take rows of other questions"
+        )
+
+
+def _calibrated(
+    folder: Path,
+    made: JudgeFile,
+    graded: Sequence[Graded],
+    scorer: LabelScorer,
+    precision: float,
+    scoring: Callable[[int, int], None],
+) -> JudgeFile:
+    rows = _scored(graded, scorer, scoring)
+    thresholds = calibrated(rows, precision)
+    of_domain = {name: [row for row in rows if row.domain == name] for name in thresholds}
+    found = made.model_copy(
+        update={
+            "precision": precision,
+            "thresholds": thresholds,
+            "risk_coverage": {name: risk_coverage(mine) for name, mine in of_domain.items()},
+            "reliability": {
+                name: reliability(mine, thresholds[name]) for name, mine in of_domain.items()
+            },
+        }
+    )
+    write_judge_file(folder, found)
+    write_text(folder / "README.md", judge_card(found, rows))
+    lines = [json.dumps(asdict(row)) for row in rows]
+    JsonLines(folder / "calibration.jsonl").rewrite(lines)
+    return found
+
+
+def _scored(
+    graded: Sequence[Graded], scorer: LabelScorer, scoring: Callable[[int, int], None]
+) -> list[Scored]:
+    """Every row with the rules' word; those that are open with log-odds."""
+    reaching = [g for g in graded if g.open]
+    log_odds: list[float] = []
+    for at in range(0, len(reaching), 8):
+        log_odds += scorer.log_odds(
+            [(g.case.problem, g.case.candidate) for g in reaching[at : at + 8]]
+        )
+        scoring(len(log_odds), len(reaching))
+    scores = iter(log_odds)
+    return [
+        Scored(
+            g.case.problem.domain,
+            g.case.correct,
+            g.verdict.correct,
+            next(scores) if g.open else None,
+        )
+        for g in graded
+    ]

@@ -9,14 +9,14 @@ from llm_as_judge.judge.judge_file import JudgeFile
 
 __all__ = ["judge_card", "kept_figures"]
 
+_CELLS = ("accepted right", "accepted wrong", "rejected right", "rejected wrong", "abstained")
+
 
 def kept_figures(rows: Sequence[Scored], judge: JudgeFile) -> dict[str, dict[str, int]]:
     """Domain -> what the thresholds do to the rows that they were chosen on, by what was right."""
     found: dict[str, dict[str, int]] = {}
     for domain, thresholds in judge.thresholds.items():
-        cells = dict.fromkeys(
-            ("accepted right", "accepted wrong", "rejected right", "rejected wrong", "abstained"), 0
-        )
+        cells = dict.fromkeys(_CELLS, 0)
         for row in rows:
             if row.domain != domain or row.log_odds is None:
                 continue
@@ -44,8 +44,7 @@ def judge_card(judge: JudgeFile, rows: Sequence[Scored]) -> str:
         "",
         f"## Thresholds, lower bound of precision {judge.precision}",
         "",
-        "| domain | accept from | reject to | "
-        "accepted right | accepted wrong | rejected right | rejected wrong | abstained |",
+        f"| domain | accept from | reject to | {' | '.join(_CELLS)} |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for domain, cells in kept_figures(rows, judge).items():

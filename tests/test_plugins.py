@@ -5,14 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from llm_as_judge import plugins
 from llm_as_judge.config import load_config
-from llm_as_judge.errors import ConfigError
-from llm_as_judge.plugins import load_plugins, plugin_facts
+from llm_as_judge.errors import ConfigError, EndpointError
+from llm_as_judge.plugins import Plugin, load_plugins, plugin_facts
 from llm_as_judge.reward import REWARD_PARTS
 
 PART = """
@@ -118,3 +119,32 @@ def test_an_installed_package_is_found_by_its_entry_point(folder: Path) -> None:
         [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False
     )
     assert "plugin packaged of the installed package packaged: importing it failed" in done.stderr
+
+
+@dataclass(frozen=True)
+class Loud:
+    words: int = 1
+
+
+def test_a_plugin_makes_of_its_place_with_checked_options_and_fails_in_one_line() -> None:
+    def make(place: str, options: Loud) -> str:
+        if options.words > 2:
+            raise EndpointError("http://nowhere: no answer")
+        return (place + " ") * (1 // options.words)
+
+    one = Plugin("shout", make, Loud)
+    assert one.make("here", {}, "shouting.kind") == "here "
+    assert one.default_options() == {"words": 1}
+    with pytest.raises(
+        ConfigError, match=r"no option 'wrods' of plugin 'shout'; did you mean 'words'"
+    ):
+        one.make("here", {"wrods": 1}, "shouting.kind")
+    with pytest.raises(
+        ConfigError, match=r"^shouting\.kind: shout: ZeroDivisionError: .*test_plugins"
+    ):
+        one.make("here", {"words": 0}, "shouting.kind")
+    with pytest.raises(EndpointError):  # not a fault of the plugin
+        one.make("here", {"words": 3}, "shouting.kind")
+    with pytest.raises(ConfigError, match=r"found 'x', wanted a plugin with hear\(text\)"):
+        one.able("x", "hear(text)", "shouting.kind")
+    assert one.able("x", "upper()", "shouting.kind") == "x"

@@ -192,7 +192,7 @@ def brevity(rollout: Rollout, group: Sequence[Rollout], options: Length) -> floa
     return 10.0 if len(rollout.program.source) <= options.most else -10.0
 
 
-BREVITY = PartFunction("brevity", 0.2, brevity, Length)
+BREVITY = PartFunction("brevity", brevity, Length, weight=0.2)
 
 
 def test_the_shipped_weights_add_up_to_one() -> None:
@@ -231,7 +231,7 @@ def test_a_score_that_is_no_number_of_the_scale_is_refused(score: float) -> None
         return score
 
     with (
-        REWARD_PARTS.with_also([PartFunction("odd", 1.0, odd)]),
+        REWARD_PARTS.with_also([PartFunction("odd", odd, weight=1.0)]),
         pytest.raises(ConfigError, match=r"'odd': p, rollout 0: found .* from -10 to 10"),
     ):
         reward_group([rollout()], RewardOptions())
@@ -242,7 +242,7 @@ def test_a_part_that_fails_says_where_and_is_no_score() -> None:
         return 1 / 0
 
     with (
-        REWARD_PARTS.with_also([PartFunction("broken", 1.0, broken)]),
+        REWARD_PARTS.with_also([PartFunction("broken", broken, weight=1.0)]),
         pytest.raises(ConfigError, match=r"ZeroDivisionError: division by zero .*test_reward\.py:"),
     ):
         reward_group([rollout()], RewardOptions())
@@ -252,7 +252,7 @@ def test_two_parts_of_one_name_are_refused() -> None:
     def correctness(rollout: Rollout, group: Sequence[Rollout]) -> float:
         return 0.0
 
-    taken = PartFunction("correctness", 1.0, correctness)
+    taken = PartFunction("correctness", correctness, weight=1.0)
     with (
         pytest.raises(ConfigError, match="give one of them another name"),
         REWARD_PARTS.with_also([taken]),

@@ -14,19 +14,22 @@ import importlib.metadata
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from llm_as_judge.errors import ConfigError, UserError
+from llm_as_judge.errors import ConfigError, LlmAsJudgeError, UserError
 from llm_as_judge.imported import OURS, imported_sources, sources_digest
 
 __all__ = [
     "ENTRY_POINTS",
+    "Defined",
+    "Plugin",
     "Registry",
-    "default_options",
+    "failing",
     "load_plugins",
     "no_such_name",
     "plugin_facts",
@@ -50,6 +53,7 @@ class Registered(Protocol):
 
 
 T = TypeVar("T", bound=Registered)
+Defined = TypeVar("Defined", bound=Callable[..., Any])
 _registries: list[Registry[Any]] = []
 
 
@@ -100,6 +104,29 @@ class Registry(Generic[T]):
 
     __getitem__ = get
 
+    def chosen(self, name: str, options: Mapping[str, Any], key: str) -> T:
+        """What ``key`` of the configuration names, its options checked; makes nothing.
+
+        Raises:
+            ConfigError: there is none, or an option is not as wanted.
+        """
+        try:
+            found = self.get(name)
+        except ConfigError as error:
+            raise ConfigError(f"{key}: {error}") from None
+        if isinstance(found, Plugin):
+            found.read_options(options)
+        return found
+
+    def adding(self, thing: Callable[[Defined], T]) -> Callable[[Defined], Defined]:
+        """A decorator that adds ``thing`` of what it decorates, and leaves that as it is."""
+
+        def register(defined: Defined) -> Defined:
+            self.add(thing(defined))
+            return defined
+
+        return register
+
     @contextmanager
     def with_also(self, things: Iterable[T]) -> Iterator[None]:
         """These things, too, until the block ends.
@@ -129,6 +156,76 @@ def no_such_name(what: str, name: str, known: Iterable[str]) -> str:
 
 
 # ---------------------------------------------------------------------------------------- options
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A function or class under a name, which may take options of its own."""
+
+    kind: ClassVar[str] = "plugin"
+    """For messages: ``reward part``."""
+
+    name: str
+    defined: Callable[..., Any]
+    """Takes what its kind is given, and its options after that where it has some."""
+    options: type[Any] | None = None
+    """Dataclass or pydantic model, every field with a default."""
+
+    def read_options(self, given: Mapping[str, Any]) -> Any:
+        """The options, checked; None if it has none.
+
+        Raises:
+            ConfigError: no such option, or a value that is not as wanted.
+        """
+        return read_options(self.options, given, f"{self.kind} {self.name!r}")
+
+    def default_options(self) -> dict[str, Any]:
+        """As the configuration writes them."""
+        if self.options is None:
+            return {}
+        found: dict[str, Any] = TypeAdapter(self.options).dump_python(self.options(), mode="json")
+        return found
+
+    def call(self, *given: Any, options: Any) -> Any:
+        """What ``defined`` returns for ``given``; ``options``: as :meth:`read_options` gave them."""
+        return self.defined(*given) if self.options is None else self.defined(*given, options)
+
+    def make(self, place: Any, options: Mapping[str, Any], key: str) -> Any:
+        """What ``defined`` makes of ``place``, for ``key`` of the configuration.
+
+        Raises:
+            ConfigError: an option is wrong, or it failed.
+        """
+        chosen = self.read_options(options)
+        with failing(f"{key}: {self.name}"):
+            return self.call(place, options=chosen)
+
+    def able(self, made: Any, method: str, key: str) -> Any:
+        """``made``, which has a method such as ``grade(problem, answer)``.
+
+        Raises:
+            ConfigError: it has not.
+        """
+        if not callable(getattr(made, method.partition("(")[0], None)):
+            raise ConfigError(
+                f"{key}: {self.name}: found {made!r}, wanted a {self.kind} with {method}"
+            )
+        return made
+
+
+@contextmanager
+def failing(where: str, remedy: str = "") -> Iterator[None]:
+    """A failure of code of one's own as one line; errors of this package go on as they are.
+
+    Raises:
+        ConfigError: ``where``, what failed in which line, ``remedy``.
+    """
+    try:
+        yield
+    except LlmAsJudgeError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{where}: {said_by(error)}{remedy and f'; {remedy}'}") from error
+
+
 def read_options(kind: type[Any] | None, given: Mapping[str, Any], of: str) -> Any:
     """Options of a registered thing, checked; None if it has none.
 
@@ -151,14 +248,6 @@ def read_options(kind: type[Any] | None, given: Mapping[str, Any], of: str) -> A
         key = ".".join(map(str, first["loc"]))
         found = "" if first["type"] == "missing" else f"found {first['input']!r}; "
         raise ConfigError(f"option {key!r} of {of}: {found}{first['msg']}") from None
-
-
-def default_options(kind: type[Any] | None) -> dict[str, Any]:
-    """As the configuration writes them. Every field has a default."""
-    if kind is None:
-        return {}
-    found: dict[str, Any] = TypeAdapter(kind).dump_python(kind(), mode="json")
-    return found
 
 
 # ---------------------------------------------------------------------------------------- modules

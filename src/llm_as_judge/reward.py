@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.plugins import Registry, default_options, read_options, said_by
+from llm_as_judge.plugins import Defined, Plugin, Registry, failing
 from llm_as_judge.types import Execution, Program, Reward, RewardPart, Rollout, Verdict
 
 BEST, WORST = 10.0, -10.0
@@ -40,20 +40,18 @@ to be worth more."""
 INVALID_TEXT = -0.5
 """Of a text that cannot run, under this scheme: less than a wrong program of any usual cost."""
 
-Score = TypeVar("Score", bound=Callable[..., float])
-
 
 @dataclass(frozen=True, slots=True)
-class PartFunction:
-    """A part of the reward: how it is scored, and what it weighs unless the configuration says."""
+class PartFunction(Plugin):
+    """A part of the reward: how it is scored, and what it weighs unless the configuration says.
 
-    name: str
-    weight: float
-    defined: Callable[..., float]
-    """``(rollout, group)``, or ``(rollout, group, options)``: -10..10. ``group``: all rollouts of
-    the problem, some without an execution or a verdict. Called for graded rollouts alone."""
-    options: type[Any] | None = None
-    """Dataclass or pydantic model, every field with a default."""
+    It scores, of a rollout, its group and its options, -10..10. The group: all rollouts of the
+    problem, some without an execution or a verdict. Called for graded rollouts alone.
+    """
+
+    kind = "reward part"
+
+    weight: float = field(kw_only=True)
     of_right_ones: bool = False
     """Under the scheme ``gated`` only right programs are told apart by it."""
 
@@ -62,20 +60,8 @@ class PartFunction:
         """First line of its docstring."""
         return (self.defined.__doc__ or "").strip().partition("\n")[0]
 
-    def read_options(self, given: Mapping[str, Any]) -> Any:
-        """The options, checked; None if it has none.
 
-        Raises:
-            ConfigError: no such option, or a value that is not as wanted.
-        """
-        return read_options(self.options, given, f"reward part {self.name!r}")
-
-    def default_options(self) -> dict[str, Any]:
-        """As the configuration writes them."""
-        return default_options(self.options)
-
-
-REWARD_PARTS: Registry[PartFunction] = Registry("reward part")
+REWARD_PARTS: Registry[PartFunction] = Registry(PartFunction.kind)
 
 
 def reward_part(
@@ -84,18 +70,17 @@ def reward_part(
     weight: float,
     options: type[Any] | None = None,
     of_right_ones: bool = False,
-) -> Callable[[Score], Score]:
+) -> Callable[[Defined], Defined]:
     """Makes a function a part of every reward; see :class:`PartFunction`.
 
     Raises:
         ConfigError: another part has this name.
     """
-
-    def register(function: Score) -> Score:
-        REWARD_PARTS.add(PartFunction(name, weight, function, options, of_right_ones))
-        return function
-
-    return register
+    return REWARD_PARTS.adding(
+        lambda scored: PartFunction(
+            name, scored, options, weight=weight, of_right_ones=of_right_ones
+        )
+    )
 
 
 def all_weights(given: Mapping[str, float]) -> dict[str, float]:
@@ -190,12 +175,9 @@ def _priced(program: Program, execution: Execution, verdict: Verdict, price: flo
 
 
 def _score(part: PartFunction, rollout: Rollout, group: Sequence[Rollout], options: Any) -> float:
-    given = (rollout, group) if part.options is None else (rollout, group, options)
     where = f"reward part {part.name!r}: {rollout.problem_id}, rollout {rollout.index}"
-    try:
-        score = part.defined(*given)
-    except Exception as error:
-        raise ConfigError(f"{where}: {said_by(error)}; mend the part, then resume") from error
+    with failing(where, "mend the part, then resume"):
+        score = part.call(rollout, group, options=options)
     if isinstance(score, bool) or not isinstance(score, int | float) or not WORST <= score <= BEST:
         raise ConfigError(f"{where}: found {score!r}, wanted a number from -10 to 10")
     return float(score)

@@ -9,16 +9,14 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.plugins import Registry, said_by
+from llm_as_judge.plugins import Defined, Registry, failing
 from llm_as_judge.types import Domain, Problem, Verdict
 
 __all__ = ["GRADERS", "GraderFunction", "as_verdict", "grader", "own_verdict"]
 
 Said = bool | Verdict | None
-Grade = TypeVar("Grade", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +45,13 @@ class GraderFunction:
             ConfigError: it failed, or said something else than a verdict.
         """
         where = f"grader {self.name!r}: {problem.id}"
-        try:
+        with failing(where, "mend the grader, then resume"):
             if not self.grades(problem):
                 return None
             if inspect.iscoroutinefunction(self.defined):
                 said = await self.defined(problem, answer)
             else:  # not in the loop: meanwhile other rollouts go on
                 said = await asyncio.to_thread(self.defined, problem, answer)
-        except Exception as error:
-            raise ConfigError(f"{where}: {said_by(error)}; mend the grader, then resume") from error
         return as_verdict(said, self.name, where)
 
 
@@ -82,18 +78,13 @@ def grader(
     domain: Domain | None = None,
     dataset: str | None = None,
     when: Callable[[Problem], bool] | None = None,
-) -> Callable[[Grade], Grade]:
+) -> Callable[[Defined], Defined]:
     """Makes a function a grader; see :class:`GraderFunction`.
 
     Raises:
         ConfigError: another grader has this name.
     """
-
-    def register(function: Grade) -> Grade:
-        GRADERS.add(GraderFunction(name, function, domain, dataset, when))
-        return function
-
-    return register
+    return GRADERS.adding(lambda grade: GraderFunction(name, grade, domain, dataset, when))
 
 
 async def own_verdict(problem: Problem, answer: str) -> Verdict | None:

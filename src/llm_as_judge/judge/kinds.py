@@ -9,21 +9,18 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from llm_as_judge.config.grading import JudgeConfig
-from llm_as_judge.errors import ConfigError, LlmAsJudgeError
 from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
 from llm_as_judge.grading.graders import as_verdict
 from llm_as_judge.judge.cascade import LastJudge
 from llm_as_judge.judge.llm_judge import LlmJudge, llm_fingerprint
 from llm_as_judge.judge.records import JudgeRecords
-from llm_as_judge.plugins import Registry, read_options, said_by
+from llm_as_judge.plugins import Defined, Plugin, Registry, failing
 from llm_as_judge.types import ChatModel, Problem, Verdict
 
 __all__ = ["JUDGES", "JudgeKind", "JudgePlace", "judge", "judge_kind", "rules_alone"]
-
-Make = TypeVar("Make", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +36,14 @@ class JudgePlace:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeKind:
-    """A judge that a configuration may name."""
+class JudgeKind(Plugin):
+    """A judge that a configuration may name.
 
-    name: str
-    defined: Callable[..., Any]
-    """``(place)``, or ``(place, options)``: an object with ``grade(problem, answer)``, asynchronous,
-    which says True, False, None where it cannot tell, or a :class:`Verdict`."""
-    options: type[Any] | None = None
-    """Dataclass or pydantic model of ``judge.options``."""
+    It makes, of a :class:`JudgePlace` and its options, an object with ``grade(problem, answer)``,
+    asynchronous, which says True, False, None where it cannot tell, or a :class:`Verdict`.
+    """
+
+    kind = "judge"
     needs_model: bool = False
     """Without ``judge.model`` the rules grade alone."""
 
@@ -68,17 +64,8 @@ class JudgeKind:
         Raises:
             ConfigError: an option is wrong, it could not be made, or it cannot grade.
         """
-        options = read_options(self.options, place.config.options, f"judge {self.name!r}")
-        try:
-            made = self.defined(place) if self.options is None else self.defined(place, options)
-        except LlmAsJudgeError:
-            raise
-        except Exception as error:
-            raise ConfigError(f"judge.kind: {self.name}: {said_by(error)}") from error
-        if not callable(getattr(made, "grade", None)):
-            raise ConfigError(
-                f"judge.kind: {self.name}: found {made!r}, wanted a judge with grade(problem, answer)"
-            )
+        made = self.make(place, place.config.options, "judge.kind")
+        made = self.able(made, "grade(problem, answer)", "judge.kind")
         return _OwnJudge(self.name, made, self.fingerprint(place))
 
 
@@ -110,30 +97,21 @@ class _OwnJudge:
             ConfigError: it failed, or said something else than a verdict.
         """
         where = f"judge {self._name!r}: {problem.id}"
-        try:
+        with failing(where, "mend the judge, then resume"):
             said = await self._made.grade(problem, candidate)
-        except LlmAsJudgeError:
-            raise
-        except Exception as error:
-            raise ConfigError(f"{where}: {said_by(error)}; mend the judge, then resume") from error
         return replace(as_verdict(said, self._name, where, score), stage="llm")
 
 
-JUDGES: Registry[JudgeKind] = Registry("judge")
+JUDGES: Registry[JudgeKind] = Registry(JudgeKind.kind)
 
 
-def judge(name: str, *, options: type[Any] | None = None) -> Callable[[Make], Make]:
+def judge(name: str, *, options: type[Any] | None = None) -> Callable[[Defined], Defined]:
     """Makes a class a judge; see :class:`JudgeKind`.
 
     Raises:
         ConfigError: another judge has this name.
     """
-
-    def register(make: Make) -> Make:
-        JUDGES.add(JudgeKind(name, make, options))
-        return make
-
-    return register
+    return JUDGES.adding(lambda make: JudgeKind(name, make, options))
 
 
 def judge_kind(config: JudgeConfig) -> JudgeKind:
@@ -142,25 +120,16 @@ def judge_kind(config: JudgeConfig) -> JudgeKind:
     Raises:
         ConfigError: there is none, or an option is not as wanted.
     """
-    found = _named(config)
-    read_options(found.options, config.options, f"judge {found.name!r}")
-    return found
+    return JUDGES.chosen(config.kind, config.options, "judge.kind")
 
 
 def rules_alone(config: JudgeConfig) -> bool:
     """Whether what the rules leave open stays open.
 
     Raises:
-        ConfigError: there is no judge of this name.
+        ConfigError: see :func:`judge_kind`.
     """
-    return config.model == "none" and _named(config).needs_model
-
-
-def _named(config: JudgeConfig) -> JudgeKind:
-    try:
-        return JUDGES.get(config.kind)
-    except ConfigError as error:
-        raise ConfigError(f"judge.kind: {error}") from None
+    return config.model == "none" and judge_kind(config).needs_model
 
 
 def _llm_judge(place: JudgePlace) -> LlmJudge:

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.config.policy import SamplingConfig
-from llm_as_judge.errors import ConfigError, UserError
-from llm_as_judge.plugins import Registry, read_options, said_by
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.plugins import Defined, Plugin, Registry
 from llm_as_judge.types import PolicySampler, PolicyTurn
 
 if TYPE_CHECKING:  # naming a sampler must not wait for torch
@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # naming a sampler must not wait for torch
 __all__ = ["SAMPLERS", "SamplerBackend", "SamplerPlace", "sampler", "sampler_backend"]
 
 Made = PolicySampler | AbstractAsyncContextManager[PolicySampler]
-Make = TypeVar("Make", bound=Callable[..., Made])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +38,14 @@ class SamplerPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class SamplerBackend:
-    """A sampler that a configuration may name."""
+class SamplerBackend(Plugin):
+    """A sampler that a configuration may name.
 
-    name: str
-    defined: Callable[..., Made]
-    """``(place)``, or ``(place, options)``: a :class:`PolicySampler`, or an asynchronous context
-    that opens and closes one."""
-    options: type[Any] | None = None
-    """Dataclass or pydantic model of ``sampling.options``."""
+    It makes, of a :class:`SamplerPlace` and its options, a :class:`PolicySampler`, or an asynchronous
+    context that opens and closes one.
+    """
+
+    kind = "sampler"
     own_weights: bool = False
     """Writes with the weights that learn, in this process: its log-probs are those of the update,
     it keeps to a grammar, and its programs can be recorded."""
@@ -61,29 +59,19 @@ class SamplerBackend:
         Raises:
             ConfigError: an option is wrong, it could not be made, or it cannot sample.
         """
-        options = read_options(self.options, place.sampling.options, f"sampler {self.name!r}")
-        try:
-            made = self.defined(place) if self.options is None else self.defined(place, options)
-        except UserError:
-            raise
-        except Exception as error:
-            raise ConfigError(f"sampling.backend: {self.name}: {said_by(error)}") from error
+        made = self.make(place, place.sampling.options, "sampling.backend")
         if isinstance(made, AbstractAsyncContextManager):
             async with made as opened:
                 yield self._checked(opened)
         else:
             yield self._checked(made)
 
-    def _checked(self, made: PolicySampler) -> PolicySampler:
-        if not callable(getattr(made, "sample", None)):
-            raise ConfigError(
-                f"sampling.backend: {self.name}: found {made!r}, wanted a sampler with "
-                "sample(prompts, sampling)"
-            )
-        return made
+    def _checked(self, made: Any) -> PolicySampler:
+        sampler: PolicySampler = self.able(made, "sample(prompts, sampling)", "sampling.backend")
+        return sampler
 
 
-SAMPLERS: Registry[SamplerBackend] = Registry("sampler")
+SAMPLERS: Registry[SamplerBackend] = Registry(SamplerBackend.kind)
 
 
 def sampler(
@@ -92,18 +80,13 @@ def sampler(
     options: type[Any] | None = None,
     own_weights: bool = False,
     replicas: bool = False,
-) -> Callable[[Make], Make]:
+) -> Callable[[Defined], Defined]:
     """Makes a class or function a sampler; see :class:`SamplerBackend`.
 
     Raises:
         ConfigError: another sampler has this name.
     """
-
-    def register(make: Make) -> Make:
-        SAMPLERS.add(SamplerBackend(name, make, options, own_weights, replicas))
-        return make
-
-    return register
+    return SAMPLERS.adding(lambda make: SamplerBackend(name, make, options, own_weights, replicas))
 
 
 def sampler_backend(sampling: SamplingConfig) -> SamplerBackend:
@@ -112,11 +95,7 @@ def sampler_backend(sampling: SamplingConfig) -> SamplerBackend:
     Raises:
         ConfigError: there is none, or other keys do not fit it.
     """
-    try:
-        found = SAMPLERS.get(sampling.backend)
-    except ConfigError as error:
-        raise ConfigError(f"sampling.backend: {error}") from None
-    read_options(found.options, sampling.options, f"sampler {found.name!r}")
+    found = SAMPLERS.chosen(sampling.backend, sampling.options, "sampling.backend")
     if found.replicas and not sampling.replicas:
         raise ConfigError(
             f"sampling.backend: {found.name} asks servers, and sampling.replicas names none"

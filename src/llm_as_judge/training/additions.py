@@ -44,7 +44,9 @@ class Additions:
         known = {one.defined: one for one in GRADERS.all().values()}
         own = {entry.operator: entry for entry in OWN_OPERATORS.all().values()}
         return cls(
-            tuple(parts.get(f) or PartFunction(_name(f), BARE_WEIGHT, f) for f in reward_funcs),
+            tuple(
+                parts.get(f) or PartFunction(_name(f), f, weight=BARE_WEIGHT) for f in reward_funcs
+            ),
             tuple(known.get(f) or GraderFunction(_name(f), f) for f in graders),
             tuple(own.get(c) or operator_entry(c) for c in operators),
         )

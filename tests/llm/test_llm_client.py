@@ -1,78 +1,24 @@
+"""The client: what is sent, what a reply carries, what is tried again, what a failure says."""
+
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
-from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import ClassVar
 
 import httpx
 import pytest
+from scripted_endpoint import KEY, URL, Script, ask, chat_over, refuses, says
 
 from llm_as_judge.errors import (
-    BudgetError,
     ConfigError,
     ContextError,
     EndpointError,
     ModelError,
 )
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
-from llm_as_judge.llm.ledger import Budget, Ledger, Price
-from llm_as_judge.types import ChatRequest, Message, Usage
-
-KEY = "sk-very-secret"
-URL = "http://model.test/v1"
-SILENT = httpx.Response(200, json={"choices": [{"message": {"content": "four"}}]})
-BOUND = 4 + 16 + 16
-"""Tokens that ``ask()`` may use: its bytes, what a template puts around them, and the reply."""
-
-
-def ask(text: str = "2+2?", **changes: object) -> ChatRequest:
-    return ChatRequest((Message("user", text),), max_tokens=16, **changes)  # type: ignore[arg-type]
-
-
-def says(text: object, finish: str = "stop", **message: object) -> httpx.Response:
-    return httpx.Response(
-        200,
-        json={
-            "choices": [{"message": {"content": text, **message}, "finish_reason": finish}],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 5},
-        },
-    )
-
-
-def refuses(status: int, message: str = "", **headers: str) -> httpx.Response:
-    return httpx.Response(status, json={"error": {"message": message}}, headers=headers)
-
-
-class Script:
-    """A transport that gives scripted responses (or raises them) and keeps the requests."""
-
-    def __init__(self, *steps: httpx.Response | Exception) -> None:
-        self.steps = list(steps)
-        self.requests: list[httpx.Request] = []
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.requests.append(request)
-        step = self.steps[min(len(self.requests), len(self.steps)) - 1]
-        if isinstance(step, Exception):
-            raise step
-        return step
-
-    @property
-    def bodies(self) -> list[dict[str, object]]:
-        return [json.loads(request.content) for request in self.requests]
-
-
-def chat_over(handler: Callable[..., object], **changes: object) -> OpenAIChat:
-    settings: dict[str, object] = {
-        "limits": EndpointLimits(retries=2, backoff_s=0.001),
-        "api_key": KEY,
-    }
-    settings.update(changes)
-    return OpenAIChat("m", URL, transport=httpx.MockTransport(handler), **settings)  # type: ignore[arg-type]
+from llm_as_judge.llm.ledger import Price
+from llm_as_judge.types import Usage
 
 
 async def test_a_reply_carries_text_usage_cost_and_the_bearer_key_goes_only_into_the_header() -> (
@@ -92,25 +38,6 @@ async def test_a_reply_carries_text_usage_cost_and_the_bearer_key_goes_only_into
         "temperature": 0.0,
     }
     await chat.aclose()
-
-
-async def test_an_unknown_price_is_unknown_not_zero() -> None:
-    chat = chat_over(Script(says("4")))
-    assert (await chat.chat(ask())).cost_usd is None
-    assert chat.ledger.total.cost_usd is None
-    assert chat.ledger.total.tokens == 15
-
-
-@pytest.mark.parametrize(
-    ("told", "kept"), [(4, 4), (10, 10), (11, 0), (-1, 0), (True, 0), ("4", 0), (None, 0)]
-)
-async def test_tokens_that_the_endpoint_had_kept_are_believed_as_far_as_they_can_be(
-    told: object, kept: int
-) -> None:
-    data = says("4").json()
-    data["usage"]["prompt_tokens_details"] = {"cached_tokens": told}
-    reply = await chat_over(Script(httpx.Response(200, json=data))).chat(ask())
-    assert reply.usage == Usage(10, 5, kept)
 
 
 async def test_schema_seed_stop_and_top_p_are_sent() -> None:
@@ -269,98 +196,6 @@ async def test_a_path_that_is_not_there_asks_for_base_url_and_model() -> None:
         await chat_over(Script(refuses(404, "no route"))).chat(ask())
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [
-        None,
-        {},
-        {"prompt_tokens": -1, "completion_tokens": 2},
-        {"prompt_tokens": True},
-        {"prompt_tokens": 0, "completion_tokens": 0},
-        "many",
-    ],
-    ids=["none", "empty", "negative", "bool", "zero", "text"],
-)
-async def test_usage_that_cannot_be_believed_is_counted_at_its_bound_never_zero(
-    usage: object,
-) -> None:
-    data = {"choices": [{"message": {"content": "four"}}], "usage": usage}
-    chat = chat_over(Script(httpx.Response(200, json=data)), price=Price(1.0, 1.0))
-    reply = await chat.chat(ask("x" * 40))
-    assert reply.usage == Usage(10, 1)
-    assert reply.cost_usd is None
-    total = chat.ledger.total
-    assert (total.unmetered_attempts, total.prompt_tokens, total.completion_tokens) == (1, 0, 0)
-    assert total.estimated_tokens == total.tokens == 40 + 16 + 16
-    assert total.estimated_usd == total.cost_usd == pytest.approx(72e-6)
-
-
-@pytest.mark.parametrize(
-    ("step", "tokens"),
-    [
-        (httpx.ReadTimeout("slow"), BOUND),
-        (httpx.WriteTimeout("slow"), BOUND),
-        (httpx.RemoteProtocolError("gone"), BOUND),
-        (httpx.Response(200, content=b'{"choices": [{"mess'), BOUND),
-        (httpx.Response(500), BOUND),
-        (httpx.Response(504), BOUND),
-        (httpx.Response(408), BOUND),
-        (httpx.ConnectError("refused"), 0),
-        (httpx.ConnectTimeout("slow"), 0),
-        (httpx.Response(429), 0),
-        (httpx.Response(503), 0),
-        (httpx.Response(400, json={"error": "context length exceeded"}), 0),
-    ],
-    ids=str,
-)
-async def test_an_attempt_counts_its_bound_unless_no_model_began_to_work_on_it(
-    step: httpx.Response | Exception, tokens: int
-) -> None:
-    chat = chat_over(Script(step), limits=EndpointLimits(retries=0), price=Price(1.0, 1.0))
-    with pytest.raises(EndpointError):
-        await chat.chat(ask())
-    total = chat.ledger.total
-    assert (total.attempts, total.unmetered_attempts) == (1, 1)
-    assert total.tokens == total.estimated_tokens == tokens
-    assert total.cost_usd == pytest.approx(tokens / 1e6)
-
-
-async def test_an_attempt_that_is_cancelled_in_flight_counts_its_bound() -> None:
-    sent = asyncio.Event()
-
-    async def hang(request: httpx.Request) -> httpx.Response:
-        sent.set()
-        await asyncio.Event().wait()
-        raise AssertionError("never woken")
-
-    chat = chat_over(hang)
-    task = asyncio.create_task(chat.chat(ask()))
-    await sent.wait()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    assert (chat.ledger.total.tokens, chat.ledger.failures) == (BOUND, {"cancelled": 1})
-
-
-@pytest.mark.parametrize("unit", ["tokens", "usd"])
-@pytest.mark.parametrize(
-    "step", [SILENT, httpx.ReadTimeout("slow")], ids=["says no usage", "times out"]
-)
-async def test_a_budget_holds_where_nothing_is_said_however_many_ask_at_once(
-    step: httpx.Response | Exception, unit: str
-) -> None:
-    script = Script(step)
-    budget = Budget(tokens=10 * BOUND + 1) if unit == "tokens" else Budget(usd=10.5 * BOUND / 1e6)
-    ledger = Ledger(budget=budget)
-    limits = EndpointLimits(retries=3, backoff_s=0.001)
-    chat = chat_over(script, ledger=ledger, limits=limits, price=Price(1.0, 1.0))
-    outcomes = await asyncio.gather(*(chat.chat(ask()) for _ in range(50)), return_exceptions=True)
-    assert len(script.requests) == 10
-    assert ledger.total.tokens == ledger.total.estimated_tokens == 10 * BOUND
-    stopped = [str(o) for o in outcomes if isinstance(o, BudgetError)]
-    assert len(stopped) >= 40
-    assert "estimated: 10 requests said no usage" in stopped[-1]
-
-
 async def test_requests_in_flight_never_pass_the_limit() -> None:
     flying = highest = 0
 
@@ -397,48 +232,6 @@ async def test_load_goes_to_all_servers_and_leaves_one_that_fails() -> None:
     hosts.clear()
     await asyncio.gather(*(chat.chat(ask()) for _ in range(6)))
     assert sorted(hosts) == ["a.test"] * 3 + ["c.test"] * 3
-
-
-async def test_a_budget_stops_before_it_is_passed_however_many_ask_at_once() -> None:
-    script = Script(says("4"))
-    ledger = Ledger(budget=Budget(tokens=500))
-    chat = chat_over(script, ledger=ledger)
-    outcomes = await asyncio.gather(*(chat.chat(ask()) for _ in range(60)), return_exceptions=True)
-    stopped = [o for o in outcomes if isinstance(o, BudgetError)]
-    assert stopped
-    assert 420 <= ledger.total.tokens <= 500
-    assert len(script.requests) * 15 == ledger.total.tokens
-    assert "of 500 tokens used" in str(stopped[0])
-
-
-async def test_the_probe_lists_what_is_served() -> None:
-    models = httpx.Response(200, json={"data": [{"id": "other"}, {"id": "third"}]})
-    with pytest.raises(ModelError, match=r"model 'm' is not served \(served: other, third\)"):
-        await chat_over(Script(models)).probe()
-    await chat_over(Script(models), model_name="third").probe()
-
-
-@pytest.mark.parametrize(
-    ("response", "message"),
-    [
-        (httpx.ConnectError("Connection refused"), "not reachable (Connection refused); start"),
-        (httpx.ReadTimeout(""), "no answer in 10 s"),
-        (refuses(401), "the API key was refused"),
-        (httpx.Response(200, text="<html>"), "does base_url end in /v1?"),
-    ],
-    ids=["down", "silent", "key", "not-an-endpoint"],
-)
-async def test_the_probe_says_in_one_line_what_to_do(
-    response: httpx.Response | Exception, message: str
-) -> None:
-    with pytest.raises(ModelError) as raised:
-        await chat_over(Script(response)).probe()
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
-
-
-async def test_an_endpoint_without_a_model_list_passes_the_probe() -> None:
-    await chat_over(Script(refuses(404))).probe()
 
 
 async def test_addresses_are_shown_without_credentials(caplog: pytest.LogCaptureFixture) -> None:
@@ -487,66 +280,3 @@ async def test_a_line_end_after_a_key_is_not_sent() -> None:
     script = Script(says("4"))
     await chat_over(script, api_key=f"{KEY}\n").chat(ask())
     assert script.requests[0].headers["authorization"] == f"Bearer {KEY}"
-
-
-@pytest.mark.parametrize("proxy", ["nosuch://someone:hunter2@proxy:1", "http://proxy:port"])
-async def test_a_client_that_cannot_be_opened_says_why_and_closes_quietly(
-    monkeypatch: pytest.MonkeyPatch, proxy: str
-) -> None:
-    for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-    monkeypatch.setenv("ALL_PROXY", proxy)
-    with pytest.raises(ModelError, match="proxy settings of the environment") as raised:
-        async with OpenAIChat("m", URL).opened() as chat:
-            await chat.probe()
-    assert "hunter2" not in str(raised.value)
-    await chat.aclose()
-
-
-class CountingProxy(BaseHTTPRequestHandler):
-    """Refuses everything, and keeps what it was asked for."""
-
-    seen: ClassVar[list[str]]
-
-    def do_GET(self) -> None:
-        self.seen.append(self.path)
-        self.send_error(502)
-
-    def log_message(self, *_: object) -> None: ...
-
-
-@pytest.mark.parametrize(
-    ("no_proxy", "by_proxy"),
-    [
-        (False, True),
-        ("localhost,127.0.0.1", True),
-        ("localhost, 127.0.0.2", False),
-        (True, False),
-        ("*", False),
-    ],
-)
-async def test_hosts_of_no_proxy_are_asked_without_the_proxy(
-    monkeypatch: pytest.MonkeyPatch, no_proxy: bool | str, by_proxy: bool
-) -> None:
-    for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-
-    class Proxy(CountingProxy):
-        seen: ClassVar[list[str]] = []
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.server_address[1]}")
-        for host in ("127.0.0.2", "127.0.0.1"):  # nothing listens on port 9
-            with pytest.raises(ModelError):
-                async with OpenAIChat("m", f"http://{host}:9/v1", no_proxy=no_proxy).opened() as c:
-                    await c.probe()
-        server.shutdown()
-    assert {path.split("/")[2] for path in Proxy.seen} == ({"127.0.0.2:9"} if by_proxy else set())
-
-
-async def test_a_missing_key_is_not_called_refused() -> None:
-    with pytest.raises(ModelError, match="it wants a key, and none was given"):
-        await chat_over(Script(refuses(401)), api_key="").probe()

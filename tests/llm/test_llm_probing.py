@@ -1,0 +1,109 @@
+"""What an endpoint is asked before work is sent to it, with and without a proxy."""
+
+from __future__ import annotations
+
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import ClassVar
+
+import httpx
+import pytest
+from scripted_endpoint import URL, Script, chat_over, refuses
+
+from llm_as_judge.errors import (
+    ModelError,
+)
+from llm_as_judge.llm.client import OpenAIChat
+
+
+async def test_the_probe_lists_what_is_served() -> None:
+    models = httpx.Response(200, json={"data": [{"id": "other"}, {"id": "third"}]})
+    with pytest.raises(ModelError, match=r"model 'm' is not served \(served: other, third\)"):
+        await chat_over(Script(models)).probe()
+    await chat_over(Script(models), model_name="third").probe()
+
+
+@pytest.mark.parametrize(
+    ("response", "message"),
+    [
+        (httpx.ConnectError("Connection refused"), "not reachable (Connection refused); start"),
+        (httpx.ReadTimeout(""), "no answer in 10 s"),
+        (refuses(401), "the API key was refused"),
+        (httpx.Response(200, text="<html>"), "does base_url end in /v1?"),
+    ],
+    ids=["down", "silent", "key", "not-an-endpoint"],
+)
+async def test_the_probe_says_in_one_line_what_to_do(
+    response: httpx.Response | Exception, message: str
+) -> None:
+    with pytest.raises(ModelError) as raised:
+        await chat_over(Script(response)).probe()
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+async def test_an_endpoint_without_a_model_list_passes_the_probe() -> None:
+    await chat_over(Script(refuses(404))).probe()
+
+
+@pytest.mark.parametrize("proxy", ["nosuch://someone:hunter2@proxy:1", "http://proxy:port"])
+async def test_a_client_that_cannot_be_opened_says_why_and_closes_quietly(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(ModelError, match="proxy settings of the environment") as raised:
+        async with OpenAIChat("m", URL).opened() as chat:
+            await chat.probe()
+    assert "hunter2" not in str(raised.value)
+    await chat.aclose()
+
+
+class CountingProxy(BaseHTTPRequestHandler):
+    """Refuses everything, and keeps what it was asked for."""
+
+    seen: ClassVar[list[str]]
+
+    def do_GET(self) -> None:
+        self.seen.append(self.path)
+        self.send_error(502)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("no_proxy", "by_proxy"),
+    [
+        (False, True),
+        ("localhost,127.0.0.1", True),
+        ("localhost, 127.0.0.2", False),
+        (True, False),
+        ("*", False),
+    ],
+)
+async def test_hosts_of_no_proxy_are_asked_without_the_proxy(
+    monkeypatch: pytest.MonkeyPatch, no_proxy: bool | str, by_proxy: bool
+) -> None:
+    for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+    class Proxy(CountingProxy):
+        seen: ClassVar[list[str]] = []
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.server_address[1]}")
+        for host in ("127.0.0.2", "127.0.0.1"):  # nothing listens on port 9
+            with pytest.raises(ModelError):
+                async with OpenAIChat("m", f"http://{host}:9/v1", no_proxy=no_proxy).opened() as c:
+                    await c.probe()
+        server.shutdown()
+    assert {path.split("/")[2] for path in Proxy.seen} == ({"127.0.0.2:9"} if by_proxy else set())
+
+
+async def test_a_missing_key_is_not_called_refused() -> None:
+    with pytest.raises(ModelError, match="it wants a key, and none was given"):
+        await chat_over(Script(refuses(401)), api_key="").probe()

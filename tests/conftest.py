@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 import torch
+from fit import policy_shape
 from hypothesis import HealthCheck, settings
 from safetensors.torch import load_file
 from transformers import (
     BertConfig,
     BertModel,
     PreTrainedTokenizerFast,
-    Qwen2Config,
     Qwen2ForCausalLM,
 )
 
@@ -52,19 +52,7 @@ def audited(tmp_path: Path, audits: Path) -> None:
 def _policy(name: str, folder: Path) -> Path:
     """A folder as a hub gives it, of the fixed weights ``weights/name.safetensors``."""
     tokenizer = PreTrainedTokenizerFast.from_pretrained(WEIGHTS / "tokenizer")
-    model = Qwen2ForCausalLM(
-        Qwen2Config(
-            vocab_size=len(tokenizer),
-            hidden_size=64,
-            intermediate_size=128,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            max_position_embeddings=4096,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-        )
-    )
+    model = Qwen2ForCausalLM(policy_shape(tokenizer))
     model.load_state_dict(load_file(WEIGHTS / f"{name}.safetensors"))
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.save_pretrained(folder)

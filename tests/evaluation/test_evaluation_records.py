@@ -409,7 +409,7 @@ async def test_a_broken_plan_is_a_data_error_that_names_it_and_what_mends_it(
     with pytest.raises(DataError, match=r"plan\.json: not a plan of evaluate") as caught:
         EvaluationRecord.read(record.folder)
     assert found in str(caught.value)
-    assert "run its evaluate or regrade again" in str(caught.value)
+    assert "run its evaluate or grade again" in str(caught.value)
     again = Listed()
     await evaluated(settings(place), again)  # as the message says
     assert (again.ran, (record.folder / "plan.json").read_bytes()) == ([], whole)

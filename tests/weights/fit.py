@@ -52,21 +52,18 @@ def byte_tokenizer() -> Any:
     )
 
 
-def random_policy(tokenizer: Any) -> Any:
-    """Two layers, weights drawn with seed 0."""
-    torch.manual_seed(0)
-    return Qwen2ForCausalLM(
-        Qwen2Config(
-            vocab_size=len(tokenizer),
-            hidden_size=64,
-            intermediate_size=128,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            max_position_embeddings=4096,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-        )
+def policy_shape(tokenizer: Any) -> Qwen2Config:
+    """Two layers; the tests build the policies that they load of it, too."""
+    return Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=4096,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
     )
 
 
@@ -105,7 +102,8 @@ def main() -> None:
     torch.set_num_threads(1)
     tokenizer = byte_tokenizer()
     tokenizer.save_pretrained(HERE / "tokenizer")
-    model = random_policy(tokenizer)
+    torch.manual_seed(0)
+    model = Qwen2ForCausalLM(policy_shape(tokenizer))
     fit(model, tokenizer, TEXTS, TINY_STEPS, cool=False)
     save(model, "tiny")
     fit(model, tokenizer, TEXTS[:1], FLUENT_STEPS, cool=True)

@@ -8,6 +8,7 @@ values written otherwise, so that no judge passes by refusing all of them.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping, Sequence
 
 from llm_as_judge.audit.seeds import Seed
 from llm_as_judge.types import Problem
@@ -19,26 +20,21 @@ def magnitude_seeds(rng: random.Random, count: int) -> list[Seed]:
     """``count`` problems with tiny and ``count`` with huge answers; exponents vary with ``rng``."""
     found = []
     for index in range(count):
-        digit = rng.randint(2, 9)
-        power = rng.randint(9, 60)
-        tiny = (_power_of_ten, _decimal, _with_root, _with_variable)[index % 4]
-        huge = (_long_integer, _great_power, _great_root, _great_coefficient)[index % 4]
-        found.append(tiny(f"seed/near_zero/{index}", digit, power))
-        found.append(huge(f"seed/last_digits/{index}", digit, power))
+        digit, power = rng.randint(2, 9), rng.randint(9, 60)
+        for kind, values in _KINDS.items():
+            question, gold, wrong, right = values[index % len(values)](digit, power)
+            problem = Problem(f"seed/{kind}/{index}", "math", "math", question, (gold,))
+            found.append(Seed(problem, kind, wrong, right))
     return found
 
 
-def _seed(
-    kind: str, name: str, question: str, gold: str, wrong: tuple[str, ...], right: tuple[str, ...]
-) -> Seed:
-    return Seed(Problem(name, "math", "math", question, (gold,)), kind, wrong, right)
+_Values = tuple[str, str, tuple[str, ...], tuple[str, ...]]
+"""Question, gold, wrong values, right ones."""
 
 
 # ----------------------------------------------------------------------------------------- near 0
-def _power_of_ten(name: str, digit: int, power: int) -> Seed:
-    return _seed(
-        "near_zero",
-        name,
+def _power_of_ten(digit: int, power: int) -> _Values:
+    return (
         f"Nine tenths of a litre leak out, {power} times over. How many litres are left?",
         f"10^{{-{power}}}",
         (
@@ -59,11 +55,9 @@ def _power_of_ten(name: str, digit: int, power: int) -> Seed:
     )
 
 
-def _decimal(name: str, digit: int, power: int) -> Seed:
+def _decimal(digit: int, power: int) -> _Values:
     zeros = "0" * (power - 1)
-    return _seed(
-        "near_zero",
-        name,
+    return (
         "What part of the sample is gold?",
         f"0.{zeros}{digit}25",
         (
@@ -83,10 +77,8 @@ def _decimal(name: str, digit: int, power: int) -> Seed:
     )
 
 
-def _with_root(name: str, digit: int, power: int) -> Seed:
-    return _seed(
-        "near_zero",
-        name,
+def _with_root(digit: int, power: int) -> _Values:
+    return (
         "How far apart are the two points?",
         f"\\frac{{\\sqrt{{2}}}}{{{digit}^{{{4 * power}}}}}",
         (
@@ -102,10 +94,8 @@ def _with_root(name: str, digit: int, power: int) -> Seed:
     )
 
 
-def _with_variable(name: str, digit: int, power: int) -> Seed:
-    return _seed(
-        "near_zero",
-        name,
+def _with_variable(digit: int, power: int) -> _Values:
+    return (
         "Which linear function describes the error?",
         f"x+10^{{-{power}}}",
         ("x", f"x+{digit}\\cdot 10^{{-{power}}}", f"x-10^{{-{power}}}", f"x+10^{{-{power + 1}}}"),
@@ -114,11 +104,9 @@ def _with_variable(name: str, digit: int, power: int) -> Seed:
 
 
 # ---------------------------------------------------------------------------------- the last digits
-def _long_integer(name: str, digit: int, power: int) -> Seed:
+def _long_integer(digit: int, power: int) -> _Values:
     value = 7 ** (power + 40) + digit
-    return _seed(
-        "last_digits",
-        name,
+    return (
         "How many grains of sand are there?",
         str(value),
         (str(value + 1), str(value - digit), str(value + 10), f"{value}.5", f"{value + 1:,}"),
@@ -126,12 +114,10 @@ def _long_integer(name: str, digit: int, power: int) -> Seed:
     )
 
 
-def _great_power(name: str, digit: int, power: int) -> Seed:
+def _great_power(digit: int, power: int) -> _Values:
     value = digit ** (power + 90)
     gold = f"{digit}^{{{power + 90}}}"
-    return _seed(
-        "last_digits",
-        name,
+    return (
         "How many words of this length are there?",
         gold,
         (
@@ -145,12 +131,10 @@ def _great_power(name: str, digit: int, power: int) -> Seed:
     )
 
 
-def _great_root(name: str, digit: int, power: int) -> Seed:
+def _great_root(digit: int, power: int) -> _Values:
     root = f"\\sqrt{{{10 * digit + 1}}}"
     gold = f"10^{{{power + 20}}}{root}"
-    return _seed(
-        "last_digits",
-        name,
+    return (
         "How long is the diagonal?",
         gold,
         (
@@ -165,10 +149,8 @@ def _great_root(name: str, digit: int, power: int) -> Seed:
     )
 
 
-def _great_coefficient(name: str, digit: int, power: int) -> Seed:
-    return _seed(
-        "last_digits",
-        name,
+def _great_coefficient(digit: int, power: int) -> _Values:
+    return (
         "Which linear function counts the cells?",
         f"10^{{{power + 30}}}x",
         (
@@ -178,3 +160,9 @@ def _great_coefficient(name: str, digit: int, power: int) -> Seed:
         ),
         (f"x\\cdot 10^{{{power + 30}}}", f"10^{power + 30} x"),
     )
+
+
+_KINDS: Mapping[str, Sequence[Callable[[int, int], _Values]]] = {
+    "near_zero": (_power_of_ten, _decimal, _with_root, _with_variable),
+    "last_digits": (_long_integer, _great_power, _great_root, _great_coefficient),
+}

@@ -214,7 +214,7 @@ class EvaluationRecord:
         except (OSError, ValueError, TypeError) as error:
             raise DataError(
                 f"{folder / PLAN}: not a plan of evaluate: {_reason(error)}; run its evaluate or "
-                "regrade again: it writes this file anew and keeps the rollouts"
+                "grade again: it writes this file anew and keeps the rollouts"
             ) from None
         record._read_rollouts()
         return record
@@ -223,7 +223,7 @@ class EvaluationRecord:
         path = self.folder / ROLLOUTS
         if not path.is_file():
             raise DataError(f"{path}: no such file: no rollout has ended here; run its evaluate")
-        remedy = "remove that line: its evaluate or regrade runs what is missing"
+        remedy = "remove that line: its evaluate or grade runs what is missing"
         try:
             for number, row in enumerate(JsonLines(path).rows(), start=1):
                 self._take(row, f"{path}:{number}")

@@ -74,7 +74,7 @@ def train(
 
     settings = settings_of(config, None, model=model, device=device, seed=seed)
     options = LearnOptions(
-        seed=settings.seed,
+        seed=settings.training.seed,
         rank=rank,
         layers=layers,
         learning_rate=learning_rate,

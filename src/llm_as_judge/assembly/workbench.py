@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from llm_as_judge.audit.drift import ModelOnly
 from llm_as_judge.chat_models import ChatModels, embedded_weights, no_such_model, operator_settings
-from llm_as_judge.config import Config, load_endpoints
+from llm_as_judge.config import Config, find_model, known_model, load_endpoints
 from llm_as_judge.grading.rules import RuleGrader
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
+from llm_as_judge.judge.judge_file import JUDGE_FILE, JudgeFile
 from llm_as_judge.judge.kinds import JudgePlace, judge_kind, rules_alone
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.rows import Grader
+from llm_as_judge.judge.scoring import Scorer
 from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recording import Outcomes
-from llm_as_judge.llm.weights import weights_identity
+from llm_as_judge.llm.weights import fetch, weights_identity
 from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.rollout import WorkflowEnvironment
 from llm_as_judge.types import (
@@ -180,7 +183,14 @@ async def _open_judge(
     )
     last = None
     if not rules_alone(config.judge):
-        place = JudgePlace(config.judge, model, _judge_identity(config), records)
+        place = JudgePlace(
+            config.judge,
+            model,
+            _judge_identity(config),
+            records,
+            open_scorer=lambda folder, made: _open_scorer(config, folder, made),
+            weights_identity=_weights_identity,
+        )
         last = judge_kind(config.judge).open(place)
     judge = Judge(rules=rules, last=last, f1_threshold=config.judge.qa_f1_threshold)
     stack.push_async_callback(judge.aclose)
@@ -202,9 +212,25 @@ def judge_fingerprint(config: Config) -> str:
     """
     last = None
     if not rules_alone(config.judge):
-        place = JudgePlace(config.judge, identity=_judge_identity(config))
+        place = JudgePlace(
+            config.judge, identity=_judge_identity(config), weights_identity=_weights_identity
+        )
         last = judge_kind(config.judge).fingerprint(place)
     return fingerprint_of(last, f1_threshold=config.judge.qa_f1_threshold)
+
+
+def _open_scorer(config: Config, folder: Path, made: JudgeFile) -> Scorer:
+    # Imported here: who is graded by rules or by an endpoint does not wait for torch.
+    from llm_as_judge.policy.label_scorer import LabelScorer
+
+    entry = known_model(made.base, f"{folder / JUDGE_FILE}: base")
+    weights = fetch(entry, config.output.cache_dir())
+    return LabelScorer.load(weights, folder, layers=made.layers, device=config.policy.device)
+
+
+def _weights_identity(base: str) -> str:
+    entry = find_model(base)
+    return f"{base}={weights_identity(entry) or entry.filename}" if entry else base
 
 
 def _judge_identity(config: Config) -> str | None:

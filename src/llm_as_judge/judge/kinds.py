@@ -9,14 +9,22 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from llm_as_judge.config.grading import JudgeConfig
 from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
 from llm_as_judge.grading.graders import as_verdict
 from llm_as_judge.judge.cascade import LastJudge
+from llm_as_judge.judge.judge_file import read_judge_file
 from llm_as_judge.judge.llm_judge import LlmJudge, llm_fingerprint
 from llm_as_judge.judge.records import JudgeRecords
+from llm_as_judge.judge.scoring import (
+    OpenScorer,
+    ScoringJudge,
+    ScoringOptions,
+    scoring_fingerprint,
+)
 from llm_as_judge.plugins import Defined, Plugin, Registry, failing
 from llm_as_judge.types import ChatModel, Problem, Verdict
 
@@ -33,6 +41,10 @@ class JudgePlace:
     identity: str | None = None
     """What this model is known by: its name and, where known, the hash of its weights."""
     records: JudgeRecords = field(default_factory=JudgeRecords)
+    open_scorer: OpenScorer | None = None
+    """Loads a trained judge; None where nothing is opened."""
+    weights_identity: Callable[[str], str] = str
+    """What the weights of a base model are known by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,27 @@ class _LlmKind(JudgeKind):
     def open(self, place: JudgePlace) -> LastJudge:
         made: LastJudge = self.defined(place)
         return made
+
+
+@dataclass(frozen=True, slots=True)
+class _ScoringKind(JudgeKind):
+    """The trained one: one forward pass, no text (docs/grading.md)."""
+
+    def fingerprint(self, place: JudgePlace) -> str:
+        folder = self._folder(place)
+        base = read_judge_file(folder).base
+        return scoring_fingerprint(folder, place.weights_identity(base))
+
+    def open(self, place: JudgePlace) -> LastJudge:
+        assert place.open_scorer is not None, "a judge is opened where weights can be loaded"
+        folder = self._folder(place)
+        scorer = place.open_scorer(folder, read_judge_file(folder))
+        return ScoringJudge(folder, scorer, self.fingerprint(place), place.records)
+
+    def _folder(self, place: JudgePlace) -> Path:
+        options = read_options(self.options, place.config.options, f"judge {self.name!r}")
+        assert isinstance(options, ScoringOptions)
+        return options.adapter
 
 
 class _OwnJudge:
@@ -143,3 +176,4 @@ def _llm_judge(place: JudgePlace) -> LlmJudge:
 
 
 JUDGES.add(_LlmKind("llm", _llm_judge, needs_model=True))
+JUDGES.add(_ScoringKind("scoring", ScoringJudge, ScoringOptions))

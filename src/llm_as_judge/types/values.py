@@ -240,6 +240,8 @@ class Verdict:
     first."""
     again: tuple[Verdict, ...] = ()
     """Of the further runs, as in ``Execution.again``; none in files of before they were kept."""
+    confidence: float | None = None
+    """Probability of being right, 0..1, where the judge that decided knows one."""
 
     @property
     def right(self) -> float | None:

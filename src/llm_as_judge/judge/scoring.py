@@ -1,0 +1,138 @@
+"""The scoring judge: one forward pass of a trained model, no text written.
+
+The mean of both orders' log-odds is held against the thresholds of the problem's domain
+(:mod:`calibration`): right, wrong, or not graded. A domain without thresholds is never graded. Answers
+that come at the same time are scored together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from llm_as_judge.judge.calibration import probability
+from llm_as_judge.judge.judge_file import JudgeFile, judge_sha256, read_judge_file
+from llm_as_judge.judge.records import JudgeRecords
+from llm_as_judge.types import Problem, Verdict
+
+__all__ = ["OpenScorer", "Scorer", "ScoringJudge", "ScoringOptions", "scoring_fingerprint"]
+
+_PACKAGE = Path(__file__).parents[1]
+_SOURCES = (
+    "judge/scoring",
+    "judge/calibration",
+    "judge/label_prompt",
+    "policy/label_scores",
+    "policy/label_scorer",
+    "grading/extract",
+    "grading/squad",
+)
+_MOST_AT_ONCE = 32
+
+
+class Scorer(Protocol):
+    """Log-odds of being right, nats, of (problem, candidate) pairs; computes, so it is called in a thread."""
+
+    def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]: ...
+
+
+OpenScorer = Callable[[Path, JudgeFile], Scorer]
+"""Loads the judge of a folder over its base model."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringOptions:
+    """``judge.options`` of ``judge.kind: scoring``."""
+
+    adapter: Path
+    """Folder that ``llm-as-judge judge train`` made."""
+
+
+def scoring_fingerprint(folder: Path, base_identity: str) -> str:
+    """Hash of code, adapter, thresholds and base weights.
+
+    Raises:
+        ModelError: the folder holds no judge.
+    """
+    parts = [(_PACKAGE / f"{name}.py").read_text("utf-8") for name in _SOURCES]
+    return hashlib.sha256(
+        "\0".join([*parts, judge_sha256(folder), base_identity]).encode()
+    ).hexdigest()
+
+
+class ScoringJudge:
+    """Judges what the rules leave open by the log-odds of ``scorer``.
+
+    Args:
+        folder: of the judge.
+        fingerprint: see :func:`scoring_fingerprint`.
+        records: verdicts already given.
+    Raises:
+        ModelError: the folder holds no judge.
+    """
+
+    def __init__(
+        self, folder: Path, scorer: Scorer, fingerprint: str, records: JudgeRecords | None = None
+    ) -> None:
+        self._file = read_judge_file(folder)
+        self._scorer = scorer
+        self.fingerprint = fingerprint
+        self._records = records or JudgeRecords()
+        self._waiting: list[tuple[Problem, str, asyncio.Future[float]]] = []
+        self._working: asyncio.Task[None] | None = None
+
+    async def judge(
+        self, problem: Problem, candidate: str, score: float | None, *, fresh: bool = False
+    ) -> Verdict:
+        """See :class:`llm_as_judge.judge.cascade.LastJudge`."""
+        thresholds = self._file.thresholds.get(problem.domain)
+        if thresholds is None or (thresholds.accept is None and thresholds.reject is None):
+            explanation = f"the judge has no thresholds for {problem.domain}"
+            return Verdict(None, "llm", "score.uncalibrated", explanation, score)
+        key = self._key(problem, candidate)
+        known = None if fresh else self._records.cached(key)
+        if known is not None:
+            return known
+        log_odds = await self._log_odds(problem, candidate)
+        correct = thresholds.verdict(log_odds)
+        share = probability(log_odds, thresholds)
+        rule = {True: "score.right", False: "score.wrong", None: "score.unsure"}[correct]
+        explanation = f"right with probability {share:.2f}"
+        verdict = Verdict(correct, "llm", rule, explanation, score, confidence=share)
+        if correct is not None and not fresh:
+            self._records.keep(key, verdict)
+        return verdict
+
+    def _key(self, problem: Problem, candidate: str) -> str:
+        parts = [self.fingerprint, problem.question, *problem.answers, "\0candidate", candidate]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    async def _log_odds(self, problem: Problem, candidate: str) -> float:
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting.append((problem, candidate, answer))
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work())
+        found: float = await answer
+        return found
+
+    async def _work(self) -> None:
+        """Scores what waits, as much at once as has come meanwhile."""
+        while self._waiting:
+            batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
+            pairs = [(problem, candidate) for problem, candidate, _ in batch]
+            try:
+                found = await asyncio.to_thread(self._scorer.log_odds, pairs)
+            except BaseException as error:
+                for _, _, answer in batch:
+                    if not answer.done():
+                        answer.set_exception(error)
+                if not isinstance(error, Exception):
+                    raise
+                continue
+            for (_, _, answer), log_odds in zip(batch, found, strict=True):
+                if not answer.done():  # its asker may have been cancelled
+                    answer.set_result(log_odds)

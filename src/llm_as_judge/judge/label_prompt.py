@@ -25,8 +25,8 @@ __all__ = ["LABELS", "ORDERS", "ROOT", "LabelPrompt", "Order", "label_prompt"]
 
 Order = Literal["reference_first", "candidate_first"]
 ORDERS: tuple[Order, ...] = ("reference_first", "candidate_first")
-LABELS = (" yes", " no")
-"""One token each, right first."""
+LABELS = ((" yes", " no"), ("Y", "N"))
+"""Right and wrong; the first pair that a tokenizer writes as one token each."""
 ROOT = "Does the candidate's answer to the question agree with a reference answer?\n"
 _END = "Answer yes or no:"
 _LONGEST_QUESTION, _LONGEST_REFERENCE, _LONGEST_CANDIDATE = 300, 120, 400

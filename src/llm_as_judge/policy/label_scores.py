@@ -36,16 +36,17 @@ class LabelTokens:
     """The tokenizer's side: ids of the root, of prompts, of the two labels.
 
     Raises:
-        ModelError: a label is more than one token.
+        ModelError: no pair of labels is one token each.
     """
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self.root = self._ids(ROOT)
-        labels = [self._ids(label) for label in LABELS]
-        if any(len(ids) != 1 for ids in labels) or labels[0] == labels[1]:
-            raise ModelError(f"the tokenizer does not write {LABELS} as one token each")
-        self.labels = (labels[0][0], labels[1][0])
+        pairs = [tuple(map(self._ids, pair)) for pair in LABELS]
+        fitting = [(yes[0], no[0]) for yes, no in pairs if len(yes) == len(no) == 1]
+        if not fitting:
+            raise ModelError(f"the tokenizer writes none of {LABELS} as one token each")
+        self.labels = fitting[0]
 
     def prompt(self, prompt: LabelPrompt) -> TokenizedPrompt:
         """The ids of a prompt; markers of the chat template in it are read as plain text."""

@@ -51,7 +51,7 @@ class LearnOptions:
     learning_rate: float = 3e-4
     epochs: int = 1
     tokens_per_step: int = 512
-    warmup: float = 0.05
+    warmup: float = 0.02
     """Share of the steps."""
     max_grad_norm: float = 1.0
 

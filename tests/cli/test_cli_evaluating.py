@@ -1,28 +1,18 @@
-"""evaluate, regrade and search as a person calls them; the executor is scripted."""
+"""evaluate and regrade as a person calls them; the executor is scripted."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import signal
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 from called_verbs import Verbs
-from held_out import OPTIONS, ROWS
+from held_out import OPTIONS
 
-from llm_as_judge.cli.evaluating import _complain_of_failures, sums
-from llm_as_judge.data.files import write_problems
-from llm_as_judge.evaluation import search as searching
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.llm.billing import Attempt
-from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.runs.lock import exclusive
-from llm_as_judge.types import Failure, Usage
+from llm_as_judge.types import Usage
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
@@ -223,83 +213,6 @@ def test_results_that_are_not_there_are_one_line(verb: Verbs) -> None:
     assert "no such file" in verb.refused("compare", "none_results.json")
     assert "not both" in verb.refused("grade", "x", "--rules-only", "--judge", "m")
     assert "takes no --out, --set" in verb.refused("grade", "x", "--out", "y", "--set", "a=b")
-
-
-def test_search_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
-    assert "val_mixed.jsonl: no such file" in verb.refused("search", *OPTIONS[:4])
-    rows = [row for rows in ROWS.values() for row in rows]
-    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
-    own = ("--data-dir", "data", "--rows", "2", "--rounds", "1", "--out", "found")
-    code, out, err = verb("search", *OPTIONS[:4], *own)
-    assert code == 0, err
-    assert "of 2 right, " in out
-    assert "validation rows, not" not in out
-    assert "tokens spent; programs and report.json in found" in out
-    more = verb("search", *OPTIONS[:4], *own[:3], "3", *own[4:])[1]
-    assert "math: 4 validation rows" not in more
-    assert "qa: 2 validation rows, not 3: data/mixed/val_mixed.jsonl has no more" in more
-    report = json.loads((folder / "found" / "report.json").read_text())
-    assert [search["domain"] for search in report] == ["math", "qa"]
-    assert verb("evaluate", *OPTIONS, "--policy", "found")[0] == 0
-
-
-def test_search_chooses_among_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
-    rows = [row for rows in ROWS.values() for row in rows]
-    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
-    Path("exported").mkdir()
-    Path("exported/qa.py").write_text(
-        "draft = await answer_generate(input=problem)\nreturn draft['thought']"
-    )
-    own = (*OPTIONS[:4], "--data-dir", "data", "--rows", "2", "--programs", "exported")
-    assert "give one of the two" in verb.refused("search", *own, "--rounds", "1")
-    assert "none: no such folder" in verb.refused("search", *own[:-1], "none")
-    code, out, err = verb("search", *own)
-    assert code == 0, err
-    assert "of 2 right, " in out
-    assert "exported/qa.py" in out
-    assert "tokens spent; programs and report.json in results/best_program" in out
-    report = json.loads((folder / "results" / "best_program" / "report.json").read_text())
-    assert [choice["domain"] for choice in report] == ["math", "qa"]
-    assert verb("evaluate", *OPTIONS, "--policy", "results/best_program")[0] == 0
-
-
-def test_a_search_that_is_stopped_says_what_of_it_is_kept(
-    verb: Verbs, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = [row for rows in ROWS.values() for row in rows]
-    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
-    own = (*OPTIONS[:4], "--data-dir", "data", "--rows", "1", "--rounds", "0", "--out", "found")
-    searched = searching.search
-
-    async def stopped_at(*arguments: Any, **more: Any) -> Any:
-        if arguments[1] == last:
-            os.kill(os.getpid(), signal.SIGTERM)
-            await asyncio.sleep(60)
-        return await searched(*arguments, **more)
-
-    monkeypatch.setattr(searching, "search", stopped_at)
-    last = "qa"
-    code, _, err = verb("search", *own)
-    assert code == 128 + signal.SIGTERM
-    assert (
-        "stopped; searched to the end and kept: found/math.py; with --set calls.mode=cache" in err
-    )
-    assert Path("found/math.py").is_file()
-    last = "math"
-    err = verb("search", *own, "--set", "calls.mode=cache")[2]
-    assert "stopped; no domain was searched to the end; the same command finds the" in err
-
-
-def test_a_search_whose_folder_cannot_be_made_asks_nobody(
-    verb: Verbs, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = [row for rows in ROWS.values() for row in rows]
-    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
-    monkeypatch.setattr(searching, "search", None)
-    Path("taken").write_text("x")
-    options = (*OPTIONS[:4], "--data-dir", "data", "--out", "taken")
-    assert "taken: cannot be written" in verb.refused("search", *options, status=2)
-    assert Path("taken").read_text() == "x"
 
 
 def test_an_interrupted_evaluation_is_regraded_as_far_as_it_went(verb: Verbs, folder: Path) -> None:

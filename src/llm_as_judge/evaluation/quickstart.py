@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,13 +20,17 @@ from llm_as_judge.chat_models import embedded_weights
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.quickstart import write_quickstart
 from llm_as_judge.evaluation.baselines import UNTRAINED, find_system
-from llm_as_judge.evaluation.best_program import Choice, candidates, choose
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.evaluate import open_evaluation, results_folder, run_evaluation
 from llm_as_judge.evaluation.results import write_results
+from llm_as_judge.evaluation.search.cells import BankRunner, all_cells, conditions, program_runner
+from llm_as_judge.evaluation.search.choices import DOMAIN, Found, search_choices
+from llm_as_judge.evaluation.search.programs import shipped
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
+from llm_as_judge.files import write_text
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.checkpoint import latest_checkpoint
+from llm_as_judge.runs.bank import Bank, BankProgram
 from llm_as_judge.training.preflight import checkpoint_root
 from llm_as_judge.training.trainer import GRPOTrainer
 from llm_as_judge.training.view import TrainingView
@@ -35,6 +39,8 @@ from llm_as_judge.types import Domain, Problem
 BEST_FIXED, SAMPLED, TRAINED = "best_fixed", "untrained_sampled", "trained"
 SYSTEMS = ("direct", "cot", BEST_FIXED, UNTRAINED, SAMPLED, TRAINED)
 """In the order of the table."""
+CHOSEN_FROM = ("direct", "cot", "program_of_thought", "hand_crafted")
+"""Shipped workflows that the best fixed program is chosen from."""
 LEVEL = 0.01
 """A difference with a smaller p is called shown."""
 
@@ -146,13 +152,31 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
         if of_set[problem.dataset] <= most:
             rows.setdefault(problem.domain, []).append(problem)
 
-    async def job() -> list[Choice]:
-        async with open_workbench(settings) as bench:
-            return await choose(bench, rows, candidates(None, settings), folder)
+    programs = {
+        domain: [program for program in found if program.name in CHOSEN_FROM]
+        for domain, found in shipped(settings, tuple(rows)).items()
+    }
 
-    choices: list[Choice] = work(job())
+    async def everybody(
+        runner: BankRunner, domain: Domain, seen: Sequence[Problem]
+    ) -> list[BankProgram]:
+        await runner.fill(all_cells(programs[domain], seen, 1))
+        return programs[domain]
+
+    async def job(bank: Bank) -> Found:
+        async with open_workbench(settings) as bench:
+            runner = BankRunner(bank, program_runner(bench), settings.workflow.concurrency)
+            return await search_choices(runner, rows, everybody, draws=1, seed=0)
+
+    with Bank.writing(folder / "bank", conditions(settings)) as bank:
+        found: Found = work(job(bank))
+    choices = [found.chosen(DOMAIN, domain, "high") for domain in rows]
+    for choice in choices:
+        for domain, program in choice.programs.items():
+            write_text(folder / f"{domain}.py", program.text)
     said = ", ".join(
-        f"{c.domain} {c.best.source} ({c.best.correct} of {c.best.problems})" for c in choices
+        f"{c.of} {c.name} ({c.flattered.right * c.flattered.problems:.0f} of {c.flattered.problems})"
+        for c in choices
     )
     view.done(f"best fixed programs, chosen on rows that are not held out: {said}")
     return folder

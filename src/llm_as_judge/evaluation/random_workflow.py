@@ -21,7 +21,7 @@ INSTRUCTIONS = (
     "Answer briefly.",
     "Check every condition, then answer.",
 )
-_DRAFTS: Mapping[Domain, tuple[tuple[str, str], ...]] = {
+DRAFTS: Mapping[Domain, tuple[tuple[str, str], ...]] = {
     "math": (
         ("answer_generate(input=problem)", "answer"),
         ("custom(input=problem, instruction={instruction})", "response"),
@@ -53,7 +53,7 @@ _UNTIL_PASSED = (
     "until_passed(problem=problem, entry_point=entry_point, most={most})",
     "solution",
 )
-_MOST_DRAFTS = 3
+_MOSTDRAFTS = 3
 _MOST_DRAWS = (2, 3, 5)
 _TRIES = 1000
 
@@ -73,7 +73,7 @@ def random_body(domain: Domain, max_calls: int, chance: random.Random) -> str:
 
 def _draw(domain: Domain, chance: random.Random) -> str:
     lines, results = [], []
-    for number in range(chance.randint(1, _MOST_DRAFTS)):
+    for number in range(chance.randint(1, _MOSTDRAFTS)):
         call, key = _draft(domain, chance)
         lines.append(f"draft{number} = await {call}")
         results.append(f'draft{number}["{key}"]')
@@ -102,7 +102,7 @@ def _draw(domain: Domain, chance: random.Random) -> str:
 def _draft(domain: Domain, chance: random.Random) -> tuple[str, str]:
     """A call that solves the problem, and the key of its result."""
     until = _UNTIL_PASSED if domain == "code" else _UNTIL_AGREE
-    call, key = chance.choice((*_DRAFTS[domain], until))
+    call, key = chance.choice((*DRAFTS[domain], until))
     ways = [_plain_draft(domain, chance) for _ in range(chance.randint(1, 2))]
     filled = call.format(
         instruction=repr(chance.choice(INSTRUCTIONS)),
@@ -113,7 +113,7 @@ def _draft(domain: Domain, chance: random.Random) -> tuple[str, str]:
 
 
 def _plain_draft(domain: Domain, chance: random.Random) -> str:
-    call, _ = chance.choice(_DRAFTS[domain])
+    call, _ = chance.choice(DRAFTS[domain])
     return call.format(instruction=repr(chance.choice(INSTRUCTIONS)))
 
 

@@ -1,0 +1,290 @@
+"""The best fixed program for everything, for each domain and for each data set, at each budget.
+
+A figure of a program on the rows that it was chosen on flatters it: of many programs that are equally
+good one is lucky on those rows. So every figure stands twice: flattered, and crossed: the whole
+search is done again without a fifth of the problems, and what it then chooses is scored on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
+from llm_as_judge.evaluation.search.halving import (
+    mean_of_draws,
+    mean_of_problems,
+    mixed_order,
+    values_of,
+)
+from llm_as_judge.evaluation.statistics import share_interval
+from llm_as_judge.reward import PRICES, Budget
+from llm_as_judge.runs.bank import Array, BankProgram, Table
+from llm_as_judge.types import Domain, Problem
+
+FOLDS = 5
+EVERYTHING, DOMAIN, SET = "everything", "domain", "data set"
+SCOPES = (EVERYTHING, DOMAIN, SET)
+
+Finalists = Callable[[BankRunner, Domain, Sequence[Problem]], Awaitable[Sequence[BankProgram]]]
+"""The programs that a search keeps when it sees these problems alone; they have run on all of them."""
+Outcome = tuple[float, float]
+"""(right, cost) of one problem."""
+Place = tuple[str, Budget]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Means over problems."""
+
+    right: float
+    low: float
+    high: float
+    """95 % interval of ``right`` over problems."""
+    cost: float
+    """In written tokens."""
+    problems: int
+
+    def value(self, budget: Budget) -> float:
+        """Reward ``priced``."""
+        return self.right - PRICES[budget] * self.cost / 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The program chosen for a scope at a budget."""
+
+    scope: str
+    of: str
+    """``everything``, a domain or a data set."""
+    budget: Budget
+    programs: Mapping[Domain, BankProgram]
+    """One, or for everything one for each domain, of one name."""
+    flattered: Score
+    """On the problems that it was chosen on."""
+    crossed: Score
+    """Of what the same search chooses without them."""
+
+    @property
+    def name(self) -> str:
+        return next(iter(self.programs.values())).name
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """All problems, each with the program that its scope has at a budget."""
+
+    scope: str
+    budget: Budget
+    flattered: Score
+    crossed: Score
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found."""
+
+    choices: tuple[Choice, ...]
+    ladder: tuple[Ladder, ...]
+    finalists: Mapping[Domain, tuple[BankProgram, ...]]
+    search_cost: float
+    """In written tokens of the runs that the search asked for, kept ones too."""
+    search_runs: int
+    measuring_cost: float
+    """The same of what the crossed figures needed besides."""
+
+    def chosen(self, scope: str, of: str, budget: Budget) -> Choice:
+        return next(c for c in self.choices if (c.scope, c.of, c.budget) == (scope, of, budget))
+
+
+async def search_choices(
+    runner: BankRunner,
+    problems: Mapping[Domain, Sequence[Problem]],
+    finalists: Finalists,
+    *,
+    draws: int,
+    seed: int,
+) -> Found:
+    """
+    Args:
+        finalists: the search of one domain; called once for all its problems, and once for those
+            outside of each fold.
+    Raises:
+        BudgetError, EndpointError: see :meth:`BankRunner.fill`.
+    """
+    whole = {d: list(await finalists(runner, d, rows)) for d, rows in problems.items()}
+    tables = {d: _table(runner, whole[d], rows, draws) for d, rows in problems.items()}
+    chosen = _choose(tables)
+    flattered = _outcomes(tables, chosen)
+    crossed: dict[tuple[str, Budget], dict[str, Outcome]] = {key: {} for key in flattered}
+    measuring = 0.0
+    for fold in range(FOLDS):
+        inside, outside = _split(problems, fold, seed)
+        if not any(outside.values()):
+            continue
+        again = runner.fresh()
+        kept = {d: list(await finalists(again, d, rows)) for d, rows in inside.items() if rows}
+        picked = _choose({d: _table(again, kept[d], inside[d], draws) for d in kept})
+        held = {d: rows for d, rows in outside.items() if rows and d in kept}
+        for d, rows in held.items():
+            needed = {by[d].key: by[d] for by in picked.values() if d in by}
+            await again.fill(all_cells(needed.values(), rows, draws))
+        scored = {d: _table(again, kept[d], rows, draws) for d, rows in held.items()}
+        for key, outcomes in _outcomes(scored, picked).items():
+            crossed[key].update(outcomes)
+        measuring += again.cost
+    return Found(
+        tuple(_as_choices(tables, chosen, flattered, crossed)),
+        tuple(
+            Ladder(scope, budget, _score(flattered[scope, budget]), _score(crossed[scope, budget]))
+            for scope, budget in flattered
+        ),
+        {d: tuple(found) for d, found in whole.items()},
+        runner.cost,
+        len(runner.asked),
+        measuring,
+    )
+
+
+# ----------------------------------------------------------------------------------------- choosing
+Chosen = Mapping[tuple[str, str, Budget], Mapping[Domain, BankProgram]]
+"""By scope, what of it (``gsm8k``) and budget."""
+
+
+def _table(
+    runner: BankRunner, programs: Sequence[BankProgram], rows: Sequence[Problem], draws: int
+) -> Table:
+    return runner.bank.table([p.key for p in programs], [p.id for p in rows], draws)
+
+
+def _choose(tables: Mapping[Domain, Table]) -> Chosen:
+    found: dict[tuple[str, str, Budget], Mapping[Domain, BankProgram]] = {}
+    for budget, price in PRICES.items():
+        for domain, table in tables.items():
+            values = values_of(table, price)
+            found[DOMAIN, domain, budget] = {domain: _best(table, values)}
+            for name in sorted(set(table.sets)):
+                columns = [p for p, of in enumerate(table.sets) if of == name]
+                found[SET, name, budget] = {domain: _best(table, values[:, columns])}
+        family = _best_family(tables, price)
+        if family is not None:
+            found[EVERYTHING, EVERYTHING, budget] = family
+    return found
+
+
+def _best(table: Table, values_JP: Array) -> BankProgram:
+    """The first of the best."""
+    return table.programs[int(np.argmax(mean_of_problems(values_JP)))]
+
+
+def _best_family(
+    tables: Mapping[Domain, Table], price: float
+) -> Mapping[Domain, BankProgram] | None:
+    """Of the names that have a program in every domain the best on all problems together."""
+    if len(tables) < 2:
+        return None
+    by_name = [{p.name: j for j, p in enumerate(table.programs)} for table in tables.values()]
+    names = [name for name in by_name[0] if all(name in of for of in by_name)]
+    if not names:
+        return None
+    values = [values_of(table, price) for table in tables.values()]
+
+    def mean(name: str) -> float:
+        rows = np.concatenate([v[of[name]] for v, of in zip(values, by_name, strict=True)])
+        there = rows[~np.isnan(rows)]
+        return float(there.mean()) if len(there) else -np.inf
+
+    best = max(names, key=mean)
+    return {
+        d: table.programs[of[best]] for (d, table), of in zip(tables.items(), by_name, strict=True)
+    }
+
+
+def _split(
+    problems: Mapping[Domain, Sequence[Problem]], fold: int, seed: int
+) -> tuple[dict[Domain, list[Problem]], dict[Domain, list[Problem]]]:
+    """(the problems outside of the fold, those in it); every data set is spread over the folds."""
+    inside: dict[Domain, list[Problem]] = {}
+    outside: dict[Domain, list[Problem]] = {}
+    for domain, rows in problems.items():
+        seen: dict[str, int] = {}
+        for problem in mixed_order(rows, seed + 1):
+            number = seen[problem.dataset] = seen.get(problem.dataset, -1) + 1
+            part = outside if number % FOLDS == fold else inside
+            part.setdefault(domain, []).append(problem)
+    return inside, outside
+
+
+# ------------------------------------------------------------------------------------------ scoring
+def _outcomes(
+    tables: Mapping[Domain, Table], chosen: Chosen
+) -> dict[tuple[str, Budget], dict[str, Outcome]]:
+    """By scope and budget, (right, cost) of each problem under the program chosen for it. A set of
+    which nothing was seen when programs were chosen has that of its domain."""
+    found: dict[tuple[str, Budget], dict[str, Outcome]] = {}
+    for budget in PRICES:
+        for scope in SCOPES:
+            for domain, table in tables.items():
+                right, cost = mean_of_draws(table.right_JPD), mean_of_draws(table.cost_JPD)
+                at = {program.key: j for j, program in enumerate(table.programs)}
+                for p, problem in enumerate(table.problems):
+                    of = _what(problem, scope)
+                    by = chosen.get((scope, of, budget)) or (
+                        chosen[DOMAIN, domain, budget] if scope == SET else None
+                    )
+                    if by is None:
+                        continue
+                    j = at[by[domain].key]
+                    if not np.isnan(right[j, p]):
+                        outcome = (float(right[j, p]), float(cost[j, p]))
+                        found.setdefault((scope, budget), {})[problem.id] = outcome
+    return found
+
+
+def _what(problem: Problem, scope: str) -> str:
+    return {EVERYTHING: EVERYTHING, DOMAIN: problem.domain, SET: problem.dataset}[scope]
+
+
+def _score(outcomes: Mapping[str, Outcome]) -> Score:
+    rights = [right for right, _ in outcomes.values()]
+    if not rights:
+        return Score(float("nan"), 0.0, 1.0, float("nan"), 0)
+    low, high = share_interval(rights)
+    return Score(
+        fmean(rights), low, high, fmean(cost for _, cost in outcomes.values()), len(rights)
+    )
+
+
+def _as_choices(
+    tables: Mapping[Domain, Table],
+    chosen: Chosen,
+    flattered: Mapping[tuple[str, Budget], Mapping[str, Outcome]],
+    crossed: Mapping[tuple[str, Budget], Mapping[str, Outcome]],
+) -> list[Choice]:
+    everywhere = {p.id: p for table in tables.values() for p in table.problems}
+    found = []
+    for (scope, of, budget), programs in chosen.items():
+
+        def part(outcomes: Mapping[str, Outcome], scope: str = scope, of: str = of) -> Score:
+            return _score(
+                {
+                    id_: found
+                    for id_, found in outcomes.items()
+                    if _what(everywhere[id_], scope) == of
+                }
+            )
+
+        found.append(
+            Choice(
+                scope,
+                of,
+                budget,
+                programs,
+                part(flattered[scope, budget]),
+                part(crossed[scope, budget]),
+            )
+        )
+    return found

@@ -1,0 +1,104 @@
+"""Which programs take part in a search: shipped, given, drawn from a grammar, mutated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+
+from llm_as_judge.config import Config
+from llm_as_judge.data.mix import named_rng
+from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.baselines import program_files, program_of, workflows_dir
+from llm_as_judge.evaluation.random_workflow import random_body
+from llm_as_judge.evaluation.search.cells import bank_program
+from llm_as_judge.evaluation.search.mutations import mutated
+from llm_as_judge.runs.bank import BankProgram
+from llm_as_judge.types import DOMAINS, Domain
+
+NOT_TAKEN = ("free_cot",)
+"""Wants an executor of other settings."""
+Programs = Mapping[Domain, Sequence[BankProgram]]
+
+
+def shipped(config: Config, domains: Sequence[Domain]) -> dict[Domain, list[BankProgram]]:
+    """The workflows of ``workflows/``, of each domain."""
+    found: dict[Domain, list[BankProgram]] = {domain: [] for domain in domains}
+    for folder in sorted(path for path in workflows_dir().iterdir() if path.is_dir()):
+        if folder.name in NOT_TAKEN:
+            continue
+        for domain, path in program_files(folder).items():
+            if domain in found:
+                found[domain].append(_of_file(path, domain, folder.name, "shipped", config))
+    return {domain: _different(programs) for domain, programs in found.items()}
+
+
+def given(folder: Path, config: Config, domains: Sequence[Domain]) -> Programs:
+    """The programs of ``folder``: FOLDER/DOMAIN.py and FOLDER/DOMAIN/*.py.
+
+    Raises:
+        DataError: no program there, or one that cannot be read.
+        ConfigError: a program that does not pass the check, with its finding.
+    """
+    if not folder.is_dir():
+        raise DataError(f"--programs {folder}: no such folder; `export programs` makes one")
+    found: dict[Domain, list[BankProgram]] = {}
+    for domain in domains:
+        paths = [folder / f"{domain}.py", *sorted((folder / domain).glob("*.py"))]
+        for path in (path for path in paths if path.is_file()):
+            one = _of_file(path, domain, str(path), "given", config)
+            found.setdefault(domain, []).append(one)
+    if not found:
+        raise DataError(
+            f"--programs {folder}: no program; wanted {', '.join(f'{d}.py' for d in DOMAINS)}, or "
+            "folders of these names with programs"
+        )
+    return found
+
+
+def _of_file(path: Path, domain: Domain, name: str, origin: str, config: Config) -> BankProgram:
+    text = program_of(path, domain, config)
+    most = config.workflow.max_worst_case_calls
+    program = bank_program(domain, text, name, origin, max_calls=most)
+    assert program is not None, "program_of has checked it"
+    return program
+
+
+def widened(
+    programs: Sequence[BankProgram], count: int, config: Config, seed: int
+) -> list[BankProgram]:
+    """At least ``count`` different programs of one domain, where there are so many: the given ones,
+    then in turn mutations of them and programs drawn from the grammar."""
+    found = {program.hash: program for program in programs}
+    if not programs:
+        return []
+    domain = programs[0].domain
+    most = config.workflow.max_worst_case_calls
+    chance = named_rng(seed, "search", domain)
+    changed = [other for program in programs for other in mutated(program, most)]
+    chance.shuffle(changed)
+    drawn: list[BankProgram] = []
+    for _ in range(count):
+        body = random_body(domain, config.workflow.most_calls, chance)
+        made = bank_program(domain, body, "", "drawn", max_calls=most)
+        assert made is not None, "the grammar gives valid programs alone"
+        drawn.append(replace(made, name=f"drawn~{made.hash[:6]}"))
+    for pair in zip_longest(changed, drawn):
+        for one in pair:
+            if one is not None and len(found) < count:
+                found.setdefault(one.hash, one)
+    return list(found.values())
+
+
+def together(*parts: Programs) -> dict[Domain, list[BankProgram]]:
+    """All of them by domain; of equal ones the first."""
+    domains = dict.fromkeys(domain for part in parts for domain in part)
+    return {d: _different([p for part in parts for p in part.get(d, ())]) for d in domains}
+
+
+def _different(programs: Sequence[BankProgram]) -> list[BankProgram]:
+    found: dict[str, BankProgram] = {}
+    for program in programs:
+        found.setdefault(program.hash, program)
+    return list(found.values())

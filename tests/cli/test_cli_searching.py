@@ -1,0 +1,120 @@
+"""search as a person calls it; the executor is scripted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from called_verbs import Verbs
+from held_out import OPTIONS, ROWS
+
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.evaluation.search.halving import halve
+from llm_as_judge.renamed import hint
+
+pytestmark = pytest.mark.usefixtures("held_out_rows")
+
+SMALL = (*OPTIONS[:4], "--data-dir", "data", "--rows", "2", "--draws", "1")
+
+
+@pytest.fixture(autouse=True)
+def validation_rows(folder: Path) -> None:
+    rows = [row for rows in ROWS.values() for row in rows]
+    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
+
+
+def test_search_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
+    code, out, err = verb("search", *SMALL, "--count", "10", "--out", "found")
+    assert code == 0, err
+    assert "math: 10 programs on 2 problems" in err
+    assert "programs and report.json in found" in out
+    report = json.loads((folder / "found" / "report.json").read_text())
+    named = {(c["scope"], c["of"]) for c in report["choices"]}
+    assert {("domain", "math"), ("domain", "qa"), ("data set", "gsm8k")} <= named
+    assert ("everything", "everything") in named
+    for policy in ("found", "found/low", "found/high/everything", "found/high/sets/gsm8k.py"):
+        name = policy.replace("/", "-")
+        assert verb("evaluate", *OPTIONS, "--policy", policy, "--name", name)[0] == 0
+
+
+def test_the_same_search_again_runs_nothing_and_finds_the_same(verb: Verbs, folder: Path) -> None:
+    assert verb("search", *SMALL, "--count", "3")[0] == 0
+    first = (folder / "results" / "searched" / "report.json").read_text()
+    cells = (folder / "results" / "bank" / "cells.jsonl").read_text()
+    assert verb("search", *SMALL, "--count", "3")[0] == 0
+    assert (folder / "results" / "searched" / "report.json").read_text() == first
+    assert (folder / "results" / "bank" / "cells.jsonl").read_text() == cells
+
+
+def test_programs_of_a_folder_take_part(verb: Verbs, folder: Path) -> None:
+    Path("exported").mkdir()
+    Path("exported/qa.py").write_text(
+        "draft = await answer_generate(input=problem)\nreturn draft['thought']"
+    )
+    assert "none: no such folder" in verb.refused("search", *SMALL, "--programs", "none")
+    code, _, err = verb("search", *SMALL, "--programs", "exported", "--count", "1")
+    assert code == 0, err
+    programs = (folder / "results" / "bank" / "programs.jsonl").read_text()
+    assert "exported/qa.py" in programs
+
+
+@pytest.mark.parametrize("strategy", ["tree", "prompt"])
+def test_a_model_proposes_programs(verb: Verbs, folder: Path, strategy: str) -> None:
+    more = ("--strategy", strategy, "--rounds", "1", "--rows", "4")
+    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", ROWS["gsm8k"])
+    code, _, err = verb("search", *SMALL, *more)
+    assert code == 0, err
+    assert "right, " in err
+    report = json.loads((folder / "results" / "searched" / "report.json").read_text())
+    assert report["choices"]
+
+
+def test_the_option_of_before_is_read_with_a_hint(verb: Verbs) -> None:
+    hint.cache_clear()  # said once a process
+    _, _, err = verb("search", *SMALL, "--rounds", "1")
+    assert "search --rounds N is called search --strategy prompt --rounds N now" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--strategy", "wide"), "wanted halving, tree, prompt"),
+        (("--strategy", "halving", "--rounds", "1"), "nothing is proposed by --strategy halving"),
+        (("--split", "test"), "nothing is chosen on test rows"),
+        (
+            ("--draws", "2", "--set", "executor.temperature=0"),
+            "draws of a greedy executor are all the same",
+        ),
+        (("--strategy", "tree"), "too few to search on"),
+    ],
+    ids=["strategy", "rounds", "split", "greedy", "few rows"],
+)
+def test_what_does_not_fit_is_one_line(verb: Verbs, options: tuple[str, ...], said: str) -> None:
+    assert said in verb.refused("search", *SMALL, *options)
+
+
+def test_a_search_that_is_stopped_says_what_is_kept(
+    verb: Verbs, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stopped_at(*arguments: Any, **more: Any) -> Any:
+        found = await halve(*arguments, **more)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(60)
+        return found
+
+    monkeypatch.setattr("llm_as_judge.evaluation.search.run.halve", stopped_at)
+    code, _, err = verb("search", *SMALL, "--count", "2")
+    assert code == 128 + signal.SIGTERM
+    assert "finished runs are kept in results/bank: the same command goes on" in err
+    assert (folder / "results" / "bank" / "cells.jsonl").is_file()
+
+
+def test_a_search_whose_folder_cannot_be_made_asks_nobody(verb: Verbs, folder: Path) -> None:
+    Path("taken").write_text("x")
+    assert "taken: cannot be written" in verb.refused("search", *SMALL, "--out", "taken", status=2)
+    assert not (folder / "results" / "bank").exists()

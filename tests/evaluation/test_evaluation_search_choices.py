@@ -1,0 +1,122 @@
+"""Choosing the best program: crossed figures are not flattered, and each scope gets its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+from planted import Chance, Planted, number, problems, programs, runner
+
+from llm_as_judge.evaluation.search.cells import BankRunner
+from llm_as_judge.evaluation.search.choices import (
+    DOMAIN,
+    EVERYTHING,
+    SET,
+    Found,
+    search_choices,
+)
+from llm_as_judge.evaluation.search.halving import halve
+from llm_as_judge.runs.bank import Bank, BankProgram
+from llm_as_judge.types import Domain, Problem
+
+
+async def searched(
+    folder: Path,
+    chance: Chance,
+    rows: dict[Domain, list[Problem]],
+    taking: dict[Domain, list[BankProgram]],
+    seed: int = 0,
+    draws: int = 1,
+) -> Found:
+    async def finalists(
+        filling: BankRunner, domain: Domain, seen: Sequence[Problem]
+    ) -> Sequence[BankProgram]:
+        return await halve(filling, taking[domain], seen, draws=draws, seed=seed)
+
+    with Bank.writing(folder, {}) as bank:
+        return await search_choices(
+            runner(bank, Planted(chance, seed)), rows, finalists, draws=draws, seed=seed
+        )
+
+
+async def test_on_noise_the_crossed_figure_is_unbiased_and_the_flattered_one_is_not(
+    tmp_path: Path,
+) -> None:
+    """40 programs that are all right half of the time."""
+    crossed, flattered = [], []
+    for seed in range(30):
+        found = await searched(
+            tmp_path / str(seed),
+            lambda *_: 0.5,
+            {"math": problems(30)},
+            {"math": programs(40)},
+            seed,
+        )
+        choice = found.chosen(DOMAIN, "math", "high")
+        crossed.append(choice.crossed.right)
+        flattered.append(choice.flattered.right)
+    assert abs(fmean(crossed) - 0.5) < 0.04  # two standard errors of 900 verdicts are 0.033
+    assert fmean(flattered) > 0.6
+
+
+async def test_every_scope_and_budget_gets_its_own_program(tmp_path: Path) -> None:
+    """Program 1 is best on gsm8k, 2 on math; 3 is a little worse than both but good everywhere."""
+    rights = {(1, "gsm8k"): 1.0, (2, "math"): 1.0, (3, "gsm8k"): 0.9, (3, "math"): 0.9}
+    rows: dict[Domain, list[Problem]] = {"math": [*problems(40), *problems(40, "math")]}
+    found = await searched(
+        tmp_path,
+        lambda program, problem: rights.get((number(program), problem.dataset), 0.2),
+        rows,
+        {"math": programs(5)},
+        draws=3,
+    )
+    assert found.chosen(SET, "gsm8k", "high").name == "program 1"
+    assert found.chosen(SET, "math", "high").name == "program 2"  # named as its domain is
+    assert found.chosen(DOMAIN, "math", "high").name == "program 3"
+    assert found.chosen(SET, "gsm8k", "high").crossed.problems == 40
+    assert found.chosen(DOMAIN, "math", "high").crossed.problems == 80
+    steps = {step.scope: step.crossed.right for step in found.ladder if step.budget == "high"}
+    assert steps[SET] == 1.0
+    assert 0.8 < steps[DOMAIN] < 1.0
+
+
+async def test_a_low_budget_takes_the_cheaper_program(tmp_path: Path) -> None:
+    run = Planted(
+        lambda program, _: 0.9 if number(program) else 0.7,
+        cost=lambda program: 1000.0 if number(program) else 10.0,
+    )
+    taking = programs(2)
+
+    async def finalists(
+        filling: BankRunner, domain: Domain, seen: Sequence[Problem]
+    ) -> Sequence[BankProgram]:
+        return await halve(filling, taking, seen, draws=1, seed=0)
+
+    with Bank.writing(tmp_path, {}) as bank:
+        found = await search_choices(
+            runner(bank, run), {"math": problems(200)}, finalists, draws=1, seed=0
+        )
+    assert found.chosen(DOMAIN, "math", "low").name == "program 0"
+    assert found.chosen(DOMAIN, "math", "high").name == "program 1"
+    assert found.chosen(DOMAIN, "math", "low").crossed.cost == 10.0
+
+
+async def test_for_everything_one_name_is_chosen_that_all_domains_have(tmp_path: Path) -> None:
+    rows: dict[Domain, list[Problem]] = {
+        "math": problems(30),
+        "qa": problems(30, "hotpotqa", "qa"),
+    }
+    taking: dict[Domain, list[BankProgram]] = {"math": programs(3), "qa": programs(2, "qa")}
+    found = await searched(
+        tmp_path,
+        # the third would be the best, but has no program for questions
+        lambda program, problem: (0.3, 0.6, 1.0)[number(program)],
+        rows,
+        taking,
+    )
+    choice = found.chosen(EVERYTHING, EVERYTHING, "high")
+    assert choice.name == "program 1"
+    assert {domain: number(p) for domain, p in choice.programs.items()} == {"math": 1, "qa": 1}
+    assert choice.crossed.problems == 60
+    assert found.chosen(DOMAIN, "math", "high").name == "program 2"

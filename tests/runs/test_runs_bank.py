@@ -1,0 +1,117 @@
+"""The bank on disk: it grows line by line, outlives a kill, and mixes no two conditions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.types import Problem
+
+ABOUT = {"executor.model": "small"}
+PROBLEM = Problem("gsm8k/val/1", "gsm8k", "math", "1 + 1?", ("2",))
+PROGRAM = BankProgram("math", "ab", "direct", "shipped", "return 'x'")
+
+
+def cell(draw: int = 0, right: float | None = 1.0, problem: str = PROBLEM.id) -> Cell:
+    return Cell(PROGRAM.key, problem, draw, right, 12.5, 40, 2, "ok")
+
+
+def fill(folder: Path, *cells: Cell) -> None:
+    with Bank.writing(folder, ABOUT) as bank:
+        bank.add_program(PROGRAM)
+        bank.add_problem(PROBLEM)
+        for one in cells:
+            bank.add(one)
+
+
+def test_what_was_added_is_read_again_and_nothing_is_written_twice(tmp_path: Path) -> None:
+    fill(tmp_path, cell(0), cell(1, None))
+    with Bank.writing(tmp_path, ABOUT) as bank:
+        assert bank.cells[PROGRAM.key, PROBLEM.id, 1].right is None
+        assert bank.add_program(replace(PROGRAM, name="other")) == PROGRAM  # equal: the first stays
+        bank.add_problem(PROBLEM)
+    assert len((tmp_path / "programs.jsonl").read_text().splitlines()) == 1
+    assert len((tmp_path / "problems.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_line_that_a_kill_cut_off_is_no_cell_and_the_next_one_is_whole(tmp_path: Path) -> None:
+    fill(tmp_path, cell(0))
+    with (tmp_path / "cells.jsonl").open("a") as stream:
+        stream.write('{"program": "math/ab", "prob')
+    with Bank.writing(tmp_path, ABOUT) as bank:
+        assert len(bank.cells) == 1
+        bank.add(cell(1))
+    assert [key[2] for key in Bank(tmp_path).cells] == [0, 1]
+
+
+def test_cells_of_other_conditions_are_not_mixed_in(tmp_path: Path) -> None:
+    fill(tmp_path, cell())
+    with (
+        pytest.raises(DataError, match=r"executor\.model: 'small' there, 'large' here"),
+        Bank.writing(tmp_path, {"executor.model": "large"}),
+    ):
+        pass
+    assert json.loads((tmp_path / "about.json").read_text()) == ABOUT
+
+
+def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
+    with (
+        Bank.writing(tmp_path, ABOUT),
+        pytest.raises(OutputError, match="is filling the bank here"),
+        Bank.writing(tmp_path, ABOUT),
+    ):
+        pass
+
+
+def test_another_problem_of_the_same_id_is_refused(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with (
+        Bank.writing(tmp_path, ABOUT) as bank,
+        pytest.raises(DataError, match="gsm8k/val/1 is not the same problem"),
+    ):
+        bank.add_problem(replace(PROBLEM, answers=("3",)))
+
+
+def test_a_line_that_is_no_cell_is_named(tmp_path: Path) -> None:
+    fill(tmp_path, cell())
+    with (tmp_path / "cells.jsonl").open("a") as stream:
+        stream.write('{"program": 3}\n')
+    with pytest.raises(DataError, match=r"cells\.jsonl:2: .*remove that line"):
+        Bank(tmp_path)
+
+
+def test_a_table_has_a_gap_where_nothing_ran_and_where_nothing_was_graded(tmp_path: Path) -> None:
+    fill(tmp_path, cell(0), cell(2, None))
+    table = Bank(tmp_path).table()
+    assert table.right_JPD.shape == (1, 1, 3)
+    np.testing.assert_array_equal(table.right_JPD[0, 0], [1.0, np.nan, np.nan])
+    np.testing.assert_array_equal(table.cost_JPD[0, 0], [12.5, np.nan, 12.5])
+
+
+def test_what_can_be_compared_is_programs_that_ran_on_the_same_cells(tmp_path: Path) -> None:
+    rows = [replace(PROBLEM, id=f"gsm8k/val/{n}") for n in range(20)]
+    poor = replace(PROGRAM, hash="cd")
+    with Bank.writing(tmp_path, ABOUT) as bank:
+        for program in (PROGRAM, poor, replace(PROGRAM, hash="ef", domain="qa")):
+            bank.add_program(program)
+        for n, row in enumerate(rows):
+            bank.add_problem(row)
+            for draw in range(2):
+                bank.add(cell(draw, None if n == 7 else 1.0, row.id))
+        bank.add(replace(cell(), program=poor.key, problem=rows[0].id))
+    whole = Bank(tmp_path).table().whole("math")
+    assert [program.hash for program in whole.programs] == ["ab"]
+    assert len(whole.problems) == 19  # the one that was not graded is out
+    assert Bank(tmp_path).table().whole("code").programs == ()
+
+
+def test_the_mean_of_a_problem_is_of_its_graded_cells(tmp_path: Path) -> None:
+    fill(tmp_path, cell(0, 1.0), cell(1, 0.0), cell(2, None))
+    assert Bank(tmp_path).means() == {PROBLEM.id: 0.5}
+    assert Bank(tmp_path).means(least=3) == {}

@@ -1,18 +1,23 @@
-"""evaluate and regrade as a person calls them; the executor is scripted."""
+"""evaluate, regrade and search as a person calls them; the executor is scripted."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 from called_verbs import Verbs
-from held_out import OPTIONS
+from held_out import OPTIONS, ROWS
 
+from llm_as_judge.cli.evaluating import _complain_of_failures, sums
+from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.llm.billing import Attempt
+from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.runs.lock import exclusive
-from llm_as_judge.types import Usage
+from llm_as_judge.types import Failure, Usage
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 

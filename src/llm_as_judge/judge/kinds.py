@@ -110,7 +110,7 @@ class _ScoringKind(JudgeKind):
         return ScoringJudge(folder, scorer, self.fingerprint(place), place.records)
 
     def _folder(self, place: JudgePlace) -> Path:
-        options = read_options(self.options, place.config.options, f"judge {self.name!r}")
+        options = self.read_options(place.config.options)
         assert isinstance(options, ScoringOptions)
         return options.adapter
 

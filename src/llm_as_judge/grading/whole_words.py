@@ -3,8 +3,8 @@
 People rarely answer with the bare gold: "The three-point line was added in the 1979-80 season." Who
 looks for the gold in a reply is easily fooled, though, by a reply that names everything. So the
 sentence must state one thing plainly: no denial, hedge, contrast, choice, question or list, no other
-number beside a number, no longer name around a name; and it must bring a word that the question has
-not. What breaks a condition is not wrong: it is left open.
+number beside a number, no longer name around a name, nothing in the place of the answer
+before the gold ("Verona, to the north of Rome" states Verona); and it must bring a word that the question has not. What breaks a condition is not wrong: it is left open.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ _SCALED = re.compile(
     r"|times|per)\b)",
     re.IGNORECASE,
 )
+_ASIDE = re.compile(r",|\b(?:which|who|whom|whose|where|than)\b")
+"""After it something is said of what stands before it."""
+_ANOTHER = re.compile(r"\b(?:and|or)\s+(?:the\s+)?[A-Z]")
+"""A second name: "Spain in the east and France in the north"."""
 _MARKS = "\"'“”‘’*()[] "
 _STATES = frozenset(
     [
@@ -102,7 +106,13 @@ def _other_numbers(words: list[str], text: str, asked: set[str]) -> bool:
 
 def _alone(before: str, after: str, words: list[str], asked: set[str]) -> bool:
     """Is the gold between these texts no item of a list and no part of a longer name?"""
+    if aside := _ASIDE.search(before):
+        told = informative(before[: aside.start()])
+        if any(stem(word) not in asked and word not in _STATES for word in told):
+            return False
     before, after = before.rstrip(_MARKS), after.lstrip(_MARKS)
+    if _ANOTHER.search(after):
+        return False
     if _JOINED_BEFORE.search(before) or _JOINED_AFTER.match(after):
         return False
     if words[-1][-1].isdigit() and _SCALED.match(after):

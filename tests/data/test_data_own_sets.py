@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_as_judge.assembly import problem_file
 from llm_as_judge.data.catalog import CATALOG, dataset
 from llm_as_judge.data.process import process
 from llm_as_judge.data.rows import RawRow
@@ -65,6 +66,28 @@ def test_a_set_of_a_plugin_is_processed_trained_on_and_evaluated_by_name(tmp_pat
     assert done.returncode == 0, done.stderr
     assert "['colors', 'gsm8k']" in done.stdout
     assert "colors 6 of 8 rows: a seeded sample stratified by tone" in done.stdout
+
+
+def test_rows_of_a_set_whose_plugin_is_not_loaded_are_refused_in_one_line(tmp_path: Path) -> None:
+    rows_in(tmp_path / "raw")
+    own = tmp_path / "mine.jsonl"
+    own.write_text(
+        "".join(
+            f'{{"problem": "{n}+1?", "answer": "{n + 1}", "type": "math"}}\n' for n in range(12)
+        )
+    )
+    with CATALOG.with_also([]):
+        dataset("colors", domain="qa", files=["*.jsonl"])(colors)
+        process(tmp_path / "raw", tmp_path, sets=["colors"], custom=[own])
+        file = tmp_path / "mixed" / "train_mixed.jsonl"
+        assert set(problem_file(file).datasets) == {"colors", "mine"}
+    with pytest.raises(
+        DataError, match=r"a row of 'colors', .* --set 'plugins=\[test_data_own_sets\]'$"
+    ):
+        problem_file(file)
+    with pytest.raises(DataError, match=r"colors_test\.jsonl:1: a row of 'colors'"):
+        problem_file(tmp_path / "test" / "colors_test.jsonl")
+    assert set(problem_file(tmp_path / "test" / "mine_test.jsonl").datasets) == {"mine"}
 
 
 def test_its_problems_behave_as_its_fields_say() -> None:

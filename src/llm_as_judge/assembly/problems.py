@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.config import Config
+from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.files import ProblemFile, encode_problem
+from llm_as_judge.data.process import plugins_of_rows
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
@@ -20,11 +22,19 @@ def problem_file(path: Path) -> ProblemFile:
     """A unified JSONL file, checked.
 
     Raises:
-        DataError: missing, empty or broken (``file:line``).
+        DataError: missing, empty or broken (``file:line``), or with rows of a plugin's set that is
+            not loaded: they would be graded as if it said nothing of them.
     """
     if not path.exists():
         raise DataError(f"{path}: no such file; run: llm-as-judge data download, then data process")
-    return ProblemFile(path)
+    file = ProblemFile(path)
+    for name, plugin in plugins_of_rows(path).items():
+        if name in file.datasets and name not in CATALOG:
+            raise DataError(
+                f"{path}:{file.datasets.index(name) + 1}: a row of {name!r}, a data set of the plugin "
+                f"{plugin}; name it in the configuration, or --set 'plugins=[{plugin}]'"
+            )
+    return file
 
 
 def rows_file(rows: Iterable[Problem | Mapping[str, Any]], folder: Path) -> Path:

@@ -19,6 +19,7 @@ from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data import choices, code, custom, generated, mathematics, questions
 from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.imported import OURS
 from llm_as_judge.plugins import Registry, read_options
 from llm_as_judge.types import (
     DOMAINS,
@@ -78,6 +79,12 @@ class Dataset:
     @property
     def defined(self) -> Callable[[RawRow, str], Problem]:
         return self.convert
+
+    @property
+    def plugin(self) -> str:
+        """Module outside this package that makes its problems; empty for shipped and own rows."""
+        module = self.convert.__module__
+        return "" if module.partition(".")[0] in (OURS, "functools") else module
 
     @property
     def domain(self) -> Domain:

@@ -40,7 +40,15 @@ from llm_as_judge.files import file_sha256
 from llm_as_judge.processes import ProcessPool
 from llm_as_judge.types import DATASET_INFO, Domain, Json, to_json
 
-__all__ = ["MixReport", "ProcessReport", "Progress", "Refusal", "SetReport", "process"]
+__all__ = [
+    "MixReport",
+    "ProcessReport",
+    "Progress",
+    "Refusal",
+    "SetReport",
+    "plugins_of_rows",
+    "process",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +301,16 @@ def _publish(work: Path, data_dir: Path, files: Sequence[str]) -> None:
             (work / name).replace(data_dir / name)
     for name in earlier - set(files):
         (data_dir / name).unlink(missing_ok=True)
+
+
+def plugins_of_rows(path: Path) -> dict[str, str]:
+    """Set -> module of the plugin that made its problems, as ``process`` left it beside ``path``, one
+    of its files; empty where it left nothing."""
+    try:
+        info = json.loads((path.parent.parent / "mixed" / "info.json").read_text(encoding="utf-8"))
+        return {part["dataset"]: part["plugin"] for part in info["sets"] if part.get("plugin")}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def _earlier_files(info: Path) -> set[str]:

@@ -66,6 +66,8 @@ class SetReport:
     refused: int = 0
     refusals: tuple[Refusal, ...] = ()
     """The first 1,000 of them."""
+    plugin: str = ""
+    """Module that must be loaded wherever these rows are read; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,7 @@ def process_set(plan: SetPlan, progress: Progress) -> SetReport:
         moved=split.moved,
         refused=unified.refused,
         refusals=tuple(unified.refusals),
+        plugin=plan.dataset.plugin,
     )
 
 

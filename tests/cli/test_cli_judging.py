@@ -1,0 +1,73 @@
+"""judge train, judge calibrate: a folder of a judge, and files that are refused in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from called_verbs import Verbs
+
+from llm_as_judge.judge.judge_file import read_judge_file
+
+WORDS = ("Ostra", "Venn", "Mora", "Silt", "Arden", "Pell", "Quay", "Rook")
+
+
+def rows(path: Path, first: int, n: int, labels: tuple[bool, ...] = (True, False)) -> Path:
+    lines = [
+        json.dumps(
+            {
+                "id": f"{number}-{label}",
+                "domain": "qa",
+                "question": f"Which lake does river number {number} feed?",
+                "reference": f"Lake {WORDS[number % 8]} {number}",
+                "candidate": f"Lake {WORDS[(number + (not label)) % 8]} {number}, the maps of some say.",
+                "correct": label,
+            }
+        )
+        for number in range(first, first + n)
+        for label in labels
+    ]
+    path.write_text("".join(line + "\n" for line in lines))
+    return path
+
+
+def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
+    verb: Verbs, folder: Path, tiny_weights: Path
+) -> None:
+    learned = rows(folder / "rows.jsonl", 0, 50)
+    train = (
+        *("judge", "train", "--labeled", str(learned), "--out", "mine", "--limit", "40"),
+        *("--rank", "2", "--device", "cpu", "--model", str(tiny_weights)),
+    )
+    code, _, err = verb(*train)
+    assert code == 0, err
+    assert "step 1/" in err
+    assert " left" in err
+    made = read_judge_file(folder / "mine")
+    assert (made.precision, set(made.thresholds)) == (0.97, {"qa"})
+    names = {path.name for path in (folder / "mine").iterdir()}
+    assert {"adapter_model.safetensors", "README.md", "questions.txt", "metrics.jsonl"} <= names
+    code, _, err = verb(*train)
+    assert code == 0, err
+    assert "step 1/" not in err, "what was done is not done again"
+
+    others = rows(folder / "others.jsonl", 1000, 50)
+    calibrate = ("judge", "calibrate", "--judge", "mine", "--device", "cpu", "--labeled")
+    code, _, err = verb(*calibrate, str(others), "--precision", "0.6")
+    assert code == 0, err
+    assert read_judge_file(folder / "mine").precision == 0.6
+    assert "the judge has learned from" in verb.refused(*calibrate, str(learned))
+
+
+@pytest.mark.parametrize(
+    ("n", "labels", "said"),
+    [
+        (3, (True, False), "6 labeled rows, wanted 40 or more"),
+        (60, (True,), "no answer is labeled wrong"),
+    ],
+)
+def test_rows_that_teach_nothing_are_refused_in_one_line(
+    verb: Verbs, folder: Path, tiny_weights: Path, n: int, labels: tuple[bool, ...], said: str
+) -> None:
+    path = str(rows(folder / "rows.jsonl", 0, n, labels))
+    place = ("--out", "mine", "--model", str(tiny_weights))
+    assert said in verb.refused("judge", "train", "--labeled", path, *place)

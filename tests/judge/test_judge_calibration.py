@@ -1,0 +1,108 @@
+"""Thresholds keep the precision that was asked for, or there are none."""
+
+import math
+import random
+
+import pytest
+
+from llm_as_judge.intervals import wilson
+from llm_as_judge.judge.calibration import (
+    Scored,
+    Thresholds,
+    calibrated,
+    platt,
+    probability,
+    reliability,
+    risk_coverage,
+)
+
+
+def noisy(n: int, flipped: float, seed: int = 0) -> list[Scored]:
+    """Answers whose label the sign of the log-odds tells, but for a share of flipped labels."""
+    rng = random.Random(seed)
+    rows = []
+    for _ in range(n):
+        log_odds = rng.uniform(-4, 4)
+        correct = (log_odds > 0) is not (rng.random() < flipped)
+        rows.append(Scored("qa", correct, None, log_odds))
+    return rows
+
+
+def accepted(rows: list[Scored], thresholds: Thresholds) -> list[bool]:
+    return [r.correct for r in rows if r.log_odds is not None and thresholds.verdict(r.log_odds)]
+
+
+def test_acceptances_and_rejections_keep_the_lower_bound() -> None:
+    rows = noisy(1500, 0.01)
+    limits = calibrated(rows, 0.97)["qa"]
+    right = accepted(rows, limits)
+    assert wilson(sum(right), len(right))[0] >= 0.97
+    wrong = [not r.correct for r in rows if r.log_odds and limits.verdict(r.log_odds) is False]
+    assert wilson(sum(wrong), len(wrong))[0] >= 0.97
+    assert len(right) > 600
+    assert len(wrong) > 600
+
+
+def test_between_the_thresholds_it_abstains() -> None:
+    limits = Thresholds(accept=1.0, reject=-2.0, scale=1.0, offset=0.0, rows=9)
+    assert [limits.verdict(x) for x in (1.0, 0.99, -1.99, -2.0)] == [True, None, None, False]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(noisy(1500, 0.10), id="a tenth of the labels is flipped"),
+        pytest.param(noisy(60, 0.0), id="too few rows to promise anything"),
+        pytest.param([Scored("qa", True, True)] * 3, id="nothing reached the judge"),
+    ],
+)
+def test_a_promise_that_cannot_be_kept_gives_no_threshold(rows: list[Scored]) -> None:
+    limits = calibrated(rows, 0.97)["qa"]
+    assert (limits.accept, limits.reject) == (None, None)
+    assert limits.verdict(4.0) is None
+
+
+def test_what_the_rules_accept_counts_among_acceptances() -> None:
+    rows = noisy(60, 0.0)
+    alone = calibrated(rows, 0.97)["qa"]
+    beside = calibrated([*rows, *[Scored("qa", True, True)] * 400], 0.97)["qa"]
+    assert alone.accept is None
+    assert beside.accept is not None
+    spoiled = calibrated([*rows, *[Scored("qa", False, True)] * 40], 0.97)["qa"]
+    assert spoiled.accept is None
+
+
+def test_each_domain_has_its_own_thresholds() -> None:
+    mathematics = [
+        Scored("math", row.correct, None, -row.log_odds) for row in noisy(900, 0.0) if row.log_odds
+    ]
+    found = calibrated([*noisy(900, 0.0), *mathematics], 0.97)
+    assert set(found) == {"math", "qa"}
+    assert found["qa"].accept is not None
+    assert found["math"].accept is None
+
+
+def test_the_curve_through_the_labels_is_finite_and_rises() -> None:
+    scale, offset = platt([(x, x > 1) for x in (-3.0, -1.0, 0.0, 2.0, 3.0)])
+    assert 0 < scale < math.inf
+    assert math.isfinite(offset)
+    limits = Thresholds(None, None, scale, offset, 5)
+    assert probability(-900.0, limits) < 0.5 < probability(900.0, limits)
+
+
+def test_equal_scores_are_all_accepted_or_none() -> None:
+    rows = [Scored("qa", at % 2 == 0, None, 1.0) for at in range(400)]
+    assert calibrated(rows, 0.97)["qa"].accept is None
+
+
+def test_the_surest_answers_come_first_in_the_risk_curve() -> None:
+    rows = [Scored("qa", True, None, 5.0), Scored("qa", True, None, -0.1)]
+    assert risk_coverage(rows, points=2) == [(0.5, 0.0), (1.0, 0.5)]
+
+
+def test_the_bars_of_the_diagram_hold_every_scored_row() -> None:
+    rows = noisy(300, 0.05)
+    limits = calibrated(rows, 0.9)["qa"]
+    bars = reliability([*rows, Scored("qa", True, True)], limits)
+    assert sum(bar.n for bar in bars) == 300
+    assert [bar.said for bar in bars] == sorted(bar.said for bar in bars)

@@ -1,0 +1,203 @@
+"""Rows of a judge: questions apart, nothing twice, labels that hold, broken files refused."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_as_judge.audit.attacks import Case
+from llm_as_judge.errors import DataError
+from llm_as_judge.grading.squad import normalize_answer
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.training.judge.changes import changed_golds, restated_math
+from llm_as_judge.training.judge.examples import free_examples, questions_of
+from llm_as_judge.training.judge.rows import (
+    Sets,
+    is_for_calibration,
+    question_key,
+    read_training_rows,
+    require_learnable,
+    split_sets,
+    without_duplicates,
+)
+from llm_as_judge.types import Problem
+
+LAKES = ("Ostra", "Venn", "Mora", "Silt", "Arden", "Pell", "Quay", "Rook")
+
+
+def case(number: int, candidate: str, correct: bool) -> Case:
+    gold = f"Lake {LAKES[number % len(LAKES)]} {number}"
+    question = f"Which lake does river number {number} feed?"
+    problem = Problem(f"q/{number}", "open", "qa", question, (gold, gold.upper()))
+    return Case(problem, candidate.format(gold=gold), correct, "labeled", "labeled")
+
+
+def many(n: int = 60) -> list[Case]:
+    return [
+        one
+        for number in range(n)
+        for one in (
+            case(number, "It feeds {gold}, which is large, as most know.", True),
+            case(number, "Lake of tears, not far away.", False),
+        )
+    ]
+
+
+async def sets_of(labeled: list[Case], seed: int = 0, limit: int | None = None) -> Sets:
+    rules = Judge(workers=1)
+    try:
+        return await split_sets(labeled, [], rules, seed=seed, limit=limit)
+    finally:
+        await rules.aclose()
+
+
+async def test_no_question_is_both_learned_and_calibrated_on() -> None:
+    sets = await sets_of(many())
+    learned = {question_key(g.case) for g in sets.learn}
+    kept_apart = {question_key(g.case) for g in sets.calibrate}
+    assert learned
+    assert kept_apart
+    assert not learned & kept_apart
+
+
+async def test_thresholds_are_chosen_on_peoples_labels_where_there_are_any() -> None:
+    sets = await sets_of(many())
+    assert {g.case.category for g in sets.calibrate} == {"labeled"}
+
+
+async def test_a_domain_is_learned_with_as_many_right_as_wrong_answers() -> None:
+    for limit in (None, 40):
+        sets = await sets_of(many(), limit=limit)
+        right = sum(g.case.correct for g in sets.learn)
+        assert 2 * right == len(sets.learn)
+        assert limit is None or len(sets.learn) <= limit
+
+
+async def test_the_same_seed_gives_the_same_examples_and_another_seed_others() -> None:
+    first, again, other = [await sets_of(many(), seed=seed) for seed in (1, 1, 2)]
+    assert first == again
+    assert first.learn != other.learn
+
+
+def test_a_longer_file_keeps_each_question_on_its_side() -> None:
+    spelled = case(3, "x", True)
+    shouted = Case(
+        Problem("other", "open", "qa", spelled.problem.question.upper() + "!", ("g",)),
+        "x",
+        True,
+        "",
+    )
+    assert is_for_calibration(spelled, 5) is is_for_calibration(shouted, 5)
+    assert {is_for_calibration(case(n, "x", True), 5) for n in range(40)} == {True, False}
+
+
+def test_the_same_answer_counts_once_and_one_with_two_labels_not_at_all() -> None:
+    rows = [case(1, "a", True), case(1, "a", True), case(1, "b", True), case(1, "b", False)]
+    kept, again, torn = without_duplicates(rows)
+    assert [one.candidate for one in kept] == ["a"]
+    assert (again, torn) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([case(n, "x", True) for n in range(5)], "5 labeled rows, wanted 40 or more"),
+        ([case(n, "x", True) for n in range(60)], "no answer is labeled wrong"),
+        ([case(n, "x", False) for n in range(60)], "no answer is labeled right"),
+    ],
+)
+def test_rows_that_nothing_can_be_learned_from_are_refused(rows: list[Case], said: str) -> None:
+    with pytest.raises(DataError, match=said) as error:
+        require_learnable(rows, "rows.jsonl")
+    assert str(error.value).startswith("rows.jsonl: ")
+    assert "\n" not in str(error.value)
+
+
+ROW = {"id": "1", "domain": "qa", "question": "Which?", "reference": "Venn"}
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({**ROW, "candidate": "Venn"}, "no 'correct'"),
+        ({**ROW, "correct": True}, "no 'candidate'"),
+        ({**ROW, "candidate": "Venn", "correct": "yes"}, "'correct' must be true or false"),
+        (
+            {
+                "id": "1",
+                "domain": "code",
+                "tests": ["assert f()"],
+                "candidate": "x",
+                "correct": True,
+            },
+            "a code row",
+        ),
+    ],
+)
+def test_a_broken_row_is_told_with_its_line(tmp_path: Path, row: dict[str, Any], said: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    with pytest.raises(DataError, match=said) as error:
+        read_training_rows([path])
+    assert str(error.value).startswith(f"{path}:1: ")
+
+
+def test_a_row_of_question_and_reference_gives_made_answers_alone(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(ROW) + "\n")
+    labeled, bare = read_training_rows([path])
+    assert (labeled, len(bare)) == ([], 1)
+
+
+# ------------------------------------------------------------------------------- made answers
+def made(seed: int = 0) -> list[Case]:
+    rng = random.Random(seed)
+    return free_examples(questions_of(many(), rng), rng)
+
+
+def test_every_family_is_made() -> None:
+    families = {one.category for one in made()}
+    assert families == {"other gold", "denied", "joined", "attack", "restated", "alias"}
+
+
+def test_no_wrong_answer_is_a_gold_of_its_question() -> None:
+    for one in made():
+        golds = {normalize_answer(gold) for gold in one.problem.answers}
+        assert one.correct or normalize_answer(one.candidate) not in golds
+
+
+@pytest.mark.parametrize(
+    ("domain", "gold", "changed"),
+    [
+        ("qa", "March 4, 1921", "October 4, 1921"),
+        ("qa", "14 miles", "15 miles"),
+        ("qa", "5 hours", "5 minutes"),
+        ("qa", "Anna Quist", "James Quist"),
+        ("math", "12", "-12"),
+        ("math", "-\\frac{1}{2}", "\\frac{1}{2}"),
+        ("math", "2x + 3", "2x - 3"),
+    ],
+)
+def test_a_changed_gold_differs_in_one_thing(domain: Any, gold: str, changed: str) -> None:
+    problem = Problem("q", "open", domain, "?", (gold,))
+    found = changed_golds(problem, gold)
+    assert changed in found
+    assert gold not in found
+
+
+def test_a_zero_has_no_other_sign() -> None:
+    assert "-0" not in changed_golds(Problem("q", "open", "math", "?", ("0",)), "0")
+
+
+async def test_mathematics_said_otherwise_is_never_rejected_by_the_rules() -> None:
+    rules = Judge(workers=1)
+    try:
+        for gold in ("12", "\\frac{3}{4}", "2x + 3"):
+            problem = Problem("q", "math", "math", "What is it?", (gold,))
+            for text in restated_math(gold):
+                verdict = await rules.grade(problem, text)
+                assert verdict.correct is not False, (gold, text, verdict)
+    finally:
+        await rules.aclose()

@@ -9,6 +9,7 @@ from llm_as_judge.judge.label_prompt import ORDERS, ROOT, label_prompt
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.policy.label_scores import (
+    TEMPERATURE,
     LabelTokens,
     TokenizedPrompt,
     label_log_odds,
@@ -39,7 +40,7 @@ def alone(policy: Policy, tokens: LabelTokens, prompt: TokenizedPrompt) -> float
     with torch.no_grad():
         logits = policy.model(input_ids=ids).logits[0, -1].float()
     yes, no = tokens.labels
-    return float(logits[yes] - logits[no])
+    return float(logits[yes] - logits[no]) / TEMPERATURE
 
 
 def test_packed_prompts_score_as_each_alone(policy: Policy) -> None:

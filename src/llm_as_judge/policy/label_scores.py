@@ -20,6 +20,10 @@ from llm_as_judge.policy.attention import ATTENTION_NAME, AttentionPlan, Node, p
 
 __all__ = ["LabelRow", "LabelTokens", "TokenizedPrompt", "label_log_odds", "pack_labels"]
 
+TEMPERATURE = 4.0
+"""Of the labels: a model that was never asked so is sure of either for no reason, most of all one of
+whose upper layers are left out, and learning would first have to make it doubt."""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenizedPrompt:
@@ -113,7 +117,8 @@ def _by_prefix(
 
 
 def label_log_odds(base: Any, row: LabelRow, labels: tuple[int, int]) -> Tensor:
-    """(S,) log-odds of the first label against the second, nats, float32, with gradient.
+    """(S,) log-odds of the first label against the second at :data:`TEMPERATURE`, nats, float32, with
+    gradient.
 
     Args:
         base: causal language model of transformers (adapter layers may be inside).
@@ -131,5 +136,5 @@ def label_log_odds(base: Any, row: LabelRow, labels: tuple[int, int]) -> Tensor:
         plan=row.plan,
     ).last_hidden_state[0, row.last_at_S]
     right_D, wrong_D = base.lm_head.weight[list(labels)]
-    log_odds_S: Tensor = hidden_SD.float() @ (right_D - wrong_D).float()
+    log_odds_S: Tensor = hidden_SD.float() @ (right_D - wrong_D).float() / TEMPERATURE
     return log_odds_S

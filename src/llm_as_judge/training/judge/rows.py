@@ -199,9 +199,15 @@ def _kept(graded: Graded, rng: random.Random) -> bool:
 
 
 def _balanced(examples: Sequence[Graded], rng: random.Random, limit: int | None) -> list[Graded]:
-    """As many right as wrong in every domain; domains by what the rules leave open in them."""
+    """As many right as wrong in every domain; domains by what the rules leave open in them.
+
+    Where not all are wanted, questions are taken whole: their answers share the computation of what
+    stands before them.
+    """
+    questions = sorted({question_key(g.case) for g in examples})
+    place = {key: at for at, key in enumerate(rng.sample(questions, len(questions)))}
     kept = [g for g in examples if _kept(g, rng)]
-    rng.shuffle(kept)
+    kept.sort(key=lambda g: place[question_key(g.case)])
     reaching = Counter(g.case.problem.domain for g in kept if g.open)
     chosen: list[Graded] = []
     for domain in sorted({g.case.problem.domain for g in kept}):
@@ -233,7 +239,7 @@ def _mixed(examples: Sequence[Graded]) -> list[Graded]:
             families.setdefault(g.case.category, []).append(g)
     made: list[Graded] = []
     while any(families.values()):
-        made += [group.pop() for group in families.values() if group]
+        made += [group.pop(0) for group in families.values() if group]
     if not people:
         return made
     found: list[Graded] = []

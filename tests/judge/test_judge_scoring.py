@@ -68,9 +68,10 @@ async def test_thresholds_decide(
     assert (verdict.confidence > 0.5) is (len(candidate) > 5)
 
 
-async def test_a_domain_without_thresholds_is_not_graded(judge: ScoringJudge) -> None:
+async def test_a_domain_without_thresholds_stays_as_the_rules_left_it(judge: ScoringJudge) -> None:
     verdict = await judge.judge(MATH, "12345678", None)
     assert (verdict.correct, verdict.rule) == (None, "score.uncalibrated")
+    assert verdict.stage != "llm", "the judge was not asked, so it did not abstain"
 
 
 async def test_answers_that_come_together_are_scored_together(tmp_path: Path) -> None:

@@ -100,7 +100,17 @@ async def test_rules_alone_are_not_watched() -> None:
     assert await watch.after_rollouts(1, [group(SILENT, OPEN)]) == {}
     assert judge.calls == 0
     off = JudgeWatch(config(canaries_every=0), judge, None, UNKNOWN)
-    assert list(await off.after_rollouts(1, [group(RIGHT)])) == ["judge/abstained"]
+    assert list(await off.after_rollouts(1, [group(RIGHT)])) == ["judge/abstained", "judge/decided"]
+
+
+async def test_how_often_and_how_surely_the_judge_decided_is_counted() -> None:
+    watch = JudgeWatch(config(canaries_every=0), Fixed(True), None, UNKNOWN)
+    ruled = Verdict(True, "exact", "exact.same")
+    sure = Verdict(True, "llm", "score.right", confidence=0.9)
+    refused = Verdict(False, "llm", "score.wrong", confidence=0.3)
+    found = await watch.after_rollouts(1, [group(ruled, ruled, sure, refused)])
+    assert found["judge/decided"] == 0.5
+    assert found["judge/confidence"] == pytest.approx(0.8)
 
 
 async def test_more_than_a_twentieth_without_a_verdict_pauses_the_run() -> None:

@@ -63,7 +63,7 @@ class JudgeConfig(Section):
         ge=0,
         le=1,
         description="More answers of a step than this (and more than one) for which the judge "
-        "model gave no readable verdict pause the run.",
+        "model gave no verdict pause the run.",
     )
     canaries_every: int = Field(
         50,

@@ -219,7 +219,7 @@ async def grade_answers(
     answers: Sequence[Answer], judge: Grader, concurrency: int = 16
 ) -> AsyncIterator[dict[str, Any]]:
     """{id, correct, stage, rule, explanation, score} of every answer, in order; for SQuAD 2.0 and
-    HotpotQA also ``metrics``, the official scores."""
+    HotpotQA also ``metrics``, the official scores; ``confidence`` where the judge knows one."""
     limit = asyncio.Semaphore(concurrency)
 
     async def one(answer: Answer) -> dict[str, Any]:
@@ -232,6 +232,7 @@ async def grade_answers(
             "rule": verdict.rule,
             "explanation": verdict.explanation,
             "score": verdict.score,
+            **({} if verdict.confidence is None else {"confidence": verdict.confidence}),
             **_metrics(answer),
         }
 

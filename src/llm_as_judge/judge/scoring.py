@@ -1,8 +1,8 @@
 """The scoring judge: one forward pass of a trained model, no text written.
 
 The mean of both orders' log-odds is held against the thresholds of the problem's domain
-(:mod:`calibration`): right, wrong, or not graded. A domain without thresholds is never graded. Answers
-that come at the same time are scored together.
+(:mod:`calibration`): right, wrong, or not graded. What the rules left open in a domain without
+thresholds stays open, as if there were no judge. Answers that come at the same time are scored together.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ScoringJudge:
         thresholds = self._file.thresholds.get(problem.domain)
         if thresholds is None or (thresholds.accept is None and thresholds.reject is None):
             explanation = f"the judge has no thresholds for {problem.domain}"
-            return Verdict(None, "llm", "score.uncalibrated", explanation, score)
+            return Verdict(None, "score", "score.uncalibrated", explanation, score)
         key = self._key(problem, candidate)
         known = None if fresh else self._records.cached(key)
         if known is not None:

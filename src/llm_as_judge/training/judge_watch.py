@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from llm_as_judge.audit.drift import CanaryWatch, SecondWatch
@@ -71,12 +72,12 @@ class JudgeWatch:
             TrainingError: too many abstentions, the judge has changed, or a second one no longer
                 agrees with it.
         """
-        metrics = self._count_abstentions(step, groups)
+        metrics = self._count_verdicts(step, groups)
         metrics.update(await self._look_at_canaries(step))
         metrics.update(await self._ask_second(step, groups))
         return metrics
 
-    def _count_abstentions(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
+    def _count_verdicts(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
         if rules_alone(self._config.judge):
             return {}
         graded = [verdict for _, _, verdict in _graded(groups)]
@@ -84,12 +85,22 @@ class JudgeWatch:
         allowed = self._config.judge.max_abstained_fraction
         if len(silent) > max(1.0, allowed * len(graded)):
             raise TrainingError(
-                f"step {step}: judge {self._config.judge.label}: no readable verdict on "
+                f"step {step}: judge {self._config.judge.label}: no verdict on "
                 f"{len(silent)} of {len(graded)} answers, more than judge.max_abstained_fraction = "
                 f"{allowed:g}; the first: {silent[0].rule}: {silent[0].explanation}. Mend that "
                 "and go on with --resume"
             )
-        return {"judge/abstained": len(silent) / len(graded) if graded else 0.0}
+        if not graded:
+            return {"judge/abstained": 0.0}
+        decided = [v for v in graded if v.correct is not None and v.stage == "llm"]
+        metrics = {
+            "judge/abstained": len(silent) / len(graded),
+            "judge/decided": len(decided) / len(graded),
+        }
+        known = [v.confidence for v in decided if v.confidence is not None]
+        if known:
+            metrics["judge/confidence"] = fmean(max(p, 1 - p) for p in known)
+        return metrics
 
     async def _look_at_canaries(self, step: int) -> dict[str, float]:
         every = self._config.judge.canaries_every

@@ -139,7 +139,7 @@ def shown_rollout(rollout: Mapping[str, Any]) -> dict[str, Any]:
         "error": _text(execution.get("error"), MAX_REMARK),
         "calls": [_shown_call(call) for call in _objects(execution.get("calls"))],
         "correct": correct if isinstance(correct, bool) else None,
-        "rule": "/".join(_text(verdict.get(key), 60) for key in ("stage", "rule") if verdict),
+        "rule": _decided_by(verdict),
         "explanation": _text(verdict.get("explanation"), MAX_REMARK),
         "reward": finite(reward.get("total")),
         "parts": {
@@ -151,6 +151,15 @@ def shown_rollout(rollout: Mapping[str, Any]) -> dict[str, Any]:
             _text(failure.get(key), MAX_REMARK) for key in ("stage", "kind", "message") if failure
         ),
     }
+
+
+def _decided_by(verdict: Mapping[str, Any]) -> str:
+    """Stage and rule; a judge that knows how sure it is says it behind them."""
+    if not verdict:
+        return ""
+    decided = "/".join(_text(verdict.get(key), 60) for key in ("stage", "rule"))
+    confidence = finite(verdict.get("confidence"))
+    return decided if confidence is None else f"{decided}, right with {confidence:.2f}"
 
 
 def _shown_call(call: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""search as a person calls it; the executor is scripted."""
+"""search and headroom as a person calls them; the executor is scripted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from llm_as_judge.renamed import hint
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
-SMALL = (*OPTIONS[:4], "--data-dir", "data", "--rows", "2", "--draws", "1")
+PLAIN = (*OPTIONS[:4], "--set", "experience.enabled=false")  # no sentence model
+SMALL = (*PLAIN, "--data-dir", "data", "--rows", "2", "--draws", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,9 @@ def test_search_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path)
     code, out, err = verb("search", *SMALL, "--count", "10", "--out", "found")
     assert code == 0, err
     assert "math: 10 programs on 2 problems" in err
-    assert "programs and report.json in found" in out
+    assert "estimate: " in err
+    assert "programs, report.json and page.html in found" in out
+    assert "Cost and accuracy: math" in (folder / "found" / "page.html").read_text()
     report = json.loads((folder / "found" / "report.json").read_text())
     named = {(c["scope"], c["of"]) for c in report["choices"]}
     assert {("domain", "math"), ("domain", "qa"), ("data set", "gsm8k")} <= named
@@ -118,3 +121,53 @@ def test_a_search_whose_folder_cannot_be_made_asks_nobody(verb: Verbs, folder: P
     Path("taken").write_text("x")
     assert "taken: cannot be written" in verb.refused("search", *SMALL, "--out", "taken", status=2)
     assert not (folder / "results" / "bank").exists()
+
+
+def own_rows(count: int) -> str:
+    rows = [
+        {"problem": f"{n} + 1?", "answer": str(n + 1), "type": "math" if n % 2 else "qa"}
+        for n in range(count)
+    ]
+    Path("mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "mine.jsonl"
+
+
+def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> None:
+    code, out, err = verb("headroom", own_rows(8), *PLAIN, "--limit", "6", "--draws", "2")
+    assert code == 0, err
+    assert "6 of 8 rows, a seeded sample; every row: --limit all" in err
+    assert "estimate: " in err
+    assert out.splitlines()[-1] == "answer: no room"  # the scripted executor is never right
+    assert "Adaptation is not there" in out
+    assert "Fewer than 30 rows show little" in out
+    assert "no room." in (folder / "results" / "headroom" / "page.html").read_text()
+    assert verb("headroom", "results/headroom/bank", *PLAIN)[0] == 0
+    cells = (folder / "results" / "headroom" / "bank" / "cells.jsonl").read_text()
+    assert verb("headroom", "mine.jsonl", *PLAIN, "--limit", "6", "--draws", "2")[0] == 0
+    assert (folder / "results" / "headroom" / "bank" / "cells.jsonl").read_text() == cells
+
+
+def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
+    for name in ("direct", "cot"):
+        assert verb("evaluate", *OPTIONS, "--policy", name)[0] == 0
+    code, out, err = verb("headroom", "results/evaluation", *PLAIN)
+    assert code == 0, err
+    assert "5 problems, 2 programs, 1 draws" in out
+    assert "One draw of a program cannot tell luck from talent" in out
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "said"),
+    [
+        ("none.jsonl", (), "none.jsonl: no such file"),
+        ("empty", (), "neither a bank (cells.jsonl) nor results of evaluate"),
+        ("mine.jsonl", ("--limit", "1"), "--limit 1: wanted how many rows, at least 2, or all"),
+    ],
+    ids=["no file", "no bank", "limit"],
+)
+def test_headroom_without_rows_is_one_line(
+    verb: Verbs, source: str, options: tuple[str, ...], said: str
+) -> None:
+    own_rows(4)
+    Path("empty").mkdir()
+    assert said in verb.refused("headroom", source, *PLAIN, *options)

@@ -40,7 +40,7 @@ VERBS = {
     "First": ("quickstart",),
     "Data and weights": ("data", "models"),
     "Training": ("train", "monitor", "report"),
-    "Evaluation": ("evaluate", "compare", "search"),
+    "Evaluation": ("evaluate", "compare", "search", "headroom"),
     "Use": ("solve", "serve", "export"),
     "Parts by themselves": ("check", "run", "grade", "audit", "judge"),
 }

@@ -195,6 +195,8 @@ def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | No
             f"problem {room.by_problem:.0%}. The last two are chosen on the rows they are counted on, "
             "which flatters them; a policy that writes only these programs stays below the last."
         )
+        if room.audit is not None:
+            lines += room.audit.lines
     policies = [c for c in systems if not c.sanity_baseline]
     if len(policies) < len(systems):
         lines.append(

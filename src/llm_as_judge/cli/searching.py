@@ -1,7 +1,9 @@
-"""search: the best fixed programs, found over a bank of what programs do on problems."""
+"""search and headroom: fixed programs over a bank of what programs do on problems."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,25 +21,30 @@ from llm_as_judge.cli.options import (
 )
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.tables import show_table
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.files import output_errors
 from llm_as_judge.renamed import hint
 from llm_as_judge.types import DOMAINS, Domain, Problem
 
 if TYPE_CHECKING:
     from llm_as_judge.config import Config
-    from llm_as_judge.evaluation.search.choices import Found, Score
+    from llm_as_judge.evaluation.search.audit import Vectors
+    from llm_as_judge.evaluation.search.choices import Found
     from llm_as_judge.evaluation.search.halving import Rung
     from llm_as_judge.evaluation.search.programs import Programs
-    from llm_as_judge.evaluation.search.run import SearchOptions, Strategy
-    from llm_as_judge.runs.bank import BankProgram
+    from llm_as_judge.evaluation.search.run import Rows, SearchOptions, Strategy
+    from llm_as_judge.runs.bank import Bank, BankProgram
 
 OUT, BANK = Path("results/searched"), Path("results/bank")
+ROOM = Path("results/headroom")
 
 
 def register(app: typer.Typer) -> None:
     app.command(epilog="Example: llm-as-judge search --config embedded --rows 12 --count 12")(
         search
+    )
+    app.command(epilog="Example: llm-as-judge headroom mine.jsonl --config embedded --limit 30")(
+        headroom
     )
 
 
@@ -108,8 +115,11 @@ def search(
 ) -> None:
     """Search the best fixed program for everything, each domain and each data set; then:
     evaluate --policy OUT."""
+    from llm_as_judge.evaluation.search.audit import audit_of_search
+    from llm_as_judge.evaluation.search.page import PAGE, write_page
     from llm_as_judge.evaluation.search.programs import given, shipped, together
     from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
+    from llm_as_judge.evaluation.search.written import write_found
 
     settings = settings_of(config, set_, executor=executor, data_dir=data_dir, seed=seed)
     options = SearchOptions(
@@ -126,12 +136,123 @@ def search(
     taking = together(own, shipped(settings, tuple(problems)))
     with output_errors(out):  # before anything is spent
         out.mkdir(parents=True, exist_ok=True)
-    found = _searched(settings, bank, problems, taking, options)
+    vectors = _vectors(settings, problems)
+    _say_estimate(settings, problems, taking, options)
+    with _searched(settings, bank, problems, taking, options) as (found, filled):
+        room = audit_of_search(found, filled, options.draws, vectors)
+        write_found(found, out, settings.reward.budget, room)
+        words = room.lines if room is not None else []
+        write_page(found, filled, options.draws, words, out / PAGE)
+    _show(found)
+    for line in words:
+        _print(line)
+    _print(f"programs, report.json and {PAGE} in {out}")
+
+
+def headroom(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Rows of your own (JSONL), or the folder of a bank or of results of evaluate.",
+        ),
+    ],
+    limit: Annotated[
+        str,
+        typer.Option("--limit", metavar="N|all", help="Rows at most: a seeded sample."),
+    ] = "60",
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            "--draws",
+            min=1,
+            help="Runs of a program on a row. Default: 4, of a greedy executor 1.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder of the bank, the programs and the page.")
+    ] = ROOM,
+    config: ConfigOption = None,
+    executor: ExecutorOption = None,
+    seed: SeedOption = None,
+    set_: SetOption = None,
+) -> None:
+    """Is there anything to gain on your rows, before any training: train, use a fixed program, or no
+    room. Asks the executor; what it has answered is kept."""
+    from llm_as_judge.evaluation.search.audit import advice, audit_of_search
+    from llm_as_judge.evaluation.search.page import PAGE, write_page
+    from llm_as_judge.evaluation.search.programs import shipped
+    from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
     from llm_as_judge.evaluation.search.written import write_found
 
-    write_found(found, out, settings.reward.budget)
+    settings = settings_of(config, set_, executor=executor, seed=seed)
+    if source.is_dir():
+        return _of_folder(source, settings)
+    problems = _own_rows(source, limit, settings.training.seed)
+    number = usual_draws(settings) if draws is None else draws
+    # all of the shipped programs, and no others: a small bank
+    options = SearchOptions(count=1, draws=number, halving=False, seed=settings.training.seed)
+    check_options(options, settings)
+    taking = shipped(settings, tuple(problems))
+    with output_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+    vectors = _vectors(settings, problems)
+    _say_estimate(settings, problems, taking, options)
+    with _searched(settings, out / "bank", problems, taking, options) as (found, filled):
+        room = audit_of_search(found, filled, number, vectors)
+        told = advice(found, room, filled, number, settings.reward.budget)
+        write_found(found, out, settings.reward.budget, room)
+        words = [f"{told.answer}.", *(room.lines[:-1] if room is not None else []), told.reason]
+        write_page(found, filled, number, words, out / PAGE)
     _show(found)
-    console.print(f"programs and report.json in {out}", markup=False, highlight=False)
+    for line in words[1:]:
+        _print(line)
+    _print(f"programs, report.json and {PAGE} in {out}")
+    console.print(f"answer: {told.answer}", markup=False, highlight=False, style="bold")
+    return None
+
+
+def _of_folder(folder: Path, settings: Config) -> None:
+    """The audit of what is there; nobody is asked."""
+    from llm_as_judge.evaluation.compare import headroom as of_results
+    from llm_as_judge.evaluation.search.audit import audited, text_vectors
+    from llm_as_judge.evaluation.system_results import read_systems
+    from llm_as_judge.runs.bank import CELLS, Bank
+
+    if (folder / CELLS).is_file():
+        bank = Bank(folder)
+        room = audited(bank.table(), text_vectors(list(bank.problems.values()), settings))
+    elif files := sorted(folder.glob("*_results.json")):
+        systems = [system for system in read_systems(files) if not system.sanity_baseline]
+        compared = of_results(systems)
+        room = compared.audit if compared is not None else None
+    else:
+        raise DataError(
+            f"{folder}: neither a bank ({CELLS}) nor results of evaluate (*_results.json)"
+        )
+    if room is None:
+        raise DataError(f"{folder}: fewer than two programs ran on the same problems")
+    _print(f"{room.problems} problems, {room.programs} programs, {room.draws} draws")
+    for line in room.lines:
+        _print(line)
+
+
+def _own_rows(path: Path, limit: str, seed: int) -> dict[Domain, list[Problem]]:
+    from llm_as_judge.assembly import problem_file
+    from llm_as_judge.evaluation.search.halving import mixed_order
+
+    most = int(limit) if limit.isdecimal() else 0
+    if limit != "all" and most < 2:
+        raise ConfigError(f"--limit {limit}: wanted how many rows, at least 2, or all")
+    file = problem_file(path)
+    rows = mixed_order(list({problem.id: problem for problem in file}.values()), seed)
+    taken = rows if limit == "all" else rows[:most]
+    if len(taken) < len(rows):
+        _say(f"{len(taken)} of {len(rows)} rows, a seeded sample; every row: --limit all")
+    problems: dict[Domain, list[Problem]] = {}
+    for problem in taken:
+        problems.setdefault(problem.domain, []).append(problem)
+    return problems
 
 
 def _strategy(strategy: str | None, rounds: int | None) -> Strategy:
@@ -171,13 +292,15 @@ def _rows(settings: Config, split: str, rows: int) -> dict[Domain, list[Problem]
     return problems
 
 
+@contextmanager
 def _searched(
     settings: Config,
     folder: Path,
-    problems: dict[Domain, list[Problem]],
+    problems: Rows,
     programs: Programs,
     options: SearchOptions,
-) -> Found:
+) -> Iterator[tuple[Found, Bank]]:
+    """What a search found, and the bank that it filled."""
     from llm_as_judge.assembly import open_workbench
     from llm_as_judge.evaluation.search.cells import BankRunner, conditions, program_runner
     from llm_as_judge.evaluation.search.run import View
@@ -191,14 +314,40 @@ def _searched(
             view = View(_show_rung, _show_program)
             return await run_search(bench, runner, problems, programs, options, view)
 
-    with (
-        Bank.writing(folder, conditions(settings)) as bank,
-        stoppable(f"finished runs are kept in {folder}: the same command goes on") as work,
-    ):
-        return work.run(job(bank))
+    with Bank.writing(folder, conditions(settings)) as bank:
+        kept = f"finished runs are kept in {folder}: the same command goes on"
+        with stoppable(kept) as work:
+            found = work.run(job(bank))
+        yield found, bank
+
+
+def _vectors(settings: Config, problems: Rows) -> Vectors | None:
+    """Before anything is spent: a sentence model that cannot be had stops nothing, but is told of."""
+    from llm_as_judge.evaluation.search.audit import text_vectors
+
+    try:
+        return text_vectors([row for rows in problems.values() for row in rows], settings)
+    except ModelError as error:
+        _say(f"what the text of a problem says is not measured: {error}")
+        return None
+
+
+def _say_estimate(
+    settings: Config, problems: Rows, programs: Programs, options: SearchOptions
+) -> None:
+    from llm_as_judge.chat_models import estimate_of
+    from llm_as_judge.evaluation.search.run import expected_runs
+
+    runs = expected_runs(problems, programs, options)
+    rows = [row for found in problems.values() for row in found]
+    _say(f"{estimate_of(settings, runs, rows, None)}; runs that are kept are not made again")
 
 
 # ------------------------------------------------------------------------------------------ showing
+def _print(line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
 def _say(line: str) -> None:
     status_console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -215,6 +364,8 @@ def _show_program(program: BankProgram, share: float) -> None:
 
 
 def _show(found: Found) -> None:
+    from llm_as_judge.evaluation.search.page import cost_text, right_text
+
     head = ["scope", "of", "budget", "program", "right, % [95 %]", "cost", "flattered, %"]
     rows = [
         [
@@ -222,8 +373,8 @@ def _show(found: Found) -> None:
             choice.of,
             choice.budget,
             choice.name,
-            _right(choice.crossed),
-            f"{choice.crossed.cost:.0f}" if choice.crossed.problems else "-",
+            right_text(choice.crossed),
+            cost_text(choice.crossed),
             f"{100 * choice.flattered.right:.1f}",
         ]
         for choice in found.choices
@@ -241,9 +392,3 @@ def _show(found: Found) -> None:
         highlight=False,
         soft_wrap=True,
     )
-
-
-def _right(score: Score) -> str:
-    if not score.problems:
-        return "-"
-    return f"{100 * score.right:.1f} [{100 * score.low:.0f}, {100 * score.high:.0f}]"

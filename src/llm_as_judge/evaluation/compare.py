@@ -10,7 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+import numpy as np
+
 from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.headroom import Headroom as Audit
+from llm_as_judge.evaluation.headroom import Part
+from llm_as_judge.evaluation.headroom import headroom as audit
 from llm_as_judge.evaluation.statistics import detectable, difference_interval, holm, mcnemar
 from llm_as_judge.evaluation.system_results import SystemResults
 
@@ -168,7 +173,8 @@ def _widest(systems: Sequence[SystemResults]) -> tuple[list[SystemResults], list
 class Headroom:
     """What choosing among the systems could reach: whether there is anything to learn.
 
-    The last two are chosen on the rows that they are counted on, which flatters them.
+    ``by_domain`` and ``by_problem`` are chosen on the rows that they are counted on, which flatters
+    them; ``audit`` has the figures that are not flattered.
     """
 
     problems: int
@@ -183,6 +189,9 @@ class Headroom:
     by_problem: float
     """Accuracy if each problem went to the system that does it best: a bound for any policy that
     writes only these programs."""
+    audit: Audit | None
+    """The same choices made on other problems or draws than they are counted on, and luck's part; of
+    those who take part alone. None where fewer than two do."""
 
 
 def headroom(systems: Sequence[SystemResults]) -> Headroom | None:
@@ -206,7 +215,19 @@ def headroom(systems: Sequence[SystemResults]) -> Headroom | None:
         {name: system.name for name, system in chosen.items()},
         fmean(chosen[name].correct[id_] for name, ids in domains.items() for id_ in ids),
         fmean(max(c.correct.get(id_, 0.0) for c in systems) for id_ in common),
+        audit([_part(taking, common)]),
     )
+
+
+def _part(systems: Sequence[SystemResults], ids: Sequence[str]) -> Part:
+    """Verdicts of these systems, all of which have graded these problems; where some have fewer
+    samples than others, or not all are graded, each problem's mean stands for one draw."""
+    counts = {len(c.verdicts[id_]) for c in systems for id_ in ids}
+    right = [
+        [c.verdicts[id_] if len(counts) == 1 else (c.correct[id_],) for id_ in ids] for c in systems
+    ]
+    spent = [[(c.costs.get(id_, c.tokens.get(id_, 0.0)),) for id_ in ids] for c in systems]
+    return Part(np.array(right), np.array(spent), [systems[0].datasets[id_] for id_ in ids])
 
 
 def _best(systems: Sequence[SystemResults], ids: Sequence[str]) -> SystemResults:

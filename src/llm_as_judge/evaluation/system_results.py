@@ -55,8 +55,10 @@ class SystemResults:
     """Digest of each problem that the files have one of."""
     correct: Mapping[str, float]
     """Share of right of each graded problem, over samples and seeds."""
+    verdicts: Mapping[str, tuple[float, ...]]
+    """Right or not of each graded sample of each problem, seed after seed."""
     mix: Mapping[str, float]
-    """The same of the mix, which is drawn from the sets and beside them counts in nothing else."""
+    """The same shares of the mix, which is drawn from the sets and beside them counts in nothing else."""
     tokens: Mapping[str, float]
     """Executor tokens of each problem, per rollout."""
     costs: Mapping[str, float]
@@ -181,6 +183,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResults:
     runs = [results for _, results in found]
     correct: dict[str, list[float]] = defaultdict(list)
+    verdicts: dict[str, list[float]] = defaultdict(list)
     tokens: dict[str, list[float]] = defaultdict(list)
     spent: dict[str, list[float]] = defaultdict(list)
     read = [row for results in runs for row in results.problems]
@@ -191,6 +194,7 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
         graded = [float(value) for value in row.correct if value is not None]
         if graded:
             correct[row.id].append(fmean(graded))
+            verdicts[row.id] += graded
         if row.tokens:
             tokens[row.id].append(fmean(row.tokens))
         if row.cost:
@@ -224,6 +228,7 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
         domains={row.id: row.domain for row in rows},
         contents={row.id: row.content for row in rows if row.content is not None},
         correct={id_: fmean(values) for id_, values in correct.items()},
+        verdicts={id_: tuple(values) for id_, values in verdicts.items()},
         mix={id_: fmean(values) for id_, values in mix.items() if values},
         tokens={id_: fmean(values) for id_, values in tokens.items()},
         costs={id_: fmean(values) for id_, values in spent.items()},

@@ -90,9 +90,13 @@ class Found:
     choices: tuple[Choice, ...]
     ladder: tuple[Ladder, ...]
     finalists: Mapping[Domain, tuple[BankProgram, ...]]
+    chosen_on: tuple[str, ...]
+    """Ids of the problems."""
     search_cost: float
     """In written tokens of the runs that the search asked for, kept ones too."""
     search_runs: int
+    crossed: Mapping[tuple[str, Budget], Mapping[str, Outcome]]
+    """By scope and budget the crossed outcome of each problem."""
     measuring_cost: float
     """The same of what the crossed figures needed besides."""
 
@@ -143,8 +147,10 @@ async def search_choices(
             for scope, budget in flattered
         ),
         {d: tuple(found) for d, found in whole.items()},
+        tuple(problem.id for rows in problems.values() for problem in rows),
         runner.cost,
         len(runner.asked),
+        crossed,
         measuring,
     )
 

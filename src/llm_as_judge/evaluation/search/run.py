@@ -10,9 +10,9 @@ from llm_as_judge.assembly import Workbench
 from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.search.cells import BankRunner
+from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
 from llm_as_judge.evaluation.search.choices import Found, search_choices
-from llm_as_judge.evaluation.search.halving import Rung, halve, mixed_order
+from llm_as_judge.evaluation.search.halving import Rung, halve, mixed_order, rungs
 from llm_as_judge.evaluation.search.programs import Programs, together, widened
 from llm_as_judge.evaluation.search.proposing import Proposing, grow_tree, improve_instruction
 from llm_as_judge.runs.bank import BankProgram
@@ -42,6 +42,8 @@ class SearchOptions:
     cost: float | None = None
     """In written tokens: what the search of one domain may ask for; None = no limit."""
     seed: int = 0
+    halving: bool = True
+    """False: every program runs on every problem at every draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,23 @@ def check_options(options: SearchOptions, config: Config) -> None:
             f"--draws {options.draws}: draws of a greedy executor are all the same; set "
             "executor.temperature above 0, or give --draws 1"
         )
+
+
+def expected_runs(problems: Rows, programs: Programs, options: SearchOptions) -> int:
+    """Of programs, about: what halving takes on all rows, without its repetitions, which find most of
+    their runs made."""
+    found = 0
+    for domain, rows in problems.items():
+        known = len(programs[domain])
+        if not options.halving:
+            found += known * len(rows) * options.draws
+            continue
+        proposed = known + (ROUNDS if options.rounds is None else options.rounds)
+        count = max(known, options.count) if options.strategy == "halving" else proposed
+        found += sum(
+            r.programs * r.problems * r.draws for r in rungs(count, len(rows), options.draws)
+        )
+    return found
 
 
 async def search(
@@ -105,6 +124,9 @@ async def search(
     async def finalists(
         runner: BankRunner, domain: Domain, rows: Sequence[Problem]
     ) -> list[BankProgram]:
+        if not options.halving:
+            await runner.fill(all_cells(taking[domain], rows, options.draws))
+            return taking[domain]
         first = domain not in shown
         shown.add(domain)
         return await halve(

@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from llm_as_judge.evaluation.headroom import Headroom
 from llm_as_judge.evaluation.search.choices import DOMAIN, EVERYTHING, Choice, Found, Score
 from llm_as_judge.files import write_text
 from llm_as_judge.reward import Budget
@@ -21,11 +22,11 @@ from llm_as_judge.types import to_json
 REPORT = "report.json"
 
 
-def write_found(found: Found, out: Path, budget: Budget, more: Any = None) -> None:
+def write_found(found: Found, out: Path, budget: Budget, room: Headroom | None) -> None:
     """
     Args:
         budget: of the programs that stand in ``out`` itself.
-        more: further figures of the report, as plain data.
+        room: the audit of the finalists.
     Raises:
         OutputError: the folder cannot be written.
     """
@@ -33,7 +34,7 @@ def write_found(found: Found, out: Path, budget: Budget, more: Any = None) -> No
         for domain, program in choice.programs.items():
             for path in _paths(choice, domain, out, budget):
                 write_text(path, program.text)
-    write_text(out / REPORT, json.dumps(as_json(found, more), indent=1) + "\n")
+    write_text(out / REPORT, json.dumps(as_json(found, room), indent=1) + "\n")
 
 
 def _paths(choice: Choice, domain: str, out: Path, budget: Budget) -> list[Path]:
@@ -46,7 +47,7 @@ def _paths(choice: Choice, domain: str, out: Path, budget: Budget) -> list[Path]
     return [folder / "sets" / f"{choice.of}.py"]
 
 
-def as_json(found: Found, more: Any = None) -> dict[str, Any]:
+def as_json(found: Found, room: Headroom | None) -> dict[str, Any]:
     """The figures as plain data; a mean of nothing is null."""
     return {
         "choices": [
@@ -74,7 +75,7 @@ def as_json(found: Found, more: Any = None) -> dict[str, Any]:
         "search_cost": round(found.search_cost, 1),
         "search_runs": found.search_runs,
         "measuring_cost": round(found.measuring_cost, 1),
-        **({"headroom": to_json(more)} if more is not None else {}),
+        "headroom": None if room is None else {**to_json(room), "words": room.words},
     }
 
 

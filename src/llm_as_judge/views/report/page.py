@@ -64,13 +64,13 @@ def render(sources: Sources, *, max_rollouts: int = MAX_ROLLOUTS) -> str:
     run = read_run(sources.run_dir) if sources.run_dir else None
     found = gather(run.folder, run.config, limit=max_rollouts) if run else Gathered()
     results = results_view(sources.results) if sources.results else None
-    style, script = _file("style.css"), _file("browse.js")
+    style, script = template_text("style.css"), template_text("browse.js")
     page = (
-        _environment()
+        environment()
         .get_template("page.html")
         .render(
             title=_title(run, sources.results),
-            policy=_policy(style, script),
+            policy=page_policy(style, script),
             style=Markup(style),
             script=Markup(script),
             data=embedded({"groups": found.groups}),
@@ -201,7 +201,7 @@ def _title(run: RunDir | None, results: Mapping[str, Any]) -> str:
     return "Results " + ", ".join(results)
 
 
-def _policy(style: str, script: str) -> str:
+def page_policy(style: str, script: str) -> str:
     """No request to anywhere, no script and no style but ours."""
     digests = [
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -213,13 +213,13 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _file(name: str) -> str:
+def template_text(name: str) -> str:
     folder = resources.files("llm_as_judge.views.report") / "templates"
     return (folder / name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def environment() -> Environment:
     return Environment(
         loader=PackageLoader("llm_as_judge.views.report", "templates"),
         autoescape=True,

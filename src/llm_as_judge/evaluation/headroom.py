@@ -1,0 +1,292 @@
+"""Is there anything to learn for each problem, or only a better program to find?
+
+All figures are of programs that have run on the same problems at the same draws (J x P x D).
+
+- **Interaction**: for each problem a program is chosen on half of the draws and scored on the other half;
+  the same of one program for each group of problems; the difference is what choosing by problem gains,
+  with no luck in it. What half of the draws say of a problem is weighted by how much of it the other
+  half repeats on *other* problems: where that is nothing, the group's program is chosen, and 0 gained.
+  It is a lower bound: more draws would choose better.
+- **Text**: the same where the program is chosen by the problem's sentence embedding (ridge and nearest
+  neighbors, five folds): what a policy that reads the problem could gain at once.
+- **Luck**: the oracle that a Rasch model expects, in which problems differ in difficulty and programs in
+  ability, and no program suits any problem better than another (:mod:`.luck`).
+
+Draws o and o + 1 of a program that asks several times share replies, so halves are of neighboring draws
+and still share some at the seam: for such programs the interaction is an upper bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from llm_as_judge.evaluation.luck import Luck, expected_oracle
+from llm_as_judge.evaluation.routers import PREDICTORS, Predict, best_predictor
+from llm_as_judge.evaluation.statistics import bootstrap
+from llm_as_judge.runs.bank import Array
+
+FOLDS = 5
+INTERACTION_POINTS, TEXT_POINTS = 2.0, 0.5
+"""Below both adaptation is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A mean over problems with its 95 % bootstrap interval, as a share (0.01 is a point)."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """What choosing among programs could reach. Shares of right answers."""
+
+    problems: int
+    programs: int
+    draws: int
+    fixed: float
+    """One program for all problems of a domain, chosen on other problems."""
+    fixed_flattered: float
+    """Chosen on the problems it is counted on."""
+    by_group: float
+    """One for each group of problems (data set), chosen on other problems."""
+    by_group_flattered: float
+    oracle: float
+    """Of each problem the program that was luckiest on it."""
+    luck: Luck
+    """The oracle that luck alone would give."""
+    interaction: Gain | None
+    """Points by choosing for each problem; None with one draw."""
+    ridge: Gain | None
+    neighbors: Gain | None
+    """Points by choosing from the problem's text; None without vectors."""
+
+    @property
+    def text(self) -> Gain | None:
+        """The better of the two."""
+        found = [gain for gain in (self.ridge, self.neighbors) if gain is not None]
+        return max(found, key=lambda gain: gain.value, default=None)
+
+    @property
+    def adaptation(self) -> bool | None:
+        """Whether there is something to learn by problem; None: one draw cannot tell."""
+        if self.interaction is None:
+            return None
+        text = self.text.value if self.text is not None else 0.0
+        return 100 * self.interaction.value >= INTERACTION_POINTS or 100 * text >= TEXT_POINTS
+
+    @property
+    def words(self) -> str:
+        """What the figures mean."""
+        if self.interaction is None:
+            return (
+                "One draw of a program cannot tell luck from talent: run each several times to see "
+                "whether programs suit problems."
+            )
+        said = f"Choosing a program for each problem gains {_points(self.interaction)}"
+        if self.text is not None:
+            said += f", choosing by the problem's text {_points(self.text)}"
+        if not self.adaptation:
+            return (
+                f"{said}. Adaptation is not there: below {INTERACTION_POINTS:g} and "
+                f"{TEXT_POINTS:g} points. What can be gained is a better fixed program (search), the "
+                "budget, and a trained reader of disagreeing answers."
+            )
+        if self.interaction.low > 0 or (self.text is not None and self.text.low > 0):
+            return f"{said}. There is something to learn for each problem."
+        return f"{said}. The interval holds 0: more problems or draws must decide."
+
+    @property
+    def lines(self) -> list[str]:
+        """The choices, luck's part and the meaning, a paragraph each."""
+        choices = (
+            "Chosen on other problems than they are counted on: one program for everything "
+            f"{self.fixed:.1%} (flattered {self.fixed_flattered:.1%}), one for each data set "
+            f"{self.by_group:.1%} (flattered {self.by_group_flattered:.1%})."
+        )
+        luck = (
+            f"The luckiest program for each problem {self.oracle:.1%}; if no program suited any "
+            f"problem better than another, luck alone would give {self.luck.expected:.1%} "
+            f"[{self.luck.low:.1%}, {self.luck.high:.1%}]."
+        )
+        return [choices, luck, self.words]
+
+
+def _points(gain: Gain) -> str:
+    return f"{100 * gain.value:+.1f} points [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Programs and problems of one domain."""
+
+    right_JPD: Array
+    """0, 1 or a share; no gap."""
+    cost_JPD: Array
+    """Decides between equals."""
+    groups_P: Sequence[str]
+    vectors_PE: Array | None = None
+    """Sentence embeddings of unit length."""
+
+
+def headroom(parts: Sequence[Part], seed: int = 0) -> Headroom | None:
+    """All parts together, each problem weighing the same; None where there is nothing to choose.
+
+    Raises:
+        ValueError: the parts have different numbers of draws.
+    """
+    parts = [part for part in parts if part.right_JPD.shape[0] > 1 and part.right_JPD.shape[1] > 1]
+    if not parts:
+        return None
+    if len({part.right_JPD.shape[2] for part in parts}) > 1:
+        raise ValueError("parts with different numbers of draws")
+    draws = parts[0].right_JPD.shape[2]
+    folds = [_folds(part.groups_P, seed) for part in parts]
+    means = [_tie_broken(part) for part in parts]
+    together = [np.zeros(len(part.groups_P), dtype=int) for part in parts]
+    groups = [np.unique(np.asarray(part.groups_P), return_inverse=True)[1] for part in parts]
+    vectors = all(part.vectors_PE is not None for part in parts)
+
+    def over_parts(of: Callable[[int], Array]) -> Array:
+        return np.concatenate([of(n) for n in range(len(parts))])
+
+    def fixed(labels: list[npt.NDArray[np.intp]], crossed: bool) -> float:
+        return float(over_parts(lambda n: _fixed(means[n], labels[n], folds[n], crossed)).mean())
+
+    def gain(of: Callable[[int], Array]) -> Gain:
+        found = over_parts(of)
+        return Gain(float(found.mean()), *bootstrap(list(found), seed=seed))
+
+    def routed(predictors: Sequence[Predict]) -> Gain:
+        return gain(
+            lambda n: _routed(means[n], groups[n], folds[n], parts[n].vectors_PE, predictors)
+        )
+
+    return Headroom(
+        problems=sum(len(part.groups_P) for part in parts),
+        programs=sum(len(part.right_JPD) for part in parts),
+        draws=draws,
+        fixed=fixed(together, True),
+        fixed_flattered=fixed(together, False),
+        by_group=fixed(groups, True),
+        by_group_flattered=fixed(groups, False),
+        oracle=float(over_parts(lambda n: parts[n].right_JPD.mean(axis=2).max(axis=0)).mean()),
+        luck=expected_oracle(
+            [
+                part.right_JPD[:, group == g]
+                for part, group in zip(parts, groups, strict=True)
+                for g in range(group.max() + 1)
+            ],
+            seed,
+        ),
+        interaction=(
+            gain(lambda n: _split_half(parts[n], groups[n], folds[n])) if draws > 1 else None
+        ),
+        ridge=routed(PREDICTORS["ridge"]) if vectors else None,
+        neighbors=routed(PREDICTORS["neighbors"]) if vectors else None,
+    )
+
+
+# ---------------------------------------------------------------------------------------------- parts
+def _folds(groups_P: Sequence[str], seed: int) -> npt.NDArray[np.intp]:
+    """(P,) the fold of each problem; every group is spread over all of them."""
+    random = np.random.default_rng(seed)
+    folds = np.zeros(len(groups_P), dtype=np.intp)
+    for name in sorted(set(groups_P)):
+        members = np.flatnonzero(np.asarray(groups_P) == name)
+        folds[random.permutation(members)] = np.arange(len(members)) % FOLDS
+    return folds
+
+
+def _tie_broken(part: Part) -> Array:
+    """(J, P) mean right, less so little for cost that it decides between equals alone."""
+    cost = part.cost_JPD.mean(axis=2)
+    most = float(np.abs(cost).max()) or 1.0
+    return np.asarray(part.right_JPD.mean(axis=2) - 1e-9 * cost / most)
+
+
+def _group_means(
+    values_JP: Array, groups_P: npt.NDArray[np.intp], among: npt.NDArray[np.bool_]
+) -> Array:
+    """(J, P) mean of each program on the problems ``among`` of the problem's group; where the group
+    has none of them, on all of them."""
+    found = np.repeat(values_JP[:, among].mean(axis=1, keepdims=True), values_JP.shape[1], axis=1)
+    for group in np.unique(groups_P):
+        mine = among & (groups_P == group)
+        if mine.any():
+            found[:, groups_P == group] = values_JP[:, mine].mean(axis=1, keepdims=True)
+    return found
+
+
+def _fixed(
+    values_JP: Array, groups_P: npt.NDArray[np.intp], folds_P: npt.NDArray[np.intp], crossed: bool
+) -> Array:
+    """(P,) of the program chosen for the problem's group, on other folds or on all problems."""
+    found = np.zeros(values_JP.shape[1])
+    for fold in np.unique(folds_P):
+        mine = folds_P == fold
+        others = ~mine if crossed and (~mine).any() else np.ones_like(mine)
+        best = _group_means(values_JP, groups_P, others).argmax(axis=0)
+        found[mine] = values_JP[best[mine], mine]
+    return found
+
+
+def _centred(values_JP: Array, means_JP: Array) -> Array:
+    """What is left of each program's figure beside its group's mean and the problem's own."""
+    left = values_JP - means_JP
+    return np.asarray(left - left.mean(axis=0, keepdims=True))
+
+
+def _split_half(part: Part, groups_P: npt.NDArray[np.intp], folds_P: npt.NDArray[np.intp]) -> Array:
+    """(P,) right on one half of the draws by the choice on the other half, less that of the group's
+    program; the mean of both directions."""
+    draws = part.right_JPD.shape[2]
+    first = part.right_JPD[:, :, : draws // 2].mean(axis=2)
+    second = part.right_JPD[:, :, draws // 2 :].mean(axis=2)
+    overall = _tie_broken(part)
+    gains = np.zeros(len(groups_P))
+    for fold in np.unique(folds_P):
+        mine = folds_P == fold
+        others = ~mine if (~mine).any() else mine
+        base = _group_means(overall, groups_P, others)
+        best = base.argmax(axis=0)
+        for seen, held in ((first, second), (second, first)):
+            left, repeated = _centred(seen, base), _centred(held, base)
+            square = float((left[:, others] ** 2).sum())
+            weight = (
+                float((left[:, others] * repeated[:, others]).sum()) / square if square else 0.0
+            )
+            chosen = (base + np.clip(weight, 0.0, 1.0) * left).argmax(axis=0)
+            gains[mine] += (held[chosen[mine], mine] - held[best[mine], mine]) / 2
+    return gains
+
+
+def _routed(
+    values_JP: Array,
+    groups_P: npt.NDArray[np.intp],
+    folds_P: npt.NDArray[np.intp],
+    vectors_PE: Array | None,
+    predictors: Sequence[Predict],
+) -> Array:
+    """(P,) right by the program that the problem's text chooses, less that of the group's program."""
+    assert vectors_PE is not None
+    gains = np.zeros(values_JP.shape[1])
+    for fold in np.unique(folds_P):
+        mine = folds_P == fold
+        others = ~mine
+        if not others.any():
+            continue
+        base = _group_means(values_JP, groups_P, others)
+        left_PJ = _centred(values_JP, base).T
+        predict = best_predictor(predictors, vectors_PE[others], left_PJ[others], folds_P[others])
+        expected_JP = predict(vectors_PE[others], left_PJ[others], vectors_PE[mine]).T
+        chosen, best = (base[:, mine] + expected_JP).argmax(axis=0), base[:, mine].argmax(axis=0)
+        columns = np.arange(int(mine.sum()))
+        gains[mine] = values_JP[:, mine][chosen, columns] - values_JP[:, mine][best, columns]
+    return gains

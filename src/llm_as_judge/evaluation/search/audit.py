@@ -1,0 +1,116 @@
+"""The audit of headroom over a bank, and what a person should do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from llm_as_judge.assembly import model_weights
+from llm_as_judge.config import Config
+from llm_as_judge.evaluation.headroom import Headroom, Part, headroom
+from llm_as_judge.evaluation.search.choices import DOMAIN, Found
+from llm_as_judge.evaluation.search.halving import mean_of_draws
+from llm_as_judge.evaluation.statistics import difference_interval
+from llm_as_judge.reward import Budget
+from llm_as_judge.runs.bank import Bank, Table
+from llm_as_judge.types import DOMAINS, Problem
+
+Vectors = Mapping[str, Sequence[float]]
+"""Sentence embedding of each problem, by its id."""
+PLAIN = "direct"
+"""What a person has without this package."""
+FEW_ROWS = 30
+
+
+def text_vectors(problems: Sequence[Problem], config: Config) -> Vectors | None:
+    """Embeddings of the problems' texts; None where ``experience.enabled`` is false: then no
+    sentence model is wanted.
+
+    Raises:
+        ModelError: its weights cannot be had.
+    """
+    if not config.experience.enabled:
+        return None
+    # Imported here: torch
+    from llm_as_judge.policy.embed import SentenceEmbedder
+
+    name = config.experience.embedder
+    embedder = SentenceEmbedder(model_weights(config, name, "experience.embedder"), name)
+    texts = embedder.embed([problem.question for problem in problems])
+    return {problem.id: vector for problem, vector in zip(problems, texts, strict=True)}
+
+
+def audited(table: Table, vectors: Vectors | None, seed: int = 0) -> Headroom | None:
+    """Of the programs of each domain that have run on the same cells; None where there is none to
+    choose from."""
+    parts = []
+    for domain in DOMAINS:
+        whole = table.whole(domain)
+        known = vectors is not None and all(p.id in vectors for p in whole.problems)
+        found = np.array([vectors[p.id] for p in whole.problems]) if vectors and known else None
+        parts.append(Part(whole.right_JPD, whole.cost_JPD, whole.sets, found))
+    return headroom(parts, seed)
+
+
+def audit_of_search(
+    found: Found, bank: Bank, draws: int, vectors: Vectors | None
+) -> Headroom | None:
+    """Of a search's finalists, on the problems that it chose on."""
+    keys = [p.key for programs in found.finalists.values() for p in programs]
+    return audited(bank.table(keys, list(found.chosen_on), draws), vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do with rows of one's own."""
+
+    answer: str
+    """``train``, ``use this fixed program: NAME``, or ``no room``."""
+    reason: str
+
+
+def advice(found: Found, room: Headroom | None, bank: Bank, draws: int, budget: Budget) -> Advice:
+    """By the crossed figures: training where programs suit problems; else the best fixed program where
+    it is shown to be better than a direct call; else nothing."""
+    chosen = found.crossed[DOMAIN, budget]
+    plain = _plain(bank, draws)
+    ids = [id_ for id_ in chosen if id_ in plain]
+    names = ", ".join(
+        dict.fromkeys(c.name for c in found.choices if (c.scope, c.budget) == (DOMAIN, budget))
+    )
+    gains = [chosen[id_][0] - plain[id_] for id_ in ids]
+    low, high = difference_interval(gains) if gains else (-1.0, 1.0)
+    gain = (
+        f"The best fixed program ({names}) gains {100 * fmean(gains):+.1f} points "
+        f"[{100 * low:+.1f}, {100 * high:+.1f}] over a direct call on {len(ids)} rows."
+        if gains
+        else "No row was graded under both the best fixed program and a direct call."
+    )
+    if len(ids) < FEW_ROWS:
+        gain += f" Fewer than {FEW_ROWS} rows show little: take more."
+    if room is not None and room.adaptation and _clear(room):
+        return Advice("train", f"{room.words} {gain}")
+    said = f"{room.words} {gain}" if room is not None else gain
+    if gains and low > 0:
+        return Advice(f"use this fixed program: {names}", said)
+    return Advice("no room", said)
+
+
+def _clear(room: Headroom) -> bool:
+    return any(gain is not None and gain.low > 0 for gain in (room.interaction, room.text))
+
+
+def _plain(bank: Bank, draws: int) -> dict[str, float]:
+    """Share of right draws of a direct call, by problem."""
+    keys = [key for key, program in bank.programs.items() if program.name == PLAIN]
+    table = bank.table(keys, draws=draws)
+    right = mean_of_draws(table.right_JPD)
+    return {
+        problem.id: float(right[j, p])
+        for j in range(len(keys))
+        for p, problem in enumerate(table.problems)
+        if not np.isnan(right[j, p])
+    }

@@ -1,0 +1,114 @@
+"""The page of a search: what it means in words, accuracy against cost, every choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from llm_as_judge.evaluation.search.choices import Choice, Found, Score
+from llm_as_judge.evaluation.search.halving import mean_of_draws
+from llm_as_judge.evaluation.statistics import share_interval
+from llm_as_judge.runs.bank import Bank, Table
+from llm_as_judge.views.report import charts, curves
+from llm_as_judge.views.report.plain import TextTable, write_plain
+
+PAGE = "page.html"
+_CROSSED = (
+    "Crossed figures: the search was done again five times without a fifth of the problems, and what it "
+    "chose was scored on that fifth. Flattered ones are of the rows that the program was chosen on."
+)
+
+
+def write_page(found: Found, bank: Bank, draws: int, words: Sequence[str], path: Path) -> None:
+    """
+    Args:
+        words: what the figures mean, a paragraph each.
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    fronts = [
+        chart
+        for domain, programs in found.finalists.items()
+        if (chart := _front(domain, bank.table([p.key for p in programs], found.chosen_on, draws)))
+    ]
+    spent = (
+        f"{found.search_runs} runs of programs, cost {found.search_cost:.0f} written tokens, kept ones "
+        "included."
+    )
+    write_plain(
+        path, "Best fixed programs", [*words, spent], [_ladder(found), _choices(found)], fronts
+    )
+
+
+def _front(domain: str, table: Table) -> charts.Chart | None:
+    right, cost = mean_of_draws(table.right_JPD), mean_of_draws(table.cost_JPD)
+    named = []
+    for j, program in enumerate(table.programs):
+        there = right[j][~np.isnan(right[j])]
+        if len(there):
+            low, high = share_interval([float(value) for value in there])
+            spent = float(cost[j][~np.isnan(cost[j])].mean())
+            named.append((program.name, curves.Point(spent, float(there.mean()), low, high)))
+    return charts.front_chart(
+        f"front-{domain}",
+        f"Cost and accuracy: {domain}",
+        "The finalists on all rows; bars: 95 % intervals; the line joins those that no other beats in "
+        "both. The figures are flattered: these programs were chosen on these rows.",
+        "cost per problem, in written tokens",
+        named,
+        curves.pareto([(point.x, point.y) for _, point in named]),
+    )
+
+
+def _ladder(found: Found) -> TextTable:
+    rows = [
+        (
+            f"one for each {step.scope}" if step.scope != "everything" else "one for everything",
+            step.budget,
+            right_text(step.crossed),
+            cost_text(step.crossed),
+            right_text(step.flattered),
+        )
+        for step in found.ladder
+    ]
+    return TextTable(
+        "All problems",
+        _CROSSED,
+        ("programs", "budget", "right, crossed", "cost", "right, flattered"),
+        tuple(rows),
+    )
+
+
+def _choices(found: Found) -> TextTable:
+    return TextTable(
+        "Choices",
+        "The program that was chosen on all rows, and what such a choice is worth.",
+        ("of", "scope", "budget", "program", "right, crossed", "cost", "right, flattered"),
+        tuple(map(_row, found.choices)),
+    )
+
+
+def _row(choice: Choice) -> tuple[str, ...]:
+    return (
+        choice.of,
+        choice.scope,
+        choice.budget,
+        choice.name,
+        right_text(choice.crossed),
+        cost_text(choice.crossed),
+        right_text(choice.flattered),
+    )
+
+
+def right_text(score: Score) -> str:
+    """``61.5 [50, 72]``, in per cent; a mean of nothing is a dash."""
+    if not score.problems:
+        return "-"
+    return f"{100 * score.right:.1f} [{100 * score.low:.0f}, {100 * score.high:.0f}]"
+
+
+def cost_text(score: Score) -> str:
+    """In written tokens."""
+    return f"{score.cost:.0f}" if score.problems else "-"

@@ -1,0 +1,137 @@
+"""The audit against tables whose truth is known: interaction, luck, what the text says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from llm_as_judge.evaluation.headroom import Headroom, Part, headroom
+from llm_as_judge.evaluation.luck import expected_oracle
+from llm_as_judge.runs.bank import Array
+
+PROGRAMS, PROBLEMS, DRAWS = 8, 300, 4
+
+
+def part(chances_JP: Array, seed: int, draws: int = DRAWS, vectors_PE: Array | None = None) -> Part:
+    random = np.random.default_rng(seed)
+    right = (random.random((*chances_JP.shape, draws)) < chances_JP[:, :, None]).astype(float)
+    groups = ["gsm8k" if p % 2 else "math" for p in range(chances_JP.shape[1])]
+    return Part(right, np.full(right.shape, 100.0), groups, vectors_PE)
+
+
+def rasch(seed: int, problems: int = PROBLEMS) -> Array:
+    """Difficulty and ability alone; the first program is the best."""
+    random = np.random.default_rng(1000 + seed)
+    ability = np.linspace(0.6, -0.8, PROGRAMS)
+    return np.asarray(1 / (1 + np.exp(random.normal(0, 1.5, problems)[None, :] - ability[:, None])))
+
+
+def with_interaction(seed: int, points: float) -> Array:
+    """On a share of the problems, which program 0 never solves, program 1 always does; on as many it is
+    the other way round. They are equal on all others, so choosing gains exactly that share."""
+    chances = rasch(seed)
+    chances[1] = chances[0]
+    count = round(points / 100 * PROBLEMS)
+    chances[0, :count], chances[1, :count] = 0.0, 1.0
+    chances[0, count : 2 * count], chances[1, count : 2 * count] = 1.0, 0.0
+    chances[2:, : 2 * count] = 0.0
+    return np.asarray(chances[:, np.random.default_rng(seed).permutation(PROBLEMS)])
+
+
+def audited(*parts: Part) -> Headroom:
+    found = headroom(parts)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("points", [0.0, 8.0])
+def test_the_interval_covers_the_planted_interaction(points: float) -> None:
+    covered = 0
+    for seed in range(20):
+        found = audited(part(with_interaction(seed, points), seed)).interaction
+        assert found is not None
+        covered += found.low <= points / 100 + 1e-9 and found.high >= points / 100 - 1e-9
+    assert covered >= 17  # of 20 intervals of 95 % fewer than 17 cover once in 60 tries
+
+
+def test_pure_luck_is_said_to_be_none_of_it() -> None:
+    for seed in range(4):
+        random = np.random.default_rng(seed).normal(size=(PROBLEMS, 16))
+        vectors = random / np.linalg.norm(random, axis=1, keepdims=True)
+        found = audited(part(rasch(seed), seed, vectors_PE=vectors))
+        assert found.adaptation is False
+        assert "Adaptation is not there" in found.words
+        assert found.oracle > found.fixed + 0.1  # which looks like much to learn, and is not
+
+
+def test_a_planted_interaction_is_said_to_be_there() -> None:
+    found = audited(part(with_interaction(0, 8.0), 0))
+    assert found.adaptation is True
+    assert "There is something to learn for each problem" in found.words
+
+
+def test_luck_expects_the_oracle_of_a_table_without_interaction() -> None:
+    inside = 0
+    for seed in range(20):
+        found = audited(part(rasch(seed), seed))
+        inside += found.luck.low <= found.oracle <= found.luck.high
+    assert inside >= 17
+
+
+def test_an_oracle_above_luck_shows_with_interaction() -> None:
+    found = audited(part(with_interaction(1, 15.0), 1))
+    assert found.oracle > found.luck.high
+
+
+def test_luck_of_verdicts_that_are_all_alike_is_those_verdicts() -> None:
+    right = expected_oracle([np.ones((3, 20, 2))])
+    wrong = expected_oracle([np.zeros((3, 20, 2))])
+    assert right.expected > 0.99
+    assert wrong.expected < 0.02
+
+
+def test_crossed_choices_are_not_flattered_and_flattered_ones_are() -> None:
+    """60 programs that are all right half of the time."""
+    crossed, flattered = [], []
+    for seed in range(20):
+        found = audited(part(np.full((60, 60), 0.5), seed, draws=1))
+        crossed.append(found.by_group)
+        flattered.append(found.by_group_flattered)
+        assert found.interaction is None
+        assert "One draw" in found.words
+    assert abs(np.mean(crossed) - 0.5) < 0.03
+    assert np.mean(flattered) > 0.6
+
+
+def test_a_text_that_tells_which_program_suits_is_read() -> None:
+    """The first number of the vector says which of two programs can solve the problem."""
+    random = np.random.default_rng(0)
+    kind = random.integers(0, 2, PROBLEMS)
+    vectors = 0.3 * random.normal(size=(PROBLEMS, 16))
+    vectors[:, 0] = 2.0 * kind - 1
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    chances = np.where(np.array([0, 1])[:, None] == kind[None, :], 0.9, 0.3)
+    found = audited(part(chances, 0, vectors_PE=vectors))
+    assert found.ridge is not None
+    assert found.neighbors is not None
+    assert found.ridge.low > 0.2
+    assert found.neighbors.low > 0.2
+    assert found.adaptation is True
+
+
+def test_groups_get_a_program_each_and_that_is_no_interaction() -> None:
+    chances = np.full((2, PROBLEMS), 0.2)
+    chances[0, 0::2], chances[1, 1::2] = 0.8, 0.8  # the two data sets
+    found = audited(part(chances, 3))
+    assert found.by_group > found.fixed + 0.2
+    assert found.interaction is not None
+    assert abs(found.interaction.value) < 0.02
+
+
+def test_domains_are_put_together_and_one_program_is_no_choice() -> None:
+    first, second = part(rasch(0), 0), part(rasch(1, 100), 1)
+    found = audited(first, second)
+    assert (found.problems, found.programs, found.draws) == (400, 16, 4)
+    assert headroom([part(rasch(0)[:1], 0)]) is None
+    assert headroom([]) is None
+    assert found == headroom([first, second])  # the same by the seed

@@ -1,0 +1,70 @@
+"""What a person is told to do with rows of their own, by tables whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from planted import Chance, Planted, number, problems, programs, runner
+
+from llm_as_judge.evaluation.search.audit import Advice, advice, audit_of_search
+from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
+from llm_as_judge.evaluation.search.choices import search_choices
+from llm_as_judge.evaluation.search.page import write_page
+from llm_as_judge.runs.bank import Bank, BankProgram
+from llm_as_judge.types import Domain, Problem
+
+DRAWS = 4
+
+
+async def told(folder: Path, chance: Chance, rows: int = 120) -> Advice:
+    direct, *others = programs(4)
+    taking = [replace(direct, name="direct"), *others]
+
+    async def everybody(
+        filling: BankRunner, domain: Domain, seen: Sequence[Problem]
+    ) -> list[BankProgram]:
+        await filling.fill(all_cells(taking, seen, DRAWS))
+        return taking
+
+    with Bank.writing(folder / "bank", {}) as bank:
+        found = await search_choices(
+            runner(bank, Planted(chance)), {"math": problems(rows)}, everybody, draws=DRAWS, seed=0
+        )
+        room = audit_of_search(found, bank, DRAWS, None)
+        write_page(found, bank, DRAWS, room.lines if room else [], folder / "page.html")
+        return advice(found, room, bank, DRAWS, "high")
+
+
+async def test_programs_that_suit_problems_are_worth_training(tmp_path: Path) -> None:
+    def suits(program: BankProgram, problem: Problem) -> float:
+        return 0.95 if int(problem.id.rsplit("/", 1)[1]) % 4 == number(program) else 0.1
+
+    answer = await told(tmp_path, suits)
+    assert answer.answer == "train"
+    assert "There is something to learn for each problem" in answer.reason
+
+
+async def test_one_program_that_is_better_everywhere_is_to_be_used(tmp_path: Path) -> None:
+    answer = await told(tmp_path, lambda program, _: 0.8 if number(program) == 2 else 0.4)
+    assert answer.answer == "use this fixed program: program 2"
+    assert "over a direct call on 120 rows" in answer.reason
+
+
+async def test_programs_that_are_all_alike_leave_no_room(tmp_path: Path) -> None:
+    assert (await told(tmp_path, lambda *_: 0.5)).answer == "no room"
+
+
+async def test_few_rows_are_said_to_show_little(tmp_path: Path) -> None:
+    answer = await told(tmp_path, lambda *_: 0.5, rows=10)
+    assert "Fewer than 30 rows show little: take more" in answer.reason
+
+
+async def test_the_page_holds_front_choices_and_escaped_names(tmp_path: Path) -> None:
+    await told(tmp_path, lambda *_: 0.5, rows=10)
+    page = (tmp_path / "page.html").read_text()
+    assert "Cost and accuracy: math" in page
+    assert "right, crossed" in page
+    assert "Chosen on other problems than they are counted on" in page
+    assert "<script" not in page

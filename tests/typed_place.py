@@ -47,6 +47,7 @@ _SMALL: dict[str, Any] = {
         "prompt_style": "short",
         "examples": False,
     },
+    "executor": {"temperature": 0.7},
     "judge": {"model": "none"},
     "training": {
         "steps": 2,

@@ -105,7 +105,7 @@ def test_draws_of_a_closed_pool_go_round_those_it_holds(
     pool = Pool(tmp_path)
     for held in range(3):
         put(pool, "a", held)
-    pool.fill_to(4)  # of "a" three say enough
+    pool.fill_to("m", 4)  # of "a" three say enough
     rotated = pool.rotated("m", ask("a", draw, seed=5), offset)
     assert rotated == ask("a", seen, seed=5)
 
@@ -116,9 +116,9 @@ def test_a_run_beyond_what_a_closed_pool_was_filled_with_is_one_line(tmp_path: P
         put(pool, "a", held)
     with pytest.raises(ModelError, match=r"begins at draw 2 .*draws 0 to 1 of what it asks; fill"):
         pool.rotated("m", ask("a", seed=5), 2)
-    pool.fill_to(4)
-    pool.fill_to(3)
-    assert Pool(tmp_path).filled == 4
+    pool.fill_to("m", 4)
+    pool.fill_to("m", 3)
+    assert (Pool(tmp_path).filled("m"), pool.filled("other")) == (4, 0)
     with pytest.raises(ModelError, match="begins at draw 4"):
         pool.rotated("m", ask("a", seed=5), 4)
     never_asked = ask("b", seed=5)

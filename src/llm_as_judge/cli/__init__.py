@@ -24,6 +24,7 @@ from llm_as_judge.cli.grading import register as register_grading
 from llm_as_judge.cli.judging import register as register_judging
 from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
+from llm_as_judge.cli.pooling import register as register_pooling
 from llm_as_judge.cli.programs import register as register_programs
 from llm_as_judge.cli.quickstarting import register as register_quickstart
 from llm_as_judge.cli.searching import register as register_searching
@@ -38,7 +39,7 @@ __all__ = ["app", "main"]
 
 VERBS = {
     "First": ("quickstart",),
-    "Data and weights": ("data", "models"),
+    "Data and weights": ("data", "models", "pool"),
     "Training": ("train", "monitor", "report"),
     "Evaluation": ("evaluate", "compare", "search", "headroom"),
     "Use": ("solve", "serve", "export"),
@@ -87,6 +88,7 @@ for register in (
     register_learning,
     register_evaluating,
     register_comparing,
+    register_pooling,
     register_searching,
     register_watching,
     register_programs,

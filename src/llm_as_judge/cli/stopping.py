@@ -18,6 +18,7 @@ KEPT = {
     "train": "finished rollouts, steps and checkpoints are kept",
     "evaluate": "finished rollouts are kept",
     "audit": "verdicts given so far are kept",
+    "pool": "replies and verdicts are kept: the same command goes on",
 }
 """Of a verb that is stopped, where something is. The others keep nothing, or write at their end."""
 

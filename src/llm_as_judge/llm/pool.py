@@ -161,7 +161,7 @@ class Pool:
             ModelError: the pool was not filled with so many draws that a run could begin there.
         """
         held = self.draws_of(model, request)
-        if held and offset >= max(held, self.filled):
+        if held and offset >= max(held, self.filled(model)):
             raise ModelError(
                 f"{self.path}: a run begins at draw {offset} (executor.draw_offset, workflow.draws), and "
                 f"there are draws 0 to {held - 1} of what it asks; {self.remedy}"
@@ -170,15 +170,14 @@ class Pool:
             return request.later(offset)
         return request.later((request.draw + offset) % held - request.draw)
 
-    @property
-    def filled(self) -> int:
-        """Draws that the pool was filled with, where problems did not end it before."""
-        return max((int(value) for _, value in self.notes(_FILLED)), default=0)
+    def filled(self, model: str) -> int:
+        """Draws of ``model`` that the pool was filled with, where problems did not end it before."""
+        return next((int(value) for name, value in self.notes(_FILLED) if name == model), 0)
 
-    def fill_to(self, draws: int) -> None:
-        """From now on it is one that was filled with so many draws."""
-        if draws > self.filled:
-            self.note(_FILLED, "draws", draws)
+    def fill_to(self, model: str, draws: int) -> None:
+        """From now on it is one that was filled with so many draws of ``model``."""
+        if draws > self.filled(model):
+            self.note(_FILLED, model, draws)
 
     def asked(self) -> Iterator[Any]:
         """What was asked for each reply, as JSON, the oldest first."""

@@ -1,0 +1,290 @@
+"""pool: executor replies that runs share, asked for ahead, looked at, and what they say is worth training on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from llm_as_judge.cli.options import (
+    ConfigOption,
+    DataDirOption,
+    ExecutorOption,
+    JsonOption,
+    SetOption,
+    console,
+    settings_of,
+    status_console,
+)
+from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.types import to_json
+from llm_as_judge.views.live import ProgressView
+
+if TYPE_CHECKING:
+    from llm_as_judge.evaluation.filling import Asked
+    from llm_as_judge.llm.pool import Pool
+
+pool = typer.Typer(no_args_is_help=True, help="Executor replies that runs share (calls.folder).")
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(pool, name="pool")
+
+
+@pool.command(epilog="Example: llm-as-judge pool fill --config embedded --split train --limit 100")
+def fill(
+    draws: Annotated[int, typer.Option("--draws", min=1, help="Draws of each way.")] = 4,
+    split: Annotated[
+        str,
+        typer.Option(
+            "--split",
+            metavar="train|val|test",
+            help="train: the problems that training reads; val, test: those that evaluate takes.",
+        ),
+    ] = "train",
+    limit: Annotated[
+        str | None,
+        typer.Option(
+            "--limit",
+            metavar="N|all",
+            help="Problems: of train in all, of val and test of each set.",
+        ),
+    ] = None,
+    way: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--way", help="direct, cot or program_of_thought; may be repeated. Default: all."
+        ),
+    ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="All draws also where the first replies share a verdict."),
+    ] = False,
+    config: ConfigOption = None,
+    executor: ExecutorOption = None,
+    data_dir: DataDirOption = None,
+    set_: SetOption = None,
+) -> None:
+    """Ask ahead what the one-step programs ask first: direct, chain of thought, program of thought.
+
+    Replies and verdicts are kept as they come: the same command again asks for what is missing.
+    """
+    settings = settings_of(
+        config,
+        set_,
+        executor=executor,
+        data_dir=data_dir,
+        flags={
+            "evaluation.split": split,
+            "evaluation.limit_per_set": limit,
+            "calls.mode": "cache",
+            "workflow.draws": 1,
+        },
+    )
+    from llm_as_judge.assembly import open_workbench
+    from llm_as_judge.chat_models import operator_settings
+    from llm_as_judge.cli.evaluating import sums
+    from llm_as_judge.evaluation.drawn import DrawnTable
+    from llm_as_judge.evaluation.filling import Filling, filled_estimate, problems_to_fill
+    from llm_as_judge.evaluation.ways import WAYS, ways_of
+    from llm_as_judge.llm.pool import Pool
+
+    if draws > 1 and operator_settings(settings).temperature == 0:
+        raise ConfigError(
+            f"--draws {draws}: all draws of a greedy executor are the same; set executor.temperature "
+            "above 0"
+        )
+    ways = ways_of(settings, way or WAYS)
+    problems = [one for one in problems_to_fill(settings) if one.domain in ways]
+    if not problems:
+        raise DataError(
+            f"--way {', '.join(way or WAYS)}: no problem of {', '.join(ways)} to fill with"
+        )
+
+    async def job() -> Asked:
+        async with open_workbench(settings) as bench:
+            assert isinstance(bench.recording, Pool)
+            table = DrawnTable(bench.recording, settings)
+            estimate = filled_estimate(settings, problems, ways, draws, table)
+            _say(f"{len(problems)} problems ({split}), {draws} draws of each way; missing at most:")
+            _say(str(estimate))
+            if line := estimate.exceeds(bench.ledger.budget, bench.ledger.total):
+                _say(line)
+            expected = estimate.rollouts
+            with ProgressView(status_console, expected, each="draw", counted="draws") as view:
+
+                def skipped(count: int) -> None:
+                    nonlocal expected
+                    expected -= count
+                    view.expect(expected)
+
+                filling = Filling(
+                    bench,
+                    table,
+                    ways,
+                    draws,
+                    everything=everything,
+                    on_draw=view.rollout,
+                    on_skipped=skipped,
+                )
+                try:
+                    asked = await filling.fill(problems)
+                finally:
+                    _say(f"asked now: {sums(bench.ledger)}")
+            if not asked.failed:
+                bench.recording.fill_to(bench.executor.name, draws)
+            return asked
+
+    kept = f"replies and verdicts are kept in {settings.calls.folder}: the same command goes on"
+    with stoppable(kept) as work:
+        asked = work.run(job())
+    _say(
+        f"{asked.draws} draws made; {asked.agreed} problems whose first replies share a verdict get no "
+        "more (--all)"
+    )
+    if asked.failed:
+        _say(
+            f"{asked.failed} draws failed by our fault; the first: {asked.first_failure}. The same "
+            "command asks for them again"
+        )
+        raise typer.Exit(1)
+
+
+@pool.command(epilog="Example: llm-as-judge pool stats --config embedded --json")
+def stats(
+    config: ConfigOption = None,
+    executor: ExecutorOption = None,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What the pool holds, where its replies come from, and how often draws of a problem disagree."""
+    from llm_as_judge.evaluation.drawn import DrawnTable, problems_of, way_figures
+
+    settings = settings_of(config, set_, executor=executor)
+    kept = _opened(settings)
+    rows = DrawnTable(kept, settings).rows
+    origins = [
+        {"model": model, **facts, "replies": replies, "read": read, "written": written}
+        for model, facts, replies, read, written in kept.origins()
+    ]
+    found: dict[str, Any] = {
+        "pool": str(kept.path),
+        "bytes": kept.bytes_used,
+        "replies": len(kept),
+        "damaged": kept.check(),
+        "origins": origins,
+        "problems": len(problems_of(rows)),
+        "draws": len(rows),
+        "ways": to_json(way_figures(rows)),
+    }
+    if as_json:
+        print(json.dumps(found))  # noqa: T201
+        return
+    console.print(
+        f"{found['pool']}: {found['replies']} replies, {found['bytes'] / 2**20:.1f} MB, "
+        f"{found['damaged']} damaged",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(_origins_table(origins))
+    if rows:
+        console.print(_ways_table(found["ways"]))
+    else:
+        _say("no verdicts under this configuration; run: llm-as-judge pool fill")
+
+
+@pool.command(epilog="Example: llm-as-judge pool prune --config embedded")
+def prune(
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Problems that are left. Default: beside data.train_file."),
+    ] = None,
+    config: ConfigOption = None,
+    executor: ExecutorOption = None,
+    data_dir: DataDirOption = None,
+    set_: SetOption = None,
+) -> None:
+    """Write the training problems whose replies in the pool do not share a verdict to a file of their own.
+
+    Only from those can programs be told apart by these ways. Pool and training file stay as they are.
+    """
+    from llm_as_judge.assembly import problem_file
+    from llm_as_judge.data.files import write_problems
+    from llm_as_judge.evaluation.drawn import DrawnTable
+    from llm_as_judge.evaluation.filling import disputed_file
+    from llm_as_judge.evaluation.filling import prune as pruned
+
+    settings = settings_of(config, set_, executor=executor, data_dir=data_dir)
+    train_file = settings.data.train_file
+    rows = DrawnTable(_opened(settings), settings).rows
+    if not rows:
+        raise DataError(
+            f"{settings.calls.folder}: the pool holds no verdicts under this configuration; run: "
+            "llm-as-judge pool fill"
+        )
+    problems = {problem.id: problem for problem in problem_file(train_file)}
+    found = pruned(list(problems.values()), rows)
+    _say(
+        f"{train_file}: {len(found.disputed)} of {len(problems)} problems are left. Left out: "
+        f"{found.right} always right, {found.wrong} always wrong, {found.not_graded} not graded, "
+        f"{found.unknown} that the pool was not filled with"
+    )
+    if not found.disputed:
+        raise DataError(f"{train_file}: no problem is left; nothing was written")
+    out = out or disputed_file(train_file)
+    write_problems(out, found.disputed)
+    console.print(
+        f"{out}; train on them: --set data.train_file={out}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _opened(settings: Config) -> Pool:
+    """
+    Raises:
+        ConfigError: there is none.
+    """
+    from llm_as_judge.llm.pool import Pool, is_pool
+
+    folder = settings.calls.folder
+    if not is_pool(folder) and not any(folder.glob("*.jsonl")):
+        raise ConfigError(f"calls.folder: no pool in {folder}; run: llm-as-judge pool fill")
+    return Pool(folder)
+
+
+def _origins_table(origins: list[dict[str, Any]]) -> Table:
+    table = Table(title="Replies by what they come from", box=None, padding=(0, 2, 0, 0))
+    for heading in ("model", "weights", "prompts", "seed", "replies", "read", "written"):
+        table.add_column(heading, no_wrap=True)
+    for one in origins:
+        known = [str(one.get(key, "-")) for key in ("weights", "prompts", "seed")]
+        counts = [f"{one[key]:,}" for key in ("replies", "read", "written")]
+        table.add_row(one["model"], known[0][:24], *known[1:], *counts)
+    return table
+
+
+def _ways_table(ways: list[dict[str, Any]]) -> Table:
+    table = Table(title="Draws by set and way", box=None, padding=(0, 2, 0, 0))
+    for heading in ("set", "way"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("problems", "draws", "right", "vote", "mixed", "cost"):
+        table.add_column(heading, justify="right")
+    for one in ways:
+        shares = (
+            "-" if one[key] is None else f"{one[key]:.0%}" for key in ("right", "vote", "mixed")
+        )
+        counts = (str(one["problems"]), str(one["draws"]))
+        table.add_row(one["dataset"], one["way"], *counts, *shares, f"{one['cost']:.0f}")
+    return table
+
+
+def _say(line: str) -> None:
+    status_console.print(line, markup=False, highlight=False, soft_wrap=True)

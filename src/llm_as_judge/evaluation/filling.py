@@ -1,0 +1,265 @@
+"""Filling the pool: the ways of each problem, drawn several times, before anybody needs them.
+
+    first draws of each way -> the replies share a verdict? -> no more draws; else the rest
+
+What is drawn goes into the pool at once, replies and verdicts: the same again asks for what is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from llm_as_judge.assembly import Workbench, problem_file
+from llm_as_judge.chat_models import estimate_of
+from llm_as_judge.config import Config
+from llm_as_judge.evaluation.drawn import Drawn, DrawnTable, is_disputed, problems_of
+from llm_as_judge.evaluation.results import content_digest
+from llm_as_judge.evaluation.selection import MIXED, evaluated_problems, limited
+from llm_as_judge.evaluation.ways import Way
+from llm_as_judge.llm.estimate import BYTES_PER_TOKEN, Estimate, Means
+from llm_as_judge.llm.gathered import neighbors
+from llm_as_judge.rollout.environment import WorkflowEnvironment
+from llm_as_judge.rollout.line import rollout
+from llm_as_judge.rollout.wrappers import Billed, cancelled
+from llm_as_judge.types import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Completion,
+    Domain,
+    Problem,
+    Rollout,
+)
+
+__all__ = ["FIRST_REPLIES", "Asked", "Filling", "filled_estimate", "problems_to_fill", "prune"]
+
+FIRST_REPLIES = 4
+"""Of a problem: where so many share a verdict, it gets no more draws."""
+_PROBLEMS_AT_ONCE = 16
+_INSTRUCTION_TOKENS = 50
+"""What a way adds to the problem's text."""
+
+Ways = Mapping[Domain, Sequence[Way]]
+
+
+def problems_to_fill(config: Config) -> list[Problem]:
+    """Of the split ``train`` the problems that training reads, each once; of the others those that
+    ``evaluate`` takes. ``evaluation.limit_per_set`` limits each set, of ``train`` the whole mix.
+
+    Raises:
+        UserError: a file is missing or not as wanted.
+    """
+    evaluation = config.evaluation
+    if evaluation.split != "train" or evaluation.sets is not None:
+        return evaluated_problems(config)
+    rows = {problem.id: problem for problem in problem_file(config.data.train_file)}
+    return limited(MIXED, list(rows.values()), evaluation.limit_per_set, config.data.seed)
+
+
+def first_draws(ways: Sequence[Way], draws: int) -> int:
+    """Of each of these ways, before their verdicts are looked at."""
+    return min(draws, math.ceil(FIRST_REPLIES / len(ways)))
+
+
+def filled_estimate(
+    config: Config, problems: Sequence[Problem], ways: Ways, draws: int, table: DrawnTable
+) -> Estimate:
+    """What the missing draws will ask, if no problem ends early."""
+    missing = sum(
+        table.row(problem, way.name, draw) is None
+        for problem in problems
+        for way in ways[problem.domain]
+        for draw in range(draws)
+    )
+    lengths = [len(problem.statement().encode()) for problem in problems]
+    prompt = sum(lengths) / max(1, len(lengths)) / BYTES_PER_TOKEN + _INSTRUCTION_TOKENS
+    return estimate_of(
+        config, missing, problems, Means(1.0, prompt, config.executor.max_tokens / 2)
+    )
+
+
+@dataclass(slots=True)
+class Asked:
+    """What a filling did."""
+
+    draws: int = 0
+    failed: int = 0
+    """Draws lost by our fault; the same again asks for them."""
+    first_failure: str = ""
+    agreed: int = 0
+    """Problems that got no more draws."""
+
+
+class Filling:
+    """Fills a pool through a workbench whose calls are kept in it.
+
+    Args:
+        draws: of each way.
+        everything: problems whose first replies share a verdict get all draws, too.
+        on_draw: called as each ends.
+        on_skipped: called with how many draws a problem will not get.
+    """
+
+    def __init__(
+        self,
+        bench: Workbench,
+        table: DrawnTable,
+        ways: Ways,
+        draws: int,
+        *,
+        everything: bool = False,
+        on_draw: Callable[[Rollout], None] = lambda _: None,
+        on_skipped: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._env = bench.environment()
+        self._table, self._ways, self._draws = table, ways, draws
+        self._everything = everything
+        self._on_draw, self._on_skipped = on_draw, on_skipped
+        self.asked = Asked()
+
+    async def fill(self, problems: Sequence[Problem]) -> Asked:
+        """Draw what is missing.
+
+        Raises:
+            BudgetError: the run has used what it may use; what was drawn is kept.
+        """
+        at_once = asyncio.Semaphore(_PROBLEMS_AT_ONCE)
+
+        async def one(problem: Problem) -> None:
+            async with at_once:
+                await self._problem(problem)
+
+        tasks = [asyncio.ensure_future(one(problem)) for problem in problems]
+        try:
+            await asyncio.gather(*tasks)
+        finally:  # none goes on asking servers that are being closed
+            await cancelled(tasks)
+        return self.asked
+
+    async def _problem(self, problem: Problem) -> None:
+        ways = self._ways[problem.domain]
+        names, first = [way.name for way in ways], first_draws(ways, self._draws)
+        await self._ways_to(problem, first)
+        seen = self._table.of_problem(problem, names, first)
+        if len(seen) < len(ways) * first:
+            return  # some failed by our fault: the same again begins with them
+        if self._everything or is_disputed(seen):
+            await self._ways_to(problem, self._draws)
+            return
+        left = len(ways) * self._draws - len(self._table.of_problem(problem, names, self._draws))
+        if left:
+            self.asked.agreed += 1
+            self._on_skipped(left)
+
+    async def _ways_to(self, problem: Problem, draws: int) -> None:
+        await asyncio.gather(
+            *(
+                self._neighbors(problem, way, run)
+                for way in self._ways[problem.domain]
+                for run in neighbors(self._missing(problem, way, draws), self._draws)
+            )
+        )
+
+    def _missing(self, problem: Problem, way: Way, draws: int) -> list[int]:
+        return [n for n in range(draws) if self._table.row(problem, way.name, n) is None]
+
+    async def _neighbors(self, problem: Problem, way: Way, draws: Sequence[int]) -> None:
+        """Draws that follow each other. The first asks for the others' first requests with its own: they
+        go out as one request where the endpoint takes it, and the others find their replies."""
+        ahead = self._env.asking(FirstTogether(self._env.executor, len(draws)))
+        await self._draw(ahead, problem, way, draws[0])
+        await asyncio.gather(*(self._draw(self._env, problem, way, n) for n in draws[1:]))
+
+    async def _draw(
+        self, env: WorkflowEnvironment, problem: Problem, way: Way, number: int
+    ) -> None:
+        billed = Billed(replace(env, offset=env.offset + number), problem, number)
+        written = Completion((), (), (), way.program.source, "stop")
+        ended = await rollout(billed, problem, number, written)
+        if ended.failure is not None:
+            self.asked.failed += 1
+            self.asked.first_failure = self.asked.first_failure or ended.failure.message
+        else:
+            self._table.keep(problem, way.name, number, ended)
+            self.asked.draws += 1
+        self._on_draw(ended)
+
+
+class FirstTogether:
+    """ChatModel that, with the first sampled request, asks for the draws that follow it; their replies
+    are for those who ask later, of the pool.
+
+    Args:
+        draws: in all.
+    """
+
+    def __init__(self, model: ChatModel, draws: int) -> None:
+        self._model = model
+        self._draws = draws
+        self._first = True
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """One reply, as the wrapped model gives it.
+
+        Raises:
+            EndpointError: from the wrapped model.
+        """
+        together = self._first and request.temperature > 0
+        self._first = False
+        if not together:
+            return await self._model.chat(request)
+        asking = (self._model.chat(request.later(k)) for k in range(self._draws))
+        first, *others = await asyncio.gather(*asking, return_exceptions=True)
+        for reply in (first, *others):
+            if isinstance(reply, BaseException) and not isinstance(reply, Exception):
+                raise reply
+        if isinstance(first, BaseException):
+            raise first
+        return first
+
+
+# -------------------------------------------------------------------------------------------- prune
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """Which problems are left to train on."""
+
+    disputed: tuple[Problem, ...]
+    right: int
+    """Problems left out: every reply was right."""
+    wrong: int
+    """Problems left out: every reply was wrong."""
+    not_graded: int
+    """Problems left out: no reply could be graded."""
+    unknown: int
+    """Problems left out: the pool was not filled with them."""
+
+
+def prune(problems: Sequence[Problem], rows: Sequence[Drawn]) -> Pruned:
+    """The problems whose replies do not share a verdict, in their order; nothing is changed."""
+    drawn = problems_of(rows)
+    disputed: list[Problem] = []
+    counts = {"right": 0, "wrong": 0, "not_graded": 0, "unknown": 0}
+    for problem in problems:
+        verdicts = {row.correct for row in drawn.get((problem.id, content_digest(problem)), ())}
+        if {True, False} <= verdicts:
+            disputed.append(problem)
+        elif True in verdicts:
+            counts["right"] += 1
+        elif False in verdicts:
+            counts["wrong"] += 1
+        else:
+            counts["not_graded" if verdicts else "unknown"] += 1
+    return Pruned(tuple(disputed), **counts)
+
+
+def disputed_file(train_file: Path) -> Path:
+    """Where the problems that are left go, beside those that they are of."""
+    return train_file.with_name(f"{train_file.stem}_disputed{train_file.suffix}")

@@ -1,0 +1,124 @@
+"""pool fill, stats and prune as a person calls them; the executor is scripted."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from called_verbs import Verbs
+
+from llm_as_judge.data.files import read_problems, write_problems
+from llm_as_judge.llm.pool import Pool
+from llm_as_judge.operators.rehearsal import rehearsed_reply
+from llm_as_judge.types import ChatRequest, Problem, from_json
+
+ROWS = [
+    Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} + 1?", ("none",)) for n in range(4)
+]
+CONFIG = ("--config", "embedded", "--executor", "scripted", "--set", "judge.model=none")
+FILL = ("pool", "fill", *CONFIG, "--draws", "3", "--limit", "all")
+
+
+def train_rows(folder: Path, rows: list[Problem]) -> Path:
+    path = folder / "data" / "mixed" / "train_mixed.jsonl"
+    write_problems(path, rows)
+    return path
+
+
+def first_answer_of_direct(pool: Pool, row: Problem) -> str:
+    asked = [from_json(ChatRequest, one["request"]) for one in pool.asked()]
+    (first,) = (
+        one
+        for one in asked
+        if row.question in one.messages[-1].content
+        and "Give the final answer alone" in one.messages[-1].content
+        and one.draw == 0
+    )
+    return rehearsed_reply(first).removeprefix("Solution: ")
+
+
+def test_a_pool_is_filled_once_told_of_and_says_what_to_train_on(verb: Verbs, folder: Path) -> None:
+    path = train_rows(folder, ROWS)
+    code, _, err = verb(*FILL)
+    assert code == 0, err
+    assert "4 problems (train), 3 draws of each way; missing at most:" in err
+    assert "estimate: 36 programs, about 36 executor calls" in err
+    assert "asked now: requests 24, " in err  # all are wrong: two draws of three ways of four
+    assert (
+        "24 draws made; 4 problems whose first replies share a verdict get no more (--all)" in err
+    )
+    code, out, _ = verb("pool", "stats", *CONFIG, "--json")
+    found = json.loads(out)
+    assert (code, found["replies"], found["problems"], found["damaged"]) == (0, 24, 4, 0)
+    assert [one["model"] for one in found["origins"]] == ["scripted"]
+    assert [(w["way"], w["draws"], w["right"]) for w in found["ways"]][-1] == ("all ways", 24, 0.0)
+    assert "pool.sqlite: 24 replies" in verb("pool", "stats", *CONFIG)[1]
+    line = verb.refused("pool", "prune", *CONFIG)
+    assert "no problem is left; nothing was written" in line
+
+    with closing(Pool(folder / "logs" / "calls")) as pool:
+        gold = first_answer_of_direct(pool, ROWS[2])
+    train_rows(folder, [*ROWS[:2], replace(ROWS[2], answers=(gold,)), ROWS[3], ROWS[0]])
+    code, _, err = verb(*FILL)
+    assert code == 0, err
+    assert "12 draws made" not in err
+    assert "asked now: requests 3, " in err  # its third draws: the others are there
+    before = path.read_bytes()
+    code, out, err = verb("pool", "prune", *CONFIG)
+    assert code == 0, err
+    assert "1 of 4 problems are left. Left out: 0 always right, 3 always wrong, 0 not" in err
+    left = path.with_name("train_mixed_disputed.jsonl")
+    assert f"--set data.train_file={left.relative_to(folder)}" in out
+    assert [row.id for row in read_problems(left)] == [ROWS[2].id]
+    assert path.read_bytes() == before
+
+
+def test_what_the_pool_holds_is_asked_nowhere_else_by_evaluate_and_replay(
+    verb: Verbs, folder: Path
+) -> None:
+    rows = [replace(row, id=row.id.replace("train", "test")) for row in ROWS]
+    write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", rows)
+    sets = ("--set", "data.sets=[gsm8k]")
+    assert verb(*FILL, "--split", "test", *sets, "--all")[0] == 0
+    run = ("evaluate", *CONFIG, *sets, "--limit", "all", "--policy", "cot", "--draws", "3")
+    code, out, err = verb(*run, "--set", "calls.mode=cache", "--name", "cached", "--json")
+    assert code == 0, err
+    assert "nothing was asked now" in err
+    replay = ("--set", "calls.mode=replay", "--name", "replayed", "--json")
+    code, again, err = verb(*run, *replay)
+    assert code == 0, err
+    cached, replayed = (json.loads(text)["overall"]["accuracy"] for text in (out, again))
+    assert cached == replayed
+    beyond = (*run[:-1], "4")
+    line = verb.refused(*beyond, "--set", "calls.mode=replay", "--name", "beyond")
+    assert "a run begins at draw 3" in line
+    assert "draws 0 to 2" in line
+
+
+def test_what_cannot_be_filled_or_shown_is_one_line(verb: Verbs, folder: Path) -> None:
+    line = verb.refused("pool", "stats", *CONFIG)
+    assert "calls.folder: no pool in logs/calls; run: llm-as-judge pool fill" in line
+    assert "train_mixed.jsonl: no such file" in verb.refused(*FILL)
+    path = train_rows(folder, ROWS)
+    greedy = verb.refused(*FILL, "--set", "executor.temperature=0")
+    assert "all draws of a greedy executor are the same" in greedy
+    assert "--way 'vote_of_5': wanted some of direct" in verb.refused(*FILL, "--way", "vote_of_5")
+    qa = [replace(ROWS[0], domain="qa", dataset="squad2")]
+    write_problems(path, qa)
+    assert "no problem of math to fill with" in verb.refused(*FILL, "--way", "program_of_thought")
+    Pool(folder / "logs" / "calls").close()
+    assert "no verdicts under this configuration" in verb.refused("pool", "prune", *CONFIG)
+    assert "no verdicts under this configuration" in verb("pool", "stats", *CONFIG)[2]
+
+
+def test_a_budget_ends_a_filling_and_the_same_command_goes_on(verb: Verbs, folder: Path) -> None:
+    train_rows(folder, ROWS)
+    line = verb.refused(*FILL, "--set", "budget.calls=5")
+    assert "5 of 5 calls used" in line
+    code, _, err = verb(*FILL)
+    assert code == 0, err
+    with closing(Pool(folder / "logs" / "calls")) as pool:
+        assert len(pool) == 24
+    assert "asked now: requests 24" not in err

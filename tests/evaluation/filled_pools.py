@@ -1,0 +1,97 @@
+"""Problems that are always right, always wrong, or right in every second draw, and a pool filled with them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from llm_as_judge.assembly import open_workbench
+from llm_as_judge.config import Config
+from llm_as_judge.evaluation.drawn import DrawnTable
+from llm_as_judge.evaluation.filling import Asked, Filling
+from llm_as_judge.evaluation.ways import WAYS, ways_of
+from llm_as_judge.llm.pool import Pool
+from llm_as_judge.llm.recorded import RecordedChat
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.types import ChatRequest, Problem, Rollout
+
+KINDS = ("easy", "hard", "open")
+
+
+def problem(number: int, kind: str) -> Problem:
+    return Problem(
+        f"gsm8k/train/{number}",
+        "gsm8k",
+        "math",
+        f"An {kind} one: {number} + 1?",
+        (str(number + 1),),
+    )
+
+
+PROBLEMS = [problem(number, KINDS[number % 3]) for number in range(6)]
+
+
+def reply(request: ChatRequest) -> str:
+    """In the form that each way asks for."""
+    asked = request.messages[-1].content
+    found = re.search(r"An (\w+) one: (\d+) \+ 1\?", asked)
+    assert found is not None
+    right = found[1] == "easy" or (found[1] == "open" and request.draw % 2 == 0)
+    answer = int(found[2]) + 1 if right else -7
+    if "```python" in asked:
+        return f"```python\ndef solve():\n    return {answer}\n```"
+    return f"Thought: so.\nAnswer: {answer}" if "Answer:" in asked else str(answer)
+
+
+def settings(place: Path, **sections: Any) -> Config:
+    return Config.model_validate(
+        {
+            "executor": {"model": "scripted", "temperature": 0.7, "seed": 0},
+            "judge": {"model": "none"},
+            "calls": {"mode": "cache", "folder": place / "calls"},
+            "output": {"cache": place / "cache", "results": place / "results"},
+            **sections,
+        }
+    )
+
+
+@asynccontextmanager
+async def filling(
+    config: Config, chat: ScriptedChat, draws: int, ways: Sequence[str] = WAYS, **options: Any
+) -> AsyncIterator[tuple[Filling, DrawnTable, Pool]]:
+    async with open_workbench(config) as bench:
+        assert isinstance(bench.recording, Pool)
+        executor = RecordedChat(chat, bench.recording, "cache", ledger=bench.ledger)
+        table = DrawnTable(bench.recording, config)
+        bench = replace(bench, executor=executor)
+        yield Filling(bench, table, ways_of(config, ways), draws, **options), table, bench.recording
+
+
+async def filled(
+    config: Config, chat: ScriptedChat, draws: int, **options: Any
+) -> tuple[Asked, DrawnTable]:
+    async with filling(config, chat, draws, **options) as (one, table, _):
+        return await one.fill(PROBLEMS), table
+
+
+def fill_slowly(place: Path) -> None:
+    """In a process that is going to be killed: says how many draws have been made."""
+    made = 0
+
+    def told(_: Rollout) -> None:
+        nonlocal made
+        made += 1
+        print(made, flush=True)  # noqa: T201
+
+    chat = ScriptedChat(reply, delay_s=0.05)
+    asyncio.run(filled(settings(place), chat, 4, everything=True, on_draw=told))
+
+
+if __name__ == "__main__":
+    fill_slowly(Path(sys.argv[1]))

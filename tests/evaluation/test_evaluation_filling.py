@@ -1,0 +1,234 @@
+"""Filling the pool: what agrees gets no more draws, nothing is asked twice, nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from filled_pools import PROBLEMS, filled, filling, problem, reply, settings
+
+from llm_as_judge.config import Config
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.errors import BudgetError, ConfigError, EndpointError
+from llm_as_judge.evaluation.drawn import DrawnTable, way_figures
+from llm_as_judge.evaluation.filling import (
+    FirstTogether,
+    filled_estimate,
+    first_draws,
+    problems_to_fill,
+    prune,
+)
+from llm_as_judge.evaluation.ways import ways_of
+from llm_as_judge.llm.gathered import GatheredDraws
+from llm_as_judge.llm.ledger import Budget, Ledger
+from llm_as_judge.llm.pool import Pool
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
+
+FIRST, DRAWS, WAYS = 2, 4, 3
+
+
+def draws_by_problem(table: DrawnTable) -> Counter[str]:
+    return Counter(row.problem for row in table.rows)
+
+
+async def test_problems_whose_first_replies_share_a_verdict_get_no_more_draws(
+    tmp_path: Path,
+) -> None:
+    chat, skipped = ScriptedChat(reply), list[int]()
+    asked, table = await filled(settings(tmp_path), chat, DRAWS, on_skipped=skipped.append)
+    agreed, disputed = WAYS * FIRST, WAYS * DRAWS
+    assert draws_by_problem(table) == {
+        p.id: disputed if "open" in p.question else agreed for p in PROBLEMS
+    }
+    assert (asked.draws, asked.agreed, asked.failed) == (4 * agreed + 2 * disputed, 4, 0)
+    assert sum(skipped) == 4 * (disputed - agreed)
+    again, table = await filled(settings(tmp_path), ScriptedChat([]), DRAWS, everything=False)
+    assert (again.draws, again.agreed) == (0, 4)
+    asked, table = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS, everything=True)
+    assert (asked.draws, set(draws_by_problem(table).values())) == (4 * 6, {disputed})
+
+
+def test_of_few_ways_more_draws_come_first() -> None:
+    math = ways_of(Config())["math"]
+    assert [first_draws(math[:n], 8) for n in (1, 2, 3)] == [4, 2, 2]
+    assert first_draws(math[:1], 3) == 3
+
+
+async def test_the_ways_are_what_programs_ask_first(tmp_path: Path) -> None:
+    chat = ScriptedChat(reply)
+    await filled(settings(tmp_path), chat, 2)
+    for one in PROBLEMS:
+        texts = {
+            r.messages[-1].content for r in chat.requests if one.question in r.messages[-1].content
+        }
+        assert len(texts) == WAYS  # one prompt a way, its draws apart
+    assert {(r.draw, r.seed) for r in chat.requests} == {(0, 0), (1, 1)}
+
+
+def killed_after(draws: int, place: Path) -> int:
+    """Draws that a filling had made when it was killed, or more."""
+    script = Path(__file__).parent / "filled_pools.py"
+    killed = subprocess.Popen([sys.executable, str(script), str(place)], stdout=subprocess.PIPE)
+    assert killed.stdout is not None
+    said = [int(killed.stdout.readline()) for _ in range(draws)][-1]
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    return said
+
+
+async def test_a_filling_that_is_killed_goes_on_and_asks_nothing_that_it_had(
+    tmp_path: Path,
+) -> None:
+    said = killed_after(7, tmp_path)
+    pool = Pool(tmp_path / "calls")
+    had = {str(one["request"]) for one in pool.asked()}
+    assert len(had) >= said
+    chat = ScriptedChat(reply)
+    asked, table = await filled(settings(tmp_path), chat, DRAWS, everything=True)
+    assert len(table.rows) == len(PROBLEMS) * WAYS * DRAWS
+    assert 0 < asked.draws <= len(table.rows) - said
+    assert len(pool) == len(had) + len(chat.requests)  # no request of now was there before
+    assert pool.check() == 0
+
+
+async def test_a_draw_that_fails_is_counted_and_asked_again(tmp_path: Path) -> None:
+    def down(request: ChatRequest) -> str:
+        if "1 + 1" in request.messages[-1].content and request.draw == 1:
+            raise EndpointError("the endpoint is down")
+        return reply(request)
+
+    asked, table = await filled(settings(tmp_path), ScriptedChat(down), DRAWS)
+    assert (asked.failed, asked.first_failure) == (WAYS, "the endpoint is down")
+    assert draws_by_problem(table)[PROBLEMS[1].id] == WAYS  # not taken for one that agrees
+    asked, table = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS)
+    assert (asked.failed, draws_by_problem(table)[PROBLEMS[1].id]) == (0, WAYS * FIRST)
+
+
+async def test_a_spent_budget_stops_it_and_what_was_drawn_is_kept(tmp_path: Path) -> None:
+    chat = ScriptedChat(reply, ledger=Ledger(Budget(calls=10)))
+    async with filling(settings(tmp_path), chat, DRAWS) as (one, _, pool):
+        with pytest.raises(BudgetError):
+            await one.fill(PROBLEMS)
+        assert len(pool) == 10
+
+
+async def test_other_golds_or_settings_make_verdicts_anew_from_the_replies_that_are_there(
+    tmp_path: Path,
+) -> None:
+    config = settings(tmp_path)
+    await filled(config, ScriptedChat(reply), 2)
+    nobody = ScriptedChat([])
+    other = settings(tmp_path, workflow={"max_calls": 7})
+    asked, table = await filled(other, nobody, 2)
+    assert (asked.draws, len(table.rows)) == (36, 36)
+    async with filling(config, nobody, 2) as (one, table, _):
+        changed = problem(1, "hard")
+        changed = type(changed)(**{**_fields(changed), "answers": ("-7",)})
+        await one.fill([changed])
+        assert [row.correct for row in table.of_problem(changed, ["direct"], 2)] == [True, True]
+        assert [row.correct for row in table.of_problem(PROBLEMS[1], ["direct"], 2)] == [False] * 2
+
+
+def _fields(value: object) -> dict[str, object]:
+    return {name: getattr(value, name) for name in value.__slots__}  # type: ignore[attr-defined]
+
+
+async def test_the_estimate_is_of_the_draws_that_are_missing(tmp_path: Path) -> None:
+    config = settings(tmp_path)
+    ways = ways_of(config)
+    async with filling(config, ScriptedChat(reply), 2) as (one, table, _):
+        before = filled_estimate(config, PROBLEMS, ways, DRAWS, table)
+        await one.fill(PROBLEMS[:2])
+        after = filled_estimate(config, PROBLEMS, ways, DRAWS, table)
+    assert (before.rollouts, before.calls) == (6 * WAYS * DRAWS, 6 * WAYS * DRAWS)
+    assert after.rollouts == before.rollouts - 2 * WAYS * 2
+
+
+# ------------------------------------------------------------------------------------- requests
+class Several:
+    """Answers draws together; keeps how many were asked for in each request."""
+
+    name = "m"
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        return (await self.draws(request, 1))[0]
+
+    async def draws(self, request: ChatRequest, wanted: int) -> list[ChatReply]:
+        self.asked.append((request.draw, wanted))
+        if request.draw == 99:
+            raise EndpointError("down")
+        return [ChatReply(str(request.draw + k), "stop", Usage()) for k in range(wanted)]
+
+
+async def test_first_requests_of_neighboring_draws_go_out_as_one() -> None:
+    model = Several()
+    chat = FirstTogether(GatheredDraws(model), 4)
+    request = ChatRequest((Message("user", "2+2?"),), 16, temperature=0.7, seed=0)
+    assert (await chat.chat(request.later(2))).text == "2"
+    assert (await chat.chat(request.later(9))).text == "9"
+    assert model.asked == [(2, 4), (9, 1)]
+    greedy = ChatRequest((Message("user", "2+2?"),), 16)
+    assert (await FirstTogether(GatheredDraws(model), 4).chat(greedy)).text == "0"
+    assert model.asked[2:] == [(0, 1)]
+    with pytest.raises(EndpointError, match="down"):
+        await FirstTogether(model, 1).chat(request.later(99))
+
+
+# --------------------------------------------------------------------------------- what it says
+async def test_figures_by_set_and_way(tmp_path: Path) -> None:
+    _, table = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS)
+    found = {row.way: row for row in way_figures(table.rows)}
+    assert list(found) == ["cot", "direct", "program_of_thought", "all ways"]
+    # easy 1, hard 0, open 1/2; the vote of two answers twice each is the first's, which is right
+    cot = found["cot"]
+    assert (cot.dataset, cot.problems, cot.draws) == ("gsm8k", 6, 4 * FIRST + 2 * DRAWS)
+    assert (cot.right, cot.vote, cot.mixed) == pytest.approx((1 / 2, 2 / 3, 1 / 3))
+    assert found["all ways"].draws == 3 * cot.draws
+
+
+async def test_pruned_are_the_problems_whose_replies_share_a_verdict(tmp_path: Path) -> None:
+    _, table = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS)
+    unknown = problem(77, "open")
+    found = prune([unknown, *PROBLEMS[::-1]], table.rows)
+    assert found.disputed == (PROBLEMS[5], PROBLEMS[2])
+    assert (found.right, found.wrong, found.not_graded, found.unknown) == (2, 2, 0, 1)
+
+
+# ------------------------------------------------------------------------------------- selection
+def test_the_problems_of_training_are_those_of_the_mix_each_once(tmp_path: Path) -> None:
+    rows = [*PROBLEMS, *PROBLEMS[:3]]
+    write_problems(tmp_path / "mix.jsonl", rows)
+    data = {"train_file": tmp_path / "mix.jsonl"}
+    every = settings(tmp_path, data=data, evaluation={"split": "train"})
+    assert problems_to_fill(every) == PROBLEMS
+    few = settings(tmp_path, data=data, evaluation={"split": "train", "limit_per_set": 2})
+    assert len(problems_to_fill(few)) == 2
+    assert problems_to_fill(few) == problems_to_fill(few)
+
+
+def test_held_out_problems_are_those_that_evaluate_takes(tmp_path: Path) -> None:
+    write_problems(tmp_path / "test" / "gsm8k_test.jsonl", PROBLEMS)
+    data = {"data_dir": tmp_path, "sets": ["gsm8k"]}
+    chosen = settings(tmp_path, data=data, evaluation={"split": "test", "limit_per_set": 2})
+    assert len(problems_to_fill(chosen)) == 2
+
+
+def test_a_way_is_one_operator_call_and_another_name_is_refused() -> None:
+    ways = ways_of(Config())
+    assert {domain: [way.name for way in found] for domain, found in ways.items()} == {
+        "math": ["direct", "cot", "program_of_thought"],
+        "qa": ["direct", "cot"],
+        "code": ["direct"],
+    }
+    assert all(len(way.program.operators) == 1 for found in ways.values() for way in found)
+    with pytest.raises(ConfigError, match=r"--way 'vote_of_3': wanted some of direct, cot"):
+        ways_of(Config(), ["direct", "vote_of_3"])

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,15 +129,10 @@ async def test_other_golds_or_settings_make_verdicts_anew_from_the_replies_that_
     asked, table = await filled(other, nobody, 2)
     assert (asked.draws, len(table.rows)) == (36, 36)
     async with filling(config, nobody, 2) as (one, table, _):
-        changed = problem(1, "hard")
-        changed = type(changed)(**{**_fields(changed), "answers": ("-7",)})
+        changed = replace(problem(1, "hard"), answers=("-7",))
         await one.fill([changed])
         assert [row.correct for row in table.of_problem(changed, ["direct"], 2)] == [True, True]
         assert [row.correct for row in table.of_problem(PROBLEMS[1], ["direct"], 2)] == [False] * 2
-
-
-def _fields(value: object) -> dict[str, object]:
-    return {name: getattr(value, name) for name in value.__slots__}  # type: ignore[attr-defined]
 
 
 async def test_the_estimate_is_of_the_draws_that_are_missing(tmp_path: Path) -> None:

@@ -124,11 +124,11 @@ async def report_mutants(count: int, seed: int) -> None:
     accepted, died = 0, []
     try:
         for entry, text in mutants(seed, count, changes=1):
-            program = parse_program(text, entry.domain, entry.form)
+            program = parse_program(text, entry.domain, entry.form, executors=entry.executors)
             if not program.runnable:
                 continue
             accepted += 1
-            runs = await runs_of(program, entry.domain, sandbox)
+            runs = await runs_of(program, entry.domain, sandbox, entry.executors)
             if causes := {r.error for r in runs.values() if promised_death(r)}:
                 died.append(f"--- {entry.name}: {sorted(causes)[0]}\n{text}")
     finally:
@@ -154,7 +154,7 @@ async def report_errors(run: bool) -> None:
         runnable = [(e, p) for e, p in entries if p.runnable]
         died = []
         for entry, program in runnable:
-            runs = await runs_of(program, entry.domain, sandbox)
+            runs = await runs_of(program, entry.domain, sandbox, entry.executors)
             died += [f"{entry.name}: {r.error}" for r in runs.values() if promised_death(r)]
     finally:
         await sandbox.aclose()

@@ -41,6 +41,38 @@ def test_the_prompt_shows_the_operators_that_the_configuration_names() -> None:
     )  # fmt: skip
 
 
+def told(*overrides: str, problem: str = "?") -> str:
+    """The system message of the policy's prompt."""
+    (asked,) = policy_prompt(load_config(overrides=[*OVERRIDES, *overrides])).write(
+        [Problem("t/t/1", "gsm8k", "math", problem)]
+    )
+    return asked.messages[0].content
+
+
+def test_the_prompt_says_the_word_of_the_budget_where_one_is_in_force() -> None:
+    few = told()
+    assert "- Use few calls. " in few
+    assert few == told("reward.budget=low") == told("reward.scheme=gated", "reward.budget=high")
+    priced = ["reward.scheme=priced", "experience.reward_threshold=0.9"]
+    for word in ("low", "middle", "high"):
+        said = told(*priced, f"reward.budget={word}")
+        assert f"- The budget for calls is {word}: " in said
+        assert "few calls." not in said
+        line = next(line for line in said.splitlines() if "The budget for calls" in line)
+        assert said.replace(line, "") == few.replace(
+            next(line for line in few.splitlines() if "Use few calls." in line), ""
+        )
+
+
+def test_the_prompt_tells_of_further_executors_behind_the_operators() -> None:
+    several = told("executors.small={model: scripted, price: 0.25, strength: weak at sums}")
+    lines = (
+        "Each operator that asks also takes `executor`; without it the default one is asked:\n"
+        'executor="small"  # 0.25 of the price of the default one: weak at sums\n'
+    )
+    assert several.replace(lines, "") == told()
+
+
 def test_an_operator_to_be_shown_that_does_not_exist_is_one_line() -> None:
     wrong = load_config(overrides=[*OVERRIDES, "sampling.operators=[Voter]"])
     with pytest.raises(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,17 @@ import pytest
 import yaml
 
 from fault_endpoint import FaultEndpoint
-from llm_as_judge.chat_models import ChatModels, embedded_limits, estimate_of, operator_settings
+from llm_as_judge.chat_models import (
+    ChatModels,
+    embedded_limits,
+    estimate_of,
+    operator_settings,
+    require_known_models,
+)
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import BudgetError, ConfigError, ModelError
 from llm_as_judge.llm.client import OpenAIChat
+from llm_as_judge.llm.estimate import Means
 from llm_as_judge.llm.gathered import GatheredDraws
 from llm_as_judge.llm.ledger import Budget, Price, Totals
 from llm_as_judge.llm.pool import Pool
@@ -147,6 +156,157 @@ async def test_a_name_that_is_nowhere_lists_what_there_is() -> None:
     async with AsyncExitStack() as stack:
         with pytest.raises(ConfigError, match=r"executor\.model: no 'gone' \(known: served, qwen"):
             await opened(stack, config(executor={"model": "gone"}))
+
+
+# ----------------------------------------------------------------------------- several executors
+def several(*small: dict[str, Any], **sections: Any) -> Config:
+    names = ("small", "tiny")[: len(small)]
+    return config(executors=dict(zip(names, small, strict=True)), **sections)
+
+
+def two_endpoints(default: str, small: str, **keys: Any) -> None:
+    cheap = {name: price / 8 for name, price in PRICES.items()}
+    models = {
+        "served": {"base_url": default, **PRICES},
+        "little": {"base_url": small, "model_name": "served", **cheap, **keys},
+    }
+    Path("config/aflow_llm.yaml").write_text(yaml.safe_dump({"models": models}))
+
+
+async def test_each_executor_is_opened_and_asked_for_what_names_it() -> None:
+    async with (
+        FaultEndpoint(0.0) as one,
+        FaultEndpoint(0.0) as two,
+        AsyncExitStack() as stack,
+    ):
+        two_endpoints(one.url, two.url)
+        chats = ChatModels(several({"model": "little"}), stack)
+        executor = await chats.open_executors()
+        await executor.chat(ASK)
+        await executor.chat(replace(ASK, executor="small"))
+        await executor.chat(replace(ASK, executor="small"))
+        assert (sum(one.met.values()), sum(two.met.values())) == (1, 2)
+        bills = chats.ledger.by_role
+        assert (bills["executor"].calls, bills["executor small"].calls) == (1, 2)
+        assert bills["executor small"].cost == pytest.approx(2 * bills["executor"].cost / 8)
+        assert bills["executor small"].priced_usd == pytest.approx(bills["executor"].priced_usd / 4)
+
+
+def test_the_price_is_said_or_that_of_the_dollars_or_it_is_one_line() -> None:
+    two_endpoints("http://localhost:1/v1", "http://localhost:2/v1", temperature=0.4, top_p=0.5)
+    asking = operator_settings(several({"model": "little"})).executors["small"]
+    assert (asking.model, asking.written_price, asking.prompt_price) == ("little", 0.125, 0.25)
+    assert (asking.temperature, asking.steady_temperature, asking.top_p) == (0.4, 0.4, 0.5)
+    said = operator_settings(several({"model": "little", "price": 0.5})).executors["small"]
+    assert said.written_price == 0.5
+    with pytest.raises(
+        ConfigError, match=r"executors\.small\.price: not known, .*; set it"
+    ) as told:
+        operator_settings(several({"model": "scripted"}))
+    assert "\n" not in str(told.value)
+
+
+async def test_scripted_executors_are_models_of_their_own() -> None:
+    small = {"model": "scripted", "price": 0.5}
+    async with AsyncExitStack() as stack:
+        settings = several(small, small, executor={"model": "scripted"})
+        executor = await ChatModels(settings, stack).open_executors()
+        replies = [
+            (await executor.chat(replace(ASK, executor=e))).text for e in ("", "small", "tiny")
+        ]
+    assert len(set(replies)) == 3
+
+
+@pytest.mark.parametrize(
+    ("small", "said"),
+    [
+        (
+            {"model": "gone", "price": 1},
+            r"executors\.small\.model: no 'gone' \(known: little, served",
+        ),
+        (
+            {"model": "qwen25-7b", "price": 1},
+            r"executors\.small\.model: 'qwen25-7b' is safetensors",
+        ),
+        (
+            {"model": "served", "price": 1},
+            r"executors\.small\.model: 'served' is executor\.model alr",
+        ),
+        ({"model": "scripted"}, r"executors\.small\.price: not known"),
+    ],
+    ids=["unknown", "not served", "the default one", "no price"],
+)
+async def test_an_executor_that_cannot_be_asked_is_one_line(
+    small: dict[str, Any], said: str
+) -> None:
+    two_endpoints("http://localhost:1/v1", "http://localhost:2/v1")
+    async with FaultEndpoint(0.0) as server, AsyncExitStack() as stack:
+        two_endpoints(server.url, server.url)
+        for check in (
+            lambda: ChatModels(several(small), stack).open_executors(),
+            lambda: asyncio.to_thread(require_known_models, several(small)),
+        ):
+            with pytest.raises(ConfigError, match=said) as told:
+                await check()
+            assert "\n" not in str(told.value)
+
+
+async def test_draws_that_a_further_executor_cannot_give_at_once_name_it() -> None:
+    async with FaultEndpoint(0.0) as server, AsyncExitStack() as stack:
+        two_endpoints(server.url, server.url)
+        chats = ChatModels(several({"model": "little"}, executor={"draws_at_once": 4}), stack)
+        with pytest.raises(
+            ModelError, match=r"draws_at_once: 4, but executor small little gives one"
+        ):
+            await chats.open("little", "executor small")
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (
+            "executors.small={model: scripted, price: -1}",
+            r"executors\.small\.price: found -1; .*greater",
+        ),
+        (
+            "executors.small={model: scripted, price: 0}",
+            r"executors\.small\.price: found 0; .*greater",
+        ),
+        ("executors.small={price: 1}", r"executors\.small\.model: .*required"),
+        ("executors.default={model: scripted}", r"executors\.default: this is what programs call"),
+        ("executors={'a b': {model: scripted}}", r"executors\.a b: wanted a name of letters"),
+        (
+            'executors.small={model: scripted, strength: "a\\nb"}',
+            r"strength: .*one line of plain text",
+        ),
+        ("executors.small={model: scripted, size: 1}", r"unknown key 'executors\.small\.size'"),
+    ],
+    ids=["negative", "zero", "no model", "default", "no name", "two lines", "unknown key"],
+)
+def test_a_mistaken_executor_in_the_configuration_is_one_line(key: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as told:
+        load_config(overrides=[key])
+    assert "\n" not in str(told.value)
+
+
+def test_a_negative_price_of_an_endpoint_is_one_line() -> None:
+    endpoint(base_url="http://localhost:1/v1", **{**PRICES, "usd_per_million_prompt_tokens": -2.0})
+    with pytest.raises(ConfigError, match=r"usd_per_million_prompt_tokens: found -2.0;") as told:
+        operator_settings(config())
+    assert "\n" not in str(told.value)
+
+
+def test_an_estimate_takes_the_dearest_executor_or_what_was_measured() -> None:
+    two_endpoints("http://localhost:1/v1", "http://localhost:2/v1", thinking_tokens=50)
+    problem = Problem("a/b/1", "gsm8k", "math", "x" * 400)
+    cheap, dear = (several({"model": "little", "price": p}) for p in (0.125, 4.0))
+    alone = estimate_of(config(), 10, [problem], None)
+    assert estimate_of(cheap, 10, [problem], None).cost == alone.cost
+    assert estimate_of(dear, 10, [problem], None).cost == pytest.approx(4 * alone.cost)
+    assert estimate_of(cheap, 1, [problem], None).most_completion_tokens == 32 * (2048 + 50)
+    measured = Means(2.0, 100.0, 10.0, 5, cost=7.5, cost_usd=0.25)
+    found = estimate_of(cheap, 10, [problem], measured)
+    assert (found.cost, found.cost_usd) == (75.0, 2.5)
 
 
 # --------------------------------------------------------------------------------------- budgets

@@ -56,13 +56,17 @@ class WrittenPrograms:
 
 
 async def written_run(
-    config: Config, steps: Sequence[Sequence[Problem]], folder: Path | None = None
+    config: Config, steps: Sequence[Sequence[Problem]], folder: Path | None = None, runs: int = 1
 ) -> tuple[list[Group], dict[str, Any]]:
-    """All groups of the run, and its ledger; the run's files are in ``folder``."""
+    """All groups of the run, and its ledger; the run's files are in ``folder``.
+
+    Args:
+        runs: of each program.
+    """
     everything: list[Group] = []
     async with open_workbench(config) as bench:
         runner = rollout_runner(
-            bench, policy_prompt(config), WrittenPrograms(), config.sampling.form
+            bench, policy_prompt(config), WrittenPrograms(), config.sampling.form, runs=runs
         )
         log = RunLog(folder) if folder else None
         for step, problems in enumerate(steps, start=1):

@@ -21,14 +21,19 @@ from llm_as_judge.types import DOMAINS, Domain, Message, Sampling
 from llm_as_judge.workflow.program import parse_program
 from streams import sampled
 
-CONFIG = Config()
+CONFIG = Config.model_validate(
+    {
+        "executor": {"model": "scripted"},
+        "executors": {"small": {"model": "scripted", "price": 0.25}},
+    }
+)
 WORKFLOWS = sorted(workflows_dir().glob("*/*.py"))
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_a_shipped_workflow_passes_the_check_as_written(path: Path) -> None:
     domain: Any = path.stem
-    program = parse_program(path.read_text(), domain, "class", max_calls=12)
+    program = parse_program(path.read_text(), domain, "class", max_calls=12, executors=("small",))
     assert program.strictly_valid, program.diagnostics
 
 
@@ -40,6 +45,7 @@ def test_the_documented_baselines_are_there() -> None:
         "hand_crafted",
         "program_of_thought",
         "self_consistency",
+        "small_first",
         "two_ways_else_third",
         "until_passed",
         "until_two_agree",
@@ -54,6 +60,19 @@ def test_the_documented_baselines_are_there() -> None:
     }
     for name in baseline_names():
         assert find_system(name, CONFIG).domains == of_some.get(name, set(DOMAINS))
+
+
+def test_small_first_without_a_small_executor_is_one_line() -> None:
+    for named, known in (
+        ({}, "default"),
+        ({"tiny": {"model": "scripted", "price": 1}}, "default, tiny"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            find_system("small_first", Config.model_validate({"executors": named}))
+        said = str(caught.value)
+        assert f"W213 there is no such executor: 'small' (known: {known})" in said
+        assert "small_first" in said
+        assert "\n" not in said
 
 
 def test_any_is_the_program_of_domains_without_their_own_file(tmp_path: Path) -> None:
@@ -90,6 +109,24 @@ async def test_random_workflows_vary_and_are_repeatable() -> None:
     assert await texts(0) == await texts(0)
     assert await texts(0) != await texts(1)
     assert len(set(await texts(0))) > 10
+
+
+def test_random_workflows_ask_every_executor_and_with_one_are_as_they_were() -> None:
+    for domain in DOMAINS:
+        bodies = [random_body(domain, 32, random.Random(s), ("small", "tiny")) for s in range(60)]
+        for body in bodies:
+            known = parse_program(body, domain, "body", executors=("small", "tiny"))
+            assert known.strictly_valid
+        written = "\n".join(bodies)
+        assert 'executor="small"' in written
+        assert 'executor="tiny"' in written
+    assert random_body("math", 12, random.Random(7)) == (
+        "draft0 = await custom(input=problem, instruction='Solve this step by step and end with the answer.')\n"
+        "draft1 = await answer_generate(input=problem)\n"
+        'best = await vote(solutions=[draft0["response"], draft1["answer"]])\n'
+        'final = await format(problem=problem, solution=best["answer"])\n'
+        'return final["solution"]'
+    )
 
 
 def test_random_workflows_know_every_operator_that_solves() -> None:

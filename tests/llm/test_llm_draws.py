@@ -10,11 +10,12 @@ import pytest
 
 from llm_as_judge.assembly import open_workbench
 from llm_as_judge.config import Config
+from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recording import Recording
 from llm_as_judge.types import Problem
 from llm_as_judge.workflow.program import parse_program
-from written_programs import VOTE, written_run
+from written_programs import PROGRAMS, VOTE, written_run
 
 STEPS = (
     (Problem("own/train/1", "gsm8k", "math", "What is 3 x 7?", ("21",)),),
@@ -59,6 +60,50 @@ async def test_a_run_with_draws_and_an_offset_is_replayed_byte_for_byte(
         runs[mode] = [(tmp_path / mode / file).read_bytes() for file in FILES]
     assert runs["record"] == runs["replay"]
     assert len(Recording(calls)) > 0
+
+
+TWO_EXECUTORS = """\
+best = await until_agree(
+    ways=[lambda: answer_generate(input=problem, executor="small"), lambda: answer_generate(input=problem)],
+    agree=2, most=4,
+)
+if best["agreed"]:
+    return best["answer"]
+draft = await programmer(problem=problem, executor="small")
+checked = await review(problem=problem, solution=draft["output"])
+return draft["output"]"""
+
+
+async def test_a_run_with_draws_offsets_and_two_executors_is_replayed_byte_for_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("written_programs.PROGRAMS", (*PROGRAMS, TWO_EXECUTORS, TWO_EXECUTORS))
+    runs, bills = {}, {}
+    for mode in ("record", "replay"):
+        given = config(tmp_path / "calls", mode, draw_offset=3).model_dump()
+        given["executors"] = {"small": {"model": "scripted", "price": 0.25}}
+        _, bills[mode] = await written_run(
+            Config.model_validate(given), STEPS, tmp_path / mode, runs=2
+        )
+        runs[mode] = [(tmp_path / mode / file).read_bytes() for file in FILES]
+    assert runs["record"] == runs["replay"]
+    apart = {mode: bill["by_role"]["executor small"]["cost"] for mode, bill in bills.items()}
+    assert apart["record"] == apart["replay"] > 0
+    assert b'"executor": "small"' in runs["replay"][0] or b'"executor":"small"' in runs["replay"][0]
+
+
+async def test_an_offset_beyond_the_recording_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    await written_run(config(tmp_path / "calls", "record"), STEPS)
+    with pytest.raises(
+        ModelError, match=r"its last recorded draw is \d+; executor\.draw_offset"
+    ) as told:
+        await written_run(config(tmp_path / "calls", "replay", draw_offset=40), STEPS)
+    assert "\n" not in str(told.value)
+    assert "(draw 4" in str(told.value)
 
 
 async def test_an_offset_asks_for_the_next_draws_and_shares_those_that_are_kept(

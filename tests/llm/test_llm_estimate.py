@@ -29,7 +29,7 @@ def test_training_pays_for_a_shared_call_once() -> None:
 def test_an_evaluation_goes_on_as_the_programs_on_disk_did() -> None:
     call = OperatorCall("Custom", 30, 10, llm_calls=2)
     done = [Execution("ok", "1", (call, call)), Execution("rejected")]
-    assert means_of_executions(done) == Means(2.0, 30.0, 10.0, 2)
+    assert means_of_executions(done) == Means(2.0, 30.0, 10.0, 2, cost=17.5)
     assert means_of_executions([]) is None
 
 

@@ -14,21 +14,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_as_judge.errors import EndpointError
-from llm_as_judge.llm.billing import billed_to
+from llm_as_judge.llm.billing import Dollars, billed_to
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.gathered import GatheredDraws, neighbors
-from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.recording import Recording
-from llm_as_judge.types import ChatReply, ChatRequest, Message
+from llm_as_judge.operators import ExecutionContext, OperatorService, OperatorSettings, registry
+from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem
 
 PROMPT = ChatRequest((Message("user", "2 + 2? " * 40),), 16, temperature=0.7, seed=100)
 
 
-def client(endpoint: DrawsEndpoint, **limits: object) -> OpenAIChat:
+MATH = Problem("t/t/1", "gsm8k", "math", "What is 9 + 9?", ("18",))
+
+
+def client(endpoint: DrawsEndpoint, price: Price | None = None, **limits: object) -> OpenAIChat:
     return OpenAIChat(
         "m",
         "http://model.test/v1",
+        price=price,
         limits=EndpointLimits(**{"retries": 0, **limits}),  # type: ignore[arg-type]
         transport=httpx.MockTransport(endpoint),
     )
@@ -67,6 +72,34 @@ async def test_the_prompt_is_billed_once_a_request_and_every_written_token(kind:
     # a reply's own usage says its whole prompt: who asks for one draw of it later has to know
     assert {reply.usage.prompt_tokens for reply in replies} == {endpoint.prompt_tokens}
     assert sum(reply.usage.completion_tokens for reply in replies) == endpoint.written_tokens
+
+
+@pytest.mark.parametrize("kind", ["all", "first", "refuses"])
+async def test_the_dollars_of_a_trace_are_those_of_the_ledger(kind: Kind) -> None:
+    async with client(DrawsEndpoint(kind), price=Price(2.0, 8.0)).opened() as chat:
+        gathered = GatheredDraws(chat)
+        context = ExecutionContext(gathered, None, MATH, OperatorSettings(temperature=0.7, seed=1))  # type: ignore[arg-type]
+        serve = OperatorService(registry(), context)
+        for _ in range(2):  # two requests of three draws, where the endpoint gives several
+            await asyncio.gather(*(serve("Custom", ["2 + 2?", "Add."], {}) for _ in range(3)))
+        costs = [call.cost_usd for call in serve.calls]
+        assert None not in costs
+        assert sum(c for c in costs if c) == pytest.approx(chat.ledger.total.priced_usd, rel=1e-12)
+        assert chat.ledger.total.attempts == (6 if kind == "refuses" else 2)
+
+
+async def test_a_later_run_that_is_given_a_kept_draw_counts_its_whole_prompt(
+    tmp_path: Path,
+) -> None:
+    async with client(DrawsEndpoint(), price=Price(2.0, 8.0)).opened() as chat:
+        kept = RecordedChat(GatheredDraws(chat), Recording(tmp_path), "cache")
+        replies = list(await asyncio.gather(*(kept.chat(PROMPT.later(d)) for d in range(3))))
+        again = [await kept.chat(PROMPT.later(d)) for d in (2, 1)]
+    run, other = Dollars(), Dollars()
+    paid = [run.of(PROMPT.later(d), reply) or 0 for d, reply in enumerate(replies)]
+    assert sum(paid) == pytest.approx(chat.ledger.total.priced_usd, rel=1e-12)
+    assert other.of(PROMPT.later(2), again[0]) == replies[2].cost_usd
+    assert other.of(PROMPT.later(1), again[1]) == pytest.approx(paid[1], rel=1e-12)
 
 
 async def test_n_requests_are_billed_n_prompts() -> None:

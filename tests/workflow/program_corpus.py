@@ -1,7 +1,7 @@
 """The corpus of programs, and what happens when each is run on a scripted model.
 
-A header line ``### name [domain=D] [form=F] [expect=W1,W2] [repairs=a,b] [dies]`` begins each
-program. ``expect``: findings that the check must give, no others. ``dies``: run as it is written,
+A header line ``### name [domain=D] [form=F] [expect=W1,W2] [repairs=a,b] [executors=a,b] [dies]`` begins each
+program. ``expect``: findings that the check must give, no others. ``executors``: those beside the default one. ``dies``: run as it is written,
 the program ends in an error for at least one script.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.operators import ExecutorSettings, OperatorSettings
 from llm_as_judge.types import ChatRequest, Domain, Execution, Problem, Program, RunLimits, Sandbox
 from llm_as_judge.workflow import ProgramForm, parse_program, run_program
 from llm_as_judge.workflow.context import CheckOptions
@@ -28,6 +29,7 @@ FILES: dict[str, ProgramForm] = {
     "adaptive.txt": "body",
     "agreement.txt": "body",
     "mistakes.txt": "class",
+    "executors.txt": "body",
 }
 
 PROMISED = ("NameError", "UnboundLocalError", "AttributeError", "KeyError", "TypeError",
@@ -44,13 +46,14 @@ class Entry:
     expect: frozenset[str]
     repairs: frozenset[str]
     dies: bool
+    executors: tuple[str, ...] = ()
 
     @property
     def valid(self) -> bool:
         return not self.expect
 
     def parse(self) -> Program:
-        return parse_program(self.text, self.domain, self.form)
+        return parse_program(self.text, self.domain, self.form, executors=self.executors)
 
 
 def corpus() -> list[Entry]:
@@ -63,13 +66,18 @@ def _read(path: Path, form: ProgramForm) -> list[Entry]:
         header, _, text = part.partition("\n")
         name, *options = header.split()
         values = dict(option.partition("=")[::2] for option in options)
-        chosen_form: ProgramForm = "body" if values.get("form") == "body" else form
+        chosen_form: ProgramForm = {"body": "body", "class": "class"}.get(
+            values.get("form", ""), form
+        )  # type: ignore[assignment]
         domain: Domain = {"code": "code", "qa": "qa"}.get(values.get("domain", ""), "math")  # type: ignore[assignment]
         expect, repairs = (
             frozenset(filter(None, values.get(key, "").split(","))) for key in ("expect", "repairs")
         )
         name = f"{path.stem}/{name}"
-        entries.append(Entry(name, text, domain, chosen_form, expect, repairs, "dies" in values))
+        executors = tuple(filter(None, values.get("executors", "").split(",")))
+        entries.append(
+            Entry(name, text, domain, chosen_form, expect, repairs, "dies" in values, executors)
+        )
     return entries
 
 
@@ -115,8 +123,11 @@ PROBLEMS: dict[str, Problem] = {
 LIMITS = RunLimits(wall_s=8.0, cpu_s=1.0, operator_calls=48)
 
 
-async def runs_of(program: Program, domain: str, sandbox: Sandbox) -> dict[str, Execution]:
+async def runs_of(
+    program: Program, domain: str, sandbox: Sandbox, executors: tuple[str, ...] = ()
+) -> dict[str, Execution]:
     """What happens under each script."""
+    settings = OperatorSettings(executors={name: ExecutorSettings(name) for name in executors})
     return {
         name: await run_program(
             program,
@@ -124,6 +135,7 @@ async def runs_of(program: Program, domain: str, sandbox: Sandbox) -> dict[str, 
             executor=ScriptedChat(script),
             sandbox=sandbox,
             limits=LIMITS,
+            settings=settings,
         )
         for name, script in SCRIPTS.items()
     }

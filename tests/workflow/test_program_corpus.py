@@ -61,10 +61,11 @@ def test_verdict_agrees_with_the_run(
     sandbox, loop = sandbox_and_loop
     program = entry.parse()
     if program.runnable:
-        runs = loop.run_until_complete(runs_of(program, entry.domain, sandbox))
+        runs = loop.run_until_complete(runs_of(program, entry.domain, sandbox, entry.executors))
         assert not {name: run.error for name, run in runs.items() if promised_death(run)}
         assert not entry.valid or runs["agreeable"].status == "ok"
         assert all(run.llm_calls <= program.worst_case_calls for run in runs.values())
     if not entry.valid:
-        runs = loop.run_until_complete(runs_of(unchecked(entry, OPTIONS), entry.domain, sandbox))
+        written = unchecked(entry, OPTIONS)
+        runs = loop.run_until_complete(runs_of(written, entry.domain, sandbox, entry.executors))
         assert any(died(run) for run in runs.values()) == entry.dies

@@ -12,7 +12,7 @@ from llm_as_judge.workflow import parse_program
 def test_every_mutant_of_the_corpus_gets_a_verdict(seed: int) -> None:
     found = 0
     for entry, text in mutants(seed, 100):
-        program = parse_program(text, entry.domain, entry.form)
+        program = parse_program(text, entry.domain, entry.form, executors=entry.executors)
         assert bool(program.runnable) or program.diagnostics, text
         found += bool(program.diagnostics)
     assert found > 40  # most changes are mistakes
@@ -34,5 +34,5 @@ def test_what_once_raised_is_a_finding(body: str) -> None:
 
 def test_a_verdict_is_the_same_each_time() -> None:
     for entry, text in mutants(9, 60):
-        first = parse_program(text, entry.domain, entry.form)
-        assert parse_program(text, entry.domain, entry.form) == first
+        first = parse_program(text, entry.domain, entry.form, executors=entry.executors)
+        assert parse_program(text, entry.domain, entry.form, executors=entry.executors) == first

@@ -86,6 +86,18 @@ def test_whatever_the_grammar_makes_is_strictly_valid(domain: Domain) -> None:
     assert used == shown - {"UntilAgree"}  # it takes functions
 
 
+def test_a_program_of_the_grammar_may_name_any_executor_that_there_is() -> None:
+    executors = ("small", "tiny")
+    grammar = Derivations(program_grammar("math", 12, executors), random.Random(0))
+    texts = [grammar.draw() for _ in range(100)]
+    for text in texts:
+        written = f"```python\n{text}"
+        program = parse_program(written, "math", "body", max_calls=12, executors=executors)
+        assert program.strictly_valid, (text, program.diagnostics)
+    assert all(f'executor="{name}")' in "".join(texts) for name in executors)
+    assert "executor" not in program_grammar("math", 12)
+
+
 def test_a_limit_of_calls_leaves_out_what_could_pass_it() -> None:
     grammar = program_grammar("qa", max_calls=4)
     assert "sc_ensemble(" in grammar

@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.assembly.workbench import Workbench, open_workbench
-from llm_as_judge.chat_models import operator_settings
+from llm_as_judge.chat_models import operator_settings, written_price
 from llm_as_judge.config import Config, config_dir, find_model, known_model
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.files import file_sha256
 from llm_as_judge.llm.weights import fetch
-from llm_as_judge.operators import Registry, operator_docs, operator_facts, registry
+from llm_as_judge.operators import (
+    Registry,
+    executors_told,
+    operator_docs,
+    operator_facts,
+    registry,
+)
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.policy.backends import SamplerPlace, sampler_backend
 from llm_as_judge.policy.chat_template import prompt_ids
@@ -83,7 +89,8 @@ class System:
 
 
 def _hashes_of_models(config: Config) -> dict[str, str | None]:
-    used = {config.policy.name, config.executor.model, config.judge.model}
+    others = (one.model for one in config.executors.values())
+    used = {config.policy.name, config.executor.model, *others, config.judge.model}
     found = {name: find_model(name) for name in sorted(used)}
     return {name: entry.sha256 for name, entry in found.items() if entry}
 
@@ -206,11 +213,18 @@ def policy_prompt(
         context_tokens: tokens that the policy's context holds, prompt and program together.
     """
     sampling, shown = config.sampling, _shown_operators(config)
+    told = executors_told(
+        {
+            name: (written_price(config, name), one.strength)
+            for name, one in config.executors.items()
+        }
+    )
     room = context_tokens - sampling.max_new_tokens if context_tokens else None
     return PolicyPrompt(
         config_dir() / "prompts" / "policy",
         sampling.form,
-        {domain: operator_docs(domain, sampling.prompt_style, shown) for domain in DOMAINS},
+        {domain: operator_docs(domain, sampling.prompt_style, shown) + told for domain in DOMAINS},
+        budget=config.reward.budget if config.reward.scheme == "priced" else None,
         problem_chars=sampling.problem_chars,
         examples=sampling.examples,
         memory=memory,
@@ -243,7 +257,7 @@ def _shown_operators(config: Config) -> Registry:
 
 def _grammar(config: Config, problem: Problem) -> str:
     """Of the programs that constrained decoding writes for a problem."""
-    return program_grammar(problem.domain, config.workflow.most_calls)
+    return program_grammar(problem.domain, config.workflow.most_calls, tuple(config.executors))
 
 
 def open_memory(

@@ -43,6 +43,7 @@ class Workbench:
 
     config: Config
     executor: ChatModel
+    """The default one; it passes requests that name another one on to that."""
     judge: Judge
     work: Work
     ledger: Ledger
@@ -117,8 +118,8 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
     async with AsyncExitStack() as stack:
         chats = ChatModels(config, stack)
         work = await _open_work(stack, config)
-        executor = await chats.open(config.executor.model, "executor")
-        judge = await _open_judge(stack, config, work.rules, executor, chats)
+        executor = await chats.open_executors()
+        judge = await _open_judge(stack, config, work.rules, chats)
         settings = operator_settings(config)
         second = await _open_second_judge(config, chats)
         yield Workbench(
@@ -138,7 +139,7 @@ async def open_grading(config: Config) -> AsyncIterator[tuple[Judge, Work]]:
     """The judge of :func:`open_judge`, and where its rules work."""
     async with AsyncExitStack() as stack:
         work = await _open_work(stack, config, grading_only=True)
-        judge = await _open_judge(stack, config, work.rules, None, ChatModels(config, stack))
+        judge = await _open_judge(stack, config, work.rules, ChatModels(config, stack))
         yield judge, work
 
 
@@ -167,11 +168,10 @@ async def _open_judge(
     stack: AsyncExitStack,
     config: Config,
     rules: RuleGrader,
-    executor: ChatModel | None,
     chats: ChatModels,
 ) -> Judge:
     model: ChatModel | None = None
-    if executor is not None and config.judge.model == config.executor.model:
+    if (executor := chats.executors.get(config.judge.model)) is not None:
         model = BilledAs(executor, "judge")
     elif config.judge.model != "none":
         model = await chats.open(config.judge.model, "judge")

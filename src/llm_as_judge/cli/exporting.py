@@ -78,9 +78,11 @@ def aflow(
     from llm_as_judge.files import write_text
     from llm_as_judge.workflow import export_program
 
-    most_calls = load_config(config).workflow.max_worst_case_calls
-    program = parse_file(file, wanted_domain(domain), form, most_calls)
-    source = export_program(program, operators)
+    settings = load_config(config)
+    most_calls = settings.workflow.max_worst_case_calls
+    program = parse_file(file, wanted_domain(domain), form, most_calls, settings.executors)
+    models = {name: one.model for name, one in settings.executors.items()}
+    source = export_program(program, operators, models)
     if out is None:
         print(source, end="")  # noqa: T201
         return

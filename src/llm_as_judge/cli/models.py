@@ -95,7 +95,8 @@ def pull(
 
     settings = load_config(config, model=model)
     if not names:
-        used = [settings.policy.name, settings.executor.model, settings.judge.model]
+        others = (one.model for one in settings.executors.values())
+        used = [settings.policy.name, settings.executor.model, *others, settings.judge.model]
         if settings.experience.enabled:
             used.append(settings.experience.embedder)
         endpoints = load_endpoints()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,7 +58,7 @@ def check(
     """Check a program without running it: exit 0 clean, 3 findings."""
     settings = load_config(config, overrides=set_ or ())
     most_calls = settings.workflow.max_worst_case_calls
-    program = parse_file(file, wanted_domain(domain), form, most_calls)
+    program = parse_file(file, wanted_domain(domain), form, most_calls, settings.executors)
     tokens = program.worst_case_calls * settings.executor.max_tokens
     if as_json:
         described = {"file": str(file), **_described(program), "worst_case_tokens": tokens}
@@ -112,7 +113,8 @@ def run(
         overrides=set_ or (),
         flags={"executor.model": executor, "workflow.timeout_s": timeout, **RULES_ALONE},
     )
-    program = parse_file(file, task.domain, form, settings.workflow.max_worst_case_calls)
+    most_calls = settings.workflow.max_worst_case_calls
+    program = parse_file(file, task.domain, form, most_calls, settings.executors)
 
     async def job() -> tuple[Execution, IsolationReport]:
         async with open_workbench(settings) as bench:
@@ -131,7 +133,9 @@ def wanted_domain(name: str) -> Domain:
     return domain
 
 
-def parse_file(file: Path, domain: Domain, form: str | None, max_calls: int) -> Program:
+def parse_file(
+    file: Path, domain: Domain, form: str | None, max_calls: int, executors: Collection[str]
+) -> Program:
     """The checked program of a file; a file that cannot be read is the user's mistake."""
     from llm_as_judge.workflow.program import ProgramForm, form_of, parse_program
 
@@ -139,7 +143,7 @@ def parse_file(file: Path, domain: Domain, form: str | None, max_calls: int) -> 
     forms: dict[str | None, ProgramForm] = {None: form_of(text), "class": "class", "body": "body"}
     if form not in forms:
         raise ConfigError(f"--form {form!r}: wanted class or body")
-    return parse_program(text, domain, forms[form], max_calls=max_calls)
+    return parse_program(text, domain, forms[form], max_calls=max_calls, executors=executors)
 
 
 def read_text(file: Path) -> str:
@@ -200,8 +204,9 @@ def _print_execution(
         print(json.dumps(summary))  # noqa: T201
         return
     for call in execution.calls:
+        asked = f"{call.operator} ({call.executor})" if call.executor else call.operator
         console.print(
-            f"{call.operator:20} {call.llm_calls} calls {call.prompt_tokens:6} + "
+            f"{asked:20} {call.llm_calls} calls {call.prompt_tokens:6} + "
             f"{call.completion_tokens} tokens {call.seconds:7.2f} s {call.error}",
             markup=False,
             highlight=False,

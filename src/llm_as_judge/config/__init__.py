@@ -19,11 +19,12 @@ from llm_as_judge.config.names import find_model, known_model
 from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import config_dir, iterate_fields, parse_yaml
-from llm_as_judge.config.running import CallsConfig
+from llm_as_judge.config.running import DEFAULT_EXECUTOR, CallsConfig, NamedExecutorConfig
 from llm_as_judge.config.tree import Config
 
 __all__ = [
     "DATASETS",
+    "DEFAULT_EXECUTOR",
     "EXTRA_DATASETS",
     "FLAT_KEYS",
     "PRESETS",
@@ -36,6 +37,7 @@ __all__ = [
     "LossKeys",
     "ModelEntry",
     "ModelSource",
+    "NamedExecutorConfig",
     "OutputConfig",
     "PackageSource",
     "Split",

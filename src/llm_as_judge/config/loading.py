@@ -96,9 +96,15 @@ def _resolve_names(merged: Mapping[str, Any]) -> None:
     """Every model's name as :func:`resolved_name` gives it."""
     for place in _MODELS:
         section, key = place.split(".")
-        given = merged.get(section)
-        if isinstance(given, dict) and isinstance(given.get(key), str):
-            given[key] = resolved_name(given[key], served=place in _SERVED)
+        _resolve(merged.get(section), key, served=place in _SERVED)
+    executors = merged.get("executors")
+    for one in executors.values() if isinstance(executors, dict) else ():
+        _resolve(one, "model", served=True)
+
+
+def _resolve(section: Any, key: str, *, served: bool) -> None:
+    if isinstance(section, dict) and isinstance(section.get(key), str):
+        section[key] = resolved_name(section[key], served=served)
 
 
 def _with_preset(layer: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+from pydantic_core import PydanticUndefined
+
 from llm_as_judge.config.loading import FLAT_KEYS
 from llm_as_judge.config.reading import Section
 from llm_as_judge.config.tree import Config
@@ -29,6 +31,10 @@ def configuration_page() -> str:
         if kind := _section(info):
             lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
             lines += [_row(f"{section}.{k}", f, flat) for k, f in kind.model_fields.items()]
+    for section, info in Config.model_fields.items():
+        if kind := _named_section(info):
+            lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
+            lines += [_row(f"{section}.NAME.{k}", f, flat) for k, f in kind.model_fields.items()]
     lines += [
         "",
         "## Older names",
@@ -47,6 +53,16 @@ def _section(field: Any) -> type[Section] | None:
     return kind if isinstance(kind, type) and issubclass(kind, Section) else None
 
 
+def _named_section(field: Any) -> type[Section] | None:
+    """Of a section for each name that a person gives."""
+    of_name = get_args(field.annotation) if get_origin(field.annotation) is dict else ()
+    return (
+        of_name[1]
+        if of_name and isinstance(of_name[1], type) and issubclass(of_name[1], Section)
+        else None
+    )
+
+
 def _row(name: str, field: Any, flat: dict[str, str]) -> str:
     shown = f"`{name}`" + (f" ({flat[name]})" if name in flat else "")
     meaning = f"{field.description}{_choices(field)}".replace("|", "\\|")
@@ -54,7 +70,9 @@ def _row(name: str, field: Any, flat: dict[str, str]) -> str:
 
 
 def _shown(value: Any) -> str:
-    if value is None or value in ((), {}):
+    if value is PydanticUndefined:
+        return "wanted"
+    if value is None or value in ((), {}, ""):
         return "-"
     if isinstance(value, tuple):
         return f"`[{', '.join(map(str, value))}]`"

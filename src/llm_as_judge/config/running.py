@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from llm_as_judge.config.reading import Number, Section
+
+DEFAULT_EXECUTOR = "default"
+"""What a program calls the executor that is asked where it names none."""
+_EXECUTOR_NAME = re.compile(r"[A-Za-z][\w-]{0,31}", re.ASCII)
 
 
 class ExecutorConfig(Section):
@@ -70,6 +76,45 @@ class ExecutorConfig(Section):
     )
     timeout_s: Number = Field(120.0, gt=0, description="Deadline of one request.")
     retries: int = Field(3, ge=0, description="Tries after the first, with backoff.")
+
+
+class NamedExecutorConfig(Section):
+    """One executor beside the default one; all else is as `executor` says."""
+
+    model: str = Field(description="Like executor.model, but another one.")
+    price: Number | None = Field(
+        None,
+        gt=0,
+        description="Of a written token, in written tokens of `executor.model`; default: as the "
+        "dollars of both endpoints say.",
+    )
+    strength: str = Field(
+        "", max_length=200, description="What it is good at, for the policy's prompt: one line."
+    )
+
+    @field_validator("strength")
+    @classmethod
+    def _one_line(cls, text: str) -> str:
+        if not text.isprintable():
+            raise ValueError("wanted one line of plain text")
+        return text
+
+
+def checked_executor_names(named: Mapping[str, NamedExecutorConfig]) -> None:
+    """
+    Raises:
+        ValueError: a name that a program cannot use.
+    """
+    for name in named:
+        if name == DEFAULT_EXECUTOR:
+            raise ValueError(
+                f"executors.{name}: this is what programs call executor.model; take another name"
+            )
+        if not _EXECUTOR_NAME.fullmatch(name):
+            raise ValueError(
+                f"executors.{name[:40]}: wanted a name of letters, digits, _ and -, a letter first, "
+                "32 characters at most"
+            )
 
 
 class WorkflowConfig(Section):

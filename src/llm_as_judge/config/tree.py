@@ -12,7 +12,14 @@ from llm_as_judge.config.grading import JudgeConfig, RewardConfig
 from llm_as_judge.config.output import OutputConfig, TrackingConfig
 from llm_as_judge.config.policy import ExperienceConfig, PolicyConfig, SamplingConfig
 from llm_as_judge.config.reading import Section
-from llm_as_judge.config.running import BudgetConfig, CallsConfig, ExecutorConfig, WorkflowConfig
+from llm_as_judge.config.running import (
+    BudgetConfig,
+    CallsConfig,
+    ExecutorConfig,
+    NamedExecutorConfig,
+    WorkflowConfig,
+    checked_executor_names,
+)
 from llm_as_judge.config.training import TrainingConfig
 from llm_as_judge.config.workers import WorkersConfig
 from llm_as_judge.plugins import load_plugins
@@ -25,6 +32,10 @@ class Config(Section):
     policy: PolicyConfig = PolicyConfig()
     sampling: SamplingConfig = SamplingConfig()
     executor: ExecutorConfig = ExecutorConfig()
+    executors: dict[str, NamedExecutorConfig] = Field(
+        {},
+        description="Further executors, by the names that programs call them (docs/programs.md); keys below.",
+    )
     judge: JudgeConfig = JudgeConfig()
     workflow: WorkflowConfig = WorkflowConfig()
     workers: WorkersConfig = WorkersConfig()
@@ -43,6 +54,11 @@ class Config(Section):
         "judges of your own; found as Python finds modules, and last in the current folder. Their "
         "code is run: name only modules you trust.",
     )
+
+    @model_validator(mode="after")
+    def _executors_that_can_be_named(self) -> Config:
+        checked_executor_names(self.executors)
+        return self
 
     @model_validator(mode="after")
     def _threshold_within_reach(self) -> Config:

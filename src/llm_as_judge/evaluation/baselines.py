@@ -1,7 +1,8 @@
 """The systems by name: baselines of ``workflows/``, one's own programs, checkpoints.
 
 direct · cot · free_cot · self_consistency · program_of_thought · hand_crafted ·
-vote_of_3 · vote_of_5 · until_two_agree · two_ways_else_third · until_passed: workflows/NAME/DOMAIN.py
+vote_of_3 · vote_of_5 · until_two_agree · two_ways_else_third · until_passed ·
+small_first: workflows/NAME/DOMAIN.py
 gold · empty · wrong    no programs: known answers, by which the measuring is measured
 random                  a random valid workflow for each problem
 untrained, CHECKPOINT   the policy without and with its adapter
@@ -54,7 +55,8 @@ def find_system(spec: str, config: Config) -> EvaluatedSystem:
         return PolicySystem(UNTRAINED, None)
     if spec == RANDOM:
         most = config.workflow.most_calls
-        samplers = {domain: RandomPrograms(domain, most) for domain in DOMAINS}
+        executors = tuple(config.executors)
+        samplers = {domain: RandomPrograms(domain, most, executors) for domain in DOMAINS}
         return ProgramSystem(RANDOM, samplers, grammar())
     if spec in SANITY_BASELINES:
         return SanityBaseline(spec)
@@ -99,7 +101,7 @@ def program_of(path: Path, domain: Domain, config: Config) -> str:
         ConfigError: its first finding, with the line.
     """
     text = _text(path)
-    _check(path, domain, text, config.workflow.max_worst_case_calls)
+    _check(path, domain, text, config)
     return text
 
 
@@ -110,9 +112,15 @@ def _written(label: str, files: Mapping[Domain, Path], config: Config) -> Progra
     return ProgramSystem(label, samplers, contents)
 
 
-def _check(path: Path, domain: Domain, text: str, max_calls: int) -> None:
+def _check(path: Path, domain: Domain, text: str, config: Config) -> None:
     """A program with findings would score 0 and look like a weak one: it is refused instead."""
-    program = parse_program(text, domain, form_of(text), max_calls=max_calls)
+    program = parse_program(
+        text,
+        domain,
+        form_of(text),
+        max_calls=config.workflow.max_worst_case_calls,
+        executors=config.executors,
+    )
     if program.runnable:
         return
     finding = program.diagnostics[0]

@@ -16,7 +16,7 @@ from llm_as_judge.runs.results import FullResults
 Conditions = Mapping[str, Any]
 """Dotted setting, or a fact in words, -> its value."""
 
-_SHARED = ("executor", "judge", "workflow")
+_SHARED = ("executor", "executors", "judge", "workflow")
 _OWN = ("policy", "sampling", "experience")
 _NO_MATTER = frozenset(
     {
@@ -41,6 +41,8 @@ def conditions_of(results: FullResults) -> Conditions:
     """What everybody of a table should share, as far as the file says it."""
     named = {"executor.model": results.executor, "judge.model": results.judge}
     facts = {name: results.facts[key] for key, name in _FACTS.items() if key in results.facts}
+    others = (key for key in results.facts if key.startswith("executor "))
+    facts |= {f"weights of the {key}": results.facts[key] for key in others}
     return {**named, **settings_of(results.config), **facts}
 
 
@@ -54,7 +56,7 @@ def of_executor(conditions: Conditions) -> Conditions:
     return {
         key: value
         for key, value in conditions.items()
-        if key.startswith("executor.") or key == _FACTS["executor"]
+        if key.startswith(("executor.", "executors.", _FACTS["executor"]))
     }
 
 

@@ -1,17 +1,20 @@
 """Random valid workflows: what a policy would score that knows the grammar and nothing else.
 
 Drafts by operators of the domain, drawn until some agree or (code) until the tests pass among them,
-then perhaps a vote or an ensemble, a review with revision, a test or a format; every choice is even.
+then perhaps a vote or an ensemble, a review with revision, a test or a format; every choice is even, that among several
+executors included.
 Each program passes the check as written.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.operators import registry
 from llm_as_judge.policy.stream import ready
 from llm_as_judge.types import Completion, Domain, Prompt, SampleStream, Sampling
 from llm_as_judge.workflow.program import parse_program
@@ -58,15 +61,22 @@ _MOST_DRAWS = (2, 3, 5)
 _TRIES = 1000
 
 
-def random_body(domain: Domain, max_calls: int, chance: random.Random) -> str:
+def random_body(
+    domain: Domain, max_calls: int, chance: random.Random, executors: Sequence[str] = ()
+) -> str:
     """A strictly valid program in body form of at most ``max_calls`` executor calls.
 
+    Args:
+        executors: names of those beside the default one.
     Raises:
         ConfigError: no program of the grammar is that cheap.
     """
     for _ in range(_TRIES):
         body = _draw(domain, chance)
-        if parse_program(body, domain, "body", max_calls=max_calls).strictly_valid:
+        if executors:
+            body = _with_executors(body, chance, (None, *executors))
+        program = parse_program(body, domain, "body", max_calls=max_calls, executors=executors)
+        if program.strictly_valid:
             return body
     raise ConfigError(f"workflow.max_calls: no random program makes at most {max_calls} calls")
 
@@ -99,6 +109,17 @@ def _draw(domain: Domain, chance: random.Random) -> str:
     return "\n".join([*lines, f"return {last}"])
 
 
+def _with_executors(body: str, chance: random.Random, executors: Sequence[str | None]) -> str:
+    """Each call that asks gets an executor, all alike probable; None = the default one."""
+
+    def chosen(call: re.Match[str]) -> str:
+        name = chance.choice(executors)
+        return call[0] if name is None else f'{call[0]}executor="{name}", '
+
+    asking = (re.escape(entry.call_name) for entry in registry().values() if entry.asks)
+    return re.sub(rf"\b(?:{'|'.join(asking)})\(", chosen, body)
+
+
 def _draft(domain: Domain, chance: random.Random) -> tuple[str, str]:
     """A call that solves the problem, and the key of its result."""
     until = _UNTIL_PASSED if domain == "code" else _UNTIL_AGREE
@@ -120,9 +141,10 @@ def _plain_draft(domain: Domain, chance: random.Random) -> str:
 class RandomPrograms:
     """A policy that writes random valid programs, the same ones for the same prompts and seed."""
 
-    def __init__(self, domain: Domain, max_calls: int) -> None:
+    def __init__(self, domain: Domain, max_calls: int, executors: Sequence[str] = ()) -> None:
         self._domain: Domain = domain
         self._max_calls = max_calls
+        self._executors = executors
 
     async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
         """See ``types.PolicySampler``."""
@@ -135,7 +157,7 @@ class RandomPrograms:
 
     def _program(self, seed: int, prompt: Prompt, index: int) -> Completion:
         chance = random.Random(f"random workflow/{seed}/{index}/{prompt.messages[-1].content}")
-        body = random_body(self._domain, self._max_calls, chance)
+        body = random_body(self._domain, self._max_calls, chance, self._executors)
         return Completion((), (), (), f"```python\n{body}\n```", "stop")
 
 

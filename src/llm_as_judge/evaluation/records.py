@@ -93,12 +93,17 @@ def make_plan(
     digest = hashlib.sha256()
     tree = config.model_dump(mode="json")
     decisive = {section: tree[section] for section in _DECIDES}
+    if config.executors:
+        decisive["executors"] = tree["executors"]
+    if config.reward.scheme == "priced":  # its word stands in the prompt
+        decisive["budget"] = config.reward.budget
     decisive["policy"].pop("device")
     for chooses_rows in ("limit_per_set", "sets", "split"):  # the rows themselves are in the hash
         decisive["evaluation"].pop(chooses_rows)
     facts = {
         **system.identity(),
         "executor": model_identity(config.executor.model),
+        **{f"executor {name}": model_identity(one.model) for name, one in config.executors.items()},
         "judge": judge_fingerprint(config),
         "code": code_digest(),
         **{f"plugin {name}": digest for name, digest in plugin_facts().items()},

@@ -11,7 +11,7 @@ from typing import Any
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_text
 from llm_as_judge.jsonl import Broken, JsonLines
-from llm_as_judge.runs.rundir import finite, require_run
+from llm_as_judge.runs.rundir import finite, read_run, require_run
 from llm_as_judge.runs.runlog import ROLLOUTS
 from llm_as_judge.types import DOMAINS, Domain, Program
 from llm_as_judge.views.report.curves import share
@@ -80,6 +80,8 @@ def best_programs(run_dir: Path, *, top: int, min_problems: int) -> Best:
     """
     require_run(run_dir)
     records = _records(run_dir)
+    named = read_run(run_dir).config.get("executors")
+    executors = tuple(named) if isinstance(named, dict) else ()
     best: dict[Domain, list[tuple[Program, ProgramRecord]]] = {}
     never_right: dict[Domain, int] = {}
     refused = 0
@@ -90,7 +92,7 @@ def best_programs(run_dir: Path, *, top: int, min_problems: int) -> Best:
             never_right[domain] = len(tried) - len(able)
         able.sort(key=lambda r: (-r.accuracy[1], -r.reward, r.runnable))
         for record in able:
-            program = parse_program(record.runnable, domain)
+            program = parse_program(record.runnable, domain, executors=executors)
             refused += not program.strictly_valid
             if program.strictly_valid and len(best.setdefault(domain, [])) < top:
                 best[domain].append((program, record))

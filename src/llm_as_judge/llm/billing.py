@@ -10,11 +10,12 @@ import contextvars
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from llm_as_judge.types import PROMPT_PRICE, ChatModel, ChatReply, ChatRequest, Usage
+from llm_as_judge.types.plain import said_if_set
 
-Role = Literal["executor", "judge"]
+Role = str
+"""``executor``, ``executor NAME`` for one beside the default one, or ``judge``."""
 
 _NOTHING = Usage()
 
@@ -35,7 +36,9 @@ class Attempt:
     bound: Usage = _NOTHING
     """What it may have used at most, where ``usage`` is not said; nothing, where none was made."""
     prompt_price: float = PROMPT_PRICE
-    """Of a prompt token, in written tokens."""
+    """Of a prompt token, in tokens that the same model writes."""
+    written_price: float = said_if_set(1.0)
+    """Of a written token, in those of the default executor."""
 
     @property
     def counted(self) -> Usage:
@@ -96,6 +99,25 @@ def _changed(**changes: object) -> Iterator[None]:
         yield
     finally:
         _scope.reset(token)
+
+
+class Dollars:
+    """What replies cost, as the ledger counts it: the prompt of a request once, however many of its
+    draws are given."""
+
+    def __init__(self) -> None:
+        self._paid: set[tuple[ChatRequest, int]] = set()
+
+    def of(self, request: ChatRequest, reply: ChatReply) -> float | None:
+        """Of a reply that is given now; None = unknown."""
+        shared = reply.shared_prompt
+        if shared is None or shared.cost_usd is None or reply.cost_usd is None:
+            return reply.cost_usd
+        prompt = request.later(-request.draw), shared.first_draw
+        if prompt in self._paid:
+            return reply.cost_usd - shared.cost_usd
+        self._paid.add(prompt)
+        return reply.cost_usd
 
 
 class BilledAs:

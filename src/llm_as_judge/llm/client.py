@@ -12,7 +12,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from llm_as_judge.llm.probing import answered, served_models
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
 from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json
 from llm_as_judge.llm.wire import Unusable, WireReply, read_draws, read_response, request_body
-from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
+from llm_as_judge.types import ChatReply, ChatRequest, Message, SharedPrompt, Usage
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +70,7 @@ class OpenAIChat:
         api_key: sent as bearer token; never logged and never part of a message.
         model_name: what the server calls the model; default ``name``.
         price: None = unknown; costs are then unknown, not zero.
+        written_price: of a written token, in those of the default executor.
         no_proxy: servers asked without a proxy of the environment (:func:`asked_directly`).
         revive: told when an attempt that found no server began (``time.monotonic``); True = one has
             been started since, and the attempt is made anew without counting as a retry.
@@ -84,6 +85,7 @@ class OpenAIChat:
         api_key: str = "",
         model_name: str | None = None,
         price: Price | None = None,
+        written_price: float = 1.0,
         limits: EndpointLimits | None = None,
         no_proxy: bool | str = False,
         ledger: Ledger | None = None,
@@ -98,6 +100,7 @@ class OpenAIChat:
                 raise ModelError(f"{role} {name}: base_url is {url!r}, wanted http://HOST:PORT/v1")
         self.model_name = model_name or name
         self.price = price
+        self.written_price = written_price
         self.limits = limits or EndpointLimits()
         self.ledger = ledger if ledger is not None else Ledger()
         self.left_out: set[str] = set()
@@ -207,7 +210,10 @@ class OpenAIChat:
                 await self._pause(problem, attempt)
                 continue
             tries = attempt + uncounted + 1
-            return [self._reply(request, reply, seconds, tries) for reply in replies]
+            return [
+                self._reply(request, reply, seconds, tries, shares_prompt=wanted > 1)
+                for reply in replies
+            ]
 
     async def _attempt(
         self, request: ChatRequest, body: dict[str, Any], number: int
@@ -219,7 +225,7 @@ class OpenAIChat:
         for rate, units in ((self._requests, 1.0), (self._tokens, 0.0)):
             if rate is not None:
                 await rate.wait(units)
-        async with self._turns(wanted), self.ledger.within_budget(worst, self.price):
+        async with self._turns(wanted), self._within_budget(worst):
             server = self._replicas.choose()
             server.in_flight += 1
             server.sent += 1
@@ -242,6 +248,9 @@ class OpenAIChat:
                 seconds = time.perf_counter() - started
                 self._book(Attempt(usage, None, seconds, failure, number, bound=bound))
         return replies, time.perf_counter() - started
+
+    def _within_budget(self, worst: Usage) -> AbstractAsyncContextManager[None]:
+        return self.ledger.within_budget(worst, self.price, self.written_price)
 
     @asynccontextmanager
     async def _turns(self, wanted: int) -> AsyncIterator[None]:
@@ -278,16 +287,34 @@ class OpenAIChat:
     def _book(self, attempt: Attempt) -> None:
         counted = attempt.counted
         cost = self.price.of(counted) if self.price is not None else None
-        booked = replace(attempt, cost_usd=cost, prompt_price=prompt_price(self.price))
+        booked = replace(
+            attempt,
+            cost_usd=cost,
+            prompt_price=prompt_price(self.price),
+            written_price=self.written_price,
+        )
         self.ledger.record_attempt(self._role, booked)
         if self._tokens is not None:
             self._tokens.spend(counted.prompt_tokens + counted.completion_tokens)
 
     def _reply(
-        self, request: ChatRequest, reply: WireReply, seconds: float, attempts: int
+        self,
+        request: ChatRequest,
+        reply: WireReply,
+        seconds: float,
+        attempts: int,
+        *,
+        shares_prompt: bool,
     ) -> ChatReply:
+        """
+        Args:
+            shares_prompt: the request was for several draws.
+        """
         usage = reply.usage
-        cost = self.price.of(usage) if self.price is not None and usage is not None else None
+        cost, of_prompt = self._dollars(usage), None
+        if shares_prompt:
+            alone = usage and replace(usage, completion_tokens=0)
+            of_prompt = SharedPrompt(request.draw, self._dollars(alone))
         if usage is None:  # the bill has its bound; an efficiency computed from 0 would be a lie
             usage = _estimated(request, reply.text)
         return ChatReply(
@@ -297,7 +324,12 @@ class OpenAIChat:
             cost_usd=cost,
             seconds=seconds,
             attempts=attempts,
+            shared_prompt=of_prompt,
         )
+
+    def _dollars(self, usage: Usage | None) -> float | None:
+        """None: the price or the usage is not known."""
+        return self.price.of(usage) if self.price is not None and usage is not None else None
 
     # ----------------------------------------------------------------------------------- failures
     def _leave_out(self, problem: Unusable) -> bool:

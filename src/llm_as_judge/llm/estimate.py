@@ -29,6 +29,11 @@ class Means:
     completion_tokens: float
     rollouts: int = 0
     """How many rollouts this was measured on; 0 = assumed."""
+    cost: float | None = None
+    """In written tokens of the default executor, each token at its own executor's price; None: it was
+    not measured."""
+    cost_usd: float | None = None
+    """Likewise; None: not measured, or a price is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,9 @@ class Estimate:
     """No more calls can be made, retries apart."""
     most_completion_tokens: int
     price: Price | None
+    """Of the dearest executor, where there are several."""
+    written_price: float = 1.0
+    """Of its written token, in those of the default one."""
 
     @property
     def calls(self) -> int:
@@ -53,13 +61,17 @@ class Estimate:
 
     @property
     def cost_usd(self) -> float | None:
-        """None: the price is not known."""
+        """As measured, else all at the price; None: it is not known."""
+        if self.means.cost_usd is not None:
+            return self.rollouts * self.means.cost_usd
         return None if self.price is None else self.price.of(self.usage)
 
     @property
     def cost(self) -> float:
-        """In written tokens."""
-        return self.usage.cost(prompt_price(self.price))
+        """In written tokens of the default executor: as measured, else all at the price."""
+        if self.means.cost is not None:
+            return self.rollouts * self.means.cost
+        return self.usage.cost(prompt_price(self.price)) * self.written_price
 
     def exceeds(self, budget: Budget, spent: Totals) -> str:
         """The first limit that is expected to be passed, as a text; empty if none.
@@ -122,7 +134,21 @@ def measured_means(steps: Sequence[Mapping[str, Any]], latest: int = 20) -> Mean
         sum(row[f"ledger/{name}"] for row in rows) / rollouts
         for name in ("calls", "prompt_tokens", "completion_tokens")
     )
-    return Means(calls, prompt, completion, rollouts)
+    return Means(
+        calls,
+        prompt,
+        completion,
+        rollouts,
+        _mean_of(rows, "ledger/cost", rollouts),
+        _mean_of(rows, "ledger/cost_usd", rollouts),
+    )
+
+
+def _mean_of(rows: Sequence[Mapping[str, Any]], name: str, rollouts: int) -> float | None:
+    """None where a row does not say it."""
+    if not all(name in row for row in rows):
+        return None
+    return float(sum(row[name] for row in rows)) / rollouts
 
 
 def means_of_executions(executions: Sequence[Execution]) -> Means | None:
@@ -130,10 +156,13 @@ def means_of_executions(executions: Sequence[Execution]) -> Means | None:
     count = len(executions)
     if not count:
         return None
+    dollars = [run.cost_usd for execution in executions for run in execution.runs]
     calls = [call for execution in executions for run in execution.runs for call in run.calls]
     return Means(
         sum(call.llm_calls for call in calls) / count,
         sum(call.prompt_tokens for call in calls) / count,
         sum(call.completion_tokens for call in calls) / count,
         count,
+        sum(run.cost for execution in executions for run in execution.runs) / count,
+        None if None in dollars else sum(d for d in dollars if d is not None) / count,
     )

@@ -67,7 +67,7 @@ class Totals:
     priced_usd: float = 0.0
     unpriced_tokens: int = 0
     cost: float = 0.0
-    """In written tokens: a prompt token at its price; estimated tokens included."""
+    """In written tokens of the default executor: every token at its price; estimated ones included."""
     seconds: float = 0.0
 
     def as_json(self) -> dict[str, Json]:
@@ -191,12 +191,16 @@ class Ledger:
 
     # ------------------------------------------------------------------------------------- budget
     @asynccontextmanager
-    async def within_budget(self, worst: Usage, price: Price | None) -> AsyncIterator[None]:
+    async def within_budget(
+        self, worst: Usage, price: Price | None, written_price: float = 1.0
+    ) -> AsyncIterator[None]:
         """Enter once an attempt that uses ``worst`` fits the budget; hold that much meanwhile.
 
         Where it would fit but for attempts in flight, which mostly use less than their worst
         case, it waits for them.
 
+        Args:
+            written_price: see :class:`Attempt`.
         Raises:
             BudgetError: the attempt could pass a limit; nothing was sent.
         """
@@ -207,9 +211,8 @@ class Ledger:
                 "endpoint, or give the budget in tokens"
             )
         tokens = worst.prompt_tokens + worst.completion_tokens
-        want = _Reserved(
-            price.of(worst) if price else 0.0, tokens, 1, worst.cost(prompt_price(price))
-        )
+        cost = worst.cost(prompt_price(price)) * written_price
+        want = _Reserved(price.of(worst) if price else 0.0, tokens, 1, cost)
         while self._exceeds(want, self._reserved):
             self._refuse_if_exceeding(want)
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -316,7 +319,7 @@ def _totals_of(attempt: Attempt) -> Totals:
         completion_tokens=usage.completion_tokens,
         priced_usd=cost or 0.0 if said else 0.0,
         unpriced_tokens=tokens if cost is None else 0,
-        cost=counted.cost(attempt.prompt_price),
+        cost=counted.cost(attempt.prompt_price) * attempt.written_price,
         seconds=attempt.seconds,
     )
 

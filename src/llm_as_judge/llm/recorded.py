@@ -17,7 +17,7 @@ from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Role, metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recording import Outcome, Outcomes
-from llm_as_judge.llm.shared import InFlight, request_digest
+from llm_as_judge.llm.shared import DRAWS_APART, InFlight, request_digest
 from llm_as_judge.types import (
     ChatModel,
     ChatReply,
@@ -84,11 +84,7 @@ class RecordedChat:
         if known is not None and known.reply is None and self._mode == "cache":
             known = None
         if known is None and self._mode == "replay":
-            asked = request.messages[-1].content[:80] if request.messages else ""
-            raise ModelError(
-                f"replay: {self._name} was not asked this in {self._recording.path} (draw "
-                f"{request.draw}, {asked!r} ...); {self._recording.remedy}"
-            )
+            raise ModelError(self._not_recorded(request))
         if known is None:
             joined = self._in_flight.has(key)
             outcome = await self._in_flight.run(key, lambda: self._ask(key, request))
@@ -96,6 +92,24 @@ class RecordedChat:
         if self._mode == "replay":
             self._bill(key, known)
         return self._given(known, again=self._mode != "replay")
+
+    def _not_recorded(self, request: ChatRequest) -> str:
+        asked = request.messages[-1].content[:80] if request.messages else ""
+        text = (
+            f"replay: {self._name} was not asked this in {self._recording.path} (draw "
+            f"{request.draw}, {asked!r} ...)"
+        )
+        earlier = reversed(range(min(request.draw, DRAWS_APART)))
+        last = next((d for d in earlier if self._has(request.later(d - request.draw))), None)
+        if last is None:
+            return f"{text}; {self._recording.remedy}"
+        return (
+            f"{text}, its last recorded draw is {last}; lower executor.draw_offset or the draws of the "
+            f"program, else: {self._recording.remedy}"
+        )
+
+    def _has(self, request: ChatRequest) -> bool:
+        return self._recording.get(request_digest(self._name, request)) is not None
 
     async def _ask(self, key: str, request: ChatRequest) -> Outcome:
         assert self._model is not None

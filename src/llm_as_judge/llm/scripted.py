@@ -35,6 +35,7 @@ class ScriptedChat:
     Args:
         delay_s: how long each reply takes.
         price: as for a real endpoint; None = cost unknown.
+        written_price: see :class:`Attempt`.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class ScriptedChat:
         name: str = "scripted",
         delay_s: float = 0.0,
         price: Price | None = None,
+        written_price: float = 1.0,
         ledger: Ledger | None = None,
         role: Role = "executor",
     ) -> None:
@@ -51,6 +53,7 @@ class ScriptedChat:
         self._name = name
         self._delay_s = delay_s
         self._price = price
+        self._written_price = written_price
         self._ledger = ledger if ledger is not None else Ledger()
         self._role: Role = role
         self.requests: list[ChatRequest] = []
@@ -75,12 +78,19 @@ class ScriptedChat:
         turn = len(self.requests)
         self.requests.append(request)
         self._ledger.record_call(self._role)
-        async with self._ledger.within_budget(worst_case_tokens(request), self._price):
+        worst = worst_case_tokens(request)
+        async with self._ledger.within_budget(worst, self._price, self._written_price):
             await asyncio.sleep(self._delay_s)
             text = self._text(request, turn)
             usage = counted_usage(request, text)
             cost = self._price.of(usage) if self._price is not None else None
-            attempt = Attempt(usage, cost, self._delay_s, prompt_price=prompt_price(self._price))
+            attempt = Attempt(
+                usage,
+                cost,
+                self._delay_s,
+                prompt_price=prompt_price(self._price),
+                written_price=self._written_price,
+            )
             self._ledger.record_attempt(self._role, attempt)
         return ChatReply(text, "stop", usage, cost, seconds=self._delay_s)
 

@@ -83,6 +83,11 @@ async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
     return await work()
 
 
+def role_of(role: Role, request: ChatRequest) -> Role:
+    """As which a request is booked, where ``role`` is that of the default executor."""
+    return f"{role} {request.executor}" if request.executor else role
+
+
 class SharedDraws:
     """ChatModel that asks ``model`` once for equal requests; make one for each group.
 
@@ -131,7 +136,7 @@ class SharedDraws:
             return self._replies[key]
         self.saved += 1
         if self._ledger is not None:
-            self._ledger.record_cached(self._role)
+            self._ledger.record_cached(role_of(self._role, request))
         reply = self._replies[key]
         return dataclasses.replace(reply, cached=True) if self._mark_cached else reply
 

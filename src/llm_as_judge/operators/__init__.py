@@ -7,11 +7,12 @@
 from llm_as_judge.operators.base import (
     CallLimitError,
     ExecutionContext,
+    ExecutorSettings,
     Operator,
     OperatorSettings,
     ReplyError,
 )
-from llm_as_judge.operators.docs import operator_docs
+from llm_as_judge.operators.docs import executors_told, operator_docs
 from llm_as_judge.operators.prompts import load_enhancements
 from llm_as_judge.operators.registry import (
     OperatorEntry,
@@ -26,12 +27,14 @@ from llm_as_judge.operators.service import OperatorService
 __all__ = [
     "CallLimitError",
     "ExecutionContext",
+    "ExecutorSettings",
     "Operator",
     "OperatorEntry",
     "OperatorService",
     "OperatorSettings",
     "Registry",
     "ReplyError",
+    "executors_told",
     "load_enhancements",
     "load_registry",
     "operator",

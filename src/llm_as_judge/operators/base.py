@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NewType
 
 from llm_as_judge.errors import ContextError
+from llm_as_judge.llm.billing import Dollars
 from llm_as_judge.operators.prompts import Enhancement, OperatorPrompts
 from llm_as_judge.types import (
     PROMPT_PRICE,
@@ -79,6 +80,20 @@ class More:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutorSettings:
+    """What differs between the executors of a run; as in :class:`OperatorSettings`."""
+
+    model: str
+    """Its name, which operator hints may depend on."""
+    temperature: float = 0.0
+    steady_temperature: float = 0.0
+    top_p: float = 1.0
+    prompt_price: float = PROMPT_PRICE
+    written_price: float = 1.0
+    """Of a written token, in those of the default executor."""
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorSettings:
     """How operators call the executor."""
 
@@ -100,8 +115,22 @@ class OperatorSettings:
     """Of the first draw; each further one has the next."""
     prompt_price: float = PROMPT_PRICE
     """Of a prompt token, in written tokens."""
+    executors: Mapping[str, ExecutorSettings] = field(default_factory=dict)
+    """Those beside the default one, by the names that programs call them."""
     code_limits: RunLimits = field(default_factory=lambda: RunLimits(wall_s=10.0, cpu_s=5.0))
     """Of one run of code that the executor wrote (Programmer, Test)."""
+
+    def of(self, executor: str, model: str) -> ExecutorSettings:
+        """Those of one executor.
+
+        Args:
+            executor: empty = the default one, whose model is ``model``.
+        """
+        if executor:
+            return self.executors[executor]
+        return ExecutorSettings(
+            model, self.temperature, self.steady_temperature, self.top_p, self.prompt_price
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +172,9 @@ class ExecutionContext:
         self.enhancements = enhancements
         self._equality = equality or spelled_alike
         self._max_tokens = settings.max_tokens_of.get(problem.dataset, settings.max_tokens)
-        self._draws: Counter[str] = Counter()
+        self._draws: Counter[tuple[str, str]] = Counter()
         self._reports: dict[str, TestReport] = {}
+        self.dollars = Dollars()
 
     async def classes(self, answers: Sequence[str]) -> list[int]:
         """For each answer the number of its class. What compares them is not shown the gold."""
@@ -170,11 +200,17 @@ class ExecutionContext:
             )
         return self._reports[code]
 
-    def request(self, prompt: str, *, drafts: bool = False) -> ChatRequest:
-        """The request for ``prompt``; its ``draw`` counts equal prompts of this execution.
+    def asking(self, executor: str) -> ExecutorSettings:
+        """How the executor of this name is asked; empty = the default one."""
+        return self.settings.of(executor, self.executor.name)
+
+    def request(self, prompt: str, *, drafts: bool = False, executor: str = "") -> ChatRequest:
+        """The request for ``prompt``; its ``draw`` counts equal prompts of this execution to the same
+        executor.
 
         Args:
             drafts: for an operator that drafts.
+            executor: which one is asked; empty = the default one.
         Raises:
             CallLimitError: the execution has made all the calls that it may make.
         """
@@ -184,17 +220,19 @@ class ExecutionContext:
                 f"executor call {settings.max_calls + 1} of a run that may make {settings.max_calls} "
                 "(workflow.max_calls)"
             )
-        draw = self._draws[prompt]
-        self._draws[prompt] += 1
-        first = settings.temperature if drafts else settings.steady_temperature
+        draw = self._draws[executor, prompt]
+        self._draws[executor, prompt] += 1
+        asking = self.asking(executor)
+        first = asking.temperature if drafts else asking.steady_temperature
         return ChatRequest(
             messages=(Message("user", prompt),),
             max_tokens=self._max_tokens,
             # Where the first draw is a sample, all are samples of one distribution: which of them
             # comes first is then a matter of the offset alone.
             temperature=first if first or not draw else settings.vote_temperature,
-            top_p=settings.top_p,
+            top_p=asking.top_p,
             seed=settings.seed,
+            executor=executor,
         ).later(draw)
 
 
@@ -207,9 +245,13 @@ class CallContext:
     prompts: OperatorPrompts
     drafts: bool = False
     """Whether the operator drafts."""
+    executor: str = ""
+    """Which one it asks; empty = the default one."""
     replies: list[ChatReply] = field(default_factory=list)
+    costs_usd: list[float | None] = field(default_factory=list)
+    """Of the replies; a prompt that several share counts at the first of them in the execution."""
     cost: float = 0.0
-    """Of the replies, in written tokens; a prompt counts at the first call with it in the execution."""
+    """Of the replies, in written tokens of the default executor; a prompt counts at the first call with it in the execution."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -233,25 +275,27 @@ class CallContext:
             EndpointError: the executor gave none; our fault, it passes through.
             CallLimitError: it was one call too many; it ends the run.
         """
-        execution = self.execution
+        execution, asking = self.execution, self.execution.asking(self.executor)
         prompt, applied = self.prompts.render(
             prompt_name,
             values,
             enhancements=execution.enhancements,
             domain=execution.problem.domain,
-            executor=execution.executor.name,
+            executor=asking.model,
         )
         for name in applied:
             self.note(f"enhanced: {name}")
-        request = execution.request(prompt, drafts=self.drafts)
+        request = execution.request(prompt, drafts=self.drafts, executor=self.executor)
         try:
             reply = await execution.executor.chat(request)
         except ContextError as error:
             raise ReplyError(f"the text is too long for the executor: {error}") from None
         self.replies.append(reply)
-        self.cost += reply.usage.completion_tokens
+        self.costs_usd.append(execution.dollars.of(request, reply))
+        tokens = float(reply.usage.completion_tokens)
         if request.draw == 0:
-            self.cost += reply.usage.prompt_tokens * execution.settings.prompt_price
+            tokens += reply.usage.prompt_tokens * asking.prompt_price
+        self.cost += tokens * asking.written_price
         text = without_thinking(reply.text)
         if not text:
             raise ReplyError("the reply is empty")
@@ -266,7 +310,8 @@ class Operator(ABC):
     """Base of all operators. A subclass states its contract as class attributes and in ``run``.
 
     ``run`` takes ``str``, ``list[str]`` and ``int`` arguments by name or position; an argument with
-    a default is optional. One of ``list[Way]`` holds what a program's functions have given so far.
+    a default is optional. One of ``list[Way]`` holds what a program's functions have given so far. The
+    argument ``executor`` of an operator that asks is not among them: its context has it.
     """
 
     empty: ClassVar[Mapping[str, Json]]

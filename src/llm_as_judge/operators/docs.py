@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from llm_as_judge.operators.registry import OperatorEntry, Registry, registry
 from llm_as_judge.types import Domain
 
-__all__ = ["operator_docs"]
+__all__ = ["executors_told", "operator_docs"]
 
 
 def operator_docs(
@@ -30,6 +31,24 @@ def operator_docs(
     if style == "calls":
         return "\n".join(_statement(entry) for entry in entries)
     return "\n\n".join(_paragraph(entry) for entry in entries)
+
+
+def executors_told(others: Mapping[str, tuple[float, str]]) -> str:
+    """The executors that a program may name, to stand behind the operators; empty where there is one.
+
+    Args:
+        others: price and strength of those beside the default one, by name.
+    """
+    if not others:
+        return ""
+    lines = [
+        "",
+        "Each operator that asks also takes `executor`; without it the default one is asked:",
+    ]
+    for name, (price, strength) in others.items():
+        words = f": {strength}" if strength else ""
+        lines.append(f'executor="{name}"  # {price:.3g} of the price of the default one{words}')
+    return "\n".join(lines)
 
 
 def _line(entry: OperatorEntry) -> str:

@@ -27,6 +27,7 @@ from llm_as_judge.operators.prompts import GUIDANCE, OperatorPrompts, placeholde
 from llm_as_judge.types import Domain, Json
 
 __all__ = [
+    "EXECUTOR",
     "OWN_OPERATORS",
     "Description",
     "OperatorEntry",
@@ -37,6 +38,9 @@ __all__ = [
     "operator_facts",
     "registry",
 ]
+
+EXECUTOR = "executor"
+"""Argument of every operator that asks: which of several executors."""
 
 
 class Description(BaseModel):
@@ -86,6 +90,11 @@ class OperatorEntry:
     @property
     def results_wanted(self) -> tuple[str, ...]:
         return self.operator.results_wanted
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks an executor, and so takes the argument ``executor``."""
+        return bool(self.operator.prompt_names)
 
     @property
     def prompts(self) -> OperatorPrompts:
@@ -200,6 +209,11 @@ def _entry(operator: type[Operator], path: Path) -> OperatorEntry:
         raise ConfigError(f"{path}: {where or 'file'}: {first['msg']}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
+    if any(argument.name == EXECUTOR for argument in arguments):
+        raise ConfigError(
+            f"{path}: argument {EXECUTOR!r}: every operator that asks has it already "
+            "(docs/programs.md); give yours another name"
+        )
     _hold_against(operator, arguments, description, path)
     return OperatorEntry(operator, description, arguments)
 

@@ -18,10 +18,14 @@ _LETTERS = re.compile(r"^([A-Z]{1,2})(?: \(given \d+ times\))?: ", re.MULTILINE)
 _FUNCTION = re.compile(r"function (\w+)(\(\))?")
 
 
-def rehearsed_reply(request: ChatRequest) -> str:
-    """The reply to the last message, by what its instruction asks for."""
+def rehearsed_reply(request: ChatRequest, name: str = "") -> str:
+    """The reply to the last message, by what its instruction asks for.
+
+    Args:
+        name: another one gives other replies.
+    """
     asked = request.messages[-1].content
-    digest = hashlib.sha256(f"{request.draw}\n{asked}".encode("utf-8", "replace")).digest()
+    digest = hashlib.sha256(f"{name}{request.draw}\n{asked}".encode("utf-8", "replace")).digest()
     number = int.from_bytes(digest[:4], "big")
     instruction = asked[-600:]
     if "letter only" in instruction:

@@ -7,7 +7,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from llm_as_judge.config import DEFAULT_EXECUTOR
 from llm_as_judge.llm.billing import billed_to
+from llm_as_judge.llm.executors import among_known
 from llm_as_judge.operators.base import (
     MAX_NUMBER,
     MAX_TEXT_CHARACTERS,
@@ -19,7 +21,7 @@ from llm_as_judge.operators.base import (
     ReplyError,
     Result,
 )
-from llm_as_judge.operators.registry import OperatorEntry, Registry
+from llm_as_judge.operators.registry import EXECUTOR, OperatorEntry, Registry
 from llm_as_judge.types import Json, OperatorCall
 
 __all__ = ["OperatorService", "bind"]
@@ -52,8 +54,9 @@ class OperatorService:
         entry = self._operators.get(name)
         if entry is None:
             raise TypeError(f"there is no operator {name!r}")
+        executor, kwargs = self._chosen(entry, kwargs)
         values = bind(entry, args, kwargs)
-        context = CallContext(name, self._context, entry.prompts, entry.operator.drafts)
+        context = CallContext(name, self._context, entry.prompts, entry.operator.drafts, executor)
         record = _Record(context)
         self._records.append(record)
         try:
@@ -66,6 +69,22 @@ class OperatorService:
             self._records.remove(record)
             return {"more": result.draws}
         return result
+
+    def _chosen(self, entry: OperatorEntry, kwargs: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+        """(executor that the call names, its other arguments); empty = the default one.
+
+        Raises:
+            TypeError: there is no such executor: a program may have computed the name.
+        """
+        if not entry.asks or EXECUTOR not in kwargs:
+            return "", kwargs
+        others = self._context.settings.executors
+        named = kwargs[EXECUTOR]
+        if not isinstance(named, str) or named not in (DEFAULT_EXECUTOR, *others):
+            why = among_known(str(named), others)
+            raise TypeError(f"{entry.description.call}: there is no executor {why}")
+        rest = {name: value for name, value in kwargs.items() if name != EXECUTOR}
+        return "" if named == DEFAULT_EXECUTOR else named, rest
 
     async def _run(
         self,
@@ -97,7 +116,7 @@ class _Record:
 
     def as_call(self) -> OperatorCall:
         replies = self.context.replies
-        costs = [reply.cost_usd for reply in replies]
+        costs = self.context.costs_usd
         known = [cost for cost in costs if cost is not None]
         seconds = time.monotonic() - self.began if self.seconds is None else self.seconds
         return OperatorCall(
@@ -111,6 +130,7 @@ class _Record:
             cached=sum(reply.cached for reply in replies),
             error=self.error if self.finished else "cut off",
             notes=tuple(self.context.notes),
+            executor=self.context.executor,
         )
 
 

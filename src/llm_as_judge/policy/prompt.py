@@ -21,10 +21,17 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from llm_as_judge.config import parse_yaml
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.reward import Budget
 from llm_as_judge.types import Domain, Message, Problem, Prompt, PromptFacts
 
 LEAST_CHARS = 40
 """A problem is never cut to fewer characters."""
+_CALLS: Mapping[Budget | None, str] = {
+    None: "Use few calls.",
+    "low": "The budget for calls is low: make as few as you can.",
+    "middle": "The budget for calls is middle: make another one where it probably helps.",
+    "high": "The budget for calls is high: make another one where it may help.",
+}
 PLACEHOLDER = re.compile(r"<<([a-z_]+)>>")
 
 
@@ -80,6 +87,7 @@ class PolicyPrompt:
         grammar: Callable[[Problem], str] | None = None,
         hidden: Collection[str] = (),
         seed: int = 0,
+        budget: Budget | None = None,
     ) -> None:
         """
         Args:
@@ -94,6 +102,7 @@ class PolicyPrompt:
             grammar: of the programs that may be written for a problem; None = any text.
             hidden: names of operators that ``docs`` leaves out: no shipped example calls them.
             seed: another one shows other examples of those that rotate.
+            budget: the word of it that replaces <<calls>>; None = none is in force: few calls.
         Raises:
             ConfigError: template missing or not of the expected form.
         """
@@ -103,6 +112,7 @@ class PolicyPrompt:
         self._with_shipped = examples
         self._hidden = re.compile("|".join(rf"\b{re.escape(name)}\(" for name in hidden) or "(?!)")
         self._seed = seed
+        self._calls = _CALLS[budget]
         self._memory = memory
         self._count = count_tokens
         self._max_tokens = max_tokens
@@ -168,7 +178,11 @@ class PolicyPrompt:
 
     def _messages(self, problem: Problem, examples: Sequence[Example], chars: int) -> list[Message]:
         template, domain = self._template, problem.domain
-        told = {"operators": self._docs[domain], "rules": template.rules.get(domain, "")}
+        told = {
+            "operators": self._docs[domain],
+            "rules": template.rules.get(domain, ""),
+            "calls": self._calls,
+        }
         turns = [Message("system", fill(template.system, told))]
         for example in examples:
             asked = {"domain": domain, "problem": example.problem}

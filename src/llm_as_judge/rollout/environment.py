@@ -13,7 +13,7 @@ from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import recorded_run
 from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.llm.shared import DRAWS_APART, OffsetDraws, SharedDraws
-from llm_as_judge.types import ChatModel, Execution, Problem, Program, Verdict
+from llm_as_judge.types import ChatModel, ChatRequest, Execution, Problem, Program, Verdict
 from llm_as_judge.workers import RunSettings, Work
 from llm_as_judge.workflow.program import ProgramForm, form_of, parse_program
 
@@ -87,7 +87,10 @@ class WorkflowEnvironment:
     def parse(self, text: str, problem: Problem) -> Program:
         """See :class:`Environment`."""
         form = self.form or form_of(text)
-        return parse_program(text, problem.domain, form, max_calls=self.max_calls)
+        executors = self.settings.operators.executors
+        return parse_program(
+            text, problem.domain, form, max_calls=self.max_calls, executors=executors
+        )
 
     async def run(self, program: Program, problem: Problem) -> Execution:
         """See :class:`Environment`. A program that built a text too long for the executor crashed."""
@@ -108,7 +111,7 @@ class WorkflowEnvironment:
     async def _run_from(self, offset: int, program: Program, problem: Problem) -> Execution:
         executor = self.executor
         if offset:
-            rotated = self.closed_pool.rotated if self.closed_pool is not None else None
+            rotated = self._rotated if self.closed_pool is not None else None
             executor = OffsetDraws(executor, offset, rotated)
         try:
             if self.recording is None:
@@ -123,6 +126,17 @@ class WorkflowEnvironment:
             )
         except ContextError as error:
             return Execution("crashed", error=str(error))
+
+    def _rotated(self, model: str, request: ChatRequest, offset: int) -> ChatRequest:
+        """``Pool.rotated`` of the executor that the request names."""
+        assert self.closed_pool is not None
+        executor = request.executor
+        if not executor:
+            return self.closed_pool.rotated(model, request, offset)
+        asked = dataclasses.replace(request, executor="")
+        named = self.settings.operators.executors[executor].model
+        turned = self.closed_pool.rotated(named, asked, offset)
+        return dataclasses.replace(turned, executor=executor)
 
     async def grade(self, problem: Problem, execution: Execution) -> Verdict:
         """See :class:`Environment`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from llm_as_judge.errors import LlmAsJudgeError
+from llm_as_judge.llm.billing import Dollars
 from llm_as_judge.serving.requests import RequestLimits
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Usage
 
@@ -22,6 +23,7 @@ class Spent:
     completion_tokens: int = 0
     cost_usd: float | None = 0.0
     """None as soon as one call's price is unknown."""
+    dollars: Dollars = field(default_factory=Dollars)
 
     @property
     def tokens(self) -> int:
@@ -31,11 +33,12 @@ class Spent:
     def usage(self) -> Usage:
         return Usage(self.prompt_tokens, self.completion_tokens)
 
-    def add(self, reply: ChatReply) -> None:
+    def add(self, request: ChatRequest, reply: ChatReply) -> None:
         self.prompt_tokens += reply.usage.prompt_tokens
         self.completion_tokens += reply.usage.completion_tokens
-        known = self.cost_usd is not None and reply.cost_usd is not None
-        self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
+        cost = self.dollars.of(request, reply)
+        known = self.cost_usd is not None and cost is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (cost or 0.0) if known else None
 
 
 class MeteredChat:
@@ -71,6 +74,7 @@ class MeteredChat:
             raise LimitReachedError(f"{spent.tokens} of {limits.tokens} tokens are used")
         most = min(request.max_tokens, left, self._reply_tokens or request.max_tokens)
         spent.calls += 1
-        reply = await self._model.chat(replace(request, max_tokens=most))
-        spent.add(reply)
+        asked = replace(request, max_tokens=most)
+        reply = await self._model.chat(asked)
+        spent.add(asked, reply)
         return reply

@@ -57,12 +57,17 @@ class FileWriter:
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{path}: cannot be read: {error}") from None
         self._max_calls = bench.config.workflow.max_worst_case_calls
+        self._executors = bench.config.executors
 
     async def write(
         self, problem: Problem, temperature: float | None = None, seed: int | None = None
     ) -> Written:
         program = parse_program(
-            self._text, problem.domain, form_of(self._text), max_calls=self._max_calls
+            self._text,
+            problem.domain,
+            form_of(self._text),
+            max_calls=self._max_calls,
+            executors=self._executors,
         )
         return Written(program, Usage())
 

@@ -43,6 +43,7 @@ from llm_as_judge.types.interfaces import (
     Sandbox,
     SandboxResult,
     ServeOperator,
+    SharedPrompt,
     TestReport,
     Usage,
 )
@@ -107,6 +108,7 @@ __all__ = [
     "Sandbox",
     "SandboxResult",
     "ServeOperator",
+    "SharedPrompt",
     "StopReason",
     "TestReport",
     "Usage",

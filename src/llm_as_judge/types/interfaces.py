@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
+from llm_as_judge.types.plain import said_if_set
 from llm_as_judge.types.values import Completion, Json, Problem, PromptFacts
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Sandbox",
     "SandboxResult",
     "ServeOperator",
+    "SharedPrompt",
     "TestReport",
     "Usage",
 ]
@@ -57,6 +59,8 @@ class ChatRequest:
     """Which of the replies to this text is meant: 0 for the first call with it in a run of a program,
     1 for the second ..., counted from where its environment begins. Equal requests with equal draw
     have one reply, whoever asks."""
+    executor: str = said_if_set("")
+    """Which of several executors is asked; empty = the default one. Taken off on the way to the model."""
 
     def later(self, by: int) -> ChatRequest:
         """The draw that comes ``by`` after this one."""
@@ -81,15 +85,28 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedPrompt:
+    """Of a request for several draws: its prompt was paid for once."""
+
+    first_draw: int
+    """Of the request; tells those with one prompt apart."""
+    cost_usd: float | None
+    """Of the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatReply:
     text: str
     finish_reason: str
     """As the endpoint says it: ``stop``, ``length`` ..."""
     usage: Usage
     cost_usd: float | None = None
+    """Of the reply and its whole prompt."""
     seconds: float = 0.0
     cached: bool = False
     attempts: int = 1
+    shared_prompt: SharedPrompt | None = said_if_set(None)  # noqa: RUF009 - a field
+    """None: nobody else's."""
 
 
 class ChatModel(Protocol):

@@ -10,19 +10,33 @@ from typing import Any, Literal
 
 __all__ = [
     "from_json",
+    "said_if_set",
     "to_json",
 ]
+
+_SAID_IF_SET = "said if set"
+
+
+def said_if_set(default: Any) -> Any:
+    """A dataclass field that is left out of the JSON where it has its default: what most values do not
+    need stands in none of their files, and in no digest of them."""
+    return dataclasses.field(default=default, metadata={_SAID_IF_SET: True})
 
 
 def to_json(value: Any) -> Any:
     """Dataclasses to dicts, tuples to lists, recursively; everything else as it is."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        held = ((f, getattr(value, f.name)) for f in dataclasses.fields(value))
+        return {f.name: to_json(item) for f, item in held if not _is_unsaid(f, item)}
     if isinstance(value, Mapping):
         return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
     return value
+
+
+def _is_unsaid(field: dataclasses.Field[Any], value: Any) -> bool:
+    return _SAID_IF_SET in field.metadata and bool(value == field.default)
 
 
 def from_json(kind: Any, data: Any) -> Any:

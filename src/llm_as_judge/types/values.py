@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from llm_as_judge.types.datasets import DatasetInfo, Domain, dataset_info
+from llm_as_judge.types.plain import said_if_set
 
 __all__ = [
     "PROMPT_PRICE",
@@ -161,8 +162,10 @@ class OperatorCall:
     notes: tuple[str, ...] = ()
     """Which operator hints the prompt got (``enhanced: NAME``), and what the operator remarks."""
     cost: float | None = None
-    """In written tokens: those written, and at its price each prompt that this execution had not asked
-    before. None in files of before it was kept."""
+    """In written tokens of the default executor: those written, and at its price each prompt that this execution had not asked
+    before; all at the price of the executor that was asked. None in files of before it was kept."""
+    executor: str = said_if_set("")
+    """Which of several executors it asked; empty = the default one."""
 
 
 ExecutionStatus = Literal[

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from llm_as_judge.config import DEFAULT_EXECUTOR
+from llm_as_judge.llm.executors import among_known
 from llm_as_judge.operators import OperatorEntry
 from llm_as_judge.operators.base import MAX_NUMBER
+from llm_as_judge.operators.registry import EXECUTOR
 from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import (
     calls_of,
@@ -70,6 +73,7 @@ def _operator_call(target: v.Operator, given: v.Arguments, at: Frame) -> v.Value
     entries = [check.options.operators[name] for name in sorted(target.names)]
     for entry in entries:
         check.operators.setdefault(entry.name)
+    given = _without_executor(entries, given, at)
     given, ways = _drawn(entries, given, at)
     for entry in entries:
         check_arguments(entry, given, at)
@@ -79,6 +83,24 @@ def _operator_call(target: v.Operator, given: v.Arguments, at: Frame) -> v.Value
         every |= origin_of(value)
     origin = v.ANSWER if every & (v.PROBLEM | v.ANSWER) else v.LOOSE
     return pending(given.node, entries[0].call_name, v.Result(origin, target.names), at)
+
+
+def _without_executor(entries: list[OperatorEntry], given: v.Arguments, at: Frame) -> v.Arguments:
+    """The arguments but ``executor``, which says who is asked and nothing of what."""
+    if EXECUTOR not in given.named or not all(entry.asks for entry in entries):
+        return given
+    named = dict(given.named)
+    value = plain(named.pop(EXECUTOR), at)
+    others = at.check.options.executors
+    if isinstance(value, v.Text) and value.constant is not None:
+        if value.constant not in (DEFAULT_EXECUTOR, *others):
+            at.check.report("W213", given.node, among_known(value.constant, others))
+    elif not isinstance(
+        value, v.Text | v.Unknown
+    ):  # a text that is computed is looked up in the run
+        what = f"{EXECUTOR} of {entries[0].call_name} is a {word_for(value)}, not a text"
+        at.check.report("W207", given.node, what)
+    return replace(given, named=named)
 
 
 def _spend(

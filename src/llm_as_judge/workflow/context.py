@@ -35,6 +35,8 @@ class CheckOptions:
     max_calls: int
     wants_tuple: bool
     """Class form: ``return answer, 0.0``; in the body form the scaffold adds the second part."""
+    executors: tuple[str, ...] = ()
+    """Names of those beside the default one."""
 
 
 @dataclass(slots=True, eq=False)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Mapping, Sequence
 
 from llm_as_judge.errors import UserError
+from llm_as_judge.operators.registry import EXECUTOR
 from llm_as_judge.types import Program
-from llm_as_judge.workflow import aflow_operators
+from llm_as_judge.workflow import aflow_executors, aflow_operators
 
 __all__ = ["export_program"]
 
@@ -16,16 +18,20 @@ ALL_OPERATORS = "scripts.operators"
 """AFlow's module that has its ten; the templates of its data sets have two to four of them each."""
 
 
-def export_program(program: Program, operators: str = ALL_OPERATORS) -> str:
+def export_program(
+    program: Program, operators: str = ALL_OPERATORS, executors: Mapping[str, str] | None = None
+) -> str:
     """Source of an AFlow ``graph.py``: its imports, then the program.
 
     Args:
+        executors: models of those beside the default one by the names that programs call them; AFlow
+            finds each in its own configuration by that name of a model.
         operators: module to import as ``operator``, for example a data set's own
             ``workspace.GSM8K.workflows.template.operator``.
     Raises:
         UserError: the program cannot run, or asks for what AFlow does not give.
 
-    Operators of the host, which AFlow has not, go along as plain Python.
+    Operators of the host and the argument ``executor``, which AFlow has not, go along as plain Python.
     """
     if not program.runnable:
         found = program.diagnostics[0].message if program.diagnostics else "it is empty"
@@ -42,9 +48,14 @@ def export_program(program: Program, operators: str = ALL_OPERATORS) -> str:
         "from scripts.async_llm import create_llm_instance",
     ]
     source = _without_future(program.runnable).strip("\n")
-    if _HOST.search(source):
-        source = _plain_python() + "\n\n\n" + _HOST.sub(r"\1", source)
-    return "\n".join(header) + "\n\n\n" + source + "\n"
+    parts = ["\n".join(header)]
+    of_host = {f"operator.{name}": name for name in _HOST.findall(source)}
+    if of_host:
+        parts.append(_plain_python())
+        source = _HOST.sub(r"\1", source)
+    if executors and _names_executors(source):
+        parts.append(_several(executors, sorted(of_host.values())))
+    return "\n\n\n".join([*parts, source]) + "\n"
 
 
 _HOST = re.compile(r"\boperator\.(Vote|UntilAgree|UntilPassed)\b")
@@ -58,6 +69,25 @@ def _plain_python() -> str:
         "UntilPassed.tester = getattr(operator, 'Test', None)",
     )
     return "\n".join([body, *("\n", *wired)])
+
+
+def _names_executors(source: str) -> bool:
+    return any(
+        isinstance(node, ast.Call) and any(k.arg == EXECUTOR for k in node.keywords)
+        for node in ast.walk(ast.parse(source))
+    )
+
+
+def _several(executors: Mapping[str, str], of_host: Sequence[str]) -> str:
+    """What gives operators the argument ``executor``, those of the host too."""
+    source = inspect.getsource(aflow_executors)
+    body = source[source.index("from typing") :].rstrip("\n")
+    made = [
+        f"EXECUTORS[{name!r}] = lambda: create_llm_instance({model!r})"
+        for name, model in executors.items()
+    ]
+    wrapped = [f"{name} = for_several({name})" for name in of_host if name == "UntilPassed"]
+    return "\n".join([body, "\n", *made, *wrapped, "operator = OperatorsForSeveral(operator)"])
 
 
 def _wants_tests(source: str) -> bool:

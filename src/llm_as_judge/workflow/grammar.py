@@ -36,23 +36,29 @@ State = tuple[int, ...]
 """Calls made so far, in the order of the domain's operators."""
 
 
-def program_grammar(domain: Domain, max_calls: int = 12) -> str:
+def program_grammar(domain: Domain, max_calls: int = 12, executors: tuple[str, ...] = ()) -> str:
     """The programs of ``domain`` as GBNF text; the rule ``root`` is one program and the fence that
     closes its block.
 
     Args:
         max_calls: executor calls that a program may make in the worst case.
+        executors: names of those beside the default one.
     """
-    operators = registry()
-    return _program_grammar(domain, max_calls, tuple(e.operator for e in operators.values()))
+    operators = tuple(entry.operator for entry in registry().values())
+    return _program_grammar(domain, max_calls, operators, executors)
 
 
 @functools.cache
-def _program_grammar(domain: Domain, max_calls: int, operators: tuple[type[Operator], ...]) -> str:
+def _program_grammar(
+    domain: Domain,
+    max_calls: int,
+    operators: tuple[type[Operator], ...],
+    executors: tuple[str, ...],
+) -> str:
     """Kept for the operators that there are."""
     known = (entry for entry in registry().values() if entry.operator in operators)
     entries = [entry for entry in known if domain in entry.description.domains and _is_flat(entry)]
-    return _Grammar(entries, max_calls, _variables(entries)).text()
+    return _Grammar(entries, max_calls, _variables(entries), executors).text()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ class _Grammar:
     entries: list[OperatorEntry]
     max_calls: int
     variables: list[str]
+    executors: tuple[str, ...]
 
     def text(self) -> str:
         start: State = (0,) * len(self.entries)
@@ -116,6 +123,9 @@ class _Grammar:
             comma = '", " ' if pieces else ""
             piece = f'{comma}"{argument.name}=" {self._value(argument, entry, state)}'
             pieces += f" {piece}" if argument.required else f" ({piece})?"
+        if self.executors and entry.asks:
+            names = " | ".join(_quoted(f'"{name}"') for name in self.executors)
+            pieces += f' (", executor=" ({names}))?'
         return pieces.strip()
 
     def _value(self, argument: Argument, entry: OperatorEntry, state: State) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections.abc import Collection
 from typing import Literal
 
 from llm_as_judge.operators import Registry, registry
@@ -63,6 +64,7 @@ def parse_program(
     *,
     max_calls: int = DEFAULT_MAX_CALLS,
     operators: Registry | None = None,
+    executors: Collection[str] = (),
 ) -> Program:
     """The checked program in a reply; never raises for what the reply holds.
 
@@ -71,6 +73,7 @@ def parse_program(
         domain: of the problem: code programs are given ``entry_point``.
         max_calls: executor calls that one run may make in the worst case.
         operators: the registry; None = the shipped one.
+        executors: names of those beside the default one.
     Returns:
         ``runnable`` is the class form, empty when a finding remains that no repair removes.
         ``source`` is empty when the reply holds no program at all.
@@ -85,7 +88,9 @@ def parse_program(
         return _unreadable("", Diagnostic("W100", 0, ""))
     if form == "body":
         tree = ast.fix_missing_locations(wrap_body(tree, operators, domain))
-    options = CheckOptions(operators, domain, max_calls, wants_tuple=form == "class")
+    options = CheckOptions(
+        operators, domain, max_calls, wants_tuple=form == "class", executors=tuple(executors)
+    )
     return _checked_program(source, tree, options, form)
 
 

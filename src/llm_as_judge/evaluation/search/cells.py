@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -49,6 +49,10 @@ def conditions(config: Config) -> dict[str, Any]:
         **settings,
         "executor.seed": seed,
         "weights of the executor": model_identity(config.executor.model),
+        **{
+            f"weights of the executor {name}": model_identity(one.model)
+            for name, one in config.executors.items()
+        },
         "rules and model of the judge": judge_fingerprint(config),
         "code of sandbox, operators and judge": code_digest(),
     }
@@ -174,8 +178,19 @@ def all_cells(
 
 
 def bank_program(
-    domain: Domain, text: str, name: str, origin: str, *, max_calls: int = DEFAULT_MAX_CALLS
+    domain: Domain,
+    text: str,
+    name: str,
+    origin: str,
+    *,
+    max_calls: int = DEFAULT_MAX_CALLS,
+    executors: Collection[str] = (),
 ) -> BankProgram | None:
-    """A text as a program of the bank; None if it cannot run."""
-    program = parse_program(text, domain, form_of(text), max_calls=max_calls)
+    """A text as a program of the bank; None if it cannot run.
+
+    Args:
+        executors: names of those beside the default one.
+    """
+    form = form_of(text)
+    program = parse_program(text, domain, form, max_calls=max_calls, executors=executors)
     return BankProgram(domain, program.hash, name, origin, text) if program.runnable else None

@@ -19,6 +19,8 @@ from llm_as_judge.types import DOMAINS, Domain
 
 NOT_TAKEN = ("free_cot",)
 """Wants an executor of other settings."""
+WANTS: Mapping[str, set[str]] = {"small_first": {"small"}}
+"""Workflow -> executors that it names."""
 Programs = Mapping[Domain, Sequence[BankProgram]]
 
 
@@ -26,7 +28,7 @@ def shipped(config: Config, domains: Sequence[Domain]) -> dict[Domain, list[Bank
     """The workflows of ``workflows/``, of each domain."""
     found: dict[Domain, list[BankProgram]] = {domain: [] for domain in domains}
     for folder in sorted(path for path in workflows_dir().iterdir() if path.is_dir()):
-        if folder.name in NOT_TAKEN:
+        if folder.name in NOT_TAKEN or not WANTS.get(folder.name, set()) <= config.executors.keys():
             continue
         for domain, path in program_files(folder).items():
             if domain in found:
@@ -60,7 +62,7 @@ def given(folder: Path, config: Config, domains: Sequence[Domain]) -> Programs:
 def _of_file(path: Path, domain: Domain, name: str, origin: str, config: Config) -> BankProgram:
     text = program_of(path, domain, config)
     most = config.workflow.max_worst_case_calls
-    program = bank_program(domain, text, name, origin, max_calls=most)
+    program = bank_program(domain, text, name, origin, max_calls=most, executors=config.executors)
     assert program is not None, "program_of has checked it"
     return program
 
@@ -74,14 +76,14 @@ def widened(
     if not programs:
         return []
     domain = programs[0].domain
-    most = config.workflow.max_worst_case_calls
+    most, executors = config.workflow.max_worst_case_calls, tuple(config.executors)
     chance = named_rng(seed, "search", domain)
-    changed = [other for program in programs for other in mutated(program, most)]
+    changed = [other for program in programs for other in mutated(program, most, executors)]
     chance.shuffle(changed)
     drawn: list[BankProgram] = []
     for _ in range(count):
-        body = random_body(domain, config.workflow.most_calls, chance)
-        made = bank_program(domain, body, "", "drawn", max_calls=most)
+        body = random_body(domain, config.workflow.most_calls, chance, executors)
+        made = bank_program(domain, body, "", "drawn", max_calls=most, executors=executors)
         assert made is not None, "the grammar gives valid programs alone"
         drawn.append(replace(made, name=f"drawn~{made.hash[:6]}"))
     for pair in zip_longest(changed, drawn):

@@ -111,16 +111,18 @@ async def grow_tree(
     passes the check, a mutation of the parent drawn by lot takes its place."""
     nodes = [(program, await place.score(program)) for program in roots]
     chance = named_rng(place.seed, "tree", domain)
-    most = place.bench.config.workflow.max_worst_case_calls
+    config = place.bench.config
+    most, executors = config.workflow.max_worst_case_calls, tuple(config.executors)
     known, number = {program.hash for program in roots}, 0
     while place.open(number):
         parent, score = _parent(nodes, chance)
         reply = await place.ask(_change_prompt(place, domain, parent, score), number)
         name = f"{parent.name}>{number}"
-        child = bank_program(domain, extract(reply), name, "proposed", max_calls=most)
+        text = extract(reply)
+        child = bank_program(domain, text, name, "proposed", max_calls=most, executors=executors)
         number += 1
         if child is None or child.hash in known:
-            others = [m for m in mutated(parent, most) if m.hash not in known]
+            others = [m for m in mutated(parent, most, executors) if m.hash not in known]
             if not others:
                 continue
             child = chance.choice(others)

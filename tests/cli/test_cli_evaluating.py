@@ -22,6 +22,22 @@ from llm_as_judge.types import Failure, Usage
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
 
+def test_two_executors_are_evaluated_recorded_and_replayed(verb: Verbs) -> None:
+    small = ("--set", "executors.small={model: scripted, price: 0.25}", "--policy", "small_first")
+    code, out, _ = verb("evaluate", *OPTIONS, *small, "--record", "calls", "--json")
+    assert code == 0
+    again = verb("evaluate", *OPTIONS, *small, "--replay", "calls", "--name", "again", "--json")[1]
+    first, second = (json.loads(text)["overall"] for text in (out, again))
+    assert first["calls_of_small"] > 0
+    assert first["calls"] > first["calls_of_small"]
+    assert 0 < first["cost_of_small"] < first["cost"]
+    for figures in (first, second):
+        figures.pop("seconds")
+    assert first == second
+    refused = verb.refused("evaluate", *OPTIONS, "--policy", "small_first")
+    assert "W213 there is no such executor: 'small' (known: default)" in refused
+
+
 def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder: Path) -> None:
     code, out, err = verb("evaluate", *OPTIONS, "--policy", "direct")
     assert code == 0, err

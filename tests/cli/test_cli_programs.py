@@ -59,6 +59,31 @@ def test_check_as_json_says_the_same(verb: Verbs) -> None:
     assert faulty["diagnostics"][0]["line"] == 4
 
 
+SMALL = CLEAN.replace('"Answer.")', '"Answer.", executor="small")')
+EXECUTORS = ("--set", "executors.small={model: scripted, price: 0.5}")
+
+
+def test_check_knows_the_executors_of_the_configuration(verb: Verbs) -> None:
+    path = written("p.py", SMALL)
+    assert verb("check", path, *EXECUTORS)[0] == 0
+    code, out, _ = verb("check", path)
+    assert code == 3
+    assert "p.py:7: W213 there is no such executor: 'small' (known: default)" in out
+
+
+def test_run_shows_which_executor_was_asked_and_what_it_cost(verb: Verbs) -> None:
+    asked = ("--problem", "2 + 2?", "--executor", "scripted", *EXECUTORS)
+    code, out, _ = verb("run", written("p.py", SMALL), *asked)
+    assert code == 0
+    assert "Custom (small) " in out
+    small = json.loads(verb("run", "p.py", *asked, "--json")[1])
+    (call,) = small["trace"]
+    tokens = call["completion_tokens"] + call["prompt_tokens"] / 4
+    assert (call["executor"], small["cost"]) == ("small", tokens / 2)
+    refused = verb.refused("run", "p.py", *asked[:-1], "executors.small={model: gone, price: 1}")
+    assert refused.startswith("error: executors.small.model: no 'gone' (known: ")
+
+
 def test_check_of_a_body_takes_statements(verb: Verbs) -> None:
     body = 'r = await custom(input=problem, instruction="x")\nreturn r["response"]\n'
     assert verb("check", written("b.py", body), "--form", "body")[0] == 0

@@ -74,6 +74,17 @@ def test_a_small_set_weighs_as_much_as_a_large_one_in_the_balanced_accuracy() ->
     assert over_sets(silent)["macro_accuracy"] is None
 
 
+def test_calls_to_two_executors_are_counted_apart() -> None:
+    small = replace(CALL, executor="small", cost=3.0)
+    both = replace(OK, calls=(CALL, small, small))
+    p = problem(0)
+    found = set_metrics([Group(p, (rollout(p), rollout(p, both, index=1)))])
+    assert found["calls_of_small"] == CALL.llm_calls
+    assert found["cost_of_small"] == 3.0
+    assert found["calls"] == (OK.llm_calls + both.llm_calls) / 2
+    assert "calls_of_small" not in set_metrics([Group(p, (rollout(p),))])
+
+
 def test_one_unknown_price_makes_the_cost_unknown() -> None:
     free = replace(OK, calls=(replace(CALL, cost_usd=None),))
     p = problem(0)

@@ -168,6 +168,33 @@ async def test_a_number_out_of_range_is_an_error_not_a_draw(number: Json) -> Non
     assert "agree: a whole number from 1 to 16 was wanted" in call.error
 
 
+@pytest.mark.parametrize(
+    ("drawn", "reports", "reply"),
+    [
+        ([code(1), code(1)], [FAILS], {"more": 1}),
+        ([code(1), block(1), code(1)], [FAILS], {"more": 1}),
+        ([code(1), code(1), code(2)], [FAILS, PASSES], {"more": 1}),
+        ([code(1), code(1), code(2), code(3)], [FAILS, PASSES, PASSES],
+         {"answer": code(2), "share": 1.0, "agreed": True}),
+        ([code(1), code(1), code(2), code(2)], [FAILS, FAILS],
+         {"answer": code(1), "share": 0.5, "agreed": False}),
+    ],
+    ids=["equal and failing", "once more", "one passes", "two pass", "none passed"],
+)  # fmt: skip
+async def test_equal_code_that_fails_its_visible_tests_does_not_agree(
+    drawn: list[Json], reports: list[TestReport], reply: Json
+) -> None:
+    serve, _ = service(lambda _: "x", problem=CODE, sandbox=FakeSandbox(reports=reports))
+    assert await serve("UntilAgree", [drawn, 2, 4], {}) == reply
+
+
+async def test_where_no_tests_are_shown_equal_code_agrees() -> None:
+    shown = dataclasses.replace(CODE, visible_tests=())
+    serve, _ = service(lambda _: "x", problem=shown)
+    result = await serve("UntilAgree", [[code(1), "# again\n" + code(1)], 2, 4], {})
+    assert result == {"answer": code(1), "share": 1.0, "agreed": True}
+
+
 # ----------------------------------------------------------------------------------- until_passed
 @pytest.mark.parametrize(
     ("reports", "most", "wanted", "calls"),

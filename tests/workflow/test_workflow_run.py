@@ -337,10 +337,80 @@ def test_an_exported_program_votes_in_aflow_with_plain_python(tmp_path: Path, na
     assert (done.stdout, done.stderr) == (said + "\n", "")
 
 
+SEVERAL = """
+class AnswerGenerate:
+    def __init__(self, llm, name='AnswerGenerate'):
+        self.llm = llm
+    async def __call__(self, input):
+        return {'thought': 't', 'answer': str(self.llm[1])}
+class CustomCodeGenerate:
+    def __init__(self, llm, name='CustomCodeGenerate'):
+        self.llm = llm
+    async def __call__(self, problem, entry_point, instruction):
+        return {'response': str(self.llm[1])}
+class Test:
+    def __init__(self, llm, name='Test'):
+        pass
+    def exec_code(self, solution, entry_point):
+        return "no error" if solution == 'config' else [{}]
+"""
+ASKED_IN_AFLOW = {
+    "math": (
+        (
+            "a = await answer_generate(input=problem, executor='small')\n"
+            "b = await answer_generate(input=problem, executor='default')\n"
+            "best = await until_agree(ways=[lambda: answer_generate(input=problem, executor='small')])\n"
+            "return a['answer'] + ' ' + b['answer'] + ' ' + best['answer']"
+        ),
+        "little-1b config little-1b 0.0",
+    ),
+    "code": (
+        (
+            "code = await until_passed(problem, entry_point, most=2, executor='small')\n"
+            "if code['passed']:\n    return code['solution']\n"
+            "last = await until_passed(problem, entry_point)\n"
+            "return code['solution'] + ' ' + last['solution']"
+        ),
+        "little-1b config 0.0",
+    ),
+}
+
+
+@pytest.mark.parametrize("domain", ASKED_IN_AFLOW)
+def test_an_exported_program_asks_in_aflow_the_executors_that_it_names(
+    tmp_path: Path, domain: Domain
+) -> None:
+    text, said = ASKED_IN_AFLOW[domain]
+    program = parse_program(text, domain, "body", executors=("small",))
+    assert program.strictly_valid, program.diagnostics
+    exported = export_program(program, executors={"small": "little-1b"})
+    assert "llm_as_judge" not in exported
+    asked = "'ask', 'add'" if domain == "code" else "'ask'"
+    files = {
+        **AFLOW,
+        "scripts/operators.py": SEVERAL,
+        "workspace/GSM8K/workflows/round_1/graph.py": exported,
+        "run.py": AFLOW["run.py"].replace("'ask'", asked),
+    }
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content)
+    done = subprocess.run(
+        [sys.executable, "run.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (said + "\n", "")
+
+
+def test_an_export_takes_along_executors_only_where_the_program_names_one() -> None:
+    program = parse_program(ONE + 'return d["answer"]', "math", "body")
+    assert export_program(program, executors={"small": "m"}) == export_program(program)
+
+
 @pytest.mark.parametrize("path", sorted(workflows_dir().glob("*/*.py")), ids=lambda p: str(p)[-40:])
 def test_every_shipped_workflow_can_be_exported(path: Path) -> None:
     domain: Domain = next((name for name in DOMAINS if name == path.stem), "math")
-    exported = export_program(parse_program(path.read_text(), domain))
+    program = parse_program(path.read_text(), domain, executors=("small",))
+    exported = export_program(program, executors={"small": "little-1b"})
     compile(exported, "graph.py", "exec")
     assert "operator.Vote" not in exported
 

@@ -16,7 +16,7 @@ from llm_as_judge.evaluation.statistics import (
     pass_at_k,
     share_interval,
 )
-from llm_as_judge.types import Group, Rollout
+from llm_as_judge.types import Execution, Group, Rollout
 
 Metrics = dict[str, float | None]
 """Shares in 0..1, means per rollout; None = not known, or a mean of nothing."""
@@ -122,7 +122,20 @@ def _cost(groups: Sequence[Group]) -> Metrics:
         "policy_tokens": _mean(sum(written), count),
         "cost_usd": _mean(sum(known), count) if len(known) == len(costs) else None,
         "seconds": _mean(sum(e.seconds for e in executions), count),
+        **_by_executor(executions, count),
     }
+
+
+def _by_executor(executions: Sequence[Execution], count: int) -> Metrics:
+    """Calls and cost of each executor beside the default one that a program named, in means as those
+    of all together."""
+    calls = [call for e in executions for call in e.calls if call.executor]
+    metrics: Metrics = {}
+    for name in sorted({call.executor for call in calls}):
+        own = [call for call in calls if call.executor == name]
+        metrics[f"calls_of_{name}"] = _mean(sum(call.llm_calls for call in own), count)
+        metrics[f"cost_of_{name}"] = _mean(sum(call.cost or 0.0 for call in own), count)
+    return metrics
 
 
 def _mean(total: float, count: int) -> float | None:

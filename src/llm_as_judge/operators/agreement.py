@@ -78,6 +78,14 @@ async def _passes(context: CallContext, source: str) -> bool:
     return bool(function_names(source)) and (await context.execution.tested(source)).passed
 
 
+async def _fails(context: CallContext, solution: str) -> bool:
+    """Whether it is code that visible tests refuse: that several programs make one mistake ends
+    nothing."""
+    if context.problem.domain != "code" or not context.problem.visible_tests:
+        return False
+    return not await _passes(context, python_code(solution) or solution)
+
+
 def _spelling(source: str) -> str:
     """Equal for programs that differ in layout and comments alone."""
     try:
@@ -126,10 +134,11 @@ class UntilAgree(Operator):
             if left > 0:
                 return More(min(wanted, left))
             raise
-        if tally.most < wanted and left > 0:
-            return More(min(wanted - tally.most, left))
+        agreed = tally.most >= wanted and not await _fails(self.context, tally.winner)
+        if not agreed and left > 0:
+            return More(min(max(1, wanted - tally.most), left))
         self.context.note(f"{tally.most} of {len(ways)} draws agree")
-        return {"answer": tally.winner, "share": tally.share, "agreed": tally.most >= wanted}
+        return {"answer": tally.winner, "share": tally.share, "agreed": agreed}
 
 
 class UntilPassed(Operator):

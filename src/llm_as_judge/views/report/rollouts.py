@@ -164,7 +164,7 @@ def _decided_by(verdict: Mapping[str, Any]) -> str:
 
 def _shown_call(call: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "operator": _text(call.get("operator"), 40),
+        "operator": _asked(call),
         "prompt": finite(call.get("prompt_tokens")) or 0,
         "completion": finite(call.get("completion_tokens")) or 0,
         "calls": finite(call.get("llm_calls")) or 0,
@@ -190,7 +190,7 @@ def count_rollout(sums: StepSums, rollout: Mapping[str, Any], domain: str) -> No
             sums.graded[name] += 1
             sums.correct[name] += correct
     for call in _objects(execution.get("calls")):
-        sums.operators[_text(call.get("operator"), 40)] += 1
+        sums.operators[_asked(call)] += 1
     reward = _part(rollout, "reward")
     if (total := finite(reward.get("total"))) is not None:
         sums.rewards.append(total)
@@ -198,6 +198,12 @@ def count_rollout(sums: StepSums, rollout: Mapping[str, Any], domain: str) -> No
             score = finite(part.get("score")) if isinstance(part, dict) else None
             if score is not None:
                 sums.parts.setdefault(_text(name, 40), []).append(score)
+
+
+def _asked(call: Mapping[str, Any]) -> str:
+    """Operator of a call, with the executor that it named: the calls of two are told apart."""
+    operator, executor = _text(call.get("operator"), 40), call.get("executor")
+    return f"{operator} ({_text(executor, 32)})" if executor else operator
 
 
 def _strictly_valid(program: Mapping[str, Any]) -> bool:

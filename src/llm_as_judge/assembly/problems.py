@@ -11,11 +11,16 @@ from typing import Any
 from llm_as_judge.config import Config
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.files import ProblemFile, encode_problem
+from llm_as_judge.data.informative import InformativeSampler
 from llm_as_judge.data.process import plugins_of_rows
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
+from llm_as_judge.runs.bank import CELLS, Bank
 from llm_as_judge.types import Problem
+
+LEAST_CELLS = 4
+"""Runs that a problem's mean over the bank wants."""
 
 
 def problem_file(path: Path) -> ProblemFile:
@@ -61,10 +66,21 @@ def _line(row: Problem | Mapping[str, Any], number: int) -> bytes:
 
 
 def problem_sampler(problems: ProblemFile, config: Config) -> StratifiedSampler:
-    return StratifiedSampler(
-        problems.ids,
-        problems.datasets,
-        problems.domains,
-        config.training.problems_per_step,
-        config.training.seed,
+    """The order in which training sees them: all, or those that the bank calls informative.
+
+    Raises:
+        DataError: the bank cannot be read, or says so of none.
+    """
+    training = config.training
+    rows = (problems.ids, problems.datasets, problems.domains)
+    if config.data.bank is None:
+        return StratifiedSampler(*rows, training.problems_per_step, training.seed)
+    if not (config.data.bank / CELLS).is_file():
+        raise DataError(
+            f"data.bank: {config.data.bank} is no bank (no {CELLS}); fill one: "
+            "llm-as-judge search --split train"
+        )
+    rates = Bank(config.data.bank).means(LEAST_CELLS)
+    return InformativeSampler(
+        *rows, training.problems_per_step, training.seed, rates, training.max_staleness
     )

@@ -25,6 +25,11 @@ class DataConfig(Section):
     data_dir: Path = Field(Path("data"), description="Holds raw/, processed/, mixed/, test/.")
     source: Path | None = Field(None, description="Folder of upstream files, instead of the hub.")
     train_file: Path = Field(Path("data/mixed/train_mixed.jsonl"), description="Training problems.")
+    bank: Path | None = Field(
+        None,
+        description="Folder of a bank (search --split train): training draws the problems that its "
+        "programs solve sometimes, a mean of 0.1 to 0.9, by what is left to learn. Default: all.",
+    )
     val_file: Path = Field(Path("data/mixed/val_mixed.jsonl"), description="Validation problems.")
     sets: tuple[str, ...] = Field(
         DATASETS,

@@ -89,7 +89,31 @@ class StratifiedSampler:
         Raises:
             DataError: it belongs to other rows, another seed or another split.
         """
-        mine = self.state_dict()
+        drawn = self._check_state(state)
+        if "rates" in state:
+            raise DataError(
+                "sampler state: of a run that drew the problems of a bank; give its data.bank, or "
+                "start a new run"
+            )
+        self._start()
+        for _ in range(drawn):
+            next(self._sequence)
+        self._drawn = drawn
+
+    def learn(self, step: int, rates: Mapping[str, float]) -> None:
+        """What the programs of a step did on its problems: nothing follows from it here."""
+
+    def learned(self) -> dict[str, Json]:
+        """What a checkpoint keeps of it."""
+        return {}
+
+    def _check_state(self, state: Mapping[str, Json]) -> int:
+        """How many problems were drawn.
+
+        Raises:
+            DataError: it belongs to other rows, another seed or another split.
+        """
+        mine = StratifiedSampler.state_dict(self)
         for key in ("seed", "name", "rows"):
             if state.get(key) != mine[key]:
                 raise DataError(
@@ -99,7 +123,4 @@ class StratifiedSampler:
         drawn = state.get("drawn")
         if not isinstance(drawn, int) or isinstance(drawn, bool) or drawn < 0:
             raise DataError(f"sampler state: 'drawn' is {drawn!r}, wanted a number of draws")
-        self._start()
-        for _ in range(drawn):
-            next(self._sequence)
-        self._drawn = drawn
+        return drawn

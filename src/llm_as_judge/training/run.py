@@ -32,6 +32,7 @@ from llm_as_judge.training.settings import learner_of
 from llm_as_judge.training.step_metrics import (
     group_metrics,
     refuse_too_many_lost,
+    solve_rates,
     stage_times,
     staleness,
 )
@@ -208,6 +209,7 @@ class Run:
         metrics.update(stage_times(clock, sampling_s, started.batch.run_s))
         metrics.update(self._ledger.total.since(paid_before).metrics())
         self.step, self._cursor = step, started.cursor
+        self._sampler.learn(step, solve_rates(groups))
         self._log.step(step, metrics, self._warn(metrics))
         return metrics
 
@@ -260,7 +262,7 @@ class Run:
         state: dict[str, Any] = {
             "step": self.step,
             "learner": plain,
-            "sampler": self._cursor,
+            "sampler": {**self._cursor, **self._sampler.learned()},
             "ledger": self._ledger.snapshot(),
             "run_dir": str(self._log.folder),
             "base_model": self._config.policy.name,

@@ -66,11 +66,12 @@ async def filling(
     config: Config, chat: ScriptedChat, draws: int, ways: Sequence[str] = WAYS, **options: Any
 ) -> AsyncIterator[tuple[Filling, DrawnTable, Pool]]:
     async with open_workbench(config) as bench:
-        assert isinstance(bench.recording, Pool)
-        executor = RecordedChat(chat, bench.recording, "cache", ledger=bench.ledger)
-        table = DrawnTable(bench.recording, config)
+        pool = bench.recording
+        assert isinstance(pool, Pool)
+        executor = RecordedChat(chat, pool, "cache", ledger=bench.ledger)
+        table = DrawnTable(pool, config)
         bench = replace(bench, executor=executor)
-        yield Filling(bench, table, ways_of(config, ways), draws, **options), table, bench.recording
+        yield Filling(bench, table, ways_of(config, ways), draws, **options), table, pool
 
 
 async def filled(

@@ -13,14 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from llm_as_judge.assembly import judge_fingerprint
 from llm_as_judge.config import Config
-from llm_as_judge.evaluation.conditions import settings_of
-from llm_as_judge.evaluation.records import code_digest
 from llm_as_judge.evaluation.results import content_digest
+from llm_as_judge.evaluation.search.cells import conditions
 from llm_as_judge.evaluation.votes import vote
 from llm_as_judge.grading.answer_hash import AnswerHashes
-from llm_as_judge.llm.kept import model_identity
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.types import Domain, Problem, Rollout, from_json, to_json
 
@@ -57,10 +54,8 @@ def conditions_digest(config: Config) -> str:
     Raises:
         ConfigError: there is no such judge.
     """
-    settings = settings_of(config.model_dump(mode="json"))
-    settings.pop("workflow.draws")
-    model = model_identity(config.executor.model)
-    decisive = [settings, config.training.seed, model, judge_fingerprint(config), code_digest()]
+    decisive = conditions(config)
+    decisive.pop("workflow.draws")
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 

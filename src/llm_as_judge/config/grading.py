@@ -37,9 +37,10 @@ class JudgeConfig(Section):
 
     kind: str = Field(
         "llm",
-        description="`llm`: the model of judge.model; or a judge of a plugin, which may ask it.",
+        description="`llm`: the model of judge.model; `scoring`: a trained judge, whose folder is "
+        "judge.options.adapter; or a judge of a plugin, which may ask judge.model.",
     )
-    options: dict[str, Any] = Field({}, description="Options of a plugin's judge.")
+    options: dict[str, Any] = Field({}, description="Options of `scoring` or of a plugin's judge.")
     model: str = Field(
         "gpt-oss-120b",
         description="Like executor.model; `none`: no model, `llm` is then rules only.",

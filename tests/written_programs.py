@@ -56,18 +56,13 @@ class WrittenPrograms:
 
 
 async def written_run(
-    config: Config, steps: Sequence[Sequence[Problem]], folder: Path | None = None, runs: int = 1
+    config: Config, steps: Sequence[Sequence[Problem]], folder: Path | None = None
 ) -> tuple[list[Group], dict[str, Any]]:
-    """All groups of the run, and its ledger; the run's files are in ``folder``.
-
-    Args:
-        runs: of each program.
-    """
+    """All groups of the run, and its ledger; the run's files are in ``folder``."""
     everything: list[Group] = []
     async with open_workbench(config) as bench:
-        runner = rollout_runner(
-            bench, policy_prompt(config), WrittenPrograms(), config.sampling.form, runs=runs
-        )
+        form = config.sampling.form
+        runner = rollout_runner(bench, policy_prompt(config), WrittenPrograms(), form)
         log = RunLog(folder) if folder else None
         for step, problems in enumerate(steps, start=1):
             groups = await runner.groups(problems, Sampling(len(PROGRAMS), 1.0, 64, seed=step))

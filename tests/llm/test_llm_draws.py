@@ -83,9 +83,8 @@ async def test_a_run_with_draws_offsets_and_two_executors_is_replayed_byte_for_b
     for mode in ("record", "replay"):
         given = config(tmp_path / "calls", mode, draw_offset=3).model_dump()
         given["executors"] = {"small": {"model": "scripted", "price": 0.25}}
-        _, bills[mode] = await written_run(
-            Config.model_validate(given), STEPS, tmp_path / mode, runs=2
-        )
+        given["workflow"]["draws"] = 2
+        _, bills[mode] = await written_run(Config.model_validate(given), STEPS, tmp_path / mode)
         runs[mode] = [(tmp_path / mode / file).read_bytes() for file in FILES]
     assert runs["record"] == runs["replay"]
     apart = {mode: bill["by_role"]["executor small"]["cost"] for mode, bill in bills.items()}

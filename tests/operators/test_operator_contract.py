@@ -32,7 +32,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "Format": {"problem": "p", "solution": "s"},
     "Review": {"problem": "p", "solution": "s"},
     "Revise": {"problem": "p", "solution": "s", "feedback": "f"},
-    "UntilAgree": {"ways": ["1", "2", "1"], "agree": 2, "most": 5},
+    "UntilAgree": {"ways": ["1", "2", "1"], "agree": 2, "most": 3},
     "UntilPassed": {"problem": "p", "entry_point": "add", "most": 3},
     "Vote": {"solutions": ["1", "2", "3"]},
 }

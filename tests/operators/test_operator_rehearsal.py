@@ -18,7 +18,7 @@ CALLS: dict[str, list[Json]] = {
     "Format": ["What?", "It is 3."],
     "Review": ["What?", "3"],
     "Revise": ["What?", "3", "no"],
-    "UntilAgree": [["1", "2", "1"]],
+    "UntilAgree": [["1", "2", "1"], 2, 3],
     "UntilPassed": ["Add.", "add"],
     "Vote": [["1", "2", "1"]],
 }

@@ -104,8 +104,8 @@ class RecordedChat:
         if last is None:
             return f"{text}; {self._recording.remedy}"
         return (
-            f"{text}, its last recorded draw is {last}; lower executor.draw_offset or the draws of the "
-            f"program, else: {self._recording.remedy}"
+            f"{text}; its last recorded draw is {last}: lower executor.draw_offset or workflow.draws, "
+            f"else {self._recording.remedy}"
         )
 
     def _has(self, request: ChatRequest) -> bool:

@@ -56,9 +56,11 @@ class ShownChat:
             EndpointError: from the model.
         """
         reply = await self._model.chat(request)
+        named = {"executor": request.executor} if request.executor else {}
         self._show(
             "call",
             {
+                **named,
                 "asked": request.messages[-1].content,
                 "replied": reply.text,
                 "prompt_tokens": reply.usage.prompt_tokens,

@@ -92,6 +92,32 @@ async def test_a_run_with_draws_offsets_and_two_executors_is_replayed_byte_for_b
     assert b'"executor": "small"' in runs["replay"][0] or b'"executor":"small"' in runs["replay"][0]
 
 
+async def test_a_closed_pool_goes_round_the_draws_of_each_executor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    once = (
+        'a = await answer_generate(input=problem, executor="small")\n'
+        "b = await answer_generate(input=problem)\n"
+        'best = await vote(solutions=[a["answer"], b["answer"]])\nreturn best["answer"]'
+    )
+    answers: dict[tuple[str, int], str] = {}
+    for mode, offsets in (("cache", (0, 1, 2)), ("replay", (0, 1, 2))):
+        for offset in offsets:
+            given = config(tmp_path / "calls", mode, draw_offset=offset).model_dump()
+            given["executors"] = {"small": {"model": "scripted", "price": 0.25}}
+            settings = Config.model_validate(given)
+            async with open_workbench(settings) as bench:
+                if mode == "cache":
+                    assert isinstance(bench.recording, Pool)
+                    bench.recording.fill_to(3)
+                program = parse_program(once, "math", "body", executors=settings.executors)
+                ran = await bench.run(program, STEPS[0][0], bench.executor)
+                assert [call.executor for call in ran.calls] == ["small", "", ""]
+                answers[mode, offset] = ran.answer
+    assert all(answers["replay", o] == answers["cache", o] for o in (0, 1, 2))
+
+
 async def test_an_offset_beyond_the_recording_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.peers import Peers
 
-MADE_BY = ("policy", "sampling", "executor", "reward", "experience", "training")
+MADE_BY = ("policy", "sampling", "executor", "executors", "reward", "experience", "training")
 """Sections that decide which programs a step writes, what they answer and what is learned from
 them. Rollouts that were made under other settings would be taken for what they are not."""
 MAY_CHANGE = frozenset(

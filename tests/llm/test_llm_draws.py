@@ -110,7 +110,8 @@ async def test_a_closed_pool_goes_round_the_draws_of_each_executor(
             async with open_workbench(settings) as bench:
                 if mode == "cache":
                     assert isinstance(bench.recording, Pool)
-                    bench.recording.fill_to(3)
+                    for model in ("scripted", "scripted/small"):
+                        bench.recording.fill_to(model, 3)
                 program = parse_program(once, "math", "body", executors=settings.executors)
                 ran = await bench.run(program, STEPS[0][0], bench.executor)
                 assert [call.executor for call in ran.calls] == ["small", "", ""]

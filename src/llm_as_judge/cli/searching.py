@@ -97,6 +97,12 @@ def search(
             "makes them.",
         ),
     ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy", help="Take in what this policy writes: untrained or a checkpoint folder."
+        ),
+    ] = None,
     rounds: Annotated[
         int | None,
         typer.Option("--rounds", min=0, help="Proposals of each domain, for tree and prompt."),
@@ -117,7 +123,7 @@ def search(
     evaluate --policy OUT."""
     from llm_as_judge.evaluation.search.audit import audit_of_search
     from llm_as_judge.evaluation.search.page import PAGE, write_page
-    from llm_as_judge.evaluation.search.programs import given, shipped, together
+    from llm_as_judge.evaluation.search.programs import given, sampled, shipped, together
     from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
     from llm_as_judge.evaluation.search.written import write_found
 
@@ -133,7 +139,12 @@ def search(
     check_options(options, settings)
     problems = _rows(settings, split, rows)
     own = given(programs, settings, DOMAINS) if programs is not None else {}
-    taking = together(own, shipped(settings, tuple(problems)))
+    written: Programs = {}
+    if policy is not None:
+        rows_of_all = [row for found in problems.values() for row in found]
+        with stoppable("") as work:
+            written = work.run(sampled(policy, settings, rows_of_all))
+    taking = together(own, shipped(settings, tuple(problems)), written)
     with output_errors(out):  # before anything is spent
         out.mkdir(parents=True, exist_ok=True)
     vectors = _vectors(settings, problems)

@@ -1,26 +1,38 @@
-"""Which programs take part in a search: shipped, given, drawn from a grammar, mutated."""
+"""Which programs take part in a search: shipped, given, written by a policy, drawn, mutated."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
+from llm_as_judge.assembly import open_system
 from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng
-from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.baselines import program_files, program_of, workflows_dir
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.evaluation.baselines import (
+    find_system,
+    program_files,
+    program_of,
+    workflows_dir,
+)
 from llm_as_judge.evaluation.random_workflow import random_body
 from llm_as_judge.evaluation.search.cells import bank_program
 from llm_as_judge.evaluation.search.mutations import mutated
+from llm_as_judge.evaluation.systems import PolicySystem
+from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.runs.bank import BankProgram
-from llm_as_judge.types import DOMAINS, Domain
+from llm_as_judge.types import DOMAINS, Domain, PolicySampler, Problem, Sampling
+from llm_as_judge.workflow.program import extract
 
 NOT_TAKEN = ("free_cot",)
 """Wants an executor of other settings."""
 WANTS: Mapping[str, set[str]] = {"small_first": {"small"}}
 """Workflow -> executors that it names."""
+SAMPLES = 4
+"""Programs that a policy writes for each problem."""
 Programs = Mapping[Domain, Sequence[BankProgram]]
 
 
@@ -57,6 +69,51 @@ def given(folder: Path, config: Config, domains: Sequence[Domain]) -> Programs:
             "folders of these names with programs"
         )
     return found
+
+
+async def written_by(
+    sampler: PolicySampler, prompt: PolicyPrompt, problems: Sequence[Problem], sampling: Sampling
+) -> dict[Domain, list[BankProgram]]:
+    """The programs that a policy writes for these problems, of those that can run each once.
+
+    Raises:
+        EndpointError: a program could not be written.
+    """
+    prompts = await asyncio.to_thread(prompt.write, problems)
+    stream = await sampler.sample(prompts, sampling)
+    found: dict[tuple[int, int], BankProgram] = {}
+    try:
+        async for p, k, completion in stream:
+            text, domain = extract(completion.text), problems[p].domain
+            made = bank_program(domain, text, "", "sampled")
+            if made is not None:
+                found[p, k] = replace(made, name=f"sampled~{made.hash[:6]}")
+    finally:
+        await stream.aclose()
+    ordered = [found[place] for place in sorted(found)]  # they end in any order
+    domains = dict.fromkeys(problem.domain for problem in problems)
+    return {d: _different([one for one in ordered if one.domain == d]) for d in domains}
+
+
+async def sampled(
+    spec: str, config: Config, problems: Sequence[Problem]
+) -> dict[Domain, list[BankProgram]]:
+    """The programs that the policy ``spec`` writes, ``SAMPLES`` for each problem.
+
+    Args:
+        spec: ``untrained``, or a checkpoint folder.
+    Raises:
+        ConfigError, ModelError: there is no such policy, or it cannot be loaded.
+    """
+    system = find_system(spec, config)
+    if not isinstance(system, PolicySystem):
+        raise ConfigError(f"--policy {spec}: wanted untrained or a checkpoint folder")
+    system.check(config)
+    sampling = Sampling(
+        SAMPLES, config.sampling.temperature, config.sampling.max_new_tokens, config.training.seed
+    )
+    async with open_system(config, adapter=system.adapter) as opened:
+        return await written_by(opened.sampler, opened.prompt, problems, sampling)
 
 
 def _of_file(path: Path, domain: Domain, name: str, origin: str, config: Config) -> BankProgram:

@@ -44,6 +44,8 @@ def conditions(config: Config) -> dict[str, Any]:
         UserError: there is no such executor or judge.
     """
     settings = settings_of(config.model_dump(mode="json"))
+    for of_many_runs in ("workflow.draws", "workflow.group_draws", "executor.draw_offset"):
+        settings.pop(of_many_runs, None)
     seed = config.training.seed if config.executor.seed is None else config.executor.seed
     return {
         **settings,
@@ -66,7 +68,7 @@ def program_runner(bench: Workbench) -> RunProgram:
     async def run(program: BankProgram, problem: Problem, draw: int) -> Cell:
         if program.key not in parsed:
             parsed[program.key] = environment.parse(program.text, problem)
-        later = dataclasses.replace(environment, offset=environment.offset + draw)
+        later = dataclasses.replace(environment, offset=draw)
         execution = await later.run(parsed[program.key], problem)
         verdict = await later.grade(problem, execution)
         return Cell(

@@ -102,8 +102,9 @@ async def test_a_closed_pool_goes_round_the_draws_of_each_executor(
         'best = await vote(solutions=[a["answer"], b["answer"]])\nreturn best["answer"]'
     )
     answers: dict[tuple[str, int], str] = {}
-    for mode, offsets in (("cache", (0, 1, 2)), ("replay", (0, 1, 2))):
-        for offset in offsets:
+    modes: tuple[Literal["cache", "replay"], ...] = ("cache", "replay")
+    for mode in modes:
+        for offset in range(3):
             given = config(tmp_path / "calls", mode, draw_offset=offset).model_dump()
             given["executors"] = {"small": {"model": "scripted", "price": 0.25}}
             settings = Config.model_validate(given)

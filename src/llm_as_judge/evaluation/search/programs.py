@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -72,10 +72,16 @@ def given(folder: Path, config: Config, domains: Sequence[Domain]) -> Programs:
 
 
 async def written_by(
-    sampler: PolicySampler, prompt: PolicyPrompt, problems: Sequence[Problem], sampling: Sampling
+    sampler: PolicySampler,
+    prompt: PolicyPrompt,
+    problems: Sequence[Problem],
+    sampling: Sampling,
+    executors: Collection[str] = (),
 ) -> dict[Domain, list[BankProgram]]:
     """The programs that a policy writes for these problems, of those that can run each once.
 
+    Args:
+        executors: names of those beside the default one.
     Raises:
         EndpointError: a program could not be written.
     """
@@ -85,7 +91,7 @@ async def written_by(
     try:
         async for p, k, completion in stream:
             text, domain = extract(completion.text), problems[p].domain
-            made = bank_program(domain, text, "", "sampled")
+            made = bank_program(domain, text, "", "sampled", executors=executors)
             if made is not None:
                 found[p, k] = replace(made, name=f"sampled~{made.hash[:6]}")
     finally:
@@ -113,7 +119,9 @@ async def sampled(
         SAMPLES, config.sampling.temperature, config.sampling.max_new_tokens, config.training.seed
     )
     async with open_system(config, adapter=system.adapter) as opened:
-        return await written_by(opened.sampler, opened.prompt, problems, sampling)
+        return await written_by(
+            opened.sampler, opened.prompt, problems, sampling, config.executors.keys()
+        )
 
 
 def _of_file(path: Path, domain: Domain, name: str, origin: str, config: Config) -> BankProgram:

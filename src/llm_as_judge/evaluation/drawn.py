@@ -54,9 +54,7 @@ def conditions_digest(config: Config) -> str:
     Raises:
         ConfigError: there is no such judge.
     """
-    decisive = conditions(config)
-    decisive.pop("workflow.draws")
-    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(conditions(config), sort_keys=True).encode()).hexdigest()[:16]
 
 
 class DrawnTable:

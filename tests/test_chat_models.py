@@ -13,15 +13,10 @@ import pytest
 import yaml
 
 from fault_endpoint import FaultEndpoint
-from llm_as_judge.chat_models import (
-    ChatModels,
-    embedded_limits,
-    estimate_of,
-    operator_settings,
-    require_known_models,
-)
+from llm_as_judge.chat_models import ChatModels, embedded_limits, require_known_models
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import BudgetError, ConfigError, ModelError
+from llm_as_judge.executor_settings import estimate_of, operator_settings
 from llm_as_judge.llm.client import OpenAIChat
 from llm_as_judge.llm.estimate import Means
 from llm_as_judge.llm.gathered import GatheredDraws

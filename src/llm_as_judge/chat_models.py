@@ -15,7 +15,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from functools import partial
 
 from llm_as_judge.config import (
@@ -29,28 +28,22 @@ from llm_as_judge.config import (
     load_models,
 )
 from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.executor_settings import FREE, first_seed, label_of, price_of, written_price
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
-from llm_as_judge.llm.estimate import Estimate, Means, assumed_means
 from llm_as_judge.llm.executors import Executors
 from llm_as_judge.llm.gathered import MOST_DRAWS, GatheredDraws
 from llm_as_judge.llm.kept import kept_calls, origin
-from llm_as_judge.llm.ledger import Budget, Ledger, Price, prompt_price
+from llm_as_judge.llm.ledger import Budget, Ledger, Price
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.weights import fetch
-from llm_as_judge.operators import ExecutorSettings, OperatorSettings
 from llm_as_judge.operators.rehearsal import rehearsed_reply
-from llm_as_judge.types import ChatModel, Problem, RunLimits
+from llm_as_judge.types import ChatModel
 
 log = logging.getLogger(__name__)
-
-FREE = Price(0.0, 0.0)
-"""Our own processor: the price is known, and nothing."""
-_SEEDS_APART = 1_000_003
-"""Between the first draws of two values of ``executor.seed``; more than any draw index."""
 
 
 class ChatModels:
@@ -98,10 +91,10 @@ class ChatModels:
             ModelError: not reachable, not served, weights missing, nothing recorded.
         """
         calls = self._config.calls
-        label = _label(name, role)
+        label = label_of(name, role)
         opened = None if calls.mode == "replay" else await self._live(name, role, written_price)
         if isinstance(self.recording, Pool):
-            notice = self.recording.of(label, origin(name, role, _first_seed(self._config)))
+            notice = self.recording.of(label, origin(name, role, first_seed(self._config)))
             if notice:
                 log.warning("%s", notice)
         if self.recording is not None:
@@ -122,7 +115,7 @@ class ChatModels:
     async def _live(self, name: str, role: Role, written_price: float) -> ChatModel:
         if name == "scripted":
             self._require_price(None, name, role)
-            label = _label(name, role)
+            label = label_of(name, role)
             one_of_several = label.removeprefix(name)
             return ScriptedChat(
                 None if role == "judge" else partial(rehearsed_reply, name=one_of_several),
@@ -215,12 +208,6 @@ class ChatModels:
             )
 
 
-def _label(name: str, role: Role) -> str:
-    """What a model's calls are kept under. A scripted one is a model of its own for each executor."""
-    _, _, executor = role.partition(" ")
-    return f"{name}/{executor}" if name == "scripted" and executor else name
-
-
 def _asked(config: Config) -> Sequence[tuple[Role, str | None]]:
     """Names of executors and judges."""
     judge = config.judge
@@ -277,29 +264,6 @@ def _require_different(config: Config) -> None:
         names[one.model] = f"executors.{name}.model"
 
 
-def written_price(config: Config, name: str) -> float:
-    """Of a written token of an executor beside the default one, in those of the default one.
-
-    Raises:
-        ConfigError: neither the configuration nor the endpoints say it.
-    """
-    one = config.executors[name]
-    if one.price is not None:
-        return one.price
-    endpoints = load_endpoints()
-    own, default = (
-        price_of(endpoints[model]) if model in endpoints else None
-        for model in (one.model, config.executor.model)
-    )
-    if own is None or default is None or not own.completion or not default.completion:
-        raise ConfigError(
-            f"executors.{name}.price: not known, for {one.model!r} and executor.model "
-            f"{config.executor.model!r} have no prices in dollars both; set it: what a written token "
-            "costs, in written tokens of executor.model"
-        )
-    return own.completion / default.completion
-
-
 def embedded_limits(config: Config) -> EndpointLimits:
     """Never more requests than slots: one in the server's queue would wait within its deadline."""
     executor = config.executor
@@ -334,15 +298,6 @@ def no_such_model(role: Role, name: str) -> ConfigError:
     return ConfigError(f"{key}: no {name!r} (known: {', '.join(known)})")
 
 
-def price_of(endpoint: Endpoint) -> Price | None:
-    """None = unknown."""
-    prompt = endpoint.usd_per_million_prompt_tokens
-    completion = endpoint.usd_per_million_completion_tokens
-    if prompt is None or completion is None:
-        return None
-    return Price(prompt, completion, endpoint.usd_per_million_cached_tokens)
-
-
 async def start_embedded(stack: AsyncExitStack, config: Config, name: str) -> EmbeddedServer:
     """A server of the GGUF weights ``name``, fetched if need be; ``stack`` stops it.
 
@@ -357,99 +312,3 @@ async def start_embedded(stack: AsyncExitStack, config: Config, name: str) -> Em
     stack.callback(server.close)
     await asyncio.to_thread(server.start)
     return server
-
-
-def operator_settings(config: Config) -> OperatorSettings:
-    """How operators ask the executors. What the configuration leaves open, the endpoint decides.
-
-    Raises:
-        ConfigError: the price of an executor is not known.
-    """
-    executor = config.executor
-    default = _asking(config, executor.model)
-    others = {
-        name: replace(
-            _asking(config, one.model, written_price(config, name)),
-            model=_label(one.model, f"executor {name}"),
-        )
-        for name, one in config.executors.items()
-    }
-    return OperatorSettings(
-        max_tokens=executor.max_tokens,
-        max_tokens_of=executor.max_tokens_of,
-        temperature=default.temperature,
-        steady_temperature=default.steady_temperature,
-        vote_temperature=executor.vote_temperature,
-        top_p=default.top_p,
-        seed=_first_seed(config),
-        prompt_price=default.prompt_price,
-        executors=others,
-        code_limits=RunLimits(
-            wall_s=config.workflow.code_timeout_s,
-            cpu_s=config.workflow.code_cpu_s,
-            memory_bytes=config.workflow.memory_mb * 2**20,
-        ),
-        max_calls=config.workflow.max_calls,
-    )
-
-
-def _asking(config: Config, model: str, written_price: float = 1.0) -> ExecutorSettings:
-    executor, endpoint = config.executor, load_endpoints().get(model)
-    steady = (endpoint.temperature if endpoint else None) or 0.0
-    drafting = steady if executor.temperature is None else executor.temperature
-    masses = (executor.top_p, endpoint.top_p if endpoint else None, 1.0)
-    return ExecutorSettings(
-        model,
-        temperature=drafting,
-        steady_temperature=min(steady, drafting),
-        top_p=next(value for value in masses if value is not None),
-        prompt_price=prompt_price(price_of(endpoint) if endpoint else FREE),
-        written_price=written_price,
-    )
-
-
-def _first_seed(config: Config) -> int:
-    """Seeds of one's own are so far apart that no two share a draw."""
-    own = config.executor.seed
-    return config.training.seed if own is None else own * _SEEDS_APART
-
-
-def estimate_of(
-    config: Config,
-    rollouts: int,
-    problems: Sequence[Problem],
-    measured: Means | None,
-    runs: int = 1,
-) -> Estimate:
-    """What ``rollouts`` more programs will ask of the executor.
-
-    Args:
-        runs: of each program.
-        problems: of the run, or a sample of them.
-        measured: means of earlier rollouts; None = none were made yet.
-    """
-    executor, endpoints = config.executor, load_endpoints()
-    dearest, factor = max(_prices(config), key=lambda item: item[1])
-    lengths = [len(problem.statement().encode()) for problem in problems]
-    means = measured or assumed_means(
-        sum(lengths) / max(1, len(lengths)), executor.max_tokens, runs
-    )
-    most_calls = rollouts * runs * config.workflow.most_calls
-    longest = max(executor.max_tokens, *executor.max_tokens_of.values(), 0)
-    models = (executor.model, *(one.model for one in config.executors.values()))
-    thinking = (endpoints[name].thinking_tokens for name in models if name in endpoints)
-    most_tokens = longest + max(thinking, default=0)
-    return Estimate(
-        rollouts=rollouts,
-        means=means,
-        most_calls=most_calls,
-        most_completion_tokens=most_calls * most_tokens,
-        price=price_of(endpoints[dearest]) if dearest in endpoints else FREE,
-        written_price=factor,
-    )
-
-
-def _prices(config: Config) -> list[tuple[str, float]]:
-    """(model, price of a written token) of each executor, the default one first."""
-    others = ((one.model, written_price(config, name)) for name, one in config.executors.items())
-    return [(config.executor.model, 1.0), *others]

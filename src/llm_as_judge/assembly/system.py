@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.assembly.workbench import Workbench, open_workbench
-from llm_as_judge.chat_models import operator_settings, written_price
 from llm_as_judge.config import Config, config_dir, find_model, known_model
 from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.executor_settings import operator_settings, written_price
 from llm_as_judge.files import file_sha256
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import (

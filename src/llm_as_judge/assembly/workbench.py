@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_as_judge.audit.drift import ModelOnly
-from llm_as_judge.chat_models import ChatModels, embedded_weights, no_such_model, operator_settings
+from llm_as_judge.chat_models import ChatModels, embedded_weights, no_such_model
 from llm_as_judge.config import Config, find_model, known_model, load_endpoints
+from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.grading.rules import RuleGrader
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of

@@ -306,7 +306,7 @@ def _announce(record: EvaluationRecord) -> None:
 
 def _estimate(record: EvaluationRecord) -> str:
     """What the missing rollouts will ask of the executor, as those on disk did."""
-    from llm_as_judge.chat_models import estimate_of
+    from llm_as_judge.executor_settings import estimate_of
     from llm_as_judge.llm.estimate import means_of_executions
 
     groups = record.groups()

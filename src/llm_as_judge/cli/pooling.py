@@ -87,11 +87,11 @@ def fill(
         },
     )
     from llm_as_judge.assembly import open_workbench
-    from llm_as_judge.chat_models import operator_settings
     from llm_as_judge.cli.evaluating import sums
     from llm_as_judge.evaluation.drawn import DrawnTable
     from llm_as_judge.evaluation.filling import Filling, filled_estimate, problems_to_fill
     from llm_as_judge.evaluation.ways import WAYS, ways_of
+    from llm_as_judge.executor_settings import operator_settings
     from llm_as_judge.llm.pool import Pool
 
     if draws > 1 and operator_settings(settings).temperature == 0:

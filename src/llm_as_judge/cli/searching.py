@@ -346,8 +346,8 @@ def _vectors(settings: Config, problems: Rows) -> Vectors | None:
 def _say_estimate(
     settings: Config, problems: Rows, programs: Programs, options: SearchOptions
 ) -> None:
-    from llm_as_judge.chat_models import estimate_of
     from llm_as_judge.evaluation.search.run import expected_runs
+    from llm_as_judge.executor_settings import estimate_of
 
     runs = expected_runs(problems, programs, options)
     rows = [row for found in problems.values() for row in found]

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llm_as_judge.assembly import Workbench, problem_file
-from llm_as_judge.chat_models import estimate_of
 from llm_as_judge.config import Config
 from llm_as_judge.evaluation.drawn import Drawn, DrawnTable, is_disputed, problems_of
 from llm_as_judge.evaluation.results import content_digest
 from llm_as_judge.evaluation.selection import MIXED, evaluated_problems, limited
 from llm_as_judge.evaluation.ways import Way
+from llm_as_judge.executor_settings import estimate_of
 from llm_as_judge.llm.estimate import BYTES_PER_TOKEN, Estimate, Means
 from llm_as_judge.llm.gathered import neighbors
 from llm_as_judge.rollout.environment import WorkflowEnvironment

@@ -11,7 +11,6 @@ before, are read into it once and stay as they are.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import os
@@ -25,6 +24,7 @@ from typing import Any
 from llm_as_judge.errors import ConfigError, ModelError, OutputError
 from llm_as_judge.files import output_errors
 from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.llm.pool_texts import COMMON, Texts, canonical, first_draw, row_digest, sha256
 from llm_as_judge.llm.recording import Outcome, read_line
 from llm_as_judge.renamed import hint
 from llm_as_judge.types import ChatRequest, from_json, to_json
@@ -39,16 +39,6 @@ FORMAT = 1
 _FILLED = "filled"
 _PATIENCE_S = 60.0
 """For another process that is writing."""
-_COMMON = (
-    b'{"attempts":[{"bound":{"cached_tokens":0,"completion_tokens":384,"prompt_tokens":512},"cost_usd":0.0,'
-    b'"failure":"","number":1,"prompt_price":0.25,"seconds":2.1,"usage":{"cached_tokens":0,"completion_tokens":'
-    b'96,"prompt_tokens":128}}],"completions":null,"error":"","execution":null,"reply":{"attempts":1,"cached":'
-    b'false,"cost_usd":0.0,"finish_reason":"stop","seconds":2.1,"text":"The answer is","usage":{"cached_tokens"'
-    b':0,"completion_tokens":96,"prompt_tokens":128}},"too_long":false}{"model":"","request":{"draw":0,"json_'
-    b'schema":null,"max_tokens":384,"messages":[{"content":"","role":"user"}],"seed":0,"stop":[],'
-    b'"temperature":0.7,"top_p":1.0}}'
-)
-"""What most texts have in common; each file has the one that it was made with."""
 _TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE segments (name TEXT PRIMARY KEY, read_to INTEGER NOT NULL);
@@ -99,7 +89,7 @@ class Pool:
                 f"{self.path}: a pool of format {facts.get('format')}, wanted {FORMAT}; it is of "
                 "another version: name another calls.folder"
             )
-        self._common = bytes(facts["common"])
+        self._texts = Texts(bytes(facts["common"]))
         if self._writable:
             self._read_segments(folder)
 
@@ -139,12 +129,12 @@ class Pool:
 
     def draws_of(self, model: str, request: ChatRequest) -> int:
         """How many draws of this request there are, from the first on without a gap."""
-        asked, _ = _first_draw({"model": model, "request": to_json(request)})
+        asked, _ = first_draw({"model": model, "request": to_json(request)})
         with self._errors():
             draws = self._database.execute(
                 "SELECT draw FROM replies WHERE prompt = (SELECT id FROM prompts WHERE digest = ?) "
                 "ORDER BY draw",
-                (_sha256(_canonical(asked)),),
+                (sha256(canonical(asked)),),
             )
             held = 0
             for (draw,) in draws:
@@ -185,7 +175,7 @@ class Pool:
             for packed, draw in self._database.execute(
                 "SELECT p.asked, r.draw FROM replies r JOIN prompts p ON p.id = r.prompt ORDER BY r.id"
             ):
-                first = json.loads(self._unpacked(packed))
+                first = json.loads(self._texts.unpacked(packed))
                 request = first.get("request") if isinstance(first, dict) else None
                 if not isinstance(request, dict):
                     yield first
@@ -242,7 +232,7 @@ class Pool:
         with self._writing() as database:
             database.execute(
                 "INSERT OR REPLACE INTO notes VALUES (?, ?, ?)",
-                (topic, name, self._packed(_canonical(value))),
+                (topic, name, self._texts.packed(canonical(value))),
             )
 
     def notes(self, topic: str) -> Iterator[tuple[str, Any]]:
@@ -251,7 +241,7 @@ class Pool:
             for name, value in self._database.execute(
                 "SELECT name, value FROM notes WHERE topic = ? ORDER BY name", (topic,)
             ):
-                yield name, json.loads(self._unpacked(value))
+                yield name, json.loads(self._texts.unpacked(value))
 
     def drop_notes(self, topic: str) -> int:
         """Forget the notes of a topic; how many they were."""
@@ -332,21 +322,21 @@ class Pool:
                 if database.execute(known).fetchone() is None:  # another process was first
                     for statement in filter(str.strip, _TABLES.split(";")):
                         database.execute(statement)
-                    facts = [("format", FORMAT), ("common", _COMMON)]
+                    facts = [("format", FORMAT), ("common", COMMON)]
                     database.executemany("INSERT INTO facts VALUES (?, ?)", facts)
         # A killed process loses nothing; a power cut at most what came last, and never the file.
         database.execute("PRAGMA synchronous = NORMAL")
 
     def _insert(self, key: str, asked: Any, outcome: Outcome) -> bool:
         database, reply = self._database, outcome.reply
-        shown, draw = _first_draw(asked)
-        text = _canonical(shown)
-        digest = _sha256(text)
+        shown, draw = first_draw(asked)
+        text = canonical(shown)
+        digest = sha256(text)
         database.execute(
             "INSERT OR IGNORE INTO prompts (digest, asked) VALUES (?, ?)",
-            (digest, self._packed(text)),
+            (digest, self._texts.packed(text)),
         )
-        packed = self._packed(_canonical(to_json(outcome)))
+        packed = self._texts.packed(canonical(to_json(outcome)))
         model = shown.get("model", "") if isinstance(shown, Mapping) else ""
         origin = self._origins.get(model, "{}")
         database.execute(
@@ -365,24 +355,17 @@ class Pool:
                 int(time.time()),
                 reply.usage.prompt_tokens if reply else 0,
                 reply.usage.completion_tokens if reply else 0,
-                _row_digest(key, packed),
+                row_digest(key, packed),
                 packed,
             ),
         )
         return added.rowcount > 0
 
     def _outcome(self, key: str, digest: bytes, packed: bytes) -> Outcome:
-        if _row_digest(key, packed) != digest:
+        if row_digest(key, packed) != digest:
             raise ValueError("its digest does not fit")
-        outcome: Outcome = from_json(Outcome, json.loads(self._unpacked(packed)))
+        outcome: Outcome = from_json(Outcome, json.loads(self._texts.unpacked(packed)))
         return outcome
-
-    def _packed(self, text: bytes) -> bytes:
-        compressor = zlib.compressobj(6, zdict=self._common)
-        return compressor.compress(text) + compressor.flush()
-
-    def _unpacked(self, packed: bytes) -> bytes:
-        return zlib.decompressobj(zdict=self._common).decompress(packed)
 
     def _report(self, key: str, what: str) -> None:
         self.damaged += 1
@@ -455,25 +438,3 @@ class Pool:
                 f"{self.path}: damaged, or no pool: {error}; move it away and fill another, or name "
                 "another calls.folder"
             ) from None
-
-
-def _first_draw(asked: Any) -> tuple[Any, int]:
-    """What was asked, as its draw 0 was, and the draw."""
-    request = asked.get("request") if isinstance(asked, Mapping) else None
-    if not isinstance(request, Mapping):
-        return asked, 0
-    draw, seed = int(request["draw"]), request["seed"]
-    first = {**request, "draw": 0, "seed": None if seed is None else seed - draw}
-    return {**asked, "request": first}, draw
-
-
-def _canonical(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _sha256(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
-
-
-def _row_digest(key: str, packed: bytes) -> bytes:
-    return _sha256(bytes.fromhex(key) + packed)[:8]

@@ -188,6 +188,28 @@ def packed_attention(base: Any) -> AbstractContextManager[None]:
     return attention_named(base, ATTENTION_NAME)
 
 
+def packed_hidden(
+    base: Any, input_ids_1N: Tensor, position_ids_1N: Tensor, plan: AttentionPlan
+) -> Tensor:
+    """(N, D) last hidden states of a packed row, with gradient.
+
+    Args:
+        base: causal language model of transformers (adapter layers may be inside).
+    Raises:
+        RuntimeError: outside ``packed_attention(base)``.
+    """
+    if base.config._attn_implementation != ATTENTION_NAME:  # noqa: SLF001
+        raise RuntimeError("a packed row is computed inside `with packed_attention(base)` only")
+    found: Tensor = base.model(
+        input_ids=input_ids_1N,
+        position_ids=position_ids_1N,
+        attention_mask=None,
+        use_cache=False,
+        plan=plan,
+    ).last_hidden_state[0]
+    return found
+
+
 @contextmanager
 def attention_named(base: Any, name: str) -> Iterator[None]:
     """The base model attends by the function registered as ``name`` inside."""

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.judge.label_prompt import LABELS, ROOT, LabelPrompt
-from llm_as_judge.policy.attention import ATTENTION_NAME, AttentionPlan, Node, plan_attention
+from llm_as_judge.policy.attention import AttentionPlan, Node, packed_hidden, plan_attention
 
 __all__ = ["LabelRow", "LabelTokens", "TokenizedPrompt", "label_log_odds", "pack_labels"]
 
@@ -126,15 +126,7 @@ def label_log_odds(base: Any, row: LabelRow, labels: tuple[int, int]) -> Tensor:
     Raises:
         RuntimeError: outside ``packed_attention(base)``.
     """
-    if base.config._attn_implementation != ATTENTION_NAME:  # noqa: SLF001
-        raise RuntimeError("label_log_odds works inside `with packed_attention(base)` only")
-    hidden_SD = base.model(
-        input_ids=row.input_ids_1N,
-        position_ids=row.position_ids_1N,
-        attention_mask=None,
-        use_cache=False,
-        plan=row.plan,
-    ).last_hidden_state[0, row.last_at_S]
+    hidden_SD = packed_hidden(base, row.input_ids_1N, row.position_ids_1N, row.plan)[row.last_at_S]
     right_D, wrong_D = base.lm_head.weight[list(labels)]
     log_odds_S: Tensor = hidden_SD.float() @ (right_D - wrong_D).float() / TEMPERATURE
     return log_odds_S

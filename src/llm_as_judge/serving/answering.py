@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from llm_as_judge.assembly import Workbench
-from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.errors import ContextError
+from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.serving.meter import LimitReachedError, MeteredChat, Spent
 from llm_as_judge.serving.requests import Ask, RequestError, RequestLimits
 from llm_as_judge.solving.writers import ProgramWriter, Written

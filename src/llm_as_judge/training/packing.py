@@ -27,10 +27,10 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from llm_as_judge.policy.attention import (
-    ATTENTION_NAME,
     AttentionPlan,
     Node,
     common_prefix,
+    packed_hidden,
     plan_attention,
 )
 
@@ -122,15 +122,8 @@ def packed_logprobs(
     Returns:
         (L,) log-probs in nats, float32, with gradient; (L,) entropies in nats, without.
     """
-    if base.config._attn_implementation != ATTENTION_NAME:  # noqa: SLF001
-        raise RuntimeError("packed_logprobs works inside `with packed_attention(base)` only")
-    hidden = base.model(
-        input_ids=tree.input_ids_1N,
-        position_ids=tree.position_ids_1N,
-        attention_mask=None,
-        use_cache=False,
-        plan=tree.plan,
-    ).last_hidden_state[0, tree.label_at_L]
+    hidden_ND = packed_hidden(base, tree.input_ids_1N, tree.position_ids_1N, tree.plan)
+    hidden = hidden_ND[tree.label_at_L]
     logprobs, entropies = [], []
     for part, labels in zip(
         torch.split(hidden, chunk), torch.split(tree.labels_L, chunk), strict=True

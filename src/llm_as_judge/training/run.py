@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.assembly import System, problem_sampler
-from llm_as_judge.chat_models import estimate_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.errors import BudgetError, DataError
+from llm_as_judge.executor_settings import estimate_of
 from llm_as_judge.llm.estimate import measured_means
 from llm_as_judge.policy.checkpoint import SavedState, save_checkpoint
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place

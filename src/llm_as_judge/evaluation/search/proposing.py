@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from llm_as_judge.assembly import Workbench
-from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.evaluation.search.cells import BankRunner, all_cells, bank_program
 from llm_as_judge.evaluation.search.mutations import SEEDS, mutated
+from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.operators import operator_docs
 from llm_as_judge.runs.bank import BankProgram
 from llm_as_judge.types import ChatRequest, Domain, Message, Problem

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llm_as_judge.assembly import Workbench
-from llm_as_judge.chat_models import operator_settings
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
@@ -15,6 +14,7 @@ from llm_as_judge.evaluation.search.choices import Found, search_choices
 from llm_as_judge.evaluation.search.halving import Rung, halve, mixed_order, rungs
 from llm_as_judge.evaluation.search.programs import Programs, together, widened
 from llm_as_judge.evaluation.search.proposing import Proposing, grow_tree, improve_instruction
+from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.runs.bank import BankProgram
 from llm_as_judge.types import Domain, Problem
 

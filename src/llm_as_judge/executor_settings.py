@@ -1,0 +1,153 @@
+"""How the executors of a configuration are asked, what they cost, and what a run will ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from llm_as_judge.config import Config, Endpoint, load_endpoints
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.llm.billing import Role
+from llm_as_judge.llm.estimate import Estimate, Means, assumed_means
+from llm_as_judge.llm.ledger import Price, prompt_price
+from llm_as_judge.operators import ExecutorSettings, OperatorSettings
+from llm_as_judge.types import Problem, RunLimits
+
+FREE = Price(0.0, 0.0)
+"""Our own processor: the price is known, and nothing."""
+_SEEDS_APART = 1_000_003
+"""Between the first draws of two values of ``executor.seed``; more than any draw index."""
+
+
+def label_of(name: str, role: Role) -> str:
+    """What a model's calls are kept under. A scripted one is a model of its own for each executor."""
+    _, _, executor = role.partition(" ")
+    return f"{name}/{executor}" if name == "scripted" and executor else name
+
+
+def price_of(endpoint: Endpoint) -> Price | None:
+    """None = unknown."""
+    prompt = endpoint.usd_per_million_prompt_tokens
+    completion = endpoint.usd_per_million_completion_tokens
+    if prompt is None or completion is None:
+        return None
+    return Price(prompt, completion, endpoint.usd_per_million_cached_tokens)
+
+
+def written_price(config: Config, name: str) -> float:
+    """Of a written token of an executor beside the default one, in those of the default one.
+
+    Raises:
+        ConfigError: neither the configuration nor the endpoints say it.
+    """
+    one = config.executors[name]
+    if one.price is not None:
+        return one.price
+    endpoints = load_endpoints()
+    own, default = (
+        price_of(endpoints[model]) if model in endpoints else None
+        for model in (one.model, config.executor.model)
+    )
+    if own is None or default is None or not own.completion or not default.completion:
+        raise ConfigError(
+            f"executors.{name}.price: not known, for {one.model!r} and executor.model "
+            f"{config.executor.model!r} have no prices in dollars both; set it: what a written token "
+            "costs, in written tokens of executor.model"
+        )
+    return own.completion / default.completion
+
+
+def operator_settings(config: Config) -> OperatorSettings:
+    """How operators ask the executors. What the configuration leaves open, the endpoint decides.
+
+    Raises:
+        ConfigError: the price of an executor is not known.
+    """
+    executor = config.executor
+    default = _asking(config, executor.model)
+    others = {
+        name: replace(
+            _asking(config, one.model, written_price(config, name)),
+            model=label_of(one.model, f"executor {name}"),
+        )
+        for name, one in config.executors.items()
+    }
+    return OperatorSettings(
+        max_tokens=executor.max_tokens,
+        max_tokens_of=executor.max_tokens_of,
+        temperature=default.temperature,
+        steady_temperature=default.steady_temperature,
+        vote_temperature=executor.vote_temperature,
+        top_p=default.top_p,
+        seed=first_seed(config),
+        prompt_price=default.prompt_price,
+        executors=others,
+        code_limits=RunLimits(
+            wall_s=config.workflow.code_timeout_s,
+            cpu_s=config.workflow.code_cpu_s,
+            memory_bytes=config.workflow.memory_mb * 2**20,
+        ),
+        max_calls=config.workflow.max_calls,
+    )
+
+
+def _asking(config: Config, model: str, written_price: float = 1.0) -> ExecutorSettings:
+    executor, endpoint = config.executor, load_endpoints().get(model)
+    steady = (endpoint.temperature if endpoint else None) or 0.0
+    drafting = steady if executor.temperature is None else executor.temperature
+    masses = (executor.top_p, endpoint.top_p if endpoint else None, 1.0)
+    return ExecutorSettings(
+        model,
+        temperature=drafting,
+        steady_temperature=min(steady, drafting),
+        top_p=next(value for value in masses if value is not None),
+        prompt_price=prompt_price(price_of(endpoint) if endpoint else FREE),
+        written_price=written_price,
+    )
+
+
+def first_seed(config: Config) -> int:
+    """Seeds of one's own are so far apart that no two share a draw."""
+    own = config.executor.seed
+    return config.training.seed if own is None else own * _SEEDS_APART
+
+
+def estimate_of(
+    config: Config,
+    rollouts: int,
+    problems: Sequence[Problem],
+    measured: Means | None,
+    runs: int = 1,
+) -> Estimate:
+    """What ``rollouts`` more programs will ask of the executor.
+
+    Args:
+        runs: of each program.
+        problems: of the run, or a sample of them.
+        measured: means of earlier rollouts; None = none were made yet.
+    """
+    executor, endpoints = config.executor, load_endpoints()
+    dearest, factor = max(_prices(config), key=lambda item: item[1])
+    lengths = [len(problem.statement().encode()) for problem in problems]
+    means = measured or assumed_means(
+        sum(lengths) / max(1, len(lengths)), executor.max_tokens, runs
+    )
+    most_calls = rollouts * runs * config.workflow.most_calls
+    longest = max(executor.max_tokens, *executor.max_tokens_of.values(), 0)
+    models = (executor.model, *(one.model for one in config.executors.values()))
+    thinking = (endpoints[name].thinking_tokens for name in models if name in endpoints)
+    most_tokens = longest + max(thinking, default=0)
+    return Estimate(
+        rollouts=rollouts,
+        means=means,
+        most_calls=most_calls,
+        most_completion_tokens=most_calls * most_tokens,
+        price=price_of(endpoints[dearest]) if dearest in endpoints else FREE,
+        written_price=factor,
+    )
+
+
+def _prices(config: Config) -> list[tuple[str, float]]:
+    """(model, price of a written token) of each executor, the default one first."""
+    others = ((one.model, written_price(config, name)) for name, one in config.executors.items())
+    return [(config.executor.model, 1.0), *others]

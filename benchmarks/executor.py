@@ -4,7 +4,7 @@ Workload: every operator prompt (about 90 tokens) about every problem (about 120
 each, all at once, as the programs of a few groups send them. Settings are run one after the other
 and then again in reverse order; ratios are to the first one, within this run. Processor seconds of
 the server are shown beside wall seconds: on a machine that others use too, they are the figure to
-trust (set OMP_WAIT_POLICY=passive, or waiting threads count as working).
+trust.
 
     python benchmarks/executor.py [--model qwen25-coder-0.5b] [--rounds 2] [--only default slots4]
 """
@@ -33,12 +33,9 @@ SETTINGS = {
     "slots4": replace(DEFAULT, slots=4),
     "slots8": replace(DEFAULT, slots=8),
     "slots16": replace(DEFAULT, slots=16),
-    "unified": replace(DEFAULT, kv_unified=True),
     "context1024": replace(DEFAULT, context_tokens=1024),
-    "microbatch128": replace(DEFAULT, microbatch_tokens=128),
-    "microbatch2048": replace(DEFAULT, microbatch_tokens=2048),
-    "batch512": replace(DEFAULT, batch_tokens=512),
-    "cache-ram-0": replace(DEFAULT, cache_ram_mib=0),
+    "batch256": replace(DEFAULT, batch_tokens=256),
+    "batch2048": replace(DEFAULT, batch_tokens=2048),
 }
 OPERATORS = (
     (

@@ -97,7 +97,7 @@ def _hashes_of_models(config: Config) -> dict[str, str | None]:
 
 def versions() -> dict[str, str]:
     """Of Python and the packages that decide numbers."""
-    names = ("llm-as-judge", "torch", "transformers", "peft", "xllamacpp", "math-verify")
+    names = ("llm-as-judge", "torch", "transformers", "peft", "openvino-genai", "math-verify")
     return {
         "python": platform.python_version(),
         **{name: importlib.metadata.version(name) for name in names},

@@ -1,4 +1,4 @@
-"""A local OpenAI-compatible server of our own: llama.cpp in a child process on a free loopback port.
+"""A local OpenAI-compatible server of our own, in a child process on a free loopback port.
 
 The child never outlives us. It is stopped by :meth:`EmbeddedServer.close`, at interpreter exit,
 and by itself when we are gone, whatever ended us: its standard input, which only we hold, ends.
@@ -30,9 +30,6 @@ import httpx
 from llm_as_judge.errors import ModelError
 
 _COMMAND = (sys.executable, "-m", "llm_as_judge.llm.local_server")
-_PATIENT_THREADS = {"OMP_WAIT_POLICY": "passive"}
-"""Threads that wait for each other give up the processor. Spinning instead makes the server 6-10
-times slower as soon as anything else, such as a sandbox or the policy, wants the same cores."""
 _TAIL_LINES = 6
 _STOP_S = 3.0
 _ENDING_S = 0.5
@@ -53,11 +50,8 @@ class ServerSettings:
     """Prompt and reply of one request."""
     threads: int = 0
     """0 = every processor this process may use."""
-    batch_tokens: int = 2048
-    microbatch_tokens: int = 512
-    kv_unified: bool = False
-    cache_ram_mib: int = 1024
-    """Memory for prompts of earlier requests, beside the slots."""
+    batch_tokens: int = 512
+    """Read or written in one step of the whole batch."""
 
 
 class EmbeddedServer:
@@ -216,7 +210,6 @@ class EmbeddedServer:
                 stdout=self._log,
                 stderr=subprocess.STDOUT,
                 pass_fds=(child_end,),
-                env={**_PATIENT_THREADS, **os.environ},
                 start_new_session=True,  # signals of the terminal are for us alone
             )
         except OSError as error:

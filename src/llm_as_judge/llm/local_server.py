@@ -1,4 +1,4 @@
-"""The child process of :class:`llm_as_judge.llm.local.EmbeddedServer`: a llama.cpp server.
+"""The child process of :class:`llm_as_judge.llm.local.EmbeddedServer`: a model in memory, asked over HTTP.
 
 Started as ``python -m llm_as_judge.llm.local_server``. Standard input carries one line of JSON (the
 settings) and then stays open: its end means that the parent is gone, however it went. The address
@@ -11,7 +11,12 @@ import json
 import os
 import select
 import signal
+import socket
 import sys
+import threading
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
@@ -50,28 +55,39 @@ def _wait_for_parent(parent: int) -> None:
             return
 
 
-def _serve(settings: dict[str, Any]) -> Any:
-    from xllamacpp import CommonParams, Server
+@dataclass(frozen=True, slots=True)
+class _Served:
+    listening_address: str
 
-    params = CommonParams()
-    params.model.path = settings["weights"]
-    params.model_alias = {settings["model_name"]}
-    params.api_keys = [settings["api_key"]]
-    params.hostnames = ["127.0.0.1"]
-    params.port = settings["port"]
-    params.ui = False
-    params.cors_origins = ""
-    params.n_parallel = settings["slots"]
-    params.n_ctx = settings["slots"] * settings["context_tokens"]
-    params.n_batch = settings["batch_tokens"]
-    params.n_ubatch = settings["microbatch_tokens"]
-    params.kv_unified = settings["kv_unified"]
-    params.cache_ram_mib = settings["cache_ram_mib"]
-    params.cpuparams.n_threads = settings["threads"]
-    params.cpuparams_batch.n_threads = settings["threads"]
-    params.n_threads_http = settings["slots"] + 4
-    params.fit_params = False  # sizes are given, not guessed from free memory
-    return Server(params)
+
+def _serve(settings: dict[str, Any]) -> _Served:
+    """Loads the weights, then serves from threads of its own."""
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # no report to anybody
+    import uvicorn
+
+    from llm_as_judge.llm.batching import Batch
+    from llm_as_judge.llm.local_app import make_app
+
+    threading.excepthook = _end_with
+    batch = Batch(
+        Path(settings["weights"]),
+        slots=settings["slots"],
+        context_tokens=settings["context_tokens"],
+        threads=settings["threads"],
+        batch_tokens=settings["batch_tokens"],
+    )
+    app = make_app(batch, settings["model_name"], settings["api_key"], settings["slots"])
+    listener = socket.create_server(("127.0.0.1", settings["port"]))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, ws="none"))
+    threading.Thread(target=server.run, args=([listener],), daemon=True).start()
+    return _Served(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+
+def _end_with(broken: threading.ExceptHookArgs) -> None:
+    """A thread that ends in an error ends the process, so that the parent can start it again."""
+    traceback.print_exception(broken.exc_type, broken.exc_value, broken.exc_traceback)
+    sys.stderr.flush()
+    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,214 @@
+"""Replies of one GGUF model, many at once: OpenVINO GenAI's continuous batching, in one thread.
+
+Every request has its own seed, so a draw does not depend on who else is in the batch (but for the
+last bits of the arithmetic). Prompts are kept in blocks: one that begins like an earlier one is not
+read again, and one that is being read just now is waited for.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+_BLOCK_TOKENS = 32
+"""Of the cache of keys and values, on a CPU."""
+_PRECISION = "f32"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How one reply is drawn. Tokens below ``min_p`` times the likeliest one's share and those past
+    the ``top_k`` likeliest are never drawn: the small models that a CPU serves need that."""
+
+    max_tokens: int
+    temperature: float = 1.0
+    """0 = the likeliest token each time; everything below is then without effect."""
+    top_p: float = 0.95
+    top_k: int = 40
+    min_p: float = 0.05
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+    json_schema: str = ""
+    grammar: str = ""
+    """EBNF; empty = none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One reply."""
+
+    text: str
+    tokens: int
+    """Written, the one that ends the reply included."""
+    finish: Literal["stop", "length"]
+
+
+@dataclass(slots=True)
+class _Job:
+    number: int
+    prompt: tuple[int, ...]
+    sampling: Sampling
+    reply: Future[Drawn]
+    handle: Any = None
+    written: list[int] = field(default_factory=list)
+    finish: Literal["stop", "length"] = "stop"
+
+
+class Batch:
+    """The weights in memory, and the thread that works on all open requests together.
+
+    Args:
+        weights: a GGUF file.
+        slots: requests in the batch; more wait.
+        context_tokens: prompt and reply of a request; times ``slots``, what the cache holds.
+        batch_tokens: read or written in one step.
+    Raises:
+        RuntimeError: the engine cannot read or serve the file.
+    """
+
+    def __init__(
+        self, weights: Path, *, slots: int, context_tokens: int, threads: int, batch_tokens: int
+    ) -> None:
+        self.context_tokens = context_tokens
+        self._pipeline = _pipeline(weights, slots, context_tokens, threads, batch_tokens)
+        self._tokenizer = self._pipeline.get_tokenizer()
+        self._arrived: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._jobs: list[_Job] = []
+        self._reading: dict[tuple[int, ...], list[_Job]] = {}
+        """Prompts in work -> jobs that wait until their blocks are in the cache."""
+        self._numbers = iter(range(sys.maxsize))
+        self._thread = threading.Thread(target=self._work, name="batch", daemon=True)
+        self._thread.start()
+
+    # ------------------------------------------------------------------------------- any thread
+    def prompt(self, messages: Sequence[dict[str, str]]) -> str:
+        """The conversation in the model's own chat template, up to the reply's beginning."""
+        return str(self._tokenizer.apply_chat_template(messages, add_generation_prompt=True))
+
+    def tokens(self, text: str) -> list[int]:
+        """Token ids of a text as it stands: nothing is put before or after it."""
+        encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        return [int(n) for n in encoded.input_ids.data[0]]
+
+    def submit(self, prompt: Sequence[int], sampling: Sampling) -> Future[Drawn]:
+        """A reply to come; cancelling it takes the request out of the batch.
+
+        Args:
+            prompt: token ids, fewer than ``context_tokens``.
+        """
+        reply: Future[Drawn] = Future()
+        self._arrived.put(_Job(next(self._numbers), tuple(prompt), sampling, reply))
+        return reply
+
+    # ------------------------------------------------------------------------------- our thread
+    def _work(self) -> None:
+        try:
+            while True:
+                self._take_arrivals()
+                self._pipeline.step()
+                self._deliver()
+        except Exception as error:
+            for job in (*self._jobs, *(j for waiting in self._reading.values() for j in waiting)):
+                if not job.reply.done():
+                    job.reply.set_exception(RuntimeError(f"the engine broke: {error}"))
+            raise
+
+    def _take_arrivals(self) -> None:
+        """Returns when there is something to work on."""
+        while not self._jobs or not self._arrived.empty():
+            job = self._arrived.get()
+            if job.prompt in self._reading:
+                self._reading[job.prompt].append(job)
+            else:
+                self._reading[job.prompt] = []
+                self._start(job)
+
+    def _start(self, job: _Job) -> None:
+        import numpy as np
+        from openvino import Tensor
+
+        if job.reply.cancelled():
+            self._read(job)
+            return
+        ids = Tensor(np.array([job.prompt], dtype=np.int64))
+        room = self.context_tokens - len(job.prompt)
+        config = _generation_config(job.sampling, room, self._tokenizer.get_eos_token_id())
+        job.handle = self._pipeline.add_request(job.number, ids, config)
+        self._jobs.append(job)
+
+    def _read(self, job: _Job) -> None:
+        """Those who waited for this prompt may begin."""
+        for waiting in self._reading.pop(job.prompt, ()):
+            self._start(waiting)
+
+    def _deliver(self) -> None:
+        from openvino_genai import GenerationFinishReason, GenerationStatus
+
+        jobs, self._jobs = self._jobs, []
+        for job in jobs:
+            if job.reply.cancelled():
+                job.handle.cancel()
+                self._read(job)
+                continue
+            while job.handle.can_read():
+                for output in job.handle.read().values():
+                    job.written += output.generated_ids
+                    if output.finish_reason == GenerationFinishReason.LENGTH:
+                        job.finish = "length"
+            if job.written:
+                self._read(job)
+            if job.handle.get_status() == GenerationStatus.RUNNING:
+                self._jobs.append(job)
+            else:
+                self._finish(job)
+
+    def _finish(self, job: _Job) -> None:
+        text = self._tokenizer.decode(job.written)
+        ends = [place for mark in job.sampling.stop if (place := text.find(mark)) >= 0]
+        if ends:  # the engine drops whole tokens; a mark may end within one
+            text = text[: min(ends)]
+        if job.reply.set_running_or_notify_cancel():
+            job.reply.set_result(Drawn(text, len(job.written), job.finish))
+
+
+def _pipeline(
+    weights: Path, slots: int, context_tokens: int, threads: int, batch_tokens: int
+) -> Any:
+    from openvino_genai import ContinuousBatchingPipeline, SchedulerConfig
+
+    schedule = SchedulerConfig()
+    schedule.max_num_seqs = slots
+    schedule.max_num_batched_tokens = batch_tokens
+    schedule.num_kv_blocks = slots * -(-context_tokens // _BLOCK_TOKENS) + 1
+    schedule.enable_prefix_caching = True
+    schedule.dynamic_split_fuse = True
+    properties = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": _PRECISION}
+    return ContinuousBatchingPipeline(str(weights), schedule, "CPU", properties)
+
+
+def _generation_config(sampling: Sampling, room: int, end: int) -> Any:
+    from openvino_genai import GenerationConfig, StructuredOutputConfig
+
+    config = GenerationConfig()
+    config.eos_token_id = end
+    config.max_new_tokens = max(1, min(sampling.max_tokens, room))
+    config.stop_strings = set(sampling.stop)
+    if sampling.temperature > 0:
+        config.do_sample = True
+        config.temperature = sampling.temperature
+        config.top_p = sampling.top_p
+        config.min_p = sampling.min_p
+        if sampling.top_k:
+            config.top_k = sampling.top_k
+        config.rng_seed = sampling.seed
+    if sampling.json_schema:
+        config.structured_output_config = StructuredOutputConfig(json_schema=sampling.json_schema)
+    elif sampling.grammar:
+        config.structured_output_config = StructuredOutputConfig(grammar=sampling.grammar)
+    return config

@@ -1,8 +1,11 @@
 """Replies of one GGUF model, many at once: OpenVINO GenAI's continuous batching, in one thread.
 
-Every request has its own seed, so a draw does not depend on who else is in the batch (but for the
-last bits of the arithmetic). Prompts are kept in blocks: one that begins like an earlier one is not
-read again, and one that is being read just now is waited for.
+A reply depends on its request alone, not on who else is in the batch: each request has a generator
+of its own, and the engine computes a row alike in every batch of two rows or more. A batch of one row
+it computes by another way, so a request that is alone gets a companion that nobody reads.
+
+Prompts are kept in blocks: one that begins like an earlier one is not read again, and one that is
+being read just now is waited for.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from typing import Any, Literal
 _BLOCK_TOKENS = 32
 """Of the cache of keys and values, on a CPU."""
 _PRECISION = "f32"
+_COMPANION_TOKENS = 256
+"""Then a new one begins: its past costs time at every step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,6 @@ class Drawn:
 
 @dataclass(slots=True)
 class _Job:
-    number: int
     prompt: tuple[int, ...]
     sampling: Sampling
     reply: Future[Drawn]
@@ -75,14 +79,16 @@ class Batch:
     def __init__(
         self, weights: Path, *, slots: int, context_tokens: int, threads: int, batch_tokens: int
     ) -> None:
-        self.context_tokens = context_tokens
         self._pipeline = _pipeline(weights, slots, context_tokens, threads, batch_tokens)
         self._tokenizer = self._pipeline.get_tokenizer()
+        # the tokenizer cuts a text at the model's own context, and says nothing
+        self.context_tokens = min(context_tokens, len(self.tokens("a " * context_tokens)))
         self._arrived: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._jobs: list[_Job] = []
         self._reading: dict[tuple[int, ...], list[_Job]] = {}
         """Prompts in work -> jobs that wait until their blocks are in the cache."""
         self._numbers = iter(range(sys.maxsize))
+        self._companion: Any = None
         self._thread = threading.Thread(target=self._work, name="batch", daemon=True)
         self._thread.start()
 
@@ -92,7 +98,8 @@ class Batch:
         return str(self._tokenizer.apply_chat_template(messages, add_generation_prompt=True))
 
     def tokens(self, text: str) -> list[int]:
-        """Token ids of a text as it stands: nothing is put before or after it."""
+        """Token ids of a text as it stands, nothing put before or after it: all of them, or as many
+        as the model's own context holds."""
         encoded = self._tokenizer.encode(text, add_special_tokens=False)
         return [int(n) for n in encoded.input_ids.data[0]]
 
@@ -103,7 +110,7 @@ class Batch:
             prompt: token ids, fewer than ``context_tokens``.
         """
         reply: Future[Drawn] = Future()
-        self._arrived.put(_Job(next(self._numbers), tuple(prompt), sampling, reply))
+        self._arrived.put(_Job(tuple(prompt), sampling, reply))
         return reply
 
     # ------------------------------------------------------------------------------- our thread
@@ -111,6 +118,7 @@ class Batch:
         try:
             while True:
                 self._take_arrivals()
+                self._accompany()
                 self._pipeline.step()
                 self._deliver()
         except Exception as error:
@@ -130,17 +138,35 @@ class Batch:
                 self._start(job)
 
     def _start(self, job: _Job) -> None:
-        import numpy as np
-        from openvino import Tensor
-
         if job.reply.cancelled():
             self._read(job)
             return
-        ids = Tensor(np.array([job.prompt], dtype=np.int64))
         room = self.context_tokens - len(job.prompt)
-        config = _generation_config(job.sampling, room, self._tokenizer.get_eos_token_id())
-        job.handle = self._pipeline.add_request(job.number, ids, config)
+        config = _generation_config(job.sampling, room)
+        config.eos_token_id = self._tokenizer.get_eos_token_id()
+        job.handle = self._add(job.prompt, config)
         self._jobs.append(job)
+
+    def _add(self, prompt: Sequence[int], config: Any) -> Any:
+        import numpy as np
+        from openvino import Tensor
+
+        ids = Tensor(np.array([prompt], dtype=np.int64))
+        return self._pipeline.add_request(next(self._numbers), ids, config)
+
+    def _accompany(self) -> None:
+        """A companion for a job that is alone, and none where there are two."""
+        from openvino_genai import GenerationStatus
+
+        if self._companion and self._companion.get_status() != GenerationStatus.RUNNING:
+            self._companion = None
+        if len(self._jobs) > 1 and self._companion:
+            self._companion.cancel()
+            self._companion = None
+        elif len(self._jobs) == 1 and not self._companion:
+            config = _generation_config(Sampling(_COMPANION_TOKENS, temperature=0), sys.maxsize)
+            config.ignore_eos = True
+            self._companion = self._add((self._jobs[0].prompt[0],), config)
 
     def _read(self, job: _Job) -> None:
         """Those who waited for this prompt may begin."""
@@ -161,9 +187,12 @@ class Batch:
                     job.written += output.generated_ids
                     if output.finish_reason == GenerationFinishReason.LENGTH:
                         job.finish = "length"
-            if job.written:
+            running = job.handle.get_status() == GenerationStatus.RUNNING
+            # not after the first token: the prompt's last block would be shared half full, and the
+            # engine would compute a single row, by its other way
+            if len(job.written) > 1 or not running:
                 self._read(job)
-            if job.handle.get_status() == GenerationStatus.RUNNING:
+            if running:
                 self._jobs.append(job)
             else:
                 self._finish(job)
@@ -171,7 +200,7 @@ class Batch:
     def _finish(self, job: _Job) -> None:
         text = self._tokenizer.decode(job.written)
         ends = [place for mark in job.sampling.stop if (place := text.find(mark)) >= 0]
-        if ends:  # the engine drops whole tokens; a mark may end within one
+        if ends:
             text = text[: min(ends)]
         if job.reply.set_running_or_notify_cancel():
             job.reply.set_result(Drawn(text, len(job.written), job.finish))
@@ -183,22 +212,23 @@ def _pipeline(
     from openvino_genai import ContinuousBatchingPipeline, SchedulerConfig
 
     schedule = SchedulerConfig()
-    schedule.max_num_seqs = slots
+    schedule.max_num_seqs = slots + 1  # and a companion
     schedule.max_num_batched_tokens = batch_tokens
-    schedule.num_kv_blocks = slots * -(-context_tokens // _BLOCK_TOKENS) + 1
+    blocks = slots * -(-context_tokens // _BLOCK_TOKENS)
+    schedule.num_kv_blocks = blocks + _COMPANION_TOKENS // _BLOCK_TOKENS + 2
     schedule.enable_prefix_caching = True
     schedule.dynamic_split_fuse = True
     properties = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": _PRECISION}
     return ContinuousBatchingPipeline(str(weights), schedule, "CPU", properties)
 
 
-def _generation_config(sampling: Sampling, room: int, end: int) -> Any:
+def _generation_config(sampling: Sampling, room: int) -> Any:
     from openvino_genai import GenerationConfig, StructuredOutputConfig
 
     config = GenerationConfig()
-    config.eos_token_id = end
     config.max_new_tokens = max(1, min(sampling.max_tokens, room))
     config.stop_strings = set(sampling.stop)
+    config.include_stop_str_in_output = True  # else whole tokens go, with what stands before it
     if sampling.temperature > 0:
         config.do_sample = True
         config.temperature = sampling.temperature

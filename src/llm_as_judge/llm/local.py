@@ -28,6 +28,7 @@ from typing import IO
 import httpx
 
 from llm_as_judge.errors import ModelError
+from llm_as_judge.llm.requantized import servable
 
 _COMMAND = (sys.executable, "-m", "llm_as_judge.llm.local_server")
 _TAIL_LINES = 6
@@ -89,13 +90,15 @@ class EmbeddedServer:
         """Start the child and wait until it answers.
 
         Raises:
-            ModelError: no weights, or it died or was not ready in time (with the end of its log).
+            ModelError: no weights, or some that cannot be served, or it died or was not ready in
+                time (with the end of its log).
         """
         if not self._weights.is_file():
             raise ModelError(
                 f"embedded server {self.model_name}: no weights at {self._weights}; "
                 f"run: llm-as-judge models pull {self.model_name}"
             )
+        self._weights = servable(self._weights)
         self._closed = False
         self._start()
         return self

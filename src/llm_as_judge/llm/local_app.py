@@ -126,8 +126,8 @@ class _Service:
         if room <= 0:
             raise _Refusal(
                 400,
-                f"the prompt has {len(prompt)} tokens, and the context size is "
-                f"{batch.context_tokens}: nothing can be written",
+                f"the prompt has {len(prompt)} tokens or more, and the context size is "
+                f"{batch.context_tokens}: there is no room for a reply",
             )
         first = body.sampling(room)
         replies = [

@@ -60,9 +60,14 @@ class _Served:
     listening_address: str
 
 
+def without_telemetry() -> None:
+    """The engine's package brings one that reports to its makers, and works as well without it."""
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+
+
 def _serve(settings: dict[str, Any]) -> _Served:
     """Loads the weights, then serves from threads of its own."""
-    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # no report to anybody
+    without_telemetry()
     import uvicorn
 
     from llm_as_judge.llm.batching import Batch

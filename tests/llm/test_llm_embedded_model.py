@@ -1,0 +1,166 @@
+"""The embedded server with a real model: what a reply depends on, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from llm_as_judge.errors import ContextError
+from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
+from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
+from llm_as_judge.types import ChatRequest, Message
+from small_weights import small_weights
+
+pytestmark = pytest.mark.slow
+
+SHIP = ChatRequest(
+    (Message("user", "Write one sentence about a ship and a number."),),
+    max_tokens=24,
+    temperature=1.0,
+    seed=3,
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedServer]:
+    settings = ServerSettings(slots=8, context_tokens=512)
+    with EmbeddedServer(small_weights(), "smollm2-135m", settings) as started:
+        yield started
+
+
+def client(server: EmbeddedServer) -> OpenAIChat:
+    limits = EndpointLimits(timeout_s=300, retries=0)
+    return OpenAIChat("smollm2-135m", server.base_url, api_key=server.api_key, limits=limits)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0], ids=["greedy", "sampled"])
+async def test_a_reply_is_the_same_alone_and_among_others(
+    server: EmbeddedServer, temperature: float
+) -> None:
+    asked = replace(SHIP, temperature=temperature)
+    others = [
+        replace(SHIP, messages=(Message("user", f"Tell a story of {n} dogs. " * n),), seed=n)
+        for n in range(1, 8)
+    ]
+    async with client(server).opened() as chat:
+        alone = await chat.chat(asked)
+        among, *_ = await asyncio.gather(*map(chat.chat, (asked, *others)))
+    assert among.text == alone.text
+
+
+async def test_draws_of_one_request_are_those_of_requests_with_the_seeds_that_follow(
+    server: EmbeddedServer,
+) -> None:
+    async with client(server).opened() as chat:
+        single = [await chat.chat(SHIP.later(draw)) for draw in range(4)]
+        together = await chat.draws(SHIP, 4)
+        assert (await chat.known_draws()).count_each is False
+    assert [draw.text for draw in together] == [draw.text for draw in single]
+    assert len({draw.text for draw in together}) > 1
+    assert sum(d.usage.completion_tokens for d in together) == sum(
+        d.usage.completion_tokens for d in single
+    )
+
+
+async def test_a_reply_ends_at_its_limit_or_before_its_stop_string(server: EmbeddedServer) -> None:
+    async with client(server).opened() as chat:
+        cut = await chat.chat(replace(SHIP, temperature=0.0, max_tokens=5))
+        assert (cut.finish_reason, cut.usage.completion_tokens) == ("length", 5)
+        whole = await chat.chat(replace(SHIP, temperature=0.0))
+        mark = whole.text.split()[3]
+        stopped = await chat.chat(replace(SHIP, temperature=0.0, stop=(mark,)))
+    assert stopped.text == whole.text[: whole.text.index(mark)]
+    assert stopped.finish_reason == "stop"
+
+
+async def test_a_prompt_that_fills_the_context_is_refused_and_one_that_nearly_does_is_cut(
+    server: EmbeddedServer,
+) -> None:
+    async with client(server).opened() as chat:
+        with pytest.raises(ContextError, match="context size is 512"):
+            await chat.chat(replace(SHIP, messages=(Message("user", "word " * 600),)))
+        near = replace(
+            SHIP,
+            messages=(Message("user", "word " * 470),),
+            max_tokens=400,
+            json_schema={"type": "array", "items": {"const": 1}, "minItems": 400},
+        )
+        reply = await chat.chat(near)
+    assert reply.finish_reason == "length"
+    assert reply.usage.prompt_tokens + reply.usage.completion_tokens == 512
+
+
+async def test_a_request_whose_client_has_gone_is_worked_on_no_more(server: EmbeddedServer) -> None:
+    endless = {
+        "messages": [{"role": "user", "content": "Count."}],
+        "max_tokens": 450,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"schema": {"type": "array", "items": {"const": 1}, "minItems": 400}},
+        },
+    }
+    key = {"Authorization": f"Bearer {server.api_key}"}
+    url = f"{server.base_url}/chat/completions"
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(url, json=endless, headers=key, timeout=1.0)
+    await idle(server)
+
+
+async def idle(server: EmbeddedServer) -> None:
+    """Until the server's processor time stands still; a request that goes on would not end here."""
+    stat, before, still = Path(f"/proc/{server.pid}/stat"), -1, 0
+    deadline = time.monotonic() + 120
+    while still < 3:
+        assert time.monotonic() < deadline, "it works on"
+        await asyncio.sleep(0.3)
+        fields = stat.read_text().rpartition(")")[2].split()
+        used = int(fields[11]) + int(fields[12])
+        still = still + 1 if used == before else 0
+        before = used
+
+
+async def test_a_prompt_is_never_cut_at_the_models_own_context() -> None:
+    settings = ServerSettings(slots=1, context_tokens=16_384)  # twice the model's
+    with EmbeddedServer(small_weights(), "smollm2-135m", settings) as server:
+        async with client(server).opened() as chat:
+            with pytest.raises(ContextError, match="context size is 8192"):
+                await chat.chat(replace(SHIP, messages=(Message("user", "word " * 9_000),)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"messages": []}, "messages"),
+        ({"temperature": -1}, "temperature"),
+        ({"stream": True}, "stream is not supported"),
+        ({"logprobs": True}, "logprobs is not supported"),
+        ({"n": 9}, "at most 8"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_honored_is_refused(
+    server: EmbeddedServer, fields: dict[str, object], said: str
+) -> None:
+    body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1, **fields}
+    key = {"Authorization": f"Bearer {server.api_key}"}
+    response = httpx.post(f"{server.base_url}/chat/completions", json=body, headers=key)
+    assert response.status_code == 400
+    assert said in response.json()["error"]["message"]
+
+
+def test_the_engine_loads_without_what_would_report_to_anybody() -> None:
+    code = (
+        "import sys\nfrom llm_as_judge.llm import local_server\nlocal_server.without_telemetry()\n"
+        "import openvino_genai\n"
+        "print([m for m in sys.modules if m.startswith('openvino_telemetry') and sys.modules[m]])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "[]"

@@ -26,7 +26,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from llm_as_judge.config import OutputConfig, load_models
 from llm_as_judge.llm import local_server
@@ -79,7 +79,6 @@ async def load(server: EmbeddedServer, options: argparse.Namespace) -> dict[str,
     async with OpenAIChat(
         "m", server.base_url, api_key=server.api_key, limits=limits
     ).opened() as chat:
-        await chat.known_draws()
 
         async def one(name: str, asking: Any) -> None:
             wall, used = time.perf_counter(), processor_s(server.pid or 0)
@@ -94,8 +93,10 @@ async def load(server: EmbeddedServer, options: argparse.Namespace) -> dict[str,
             asked = [request(1000 * at_once + n, options.tokens) for n in range(at_once)]
             await one(f"{at_once} at once", asyncio.gather(*map(chat.chat, asked)))
         if options.draws > 1:
-            draws = chat.draws(request(7, options.tokens), options.draws)
-            await one(f"{options.draws} draws", draws)
+            known = await chat.known_draws()
+            if known.most >= options.draws:
+                draws = chat.draws(request(7, options.tokens), options.draws)
+                await one(f"{options.draws} draws", draws)
     return seen
 
 
@@ -124,6 +125,9 @@ def table(found: dict[str, list[dict[str, Any]]], loads: Sequence[str]) -> None:
     first = next(iter(found))
     for name in loads:
         for engine, runs in found.items():
+            if any(name not in run["seen"] for run in runs):
+                print(f"| {engine} | {name} | takes no `n` in time | | | | |")
+                continue
             rate = _rate(runs, name, "processor_s")
             print(
                 f"| {engine} | {name} | {_rate(runs, name, 'wall_s'):.1f} | {rate:.1f} | "
@@ -134,9 +138,11 @@ def table(found: dict[str, list[dict[str, Any]]], loads: Sequence[str]) -> None:
             )
 
 
-def _rate(runs: list[dict[str, Any]], name: str, per: str) -> float:
-    written = sum(run["seen"][name].written for run in runs)
-    return written / sum(float(getattr(run["seen"][name], per)) for run in runs)
+def _rate(runs: list[dict[str, Any]], name: str, per: Literal["wall_s", "processor_s"]) -> float:
+    seen: list[Seen] = [run["seen"][name] for run in runs]
+    return sum(one.written for one in seen) / sum(
+        one.wall_s if per == "wall_s" else one.processor_s for one in seen
+    )
 
 
 # ------------------------------------------------------------------------------------ other engines

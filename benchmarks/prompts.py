@@ -4,7 +4,7 @@
     python benchmarks/prompts.py --run qwen25-coder-1.5b --variants body/calls/shots class/calls/shots
 
 For every variant: real problems of each domain, several programs each, drawn as in training
-(temperature, no top-p), by the embedded llama.cpp server: the same weights as the policy's, several
+(temperature, no top-p), by the embedded executor's engine: the same weights as the policy's, several
 times faster than transformers on a CPU. ``--model`` is any GGUF entry of models.yaml.
 
 Strictly valid: the text runs as written, no finding and no repair. Two 95 % intervals: Wilson over
@@ -24,23 +24,25 @@ import argparse
 import asyncio
 import hashlib
 import json
+import os
 import random
 import statistics
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 from real_problems import real_problems
 
 from llm_as_judge.assembly import Workbench, model_weights, open_workbench
 from llm_as_judge.config import config_dir, load_config
 from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.intervals import wilson
-from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
+from llm_as_judge.llm.batching import Batch, Sampling
+from llm_as_judge.llm.local_server import without_telemetry
+from llm_as_judge.llm.requantized import servable
 from llm_as_judge.operators import operator_docs
 from llm_as_judge.policy.chat_template import FENCE, REPLY_PREFIX
 from llm_as_judge.policy.prompt import PolicyPrompt
@@ -62,12 +64,10 @@ class Written:
 
 
 class Writer:
-    """Programs by the embedded server; what ``keep`` holds is not asked for again."""
+    """Programs by the embedded engine; what ``keep`` holds is not asked for again."""
 
-    def __init__(self, server: EmbeddedServer, keep: Path | None, options: Any) -> None:
-        root = server.base_url.removesuffix("/v1")
-        key = {"Authorization": f"Bearer {server.api_key}"}
-        self._http = httpx.Client(base_url=root, headers=key, timeout=900, trust_env=False)
+    def __init__(self, batch: Batch, keep: Path | None, options: Any) -> None:
+        self._batch = batch
         self._options = options
         self._keep = keep
         self._known: dict[str, Written] = {}
@@ -78,25 +78,25 @@ class Writer:
     def write(self, messages: Sequence[Message], max_tokens: int, grammar: str) -> Written:
         options = self._options
         turns = [{"role": m.role, "content": m.content} for m in messages]
-        prompt = self._post("/apply-template", {"messages": turns})["prompt"] + REPLY_PREFIX
-        body = {
-            "prompt": prompt,
-            "n": options.samples,
-            "max_tokens": max_tokens,
-            "temperature": options.temperature,
-            "samplers": ["temperature"],  # neither top-k, top-p nor penalties, as in training
-            "seed": options.seed,
-            "stop": [FENCE],
-            **({"grammar": grammar} if grammar else {}),
-        }
-        asked = json.dumps([options.model, body], sort_keys=True)
+        prompt = self._batch.prompt(turns) + REPLY_PREFIX
+        sampling = Sampling(
+            max_tokens,
+            options.temperature,
+            *(1.0, 0, 0.0),  # neither top-p, top-k nor min-p, as in training
+            seed=options.seed,
+            stop=(FENCE,),
+            grammar=grammar,
+        )
+        asked = json.dumps([options.model, prompt, asdict(sampling), options.samples])
         key = hashlib.sha256(asked.encode()).hexdigest()
         if key not in self._known:
             started = time.perf_counter()
-            reply = self._post("/v1/completions", body)
+            tokens = self._batch.tokens(prompt)
+            seeds = range(options.seed, options.seed + options.samples)
+            replies = [self._batch.submit(tokens, replace(sampling, seed=seed)) for seed in seeds]
             self._known[key] = Written(
-                [REPLY_PREFIX + choice["text"] for choice in reply["choices"]],
-                reply["usage"]["prompt_tokens"],
+                [REPLY_PREFIX + reply.result().text for reply in replies],
+                len(tokens),
                 time.perf_counter() - started,
             )
             if self._keep is not None:
@@ -106,10 +106,7 @@ class Writer:
 
     def tokens(self, text: str) -> int:
         """Of one program with the fence that closes it."""
-        return len(self._post("/tokenize", {"content": text + FENCE})["tokens"])
-
-    def _post(self, path: str, body: dict[str, Any]) -> Any:
-        return self._http.post(path, json=body).raise_for_status().json()
+        return len(self._batch.tokens(text + FENCE))
 
 
 @dataclass(slots=True)
@@ -260,12 +257,18 @@ def main() -> None:
     print(f"{options.model}, temperature {options.temperature}, seed {options.seed}\n")
     weights = model_weights(config, options.model, "--model")
     found: dict[str, Found] = {}
-    settings = ServerSettings(slots=options.samples, context_tokens=3072)
-    with EmbeddedServer(weights, options.model, settings) as server:
-        writer = Writer(server, options.keep, options)
-        for variant in options.variants:
-            found[variant] = measure(variant, problems, writer, options)
-            print(line(variant, found[variant]), flush=True)
+    without_telemetry()
+    batch = Batch(
+        servable(weights),
+        slots=options.samples,
+        context_tokens=3072,
+        threads=len(os.sched_getaffinity(0)),
+        batch_tokens=512,
+    )
+    writer = Writer(batch, options.keep, options)
+    for variant in options.variants:
+        found[variant] = measure(variant, problems, writer, options)
+        print(line(variant, found[variant]), flush=True)
     for variant, one in found.items():
         print(f"\n{variant}: first findings of invalid programs{reasons(one)}")
     if options.run:

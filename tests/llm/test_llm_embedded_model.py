@@ -109,8 +109,9 @@ async def test_a_request_whose_client_has_gone_is_worked_on_no_more(server: Embe
     }
     key = {"Authorization": f"Bearer {server.api_key}"}
     url = f"{server.base_url}/chat/completions"
-    with pytest.raises(httpx.ReadTimeout):
-        httpx.post(url, json=endless, headers=key, timeout=1.0)
+    async with httpx.AsyncClient(headers=key, timeout=1.0) as impatient:
+        with pytest.raises(httpx.ReadTimeout):
+            await impatient.post(url, json=endless)
     await idle(server)
 
 

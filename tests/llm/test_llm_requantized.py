@@ -6,14 +6,14 @@ from pathlib import Path
 import gguf
 import numpy as np
 import pytest
+from gguf import GGMLQuantizationType as Kind
+from numpy.typing import NDArray
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.requantized import servable
 
-Kind = gguf.GGMLQuantizationType
 
-
-def write(path: Path, kind: Kind) -> np.ndarray:
+def write(path: Path, kind: Kind) -> NDArray[np.float32]:
     """A file of two tensors, the first of ``kind``; returns that one's values."""
     values = np.random.default_rng(0).normal(size=(3, 64)).astype(np.float32)
     writer = gguf.GGUFWriter(path, "llama")
@@ -26,7 +26,8 @@ def write(path: Path, kind: Kind) -> np.ndarray:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return gguf.dequantize(gguf.quantize(values, kind), kind)
+    read: NDArray[np.float32] = gguf.dequantize(gguf.quantize(values, kind), kind)
+    return read
 
 
 @pytest.mark.parametrize("kind", [Kind.Q8_0, Kind.Q4_1, Kind.F16], ids=lambda kind: kind.name)

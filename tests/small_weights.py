@@ -1,4 +1,4 @@
-"""The smallest real model, for tests that want a real llama.cpp server."""
+"""The smallest real model, for tests that want a real embedded server."""
 
 from __future__ import annotations
 

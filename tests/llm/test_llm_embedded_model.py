@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from llm_as_judge.errors import ContextError
+from llm_as_judge.errors import ContextError, ModelError
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.types import ChatRequest, Message
@@ -134,6 +134,12 @@ async def test_a_prompt_is_never_cut_at_the_models_own_context() -> None:
         async with client(server).opened() as chat:
             with pytest.raises(ContextError, match="context size is 8192"):
                 await chat.chat(replace(SHIP, messages=(Message("user", "word " * 9_000),)))
+
+
+def test_slots_that_no_memory_holds_are_one_line_that_says_what_to_lower() -> None:
+    settings = ServerSettings(slots=1_000_000, context_tokens=4096)
+    with pytest.raises(ModelError, match=r"1000000 slots of 4096 tokens.*lower executor\.slots"):
+        EmbeddedServer(small_weights(), "smollm2-135m", settings).start()
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def weights(tmp_path: Path) -> Path:
 
 
 def fake_child(folder: Path, body: str = "") -> list[str]:
-    """The real child with its llama.cpp replaced: everything about its life stays."""
+    """The real child with its engine replaced: everything about its life stays."""
     script = folder / "child.py"
     script.write_text(PROTOCOL.replace("{body}", body or "pass"))
     return [sys.executable, str(script)]
@@ -307,6 +307,6 @@ def test_the_real_server_dies_with_a_parent_killed_while_it_loads_and_after() ->
 
 
 @pytest.mark.slow
-def test_a_file_that_is_no_model_is_reported_with_llama_cpps_words(weights: Path) -> None:
-    with pytest.raises(ModelError, match=r"ended while starting; it said: .+"):
+def test_a_file_that_is_no_model_is_reported_with_what_can_be_served(weights: Path) -> None:
+    with pytest.raises(ModelError, match=r"tiny.gguf cannot be served \(.+\); .* aflow_llm.yaml"):
         EmbeddedServer(weights, "tiny", start_timeout_s=60).start()

@@ -130,7 +130,7 @@ def test_a_killed_executor_costs_no_rollout(place: Path, endpoint: Knowing) -> N
 
 
 def test_a_killed_embedded_server_costs_no_rollout(place: Path) -> None:
-    """A real model behind llama.cpp, one request at a time: greedy, so that replies can be compared."""
+    """A real model, embedded, one request at a time: greedy, so that replies can be compared."""
     weights = small_weights()
     models = place / "config" / "models.yaml"
     entries = yaml.safe_load(models.read_text())
@@ -165,7 +165,7 @@ def test_a_killed_embedded_server_costs_no_rollout(place: Path) -> None:
 
 
 def embedded_servers(pid: int) -> list[int]:
-    """Of a trainer: the processes that llama.cpp runs in."""
+    """Of a trainer: the embedded servers."""
     return [p for p in descendants(pid) if b"local_server" in command_of(p)]
 
 

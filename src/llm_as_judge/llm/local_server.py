@@ -17,7 +17,10 @@ import threading
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from llm_as_judge.llm.batching import Batch
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_EVERY_S = 1.0
@@ -70,22 +73,40 @@ def _serve(settings: dict[str, Any]) -> _Served:
     without_telemetry()
     import uvicorn
 
-    from llm_as_judge.llm.batching import Batch
     from llm_as_judge.llm.local_app import make_app
 
     threading.excepthook = _end_with
-    batch = Batch(
-        Path(settings["weights"]),
-        slots=settings["slots"],
-        context_tokens=settings["context_tokens"],
-        threads=settings["threads"],
-        batch_tokens=settings["batch_tokens"],
-    )
+    batch = _loaded(settings)
     app = make_app(batch, settings["model_name"], settings["api_key"], settings["slots"])
     listener = socket.create_server(("127.0.0.1", settings["port"]))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, ws="none"))
     threading.Thread(target=server.run, args=([listener],), daemon=True).start()
     return _Served(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+
+def _loaded(settings: dict[str, Any]) -> Batch:
+    from llm_as_judge.llm.batching import Batch
+
+    slots, context = settings["slots"], settings["context_tokens"]
+    try:
+        return Batch(
+            Path(settings["weights"]),
+            slots=slots,
+            context_tokens=context,
+            threads=settings["threads"],
+            batch_tokens=settings["batch_tokens"],
+        )
+    except RuntimeError as error:
+        said = " ".join(str(error).split())
+        if "more memory than available" in said:
+            sys.exit(
+                f"{slots} slots of {context} tokens need more memory than there is; lower "
+                "executor.slots or executor.context_tokens"
+            )
+        sys.exit(
+            f"{settings['weights']} cannot be served ({said[-200:]}); the embedded server reads GGUF of "
+            "Llama and Qwen models: serve others elsewhere, and name that server in aflow_llm.yaml"
+        )
 
 
 def _end_with(broken: threading.ExceptHookArgs) -> None:

@@ -18,13 +18,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.plugins import Defined, Plugin, Registry, failing
 from llm_as_judge.types import Execution, Program, Reward, RewardPart, Rollout, Verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 BEST, WORST = 10.0, -10.0
 WRONG = -5.0
@@ -33,6 +37,7 @@ UNREADABLE = frozenset({"W100", "W101"})
 CALLS_AT_ZERO = 5.0
 """A program that can make this many executor calls scores 0 for simplicity."""
 
+FigureT = TypeVar("FigureT", float, "npt.NDArray[np.float64]")
 Budget = Literal["low", "middle", "high"]
 PRICES: Mapping[Budget, float] = {"low": 0.3, "middle": 0.1, "high": 0.03}
 """What 1,000 written tokens of cost take away, under the scheme ``priced``: with a low budget a call has
@@ -166,12 +171,23 @@ def _reward(rollout: Rollout, group: Sequence[Rollout], options: RewardOptions) 
 
 def _priced(program: Program, execution: Execution, verdict: Verdict, price: float) -> Reward:
     """Share of right runs - price x cost / 1000, the mean of the runs."""
-    right, thousands = INVALID_TEXT, 0.0
+    right, cost = INVALID_TEXT, 0.0
     if program.runnable and verdict.right is not None:
         runs = execution.runs
-        right, thousands = verdict.right, sum(run.cost for run in runs) / len(runs) / 1000
-    parts = {"right": RewardPart(right, 1.0), "cost": RewardPart(-thousands, price)}
-    return Reward(parts, total=right - price * thousands)
+        right, cost = verdict.right, sum(run.cost for run in runs) / len(runs)
+    parts = {"right": RewardPart(right, 1.0), "cost": RewardPart(-cost / 1000, price)}
+    return Reward(parts, total=priced(right, cost, price))
+
+
+def priced(right: FigureT, cost: FigureT, price: float) -> FigureT:
+    """Reward of the scheme ``priced``, of one program or of an array of them.
+
+    Args:
+        right: share of right runs.
+        cost: mean of the runs, in written tokens.
+        price: what 1,000 of these take away (:data:`PRICES`).
+    """
+    return right - price * (cost / 1000)
 
 
 def _score(part: PartFunction, rollout: Rollout, group: Sequence[Rollout], options: Any) -> float:

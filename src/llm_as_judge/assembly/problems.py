@@ -16,7 +16,7 @@ from llm_as_judge.data.process import plugins_of_rows
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
-from llm_as_judge.runs.bank import CELLS, Bank
+from llm_as_judge.runs.bank import Bank
 from llm_as_judge.types import Problem
 
 LEAST_CELLS = 4
@@ -75,12 +75,7 @@ def problem_sampler(problems: ProblemFile, config: Config) -> StratifiedSampler:
     rows = (problems.ids, problems.datasets, problems.domains)
     if config.data.bank is None:
         return StratifiedSampler(*rows, training.problems_per_step, training.seed)
-    if not (config.data.bank / CELLS).is_file():
-        raise DataError(
-            f"data.bank: {config.data.bank} is no bank (no {CELLS}); fill one: "
-            "llm-as-judge search --split train"
-        )
-    rates = Bank(config.data.bank).means(LEAST_CELLS)
+    rates = Bank.named(config.data.bank, "data.bank").means(LEAST_CELLS)
     return InformativeSampler(
         *rows, training.problems_per_step, training.seed, rates, training.max_staleness
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -33,7 +34,17 @@ class _Course(Section):
 
 
 class TrainingConfig(LossKeys, _Course):
-    """GRPO."""
+    """GRPO, and what the policy imitates before it."""
+
+    warm_start: Path | None = Field(
+        None,
+        description="Folder of a bank (search --split train): before its first step the policy "
+        "learns to write, for each training problem that is in it, the programs that were right "
+        "there, by their reward `priced` at reward.budget. Default: it begins untrained.",
+    )
+    warm_start_epochs: int = Field(
+        1, ge=1, description="Passes over these problems, problems_per_step of them to an update."
+    )
 
     max_logprob_gap: Number | None = Field(
         None,

@@ -11,6 +11,7 @@ it was in. One process writes at a time; any number may read.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -141,6 +142,26 @@ class Bank:
             self.problems[problem.id] = problem
         for cell in self._read(CELLS, _cell):
             self.cells[cell.program, cell.problem, cell.draw] = cell
+
+    @classmethod
+    def named(cls, folder: Path, key: str) -> Bank:
+        """The bank that a configuration names under ``key``.
+
+        Raises:
+            DataError: there is none, or a file of it cannot be read (``file:line``).
+        """
+        if not (folder / CELLS).is_file():
+            raise DataError(
+                f"{key}: {folder} is no bank (no {CELLS}); fill one: "
+                "llm-as-judge search --split train"
+            )
+        return cls(folder)
+
+    def sha256(self) -> str:
+        """Digest of what it holds, in whatever order it was filled."""
+        known = [to_json(one) for part in (self.programs, self.problems) for one in part.values()]
+        rows = sorted(map(json.dumps, [*known, *map(to_json, self.cells.values())]))
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
     def _read(self, name: str, read: Callable[[Mapping[str, Any]], Any]) -> Iterator[Any]:
         path = self.folder / name

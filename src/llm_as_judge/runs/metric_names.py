@@ -69,6 +69,12 @@ METRIC_NAMES: Mapping[str, str] = {
     "update/logprob_gap_max": "the same, greatest",
     "update/rounding_gap": "mean between two ways of the update itself: rounding alone (half "
     "precision, and only where the gap above is beyond its usual bar)",
+    "warm_start/problems": "problems that the policy imitated programs on before its first step, "
+    "whose line has these figures",
+    "warm_start/programs": "different programs that it imitated",
+    "warm_start/updates": "updates of that stage",
+    "warm_start/loss_first": "weighted negative log-likelihood, nats a token, first tenth of them",
+    "warm_start/loss_last": "the same, last tenth",
     "time/step_s": "seconds of the step",
     "time/sample_s": "seconds in which the policy writes programs",
     "time/wait_s": "seconds in which it waits for programs to end",

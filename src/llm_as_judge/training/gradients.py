@@ -16,7 +16,7 @@ from torch import Tensor
 from llm_as_judge.policy.attention import attention_named, packed_attention
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.policy.model import MODELS_OWN, Policy
-from llm_as_judge.training.grpo import LossOptions, policy_loss
+from llm_as_judge.training.grpo import LossOptions, imitation_loss, policy_loss
 from llm_as_judge.training.micro_batches import MicroBatch
 from llm_as_judge.training.packing import PackedTree, pack_tree, packed_logprobs
 from llm_as_judge.training.reference import UpdatePath, naive_logprobs
@@ -53,7 +53,7 @@ class MicroBatchReport:
     entropy_sum: float
     """Nats."""
     statistics: dict[str, float]
-    """Of :func:`policy_loss`."""
+    """Of :func:`policy_loss`; none where programs are imitated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +115,22 @@ class MicroBatchGradients:
         if micro_batch.padding:
             torch.autograd.backward(logprobs_T.sum() * 0.0)
             return None
-        gap_T = (logprobs_T.detach() - placed.old_logprobs_T).abs()
-        loss, statistics = policy_loss(
-            logprobs_T,
-            placed.old_logprobs_T,
-            placed.advantages_S,
-            micro_batch.lengths,
-            self._loss,
-            reference_logprobs_T=reference_T,
-            sequences_in_step=normalizers.sequences,
-            tokens_in_step=normalizers.tokens,
-        )
+        statistics: dict[str, float] = {}
+        if micro_batch.imitated:
+            gap_T = torch.zeros_like(logprobs_T.detach())
+            loss = imitation_loss(logprobs_T, placed.advantages_S, micro_batch.lengths)
+        else:
+            gap_T = (logprobs_T.detach() - placed.old_logprobs_T).abs()
+            loss, statistics = policy_loss(
+                logprobs_T,
+                placed.old_logprobs_T,
+                placed.advantages_S,
+                micro_batch.lengths,
+                self._loss,
+                reference_logprobs_T=reference_T,
+                sequences_in_step=normalizers.sequences,
+                tokens_in_step=normalizers.tokens,
+            )
         torch.autograd.backward(loss)
         return MicroBatchReport(
             tokens=sum(micro_batch.lengths),
@@ -189,7 +194,7 @@ class MicroBatchGradients:
         return torch.cat(gaps).mean().item() if gaps else None
 
     def _reference(self, placed: PlacedMicroBatch, temperature: float) -> Tensor | None:
-        if not self._loss.kl_weight:
+        if not self._loss.kl_weight or placed.micro_batch.imitated:
             return None
         with torch.no_grad(), self._policy.model.disable_adapter():
             return self._logprobs(placed, temperature)[0]

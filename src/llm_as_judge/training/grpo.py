@@ -133,6 +133,18 @@ def policy_loss(
     return (per_token_T * weights_T).sum(), stats
 
 
+def imitation_loss(logprobs_T: Tensor, weights_S: Tensor, lengths_S: Sequence[int]) -> Tensor:
+    """Weighted negative log-likelihood of given programs: no ratio, since nobody sampled them.
+
+    Args:
+        logprobs_T: under the policy being trained, with gradient.
+        weights_S: one per sequence, as each of its tokens counts in the step's sum.
+        lengths_S: tokens of each sequence; they add up to T.
+    """
+    lengths = torch.tensor(lengths_S, device=logprobs_T.device)
+    return -(weights_S.repeat_interleave(lengths) * logprobs_T).sum()
+
+
 def clipped_objective(ratio_T: Tensor, advantages_T: Tensor, low: float, high: float) -> Tensor:
     """(T,) value to raise: the lesser of the plain and the clipped ratio, times the advantage.
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from llm_as_judge.errors import ModelError, TrainingError
+from llm_as_judge.errors import TrainingError
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.gradients import (
     MicroBatchGradients,
@@ -24,7 +24,13 @@ from llm_as_judge.training.gradients import (
     PlacedMicroBatch,
 )
 from llm_as_judge.training.grpo import LossOptions, has_variance
-from llm_as_judge.training.micro_batches import shares_of_micro_batches
+from llm_as_judge.training.micro_batches import (
+    MicroBatch,
+    Tree,
+    shares_of_micro_batches,
+    shares_of_trees,
+)
+from llm_as_judge.training.optimizer_state import load_optimizer, optimizer_tensors
 from llm_as_judge.training.peers import Peers, SingleProcess
 from llm_as_judge.training.reference import UpdatePath, choose_path
 from llm_as_judge.types import Group
@@ -129,23 +135,46 @@ class Learner:
         }
         if teaching:
             metrics.update(self._learn(teaching, temperature))
-            self._scheduler.step()
-            self.policy.version += 1
-            self._updates += 1
         metrics["time/update_s"] = time.perf_counter() - started
         return metrics
 
+    def imitate(self, trees: Sequence[Tree], *, temperature: float) -> dict[str, float]:
+        """One step toward given programs: their weighted negative log-likelihood.
+
+        Args:
+            trees: for each prompt its programs, without log-probs, and what each weighs.
+            temperature: at which the policy samples.
+        Returns:
+            As :meth:`update`; ``update/loss`` is the mean over tokens, each by its program's weight.
+        Raises:
+            TrainingError: the gradient is not finite.
+        """
+        tokens = sum(w * len(c.token_ids) for tree in trees for c, w in zip(*tree, strict=True))
+        shares = shares_of_trees(
+            [(completions, [w / tokens for w in weights]) for completions, weights in trees],
+            version=self.policy.version,
+            tokens_per_micro_batch=self._options.tokens_per_micro_batch,
+            packed=self.path.name == "packed",
+            shares=self._peers.count,
+        )
+        return self._passes(shares, temperature)
+
     def _learn(self, groups: Sequence[Group], temperature: float) -> dict[str, float]:
         """All epochs over groups that can teach; metrics of the last, the gap of the first."""
-        options = self._options
         shares = shares_of_micro_batches(
             groups,
             self._loss,
             version=self.policy.version,
-            tokens_per_micro_batch=options.tokens_per_micro_batch,
+            tokens_per_micro_batch=self._options.tokens_per_micro_batch,
             packed=self.path.name == "packed",
             shares=self._peers.count,
         )
+        return self._passes(shares, temperature)
+
+    def _passes(
+        self, shares: Sequence[Sequence[MicroBatch]], temperature: float
+    ) -> dict[str, float]:
+        """All epochs over what each process has to compute; then the weights are a version on."""
         lengths = [
             n
             for share in shares
@@ -153,12 +182,13 @@ class Learner:
             if not micro_batch.padding
             for n in micro_batch.lengths
         ]
-        normalizers = Normalizers(temperature, len(lengths), sum(lengths), options.epochs)
+        epochs = self._options.epochs
+        normalizers = Normalizers(temperature, len(lengths), sum(lengths), epochs)
         metrics: dict[str, float] = {}
         with self.policy.updating(), self._gradients.attention():
             self._peers.begin(shares, normalizers)
             micro_batches = self._gradients.place(shares[0])
-            for epoch in range(options.epochs):
+            for epoch in range(epochs):
                 self._optimizer.zero_grad(set_to_none=True)
                 reports = self._peers.one_pass(
                     self._parameters, lambda: self._gradients.add(micro_batches, normalizers)
@@ -166,6 +196,9 @@ class Learner:
                 if epoch == 0:
                     metrics.update(self._gap_checked(reports, micro_batches, temperature))
                 metrics.update(self._step(reports))
+        self._scheduler.step()
+        self.policy.version += 1
+        self._updates += 1
         return metrics
 
     def _step(self, reports: Sequence[MicroBatchReport]) -> dict[str, float]:
@@ -242,18 +275,12 @@ class Learner:
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """What a resumed run needs: plain values, and the optimizer's tensors by name."""
-        saved = self._optimizer.state_dict()
-        tensors = {
-            f"{index}.{key}": value.detach().cpu().contiguous()
-            for index, entry in saved["state"].items()
-            for key, value in entry.items()
-        }
         plain = {
             "scheduler_step": self._scheduler.last_epoch,
             "updates": self._updates,
             "policy_version": self.policy.version,
         }
-        return plain, tensors
+        return plain, optimizer_tensors(self._optimizer)
 
     def load_state(self, plain: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         """The inverse of :meth:`state`; the adapter itself is loaded by the policy.
@@ -261,19 +288,7 @@ class Learner:
         Raises:
             ModelError: a tensor that is of no weight of this policy.
         """
-        saved = self._optimizer.state_dict()
-        shapes = [p.shape for group in self._optimizer.param_groups for p in group["params"]]
-        entries: dict[int, dict[str, Tensor]] = {}
-        for name, value in tensors.items():
-            index, _, key = name.partition(".")
-            known = index.isdecimal() and int(index) < len(shapes)
-            if not known or value.shape not in ((), shapes[int(index)]):
-                raise ModelError(
-                    f"optimizer: {name} of shape {tuple(value.shape)} is of no weight of this "
-                    "policy; resume with the model and adapter of the checkpoint"
-                )
-            entries.setdefault(int(index), {})[key] = value
-        self._optimizer.load_state_dict({**saved, "state": entries})
+        load_optimizer(self._optimizer, tensors)
         self._updates = plain["updates"]
         self.policy.version = plain["policy_version"]
         self._scheduler.last_epoch = plain["scheduler_step"]

@@ -15,7 +15,8 @@ from llm_as_judge.training.grpo import LossOptions, step_advantages
 from llm_as_judge.types import Completion, Group
 
 Tree = tuple[list[Completion], list[float]]
-"""The scored completions of one prompt with their advantages."""
+"""The scored completions of one prompt with their advantages; or programs given for it, without
+log-probs, with their weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,17 @@ class MicroBatch:
     prompts_P: tuple[tuple[int, ...], ...]
     completions_P_K: tuple[tuple[tuple[int, ...], ...], ...]
     old_logprobs_T: tuple[float, ...]
-    """At sampling, completion after completion."""
+    """At sampling, completion after completion; empty: nobody sampled them, they are imitated."""
     advantages_S: tuple[float, ...]
     fresh: bool
     """Every completion was sampled by the very weights that are being updated."""
     padding: bool = False
     """Computed, but without part in loss and statistics."""
+
+    @property
+    def imitated(self) -> bool:
+        """Programs that were given, not sampled."""
+        return not self.old_logprobs_T
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -60,6 +66,24 @@ def shares_of_micro_batches(
     advantages = step_advantages([group.rewards for group in groups], loss)
     scored = [[rollout.completion for rollout in group.scored] for group in groups]
     trees = list(zip(scored, advantages, strict=True))
+    return shares_of_trees(
+        trees,
+        version=version,
+        tokens_per_micro_batch=tokens_per_micro_batch,
+        packed=packed,
+        shares=shares,
+    )
+
+
+def shares_of_trees(
+    trees: Sequence[Tree],
+    *,
+    version: int,
+    tokens_per_micro_batch: int,
+    packed: bool,
+    shares: int = 1,
+) -> list[list[MicroBatch]]:
+    """The same of trees whose advantages, or weights, are known."""
     micro_batches = []
     for share in _share_out(trees, shares):
         batches = _packed(share, tokens_per_micro_batch) if packed else _single(share)
@@ -115,7 +139,7 @@ def _micro_batch(trees: Sequence[Tree], version: int) -> MicroBatch:
         ),
         old_logprobs_T=tuple(p for c in completions for p in c.logprobs),
         advantages_S=tuple(a for _, advantages_K in trees for a in advantages_K),
-        fresh=all(c.policy_version == version for c in completions),
+        fresh=all(c.logprobs and c.policy_version == version for c in completions),
     )
 
 

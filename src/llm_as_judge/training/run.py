@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from llm_as_judge.policy.checkpoint import SavedState, save_checkpoint
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
 from llm_as_judge.runs.runlog import LEDGER, RunLog, read_steps
 from llm_as_judge.training.early_warning import early_warnings, news
+from llm_as_judge.training.imitation import Imitation, Taught, Teacher
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.peers import Peers
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
@@ -38,7 +40,7 @@ from llm_as_judge.training.step_metrics import (
 )
 from llm_as_judge.training.stopping import StopNotice
 from llm_as_judge.training.view import StepProgress, TrainingView
-from llm_as_judge.types import PromptFacts, Rollout, Sampling
+from llm_as_judge.types import PromptFacts, Rollout, Sampling, to_json
 
 
 class Run:
@@ -49,6 +51,7 @@ class Run:
         root: folder of its checkpoints.
         judges: who graded from which step on, for run.json and the checkpoints.
         peers: other processes that compute a part of each update; default: none.
+        teacher: what it imitates before its first step, or has imitated; default: nothing.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Run:
         root: Path,
         judges: list[dict[str, Any]],
         peers: Peers | None = None,
+        teacher: Teacher | Taught | None = None,
     ) -> None:
         self._config, self._system, self._problems = config, system, problems
         self._log, self._view = log, view
@@ -70,10 +74,17 @@ class Run:
         self._ledger = system.bench.ledger
         self._sampler = problem_sampler(problems, config)
         self._learner = learner_of(config, system.policy, steps, peers)
+        self._imitation: Imitation | None = None
+        """Until that stage is over."""
+        self._taught = teacher.taught if isinstance(teacher, Teacher) else teacher
+        if isinstance(teacher, Teacher):
+            imitation = Imitation(config, system, teacher, self._learner.path, peers)
+            self._imitation = None if imitation.taught.done else imitation
         self._pending = PendingRollouts(log.folder)
         self._recovered = Recovered(self._pending)
         self._cursor = self._sampler.state_dict()
         self._progress = StepProgress(view)
+        self._facts: dict[str, Any] = {}
         self._history: list[dict[str, float]] = []
         self._warned: list[dict[str, str]] = []
         self._pipeline = self._pipeline_from(0)
@@ -96,7 +107,7 @@ class Run:
         """
         if saved is not None:
             self.step = saved.state["step"]
-            self._learner.load_state(saved.state["learner"], saved.tensors)
+            (self._imitation or self._learner).load_state(saved.state["learner"], saved.tensors)
             self._sampler.load_state_dict(saved.state["sampler"])
             self._cursor = saved.state["sampler"]
             self._pipeline = self._pipeline_from(self.step)
@@ -113,7 +124,8 @@ class Run:
         self._log.write_config(self._config.model_dump(mode="json"))
         path = self._learner.path
         facts = {**self._system.facts(), "judges": self._judges, "update_path": asdict(path)}
-        self._log.write_facts({**facts, "learner_processes": self._learner.processes})
+        self._facts = {**facts, "learner_processes": self._learner.processes}
+        self._write_facts()
         if path.name != "packed":
             self._view.stage(
                 f"updates take the {path.name} path (right, but slower): {path.reason}"
@@ -123,6 +135,10 @@ class Run:
         for line in self._estimate():
             self._view.stage(line)
         return saved.folder if saved else await self.save()
+
+    def _write_facts(self) -> None:
+        taught = {} if self._taught is None else {"warm_start": self._taught.facts()}
+        self._log.write_facts({**self._facts, **taught})
 
     def _restore_bill(self, paid: Mapping[str, Any]) -> None:
         try:
@@ -208,6 +224,8 @@ class Run:
         clock.append(time.perf_counter())
         metrics.update(stage_times(clock, sampling_s, started.batch.run_s))
         metrics.update(self._ledger.total.since(paid_before).metrics())
+        if step == 1 and self._taught is not None:
+            metrics.update(self._taught.metrics())
         self.step, self._cursor = step, started.cursor
         self._sampler.learn(step, solve_rates(groups))
         self._log.step(step, metrics, self._warn(metrics))
@@ -224,12 +242,14 @@ class Run:
 
     # ---------------------------------------------------------------------------------------- end
     async def steps(self) -> tuple[Path, dict[str, float]]:
-        """All steps that are left, or none after the one in which the run was asked to end; returns
-        the last checkpoint and the last metrics.
+        """What is left to imitate, then all steps that are left, or nothing after what was in hand when
+        the run was asked to end; returns the last checkpoint and the last metrics.
 
         Raises:
             BudgetError: the budget is used up; a checkpoint of the last step is written first.
         """
+        if self._imitation is not None:
+            await self._imitate(self._imitation)
         checkpoint, metrics = self._root / f"step_{self.step}", {}
         while self.step < self._steps and not self._asked_to_end:
             try:
@@ -245,6 +265,17 @@ class Run:
                 checkpoint = await self.save()
         return checkpoint, metrics
 
+    async def _imitate(self, imitation: Imitation) -> None:
+        async with aclosing(imitation.updates(self._view.stage)) as updates:
+            async for due in updates:
+                if imitation.taught.done:
+                    self._imitation = None
+                    self._write_facts()
+                if due or self._asked_to_end:
+                    await self.save()
+                if self._asked_to_end:
+                    return
+
     @property
     def _asked_to_end(self) -> bool:
         return self.notice is not None and self.notice.asked
@@ -258,7 +289,7 @@ class Run:
         return await self._system.on_policy(self._save)
 
     def _save(self) -> Path:
-        plain, tensors = self._learner.state()
+        plain, tensors = (self._imitation or self._learner).state()
         state: dict[str, Any] = {
             "step": self.step,
             "learner": plain,
@@ -268,6 +299,7 @@ class Run:
             "base_model": self._config.policy.name,
             "judges": self._judges,
             "judge_watch": self.watch.state_dict() if self.watch else {},
+            "warm_start": to_json(self._taught) if self._taught else {},
         }
         return save_checkpoint(
             self._root,

@@ -13,6 +13,7 @@ from llm_as_judge.renamed import with_new_keys
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.peers import Peers
+from llm_as_judge.training.reference import UpdatePath
 
 MADE_BY = ("policy", "sampling", "executor", "executors", "reward", "experience", "training")
 """Sections that decide which programs a step writes, what they answer and what is learned from
@@ -57,6 +58,27 @@ def rollout_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     if "draws" in whole.get("workflow", {}):
         found["workflow.draws"] = whole["workflow"]["draws"]
     return {key: value for key, value in found.items() if key not in MAY_CHANGE}
+
+
+def imitator_of(
+    config: Config, policy: Policy, updates: int, path: UpdatePath, peers: Peers | None = None
+) -> Learner:
+    """A learner for the stage of ``updates`` before the first step: its rate falls to 0."""
+    training = config.training
+    return Learner(
+        policy,
+        LossOptions(),
+        OptimizerOptions(
+            learning_rate=training.learning_rate,
+            schedule="linear",
+            total_steps=updates,
+            weight_decay=training.weight_decay,
+            max_grad_norm=training.max_grad_norm,
+            tokens_per_micro_batch=training.tokens_per_micro_batch,
+        ),
+        path=path,
+        peers=peers,
+    )
 
 
 def learner_of(config: Config, policy: Policy, steps: int, peers: Peers | None = None) -> Learner:

@@ -6,6 +6,7 @@ await trainer.train(num_steps=500)
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -23,6 +24,7 @@ from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.runs.sinks import open_sinks
 from llm_as_judge.training.additions import Additions
+from llm_as_judge.training.imitation import Teacher
 from llm_as_judge.training.judge_gate import judge_entry, judge_history, require_audit
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.preflight import check_before_training, checkpoint_root, refuse_used
@@ -109,19 +111,21 @@ class GRPOTrainer:
         return checkpoint_root(self.config)
 
     async def train(self, num_steps: int | None = None) -> TrainingResult:
-        """Run until ``num_steps`` steps are done in all (default: ``training.steps``).
+        """Run until ``num_steps`` steps are done in all (default: ``training.steps``); 0 = the warm
+        start alone.
 
         Raises:
             UserError: something a person can mend (data, model, endpoint, folder, a judge that
                 is unaudited or failed its audit).
             TrainingError: the run must not go on; the last checkpoint is intact.
         """
-        steps = num_steps or self.config.training.steps
+        steps = self.config.training.steps if num_steps is None else num_steps
         saved = self._resume_from
         folder = self._folder(saved)
         async with AsyncExitStack() as stack:
             stack.enter_context(self._additions.in_force())
             problems = problem_file(self.config.data.train_file)
+            teacher = await asyncio.to_thread(Teacher.of, self.config, problems, saved)
             audit_status = await require_audit(self.config, force=self._force, say=self._view.stage)
             ranks = self._ranks(stack)
             stack.enter_context(exclusive(self.checkpoint_root, "set another output.checkpoints"))
@@ -147,6 +151,7 @@ class GRPOTrainer:
                     earlier, judge_entry(audit_status, self.config, step=first, forced=self._force)
                 ),
                 peers=ranks,
+                teacher=teacher,
             )
             run.watch = JudgeWatch(
                 self.config,

@@ -9,7 +9,7 @@ import hashlib
 from llm_as_judge.operators import Registry
 from llm_as_judge.operators.syntax import children
 
-__all__ = ["canonical_hash", "text_hash"]
+__all__ = ["canonical_hash", "operator_attributes", "text_hash"]
 
 
 def text_hash(text: str) -> str:
@@ -19,7 +19,7 @@ def text_hash(text: str) -> str:
 
 def canonical_hash(tree: ast.Module, operators: Registry) -> str:
     """16 hexadecimal digits for a program in class form."""
-    by_attribute = _operator_attributes(tree)
+    by_attribute = operator_attributes(tree)
     form = _Normalize(by_attribute, operators)
     parts = []
     for statement in tree.body:
@@ -45,7 +45,7 @@ def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _operator_attributes(tree: ast.Module) -> dict[str, str]:
+def operator_attributes(tree: ast.Module) -> dict[str, str]:
     """``self.NAME = operator.CLASS(...)``: NAME -> CLASS."""
     found: dict[str, str] = {}
     todo: list[ast.AST] = [tree]

@@ -21,7 +21,7 @@ from llm_as_judge.evaluation.search.halving import (
     values_of,
 )
 from llm_as_judge.evaluation.statistics import share_interval
-from llm_as_judge.reward import PRICES, Budget
+from llm_as_judge.reward import PRICES, Budget, priced
 from llm_as_judge.runs.bank import Array, BankProgram, Table
 from llm_as_judge.types import Domain, Problem
 
@@ -50,7 +50,7 @@ class Score:
 
     def value(self, budget: Budget) -> float:
         """Reward ``priced``."""
-        return self.right - PRICES[budget] * self.cost / 1000
+        return priced(self.right, self.cost, PRICES[budget])
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
-from llm_as_judge.reward import PRICES
+from llm_as_judge.reward import PRICES, priced
 from llm_as_judge.runs.bank import Array, BankProgram, Table
 from llm_as_judge.types import Problem
 
@@ -106,7 +106,7 @@ def values_of(table: Table, price: float) -> Array:
     Args:
         price: what 1,000 written tokens take away.
     """
-    return mean_of_draws(table.right_JPD - price * table.cost_JPD / 1000)
+    return mean_of_draws(priced(table.right_JPD, table.cost_JPD, price))
 
 
 def mean_of_draws(values_JPD: Array) -> Array:

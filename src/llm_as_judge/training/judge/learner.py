@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from llm_as_judge.audit.attacks import Case
@@ -36,6 +35,7 @@ from llm_as_judge.policy.label_scores import (
 )
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.judge.rows import question_key
+from llm_as_judge.training.optimizer_state import load_optimizer, optimizer_tensors
 
 __all__ = ["JudgeLearner", "LearnOptions", "StepReport", "batches_of"]
 
@@ -201,11 +201,7 @@ class JudgeLearner:
 
     # ---------------------------------------------------------------------------- going on later
     def _save(self) -> None:
-        tensors: dict[str, Tensor] = {
-            f"{index}.{key}": value.detach().cpu().contiguous()
-            for index, entry in self._optimizer.state_dict()["state"].items()
-            for key, value in entry.items()
-        }
+        tensors = optimizer_tensors(self._optimizer)
         state = {"step": self.step, "training": self._identity}
         config: dict[str, Any] = asdict(self._options)
         save_checkpoint(
@@ -232,9 +228,5 @@ class JudgeLearner:
         from peft import set_peft_model_state_dict
 
         set_peft_model_state_dict(self._policy.model, load_file(folder / WEIGHTS))
-        entries: dict[int, dict[str, Tensor]] = {}
-        for name, value in saved.tensors.items():
-            index, _, key = name.partition(".")
-            entries.setdefault(int(index), {})[key] = value
-        self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": entries})
+        load_optimizer(self._optimizer, saved.tensors)
         self.step = int(saved.state["step"])

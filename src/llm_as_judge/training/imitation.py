@@ -1,0 +1,261 @@
+"""The stage before the first step: the policy imitates what a bank's programs did best.
+
+Problems come in a seeded order, ``training.problems_per_step`` to an update, each with the prompt that
+it is sampled with. The loss is the weighted negative log-likelihood of the programs, by the learner
+that GRPO has, too, with an optimizer of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from llm_as_judge.assembly import System
+from llm_as_judge.config import Config
+from llm_as_judge.data.files import ProblemFile
+from llm_as_judge.data.mix import named_rng
+from llm_as_judge.errors import ConfigError, DataError, ModelError
+from llm_as_judge.policy.chat_template import FENCE, prompt_ids
+from llm_as_judge.policy.checkpoint import SavedState
+from llm_as_judge.reward import PRICES
+from llm_as_judge.runs.bank import Bank, BankProgram
+from llm_as_judge.training.lessons import Cells, Lesson, Write, lessons_of, taught_cells
+from llm_as_judge.training.micro_batches import Tree
+from llm_as_judge.training.peers import Peers
+from llm_as_judge.training.reference import UpdatePath
+from llm_as_judge.training.settings import imitator_of
+from llm_as_judge.types import Completion, from_json
+from llm_as_judge.workflow.forms import in_form
+from llm_as_judge.workflow.program import parse_program
+
+__all__ = ["KEY", "Imitation", "Taught", "Teacher"]
+
+KEY = "training.warm_start"
+_TENTH = 10
+"""Losses are told of the first and the last tenth of the updates."""
+
+
+@dataclass
+class Taught:
+    """How far the stage is; every checkpoint holds it."""
+
+    bank: str
+    bank_sha256: str
+    problems: int = 0
+    """That teach something."""
+    programs: int = 0
+    """Different ones that are taught."""
+    batches: int | None = None
+    """Of the whole stage; None = not yet begun."""
+    losses: tuple[float, ...] = ()
+    """Of each update so far, nats a token."""
+
+    @property
+    def done(self) -> bool:
+        return self.batches == len(self.losses)
+
+    def facts(self) -> dict[str, Any]:
+        """For run.json."""
+        return {"bank": self.bank, "bank_sha256": self.bank_sha256, **self.metrics()}
+
+    def metrics(self) -> dict[str, float]:
+        """For the first step after it; so far."""
+        part = max(1, len(self.losses) // _TENTH)
+        ends = {
+            "warm_start/loss_first": sum(self.losses[:part]) / part,
+            "warm_start/loss_last": sum(self.losses[-part:]) / part,
+        }
+        return {
+            "warm_start/problems": float(self.problems),
+            "warm_start/programs": float(self.programs),
+            "warm_start/updates": float(len(self.losses)),
+            **({} if not self.losses else ends),
+        }
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """A bank, read before any model is loaded."""
+
+    bank: Bank
+    problems: ProblemFile
+    cells: Cells
+    taught: Taught
+
+    @classmethod
+    def of(
+        cls, config: Config, problems: ProblemFile, saved: SavedState | None
+    ) -> Teacher | Taught | None:
+        """What is to be taught; what was, where the stage is over; None where there is none.
+
+        Raises:
+            DataError: the bank cannot be read, is of other problems, or has changed.
+            ConfigError: the run that goes on began otherwise.
+        """
+        folder = config.training.warm_start
+        before = saved.state.get("warm_start") if saved is not None else None
+        if saved is not None and bool(before) != (folder is not None):
+            began, now = ("with", "none is set") if before else ("without", f"it is {folder} now")
+            raise ConfigError(
+                f"{KEY}: the run of {saved.folder} began {began} one, and {now}; set it back, or "
+                "start a new run"
+            )
+        earlier = _earlier(before, saved.folder) if saved is not None and before else None
+        if folder is None or (earlier is not None and earlier.done):
+            return earlier
+        bank = Bank.named(folder, KEY)
+        taught = earlier or Taught(str(folder), bank.sha256())
+        if taught.bank_sha256 != bank.sha256():
+            raise DataError(
+                f"{KEY}: {folder} has changed since the stage began, which stands at update "
+                f"{len(taught.losses)} of {taught.batches}; put it back, or start a new run"
+            )
+        return cls(bank, problems, taught_cells(bank, list(problems), f"{KEY}: {folder}"), taught)
+
+
+def _earlier(state: Any, folder: Path) -> Taught:
+    try:
+        found: Taught = from_json(Taught, state)
+    except TypeError as error:
+        raise ModelError(f"{folder}: not a checkpoint of a run: {error}") from None
+    return found
+
+
+class Imitation:
+    """The stage itself, on a policy that is loaded.
+
+    Args:
+        path, peers: GRPO's: how log-probs are computed, and by what other processes.
+    Raises:
+        DataError: no program that was right can be taught; the stage is another than it was.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        system: System,
+        teacher: Teacher,
+        path: UpdatePath,
+        peers: Peers | None = None,
+    ) -> None:
+        self._config, self._system, self.taught = config, system, teacher.taught
+        lessons = lessons_of(
+            teacher.bank,
+            teacher.problems,
+            teacher.cells,
+            PRICES[config.reward.budget],
+            _writer(config, system.policy.tokenizer),
+        )
+        if not lessons and any(cell.right for row in teacher.cells.values() for cell in row):
+            raise DataError(
+                f"{KEY}: {teacher.taught.bank}: no program that was right on a training problem can "
+                f"be written in form {config.sampling.form} with {config.sampling.max_new_tokens} "
+                "tokens (sampling.form, sampling.max_new_tokens); search on more rows or programs"
+            )
+        self._batches = batches_of(lessons, config)
+        if self.taught.batches not in (None, len(self._batches)):
+            raise DataError(
+                f"{KEY}: the stage had {self.taught.batches} updates and has {len(self._batches)} "
+                "now; set training and sampling back, or start a new run"
+            )
+        self.taught.batches = len(self._batches)
+        self.taught.problems = len(lessons)
+        self.taught.programs = len({ids for lesson in lessons for ids in lesson.programs_K})
+        self._learner = imitator_of(config, system.policy, len(self._batches), path, peers)
+
+    def load_state(self, plain: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """The inverse of :meth:`state`.
+
+        Raises:
+            ModelError: it is of another policy.
+        """
+        self._learner.load_state(plain, tensors)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Of the stage's own learner, as :meth:`Learner.state`."""
+        return self._learner.state()
+
+    async def updates(self, say: Callable[[str], None]) -> AsyncGenerator[bool, None]:
+        """Makes all updates that are left; after each, whether a checkpoint is due: every
+        ``training.save_every`` of them and at the end.
+
+        Raises:
+            TrainingError: the run must not go on; the last checkpoint is intact.
+        """
+        taught, total = self.taught, len(self._batches)
+        began, first = time.perf_counter(), len(taught.losses)
+        while not taught.done:
+            trees = await asyncio.to_thread(self._trees, self._batches[len(taught.losses)])
+            taught.losses += (await self._system.on_policy(partial(self._one, trees)),)
+            number = len(taught.losses)
+            left = (time.perf_counter() - began) / (number - first) * (total - number)
+            say(
+                f"warm start: update {number} of {total}, loss {taught.losses[-1]:.3f} "
+                f"nats a token, {left:.0f} s left"
+            )
+            yield taught.done or number % self._config.training.save_every == 0
+
+    def _one(self, trees: Sequence[Tree]) -> float:
+        temperature = self._config.sampling.temperature
+        return self._learner.imitate(trees, temperature=temperature)["update/loss"]
+
+    def _trees(self, lessons: Sequence[Lesson]) -> list[Tree]:
+        """The prompts of these problems, as they are sampled with, and what is to be written."""
+        prompts = self._system.prompt.write([lesson.problem for lesson in lessons])
+        tokenizer = self._system.policy.tokenizer
+        return [
+            (
+                [
+                    Completion(ids, program, (), "", "stop")
+                    for ids in [tuple(prompt_ids(tokenizer, prompt.messages))]
+                    for program in lesson.programs_K
+                ],
+                list(lesson.weights_K),
+            )
+            for prompt, lesson in zip(prompts, lessons, strict=True)
+        ]
+
+
+def batches_of(lessons: Sequence[Lesson], config: Config) -> list[list[Lesson]]:
+    """The updates of the whole stage, the same for the same lessons and seed."""
+    training = config.training
+    found = []
+    for epoch in range(training.warm_start_epochs):
+        order = list(lessons)
+        named_rng(training.seed, "warm start", str(epoch)).shuffle(order)
+        size = training.problems_per_step
+        found += [order[at : at + size] for at in range(0, len(order), size)]
+    return found
+
+
+def _writer(config: Config, tokenizer: Any) -> Write:
+    """A program of the bank -> token ids as the sampler would give them, up to the closing fence."""
+    form, most = config.sampling.form, config.sampling.max_new_tokens
+    special, executors = frozenset(tokenizer.all_special_ids), tuple(config.executors)
+    shown = config.sampling.operators
+
+    def write(program: BankProgram) -> tuple[int, ...] | None:
+        text = in_form(
+            program.text,
+            program.domain,
+            form,
+            max_calls=config.workflow.max_worst_case_calls,
+            executors=executors,
+        )
+        if text is None or FENCE in text:  # sampling ends at a fence, wherever it stands
+            return None
+        used = parse_program(text, program.domain, form, executors=executors).operators
+        if shown is not None and not set(used) <= set(shown):  # the prompt does not speak of them
+            return None
+        ids = tuple(tokenizer(f"{text}\n{FENCE}", add_special_tokens=False)["input_ids"])
+        # a text that someone else wrote may hold a marker of the template
+        return ids if len(ids) <= most and special.isdisjoint(ids) else None
+
+    return write

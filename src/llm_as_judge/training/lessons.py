@@ -1,0 +1,111 @@
+"""What a bank teaches a policy before its first step: for each problem the programs that were right there.
+
+A problem's programs are weighed by the softmax of their reward: the policy that has the highest mean
+reward of those equally far from the uniform one (reward-weighted regression, Peters and Schaal 2007).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from llm_as_judge.errors import DataError
+from llm_as_judge.reward import priced
+from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.types import Problem, to_json
+
+__all__ = ["LEAST_WEIGHT", "MOST_PROGRAMS", "TEMPERATURE", "Lesson", "lessons_of", "taught_cells"]
+
+TEMPERATURE = 0.1
+"""Of the softmax: a program whose reward is so much higher weighs e times as much."""
+MOST_PROGRAMS = 4
+"""Of one problem; the others would teach it to write anything that is right somewhere."""
+LEAST_WEIGHT = 0.05
+"""Programs that weigh less are left out."""
+
+Write = Callable[[BankProgram], tuple[int, ...] | None]
+"""Token ids of a program as the policy would write it; None where it could not."""
+Cells = Mapping[str, Sequence[Cell]]
+"""Graded cells of each problem, by its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One problem, and programs to write for it."""
+
+    problem: Problem
+    programs_K: tuple[tuple[int, ...], ...]
+    """Token ids of each, its end included."""
+    weights_K: tuple[float, ...]
+    """They add up to 1."""
+
+
+def taught_cells(bank: Bank, problems: Sequence[Problem], where: str) -> Cells:
+    """The graded cells of training problems.
+
+    Args:
+        where: key and folder of the bank, for the error.
+    Raises:
+        DataError: no training problem is in the bank.
+    """
+    known = {
+        problem.id
+        for problem in problems
+        if problem.id in bank.problems and to_json(bank.problems[problem.id]) == to_json(problem)
+    }
+    found: dict[str, list[Cell]] = defaultdict(list)
+    for cell in bank.cells.values():
+        if cell.problem in known and cell.right is not None:
+            found[cell.problem].append(cell)
+    if not found:
+        raise DataError(
+            f"{where}: none of its {len(bank.problems)} problems is one of the {len(problems)} "
+            "training problems; fill one on these: llm-as-judge search --split train"
+        )
+    return found
+
+
+def lessons_of(
+    bank: Bank, problems: Sequence[Problem], cells: Cells, price: float, write: Write
+) -> list[Lesson]:
+    """A lesson for each problem on which a program that the policy can write was right, in the order
+    of the problems.
+
+    Args:
+        price: what 1,000 written tokens take away.
+    """
+    written = {key: write(program) for key, program in bank.programs.items()}
+    found = []
+    for problem in problems:
+        values = _values(cells.get(problem.id, ()), price)
+        kept = {key: value for key, value in values.items() if written.get(key)}
+        if weights := _weights(kept):
+            programs = tuple(ids for key in weights if (ids := written[key]))
+            found.append(Lesson(problem, programs, tuple(weights.values())))
+    return found
+
+
+def _values(cells: Sequence[Cell], price: float) -> dict[str, float]:
+    """Reward of each program that was right at a draw, the mean of its draws."""
+    by_program: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        by_program[cell.program].append(cell)
+    found = {}
+    for key, draws in by_program.items():
+        right = sum(cell.right or 0.0 for cell in draws) / len(draws)
+        cost = sum(cell.cost for cell in draws) / len(draws)
+        if right > 0:
+            found[key] = priced(right, cost, price)
+    return found
+
+
+def _weights(values: Mapping[str, float]) -> dict[str, float]:
+    """Program -> weight, the best first; of equal ones the one with the lesser key."""
+    best = sorted(values, key=lambda key: (-values[key], key))[:MOST_PROGRAMS]
+    shares = {key: math.exp((values[key] - values[best[0]]) / TEMPERATURE) for key in best}
+    least = LEAST_WEIGHT * sum(shares.values())
+    kept = {key: share for key, share in shares.items() if share >= least}
+    total = sum(kept.values())
+    return {key: share / total for key, share in kept.items()}

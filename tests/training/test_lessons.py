@@ -1,0 +1,107 @@
+"""What a bank teaches: the programs that were right on a problem, by their priced reward."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge.errors import DataError
+from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.training.lessons import (
+    LEAST_WEIGHT,
+    MOST_PROGRAMS,
+    Lesson,
+    lessons_of,
+    taught_cells,
+)
+from llm_as_judge.types import Problem
+
+PROBLEMS = [
+    Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} plus 2?", (str(n + 2),))
+    for n in range(3)
+]
+PROGRAMS = [BankProgram("math", f"{n:02}", f"p{n}", "given", f"return '{n}'") for n in range(8)]
+IDS = {program.key: (n + 10,) for n, program in enumerate(PROGRAMS)}
+
+
+def bank_of(folder: Path, *cells: tuple[int, int, int, float | None, float]) -> Bank:
+    """Cells of (program, problem, draw, right, cost)."""
+    with Bank.writing(folder, {}) as bank:
+        for program in PROGRAMS:
+            bank.add_program(program)
+        for problem in PROBLEMS:
+            bank.add_problem(problem)
+        for j, p, draw, right, cost in cells:
+            bank.add(Cell(PROGRAMS[j].key, PROBLEMS[p].id, draw, right, cost, 1, 1, "ok"))
+    return bank
+
+
+def taught(bank: Bank, price: float = 0.1) -> dict[str, dict[int, float]]:
+    """Problem -> program -> weight."""
+    cells = taught_cells(bank, PROBLEMS, "here")
+    found = lessons_of(bank, PROBLEMS, cells, price, lambda program: IDS[program.key])
+    return {one.problem.id: weights(one) for one in found}
+
+
+def weights(lesson: Lesson) -> dict[int, float]:
+    return {
+        ids[0] - 10: round(weight, 4)
+        for ids, weight in zip(lesson.programs_K, lesson.weights_K, strict=True)
+    }
+
+
+def test_equal_rewards_weigh_the_same_and_a_better_one_more(tmp_path: Path) -> None:
+    same = bank_of(tmp_path / "same", (0, 0, 0, 1.0, 50), (1, 0, 0, 1.0, 50))
+    assert taught(same) == {PROBLEMS[0].id: {0: 0.5, 1: 0.5}}
+    dearer = bank_of(tmp_path / "dearer", (0, 0, 0, 1.0, 50), (1, 0, 0, 1.0, 550))
+    found = taught(dearer)[PROBLEMS[0].id]
+    assert found[0] == pytest.approx(1 / (1 + 2.718281828**-0.5), abs=1e-4)
+    assert taught(dearer, price=0.0) == {PROBLEMS[0].id: {0: 0.5, 1: 0.5}}
+
+
+def test_what_was_never_right_or_not_graded_teaches_nothing(tmp_path: Path) -> None:
+    bank = bank_of(
+        tmp_path,
+        (0, 0, 0, 0.0, 5),
+        (1, 0, 0, 0.0, 50),
+        (0, 1, 0, None, 5),
+        (0, 2, 0, 0.0, 0),
+        (1, 2, 0, 1.0, 5000),
+    )
+    assert taught(bank) == {PROBLEMS[2].id: {1: 1.0}}
+
+
+def test_draws_are_averaged_and_small_weights_are_left_out(tmp_path: Path) -> None:
+    cells = [(0, 0, draw, 1.0, 0.0) for draw in range(4)]
+    cells += [(1, 0, draw, float(draw > 0), 0.0) for draw in range(4)]
+    cells += [(2, 0, draw, float(draw > 1), 0.0) for draw in range(4)]
+    found = taught(bank_of(tmp_path, *cells))[PROBLEMS[0].id]
+    assert list(found) == [0, 1]
+    assert min(found.values()) >= LEAST_WEIGHT
+    assert sum(found.values()) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_problem_has_a_few_programs_and_of_equal_ones_always_the_same(tmp_path: Path) -> None:
+    bank = bank_of(tmp_path, *((j, 0, 0, 1.0, 5.0) for j in reversed(range(8))))
+    assert taught(bank) == {PROBLEMS[0].id: dict.fromkeys(range(MOST_PROGRAMS), 0.25)}
+
+
+def test_a_program_that_cannot_be_written_gives_its_place_to_others(tmp_path: Path) -> None:
+    bank = bank_of(tmp_path, (0, 0, 0, 1.0, 5), (1, 0, 0, 1.0, 500))
+    cells = taught_cells(bank, PROBLEMS, "here")
+    write = lambda program: None if program.key == PROGRAMS[0].key else IDS[program.key]  # noqa: E731
+    (only,) = lessons_of(bank, PROBLEMS, cells, 0.1, write)
+    assert weights(only) == {1: 1.0}
+
+
+def test_a_bank_of_other_problems_is_one_line(tmp_path: Path) -> None:
+    bank = bank_of(tmp_path, (0, 0, 0, 1.0, 5))
+    others = [replace(problem, question="What is it?") for problem in PROBLEMS]
+    with pytest.raises(
+        DataError,
+        match=r"^training.warm_start: FOLDER: none of its 3 problems is one of the 3 training "
+        r"problems; fill one on these: llm-as-judge search --split train$",
+    ):
+        taught_cells(bank, others, "training.warm_start: FOLDER")

@@ -1,0 +1,246 @@
+"""Before its first step a policy learns to write what a bank's programs did best, and no more."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file
+from tiny_runs import tiny_settings
+
+from llm_as_judge.assembly import load_policy_of, policy_prompt
+from llm_as_judge.config import Config, config_dir
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.policy.attention import packed_attention
+from llm_as_judge.policy.chat_template import prompt_ids
+from llm_as_judge.policy.launched import Launched
+from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.runs.runlog import read_steps
+from llm_as_judge.training.packing import pack_tree, packed_logprobs
+from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
+from llm_as_judge.training.view import SilentView
+from llm_as_judge.types import Problem
+from llm_as_judge.workflow.program import parse_program
+
+BODIES = {
+    "sum": 'r = await custom(input=problem, instruction="x")\nreturn r["response"]',
+    "ask": 'r = await answer_generate(input=problem)\nreturn r["answer"]',
+}
+"""Kind of problem -> the program that is right on it; the untrained policy prefers the first one on both."""
+TRAINED, HELD_OUT = range(8), range(8, 10)
+
+
+def problem(kind: str, n: int) -> Problem:
+    text = f"{n} + {n}" if kind == "sum" else f"name the town with number {n}, please"
+    return Problem(f"gsm8k/{kind}/{n}", "gsm8k", "math", text, (str(n),))
+
+
+PROBLEMS = [problem(kind, n) for n in TRAINED for kind in BODIES]
+
+
+def program(kind: str) -> BankProgram:
+    """In class form, as shipped programs and mutated ones are."""
+    found = parse_program(BODIES[kind], "math", "body")
+    return BankProgram("math", found.hash, kind, "given", found.runnable)
+
+
+def fill(folder: Path, right: Any, problems: list[Problem] = PROBLEMS) -> Path:
+    """A bank in which the program of each kind is ``right(problem, kind)`` on every problem."""
+    with Bank.writing(folder, {}) as bank:
+        for kind in BODIES:
+            bank.add_program(program(kind))
+        for one in problems:
+            bank.add_problem(one)
+            for kind in BODIES:
+                cell = Cell(program(kind).key, one.id, 0, right(one, kind), 50.0, 9, 1, "ok")
+                bank.add(cell)
+    return folder
+
+
+def by_kind(one: Problem, kind: str) -> float:
+    return float(f"/{kind}/" in one.id)
+
+
+@pytest.fixture
+def place(
+    tmp_path: Path, tiny_weights: Path, audited: None, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    folder = tmp_path / "config"
+    shutil.copytree(config_dir(), folder)
+    entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
+    (folder / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))
+    write_problems(tmp_path / "train.jsonl", PROBLEMS)
+    return tmp_path
+
+
+def settings(place: Path, name: str, bank: Path | None, **training: Any) -> Config:
+    shape = {"problems_per_step": 4, "samples_per_problem": 2, "save_every": 1, "steps": 1}
+    tree = tiny_settings("scripted", **{**shape, "warm_start": bank, **training})
+    tree["policy"].update(lora_rank=16, lora_alpha=32)
+    tree["sampling"]["examples"] = False
+    return Config.model_validate(
+        {
+            **tree,
+            "data": {"train_file": place / "train.jsonl"},
+            "output": {"checkpoints": place / name, "cache": place / "cache"},
+        }
+    )
+
+
+async def train(
+    config: Config, place: Path, steps: int = 0, *, resume: bool = False, view: Any = None
+) -> TrainingResult:
+    run_dir = place / f"run_{config.output.checkpoints.name}"
+    trainer = GRPOTrainer(config=config, run_dir=run_dir, resume=resume, view=view)
+    return await trainer.train(num_steps=steps)
+
+
+def gains(config: Config, checkpoint: Path) -> dict[str, list[float]]:
+    """Kind -> nats by which its own program is likelier than the other, on held-out problems."""
+    policy = load_policy_of(config, checkpoint, Launched())
+    prompt, found = policy_prompt(config), dict[str, list[float]]()
+    ids = {
+        kind: policy.tokenizer(f"{body}\n```", add_special_tokens=False)["input_ids"]
+        for kind, body in BODIES.items()
+    }
+    for kind in BODIES:
+        for written in prompt.write([problem(kind, n) for n in HELD_OUT]):
+            tree = pack_tree(
+                [prompt_ids(policy.tokenizer, written.messages)],
+                [list(ids.values())],
+                policy.device,
+            )
+            with torch.no_grad(), packed_attention(policy.base):
+                logprobs = packed_logprobs(policy.base, tree)[0]
+            first = tree.leaf_lengths[0]
+            sums = logprobs[:first].sum().item(), logprobs[first:].sum().item()
+            own = list(BODIES).index(kind)
+            found.setdefault(kind, []).append(sums[own] - sums[1 - own])
+    return found
+
+
+def weights(checkpoint: Path) -> dict[str, torch.Tensor]:
+    return load_file(checkpoint / "adapter_model.safetensors")
+
+
+async def test_the_right_program_is_likelier_than_the_other_on_held_out_problems(
+    place: Path,
+) -> None:
+    bank = fill(place / "bank", by_kind)
+    config = settings(place, "warm", bank, warm_start_epochs=10, learning_rate=1e-2, save_every=99)
+    before = gains(config, (await train(settings(place, "cold", None), place)).checkpoint)
+    after = gains(config, (await train(config, place)).checkpoint)
+    assert max(before["ask"]) < 0
+    assert min(map(min, after.values())) > 1.0
+
+
+async def test_a_bank_in_which_all_are_wrong_changes_no_weight(place: Path) -> None:
+    wrong = fill(place / "wrong", lambda one, kind: 0.0)
+    taught = await train(settings(place, "taught", wrong), place)
+    untaught = await train(settings(place, "untaught", None), place)
+    require_equal(weights(taught.checkpoint), weights(untaught.checkpoint))
+    assert warm_start(taught)["warm_start/updates"] == 0.0
+    assert "warm_start" not in json.loads((untaught.run_dir / "run.json").read_text())
+
+
+async def test_a_problem_on_which_all_are_wrong_teaches_nothing(place: Path) -> None:
+    some = fill(place / "some", lambda one, kind: float(kind == "ask" and "/ask/" in one.id))
+    only = fill(place / "only", by_kind, [one for one in PROBLEMS if "/ask/" in one.id])
+    found = [
+        await train(settings(place, bank.name, bank, learning_rate=1e-2), place)
+        for bank in (some, only)
+    ]
+    require_equal(*(weights(result.checkpoint) for result in found))
+    assert warm_start(found[0])["warm_start/problems"] == len(TRAINED)
+
+
+class KilledError(Exception):
+    """In the place of a kill: nobody handles it, and nothing is written on the way out."""
+
+
+class Killing(SilentView):
+    """Ends the process, so to speak, while it works on an update."""
+
+    def stage(self, text: str) -> None:
+        if text.startswith("warm start: update 3 of 8"):
+            raise KilledError
+
+
+async def test_a_stage_that_is_killed_and_resumed_ends_as_if_it_had_not_been(place: Path) -> None:
+    bank = fill(place / "bank", by_kind)
+    shape = {"learning_rate": 5e-3, "save_every": 2, "warm_start_epochs": 2}
+    unbroken, broken = (settings(place, name, bank, **shape) for name in ("unbroken", "broken"))
+    whole = await train(unbroken, place, 1)
+    with pytest.raises(KilledError):
+        await train(broken, place, 1, view=Killing())
+    state = json.loads((place / "broken/tiny/grpo_mixed/step_0/state.json").read_text())
+    assert len(state["warm_start"]["losses"]) == 2
+    assert state["warm_start"]["bank_sha256"] == Bank(bank).sha256()
+    resumed = await train(broken, place, 1, resume=True)
+    require_equal(weights(resumed.checkpoint), weights(whole.checkpoint))
+    assert (resumed.run_dir / "metrics.jsonl").read_bytes() == (
+        whole.run_dir / "metrics.jsonl"
+    ).read_bytes()
+    assert (resumed.run_dir / "rollouts.jsonl").read_bytes() == (
+        whole.run_dir / "rollouts.jsonl"
+    ).read_bytes()
+    (first,) = read_steps(whole.run_dir)
+    assert first["warm_start/updates"] == 8.0
+    assert first["warm_start/loss_last"] < first["warm_start/loss_first"]
+    assert warm_start(whole)["bank_sha256"] == Bank(bank).sha256()
+    shutil.rmtree(bank)  # a stage that is over asks no more of it
+    assert (await train(broken, place, 1, resume=True)).steps == 1
+
+
+async def test_a_bank_that_changes_while_the_stage_stands_still_is_one_line(place: Path) -> None:
+    bank = fill(place / "bank", by_kind)
+    config = settings(place, "broken", bank, save_every=2, warm_start_epochs=2)
+    with pytest.raises(KilledError):
+        await train(config, place, view=Killing())
+    with Bank.writing(bank, {}) as open_bank:
+        open_bank.add(Cell(program("sum").key, PROBLEMS[0].id, 1, 0.0, 1.0, 2, 1, "ok"))
+    with pytest.raises(
+        DataError, match=r"^training\.warm_start: .*bank has changed since the stage"
+    ):
+        await train(config, place, resume=True)
+    without = config.model_copy(
+        update={"training": config.training.model_copy(update={"warm_start": None})}
+    )
+    with pytest.raises(ConfigError, match=r"^training\.warm_start: .* began with one, and none is"):
+        await train(without, place, resume=True)
+
+
+async def test_a_bank_of_no_use_is_one_line_before_models_are_loaded(place: Path) -> None:
+    others = fill(place / "others", by_kind, [problem("sum", n) for n in HELD_OUT])
+    with pytest.raises(DataError, match=r"none of its 2 problems is one of the 16 training"):
+        await train(settings(place, "a", others), place)
+    with pytest.raises(DataError, match=r"training\.warm_start: .* is no bank \(no cells\.jsonl\)"):
+        await train(settings(place, "b", place), place)
+    broken = fill(place / "broken", by_kind)
+    with (broken / "cells.jsonl").open("a") as file:
+        file.write('{"program": 3}\n')
+    with pytest.raises(DataError, match=r"cells\.jsonl:33: 'program' is 3; remove that line"):
+        await train(settings(place, "c", broken), place)
+
+
+async def test_programs_too_long_for_the_policy_are_one_line(place: Path) -> None:
+    config = settings(place, "short", fill(place / "bank", by_kind))
+    sampling = config.sampling.model_copy(update={"max_new_tokens": 5})
+    with pytest.raises(DataError, match=r"no program .* form body with 5 tokens"):
+        await train(config.model_copy(update={"sampling": sampling}), place)
+
+
+def warm_start(result: TrainingResult) -> dict[str, Any]:
+    return dict(json.loads((result.run_dir / "run.json").read_text())["warm_start"])
+
+
+def require_equal(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor]) -> None:
+    assert found.keys() == wanted.keys()
+    assert all(torch.equal(found[key], wanted[key]) for key in wanted)

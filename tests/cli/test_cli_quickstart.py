@@ -15,6 +15,7 @@ from llm_as_judge.cli import quickstarting
 from llm_as_judge.cli.quickstarting import Lines, verdict
 from llm_as_judge.evaluation.compare import Comparison
 from llm_as_judge.evaluation.quickstart import SYSTEMS, Outcome, quickstart
+from llm_as_judge.jsonl import JsonLines
 
 
 def pair(difference: float, p: float) -> Comparison:
@@ -24,7 +25,7 @@ def pair(difference: float, p: float) -> Comparison:
 
 
 def outcome(untrained: Comparison, fixed: Comparison) -> Outcome:
-    return Outcome((), untrained, fixed, {}, Path("run"), Path("step_6"))
+    return Outcome((), untrained, SAME, fixed, {}, Path("run"), Path("step_6"))
 
 
 BETTER, SAME, WORSE = pair(0.3, 0.0001), pair(0.1, 0.2), pair(-0.3, 0.0001)
@@ -110,7 +111,8 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     def until_training(coroutine: Coroutine[Any, Any, Any]) -> Any:
         nonlocal begun
         begun += 1
-        if begun == len(SYSTEMS) + 1:  # all but the trained one, and the choice, come before
+        # choice, bank, warm start and all systems but the trained one come before
+        if begun == len(SYSTEMS) + 3:
             coroutine.close()
             raise Interrupted
         return asyncio.run(coroutine)
@@ -129,11 +131,16 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     assert len(after) == len(SYSTEMS)
     assert {path: after[path] for path in before} == before  # paid for once
     assert "It was made to have room" in out
+    assert "bank of 2 training rows: right cot " in out
+    assert "warm start: the best of these programs imitated on " in out
     assert "step 1 of 1: right" in out
     assert "trained - untrained: " in out
+    assert "trained - warm-started: " in out
     assert "trained - best fixed program: " in out
     assert (folder / "quick" / "seed_3" / "report.html").is_file()
     assert out.split("What next:\n")[1].count("llm-as-judge ") == 3
+    cells = JsonLines(folder / "quick" / "seed_3" / "bank" / "cells.jsonl").rows()
+    assert {row["problem"].split("/")[1] for row in cells} == {"train"}
     chosen = {path.name for path in (folder / "quick" / "seed_3" / "best_fixed").glob("*.py")}
     assert chosen == {"math.py", "qa.py", "code.py"}
 

@@ -81,6 +81,7 @@ def _settings(
         "output.logs": root / "logs",
         "output.checkpoints": root / "checkpoints",
         "output.results": root / "results",
+        "training.warm_start": root / "bank",
         "calls.folder": out / "calls",
     }
     return settings_of(config, set_, seed=seed, data_dir=root / "data", flags=flags)
@@ -179,6 +180,7 @@ def _show(outcome: Outcome, page: Path, config: str) -> None:
     if undecided := _undecided(outcome):
         _say(undecided)
     _say(_difference("trained - untrained", outcome.against_untrained))
+    _say(_difference("trained - warm-started", outcome.against_warm))
     _say(_difference("trained - best fixed program", outcome.against_fixed))
     for line in verdict(outcome):
         _say(line)

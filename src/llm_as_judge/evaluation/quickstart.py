@@ -1,6 +1,7 @@
 """A first run: a small task of our own, fixed programs and a policy before and after training.
 
-    rows -> fixed programs -> the untrained policy -> GRPO -> the trained policy, all on the same held-out rows
+    rows -> fixed programs -> the untrained policy -> a bank of training rows -> the policy that imitates its best
+    programs -> GRPO -> the trained policy, all on the same held-out rows
 
 It puts together what other verbs do one by one. Everything lies below one folder, and what is there
 already is gone on with, not paid for again.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +20,7 @@ from llm_as_judge.assembly import open_workbench, problem_file
 from llm_as_judge.chat_models import embedded_weights
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.quickstart import write_quickstart
+from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.baselines import UNTRAINED, find_system
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.evaluate import open_evaluation, results_folder, run_evaluation
@@ -31,16 +33,22 @@ from llm_as_judge.files import write_text
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.runs.bank import Bank, BankProgram
+from llm_as_judge.runs.rundir import read_run
+from llm_as_judge.training.imitation import KEY
 from llm_as_judge.training.preflight import checkpoint_root
 from llm_as_judge.training.trainer import GRPOTrainer
 from llm_as_judge.training.view import TrainingView
 from llm_as_judge.types import Domain, Problem
 
-BEST_FIXED, SAMPLED, TRAINED = "best_fixed", "untrained_sampled", "trained"
-SYSTEMS = ("direct", "cot", BEST_FIXED, UNTRAINED, SAMPLED, TRAINED)
+BEST_FIXED, SAMPLED, WARM, TRAINED = "best_fixed", "untrained_sampled", "warm_started", "trained"
+SYSTEMS = ("direct", "cot", BEST_FIXED, UNTRAINED, SAMPLED, WARM, TRAINED)
 """In the order of the table."""
+TAUGHT = ("direct", "cot", "program_of_thought")
+"""Shipped workflows that run on the training rows, for the policy to imitate the better one of each."""
 CHOSEN_FROM = ("direct", "cot", "program_of_thought", "hand_crafted")
 """Shipped workflows that the best fixed program is chosen from."""
+START = "step_0"
+"""Checkpoint after the warm start."""
 LEVEL = 0.01
 """A difference with a smaller p is called shown."""
 
@@ -62,6 +70,7 @@ class Outcome:
 
     systems: tuple[SystemResults, ...]
     against_untrained: Comparison
+    against_warm: Comparison
     against_fixed: Comparison
     results: Mapping[str, Path]
     run_dir: Path
@@ -103,7 +112,11 @@ def quickstart(settings: Config, view: View, work: Work) -> Outcome:
     warm = settings.evaluation.model_copy(update={"temperature": settings.sampling.temperature})
     sampled = settings.model_copy(update={"evaluation": warm})
     results[SAMPLED] = _evaluated(sampled, UNTRAINED, SAMPLED, view, work)
+    _fill_bank(settings, view, work)
     run_dir = settings.output.logs / "train"
+    results[WARM] = _evaluated(
+        settings, str(_warm_started(settings, run_dir, view, work)), WARM, view, work
+    )
     checkpoint = _trained(settings, run_dir, view, work)
     results[TRAINED] = _evaluated(settings, str(checkpoint), TRAINED, view, work)
     return _outcome(results, run_dir, checkpoint)
@@ -144,18 +157,8 @@ def right_of(system: SystemResults, dataset: str | None = None) -> str:
 def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
     """The best fixed program of each domain, chosen on validation rows: never on held-out ones."""
     view.stage("choosing the best fixed program")
-    rows: dict[Domain, list[Problem]] = {}
-    of_set: Counter[str] = Counter()
-    most = settings.evaluation.limit_per_set or sys.maxsize
-    for problem in problem_file(settings.data.val_file):
-        of_set[problem.dataset] += 1
-        if of_set[problem.dataset] <= most:
-            rows.setdefault(problem.domain, []).append(problem)
-
-    programs = {
-        domain: [program for program in found if program.name in CHOSEN_FROM]
-        for domain, found in shipped(settings, tuple(rows)).items()
-    }
+    rows = _rows(settings, settings.data.val_file)
+    programs = _programs(settings, rows, CHOSEN_FROM)
 
     async def everybody(
         runner: BankRunner, domain: Domain, seen: Sequence[Problem]
@@ -182,6 +185,76 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
     return folder
 
 
+def _rows(settings: Config, file: Path) -> dict[Domain, list[Problem]]:
+    """The rows of a file by domain, as many of each set as an evaluation takes."""
+    rows: dict[Domain, list[Problem]] = {}
+    of_set: Counter[str] = Counter()
+    most = settings.evaluation.limit_per_set or sys.maxsize
+    for problem in problem_file(file):
+        of_set[problem.dataset] += 1
+        if of_set[problem.dataset] <= most:
+            rows.setdefault(problem.domain, []).append(problem)
+    return rows
+
+
+def _programs(
+    settings: Config, domains: Iterable[Domain], names: Sequence[str]
+) -> dict[Domain, list[BankProgram]]:
+    return {
+        domain: [program for program in found if program.name in names]
+        for domain, found in shipped(settings, tuple(domains)).items()
+    }
+
+
+def _fill_bank(settings: Config, view: View, work: Work) -> None:
+    """What the fixed programs do on the training rows, in the bank of ``training.warm_start``."""
+    folder = settings.training.warm_start
+    if folder is None:
+        raise ConfigError(f"{KEY}: the quickstart wants a folder for its bank; leave it out")
+    view.stage("fixed programs on the training rows")
+    rows = _rows(settings, settings.data.train_file)
+    programs = _programs(settings, rows, TAUGHT)
+    wanted = [
+        cell for domain in rows for cell in all_cells(programs[domain], rows[domain], draws=1)
+    ]
+
+    async def job(bank: Bank) -> None:
+        async with open_workbench(settings) as bench:
+            runner = BankRunner(bank, program_runner(bench), settings.workflow.concurrency)
+            await runner.fill(wanted)
+
+    with Bank.writing(folder, conditions(settings)) as bank:
+        if any((program.key, row.id, draw) not in bank.cells for program, row, draw in wanted):
+            work(job(bank))
+    right = {program.name: set[str]() for program, _, _ in wanted}
+    for program, row, draw in wanted:
+        if bank.cells[program.key, row.id, draw].right:
+            right[program.name].add(row.id)
+    said = ", ".join(f"{name} {len(ids)}" for name, ids in right.items())
+    count = sum(map(len, rows.values()))
+    view.done(
+        f"bank of {count} training rows: right {said}; some program is right on "
+        f"{len(set().union(*right.values()))}"
+    )
+
+
+def _warm_started(settings: Config, run_dir: Path, view: View, work: Work) -> Path:
+    """The checkpoint of the policy that has imitated the bank, before its first step."""
+    root = checkpoint_root(settings)
+    found = latest_checkpoint(root)
+    if found is None or found.name == START:
+        view.stage("loading models")
+        trainer = GRPOTrainer(config=settings, run_dir=run_dir, resume=found is not None, view=view)
+        work(trainer.train(0))
+    told = read_run(run_dir).facts["warm_start"]
+    losses = [told.get(f"warm_start/loss_{when}", 0.0) for when in ("first", "last")]
+    view.done(
+        f"warm start: the best of these programs imitated on {told['warm_start/problems']:.0f} rows, "
+        f"loss {losses[0]:.2f}, then {losses[1]:.2f} nats a token"
+    )
+    return root / START
+
+
 def _trained(settings: Config, run_dir: Path, view: View, work: Work) -> Path:
     """The checkpoint after the last step."""
     found = latest_checkpoint(checkpoint_root(settings))
@@ -205,6 +278,7 @@ def _outcome(results: Mapping[str, Path], run_dir: Path, checkpoint: Path) -> Ou
     return Outcome(
         tuple(systems.values()),
         against(UNTRAINED),
+        against(WARM),
         against(BEST_FIXED),
         ordered,
         run_dir,

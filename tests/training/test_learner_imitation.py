@@ -70,19 +70,20 @@ def test_gradients_are_the_same_over_any_micro_batches_processes_and_paths(polic
     wanted = take_gradients(policy.model)
     tokens = sum(w * len(c.token_ids) for t in trees(weights) for c, w in zip(*t, strict=True))
     given = [(programs, [w / tokens for w in ws]) for programs, ws in trees(weights)]
-    for path, shares, most in (("packed", 1, 999), ("packed", 2, 5), ("naive", 2, 5)):
+    packed, naive = UpdatePath("packed", ""), UpdatePath("naive", "")
+    for path, shares, most in ((packed, 1, 999), (packed, 2, 5), (naive, 2, 5)):
         shared = shares_of_trees(
             given,
             version=0,
             tokens_per_micro_batch=most,
-            packed=path == "packed",
+            packed=path is packed,
             shares=shares,
         )
-        gradients = MicroBatchGradients(policy, UpdatePath(path, ""), LossOptions(kl_weight=0.5))
+        gradients = MicroBatchGradients(policy, path, LossOptions(kl_weight=0.5))
         with policy.updating(), gradients.attention():
             for share in shared:  # as another process gets it
                 told = from_json(tuple[MicroBatch, ...], to_json(share))
                 gradients.add(gradients.place(told), Normalizers(TEMPERATURE, 1, 1, 1))
         found = take_gradients(policy.model)
         for name, gradient in wanted.items():
-            assert torch.allclose(found[name], gradient, atol=1e-5), (path, shares, name)
+            assert torch.allclose(found[name], gradient, atol=1e-5), (path.name, shares, name)

@@ -111,8 +111,8 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     def until_training(coroutine: Coroutine[Any, Any, Any]) -> Any:
         nonlocal begun
         begun += 1
-        # choice, bank, warm start and all systems but the trained one come before
-        if begun == len(SYSTEMS) + 3:
+        # bank, warm start and all systems but the trained one come before
+        if begun == len(SYSTEMS) + 2:
             coroutine.close()
             raise Interrupted
         return asyncio.run(coroutine)
@@ -131,7 +131,7 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     assert len(after) == len(SYSTEMS)
     assert {path: after[path] for path in before} == before  # paid for once
     assert "It was made to have room" in out
-    assert "bank of 2 training rows: right cot " in out
+    assert "bank of 6 rows: right cot " in out
     assert "warm start: the best of these programs imitated on " in out
     assert "step 1 of 1: right" in out
     assert "trained - untrained: " in out
@@ -140,7 +140,7 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     assert (folder / "quick" / "seed_3" / "report.html").is_file()
     assert out.split("What next:\n")[1].count("llm-as-judge ") == 3
     cells = JsonLines(folder / "quick" / "seed_3" / "bank" / "cells.jsonl").rows()
-    assert {row["problem"].split("/")[1] for row in cells} == {"train"}
+    assert {row["problem"].split("/")[1] for row in cells} == {"train", "val"}
     chosen = {path.name for path in (folder / "quick" / "seed_3" / "best_fixed").glob("*.py")}
     assert chosen == {"math.py", "qa.py", "code.py"}
 

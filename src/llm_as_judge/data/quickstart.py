@@ -35,8 +35,8 @@ __all__ = ["KINDS", "SIZES", "Split", "quickstart_problems", "write_quickstart"]
 
 Split = Literal["train", "val", "test"]
 SIZES: dict[str, dict[Split, int]] = {
-    "arithmetic": {"train": 48, "val": 5, "test": 24},
-    "puzzles": {"train": 48, "val": 5, "test": 20},
+    "arithmetic": {"train": 36, "val": 4, "test": 16},
+    "puzzles": {"train": 36, "val": 4, "test": 16},
     "lookups": {"train": 0, "val": 2, "test": 4},
     "functions": {"train": 0, "val": 2, "test": 4},
 }

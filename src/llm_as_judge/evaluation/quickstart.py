@@ -1,7 +1,7 @@
 """A first run: a small task of our own, fixed programs and a policy before and after training.
 
-    rows -> fixed programs -> the untrained policy -> a bank of training rows -> the policy that imitates its best
-    programs -> GRPO -> the trained policy, all on the same held-out rows
+    rows -> a bank of fixed programs -> the best fixed one and the others -> the untrained policy -> the policy that
+    imitates the bank's best programs -> GRPO -> the trained policy, all on the same held-out rows
 
 It puts together what other verbs do one by one. Everything lies below one folder, and what is there
 already is gone on with, not paid for again.
@@ -9,9 +9,8 @@ already is gone on with, not paid for again.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -43,10 +42,11 @@ from llm_as_judge.types import Domain, Problem
 BEST_FIXED, SAMPLED, WARM, TRAINED = "best_fixed", "untrained_sampled", "warm_started", "trained"
 SYSTEMS = ("direct", "cot", BEST_FIXED, UNTRAINED, SAMPLED, WARM, TRAINED)
 """In the order of the table."""
-TAUGHT = ("direct", "cot", "program_of_thought")
-"""Shipped workflows that run on the training rows, for the policy to imitate the better one of each."""
-CHOSEN_FROM = ("direct", "cot", "program_of_thought", "hand_crafted")
-"""Shipped workflows that the best fixed program is chosen from."""
+SHIPPED = ("direct", "cot", "program_of_thought", "hand_crafted")
+"""Workflows that the bank holds: the best fixed program is chosen from them, and the policy imitates the
+best one of each row."""
+BANK_ROWS = 24
+"""Training rows of each kind in the bank; GRPO sees the others, too."""
 START = "step_0"
 """Checkpoint after the warm start."""
 LEVEL = 0.01
@@ -105,14 +105,13 @@ def quickstart(settings: Config, view: View, work: Work) -> Outcome:
     _fetch_weights(settings)
     view.stage("writing the rows")
     write_quickstart(settings.data.data_dir, settings.training.seed)
-    results = {name: _evaluated(settings, name, name, view, work) for name in ("direct", "cot")}
     fixed = _chosen(settings, root / BEST_FIXED, view, work)
+    results = {name: _evaluated(settings, name, name, view, work) for name in ("direct", "cot")}
     results[BEST_FIXED] = _evaluated(settings, str(fixed), BEST_FIXED, view, work)
     results[UNTRAINED] = _evaluated(settings, UNTRAINED, UNTRAINED, view, work)
     warm = settings.evaluation.model_copy(update={"temperature": settings.sampling.temperature})
     sampled = settings.model_copy(update={"evaluation": warm})
     results[SAMPLED] = _evaluated(sampled, UNTRAINED, SAMPLED, view, work)
-    _fill_bank(settings, view, work)
     run_dir = settings.output.logs / "train"
     results[WARM] = _evaluated(
         settings, str(_warm_started(settings, run_dir, view, work)), WARM, view, work
@@ -155,10 +154,17 @@ def right_of(system: SystemResults, dataset: str | None = None) -> str:
 
 
 def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
-    """The best fixed program of each domain, chosen on validation rows: never on held-out ones."""
-    view.stage("choosing the best fixed program")
-    rows = _rows(settings, settings.data.val_file)
-    programs = _programs(settings, rows, CHOSEN_FROM)
+    """The best fixed program of each domain, from the bank of ``training.warm_start``, which is
+    filled here: on rows that are not held out."""
+    place = settings.training.warm_start
+    if place is None:
+        raise ConfigError(f"{KEY}: the quickstart wants a folder for its bank; leave it out")
+    view.stage("a bank of fixed programs on rows that are not held out")
+    rows = _rows(settings)
+    programs = {
+        domain: [program for program in found if program.name in SHIPPED]
+        for domain, found in shipped(settings, tuple(rows)).items()
+    }
 
     async def everybody(
         runner: BankRunner, domain: Domain, seen: Sequence[Problem]
@@ -171,71 +177,48 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
             runner = BankRunner(bank, program_runner(bench), settings.workflow.concurrency)
             return await search_choices(runner, rows, everybody, draws=1, seed=0)
 
-    with Bank.writing(folder / "bank", conditions(settings)) as bank:
+    with Bank.writing(place, conditions(settings)) as bank:
         found: Found = work(job(bank))
+    for domain in rows:
+        program = found.chosen(DOMAIN, domain, "high").programs[domain]
+        write_text(folder / f"{domain}.py", program.text)
+    view.done(_told_bank(bank, rows, programs))
     choices = [found.chosen(DOMAIN, domain, "high") for domain in rows]
-    for choice in choices:
-        for domain, program in choice.programs.items():
-            write_text(folder / f"{domain}.py", program.text)
-    said = ", ".join(
-        f"{c.of} {c.name} ({c.flattered.right * c.flattered.problems:.0f} of {c.flattered.problems})"
-        for c in choices
-    )
-    view.done(f"best fixed programs, chosen on rows that are not held out: {said}")
+    said = ", ".join(f"{choice.of} {choice.name}" for choice in choices)
+    view.done(f"best fixed program of each domain, chosen on them: {said}")
     return folder
 
 
-def _rows(settings: Config, file: Path) -> dict[Domain, list[Problem]]:
-    """The rows of a file by domain, as many of each set as an evaluation takes."""
-    rows: dict[Domain, list[Problem]] = {}
-    of_set: Counter[str] = Counter()
-    most = settings.evaluation.limit_per_set or sys.maxsize
-    for problem in problem_file(file):
-        of_set[problem.dataset] += 1
-        if of_set[problem.dataset] <= most:
-            rows.setdefault(problem.domain, []).append(problem)
-    return rows
-
-
-def _programs(
-    settings: Config, domains: Iterable[Domain], names: Sequence[str]
-) -> dict[Domain, list[BankProgram]]:
-    return {
-        domain: [program for program in found if program.name in names]
-        for domain, found in shipped(settings, tuple(domains)).items()
-    }
-
-
-def _fill_bank(settings: Config, view: View, work: Work) -> None:
-    """What the fixed programs do on the training rows, in the bank of ``training.warm_start``."""
-    folder = settings.training.warm_start
-    if folder is None:
-        raise ConfigError(f"{KEY}: the quickstart wants a folder for its bank; leave it out")
-    view.stage("fixed programs on the training rows")
-    rows = _rows(settings, settings.data.train_file)
-    programs = _programs(settings, rows, TAUGHT)
-    wanted = [
-        cell for domain in rows for cell in all_cells(programs[domain], rows[domain], draws=1)
-    ]
-
-    async def job(bank: Bank) -> None:
-        async with open_workbench(settings) as bench:
-            runner = BankRunner(bank, program_runner(bench), settings.workflow.concurrency)
-            await runner.fill(wanted)
-
-    with Bank.writing(folder, conditions(settings)) as bank:
-        if any((program.key, row.id, draw) not in bank.cells for program, row, draw in wanted):
-            work(job(bank))
-    right = {program.name: set[str]() for program, _, _ in wanted}
-    for program, row, draw in wanted:
-        if bank.cells[program.key, row.id, draw].right:
-            right[program.name].add(row.id)
+def _told_bank(
+    bank: Bank,
+    rows: Mapping[Domain, Sequence[Problem]],
+    programs: Mapping[Domain, Sequence[BankProgram]],
+) -> str:
+    right: dict[str, set[str]] = {}
+    for domain, seen in rows.items():
+        for program, row, draw in all_cells(programs[domain], seen, 1):
+            ids = right.setdefault(program.name, set())
+            if bank.cells[program.key, row.id, draw].right:
+                ids.add(row.id)
     said = ", ".join(f"{name} {len(ids)}" for name, ids in right.items())
-    count = sum(map(len, rows.values()))
-    view.done(
-        f"bank of {count} training rows: right {said}; some program is right on "
+    return (
+        f"bank of {sum(map(len, rows.values()))} rows: right {said}; some program is right on "
         f"{len(set().union(*right.values()))}"
     )
+
+
+def _rows(settings: Config) -> dict[Domain, list[Problem]]:
+    """Rows that are not held out, by domain: of the training ones at most so many of each set as the
+    bank, or an evaluation, takes."""
+    rows: dict[Domain, list[Problem]] = {}
+    most = min(BANK_ROWS, settings.evaluation.limit_per_set or BANK_ROWS)
+    for file in (settings.data.train_file, settings.data.val_file):
+        of_set: Counter[str] = Counter()
+        for problem in problem_file(file):
+            of_set[problem.dataset] += 1
+            if of_set[problem.dataset] <= most:
+                rows.setdefault(problem.domain, []).append(problem)
+    return rows
 
 
 def _warm_started(settings: Config, run_dir: Path, view: View, work: Work) -> Path:

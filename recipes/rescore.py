@@ -23,7 +23,7 @@ from llm_as_judge.files import write_text
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.reward import RewardOptions, reward_group
 from llm_as_judge.runs.runlog import ROLLOUTS
-from llm_as_judge.types import Rollout, from_json, to_json
+from llm_as_judge.types import Budget, PromptFacts, Rollout, from_json, to_json
 from recipe import run
 
 RESCORED = "rescored.jsonl"
@@ -55,7 +55,8 @@ def rescore(run_dir: Path, options: RewardOptions) -> list[StepRewards]:
     changed: dict[int, list[bool]] = {}
     for members in _groups(run_dir / ROLLOUTS):
         before = [rollout for _, rollout in members]
-        after = reward_group(before, options)
+        told = None if options.budget else _budget_told(members[0][0])
+        after = reward_group(before, options, told)
         step = int(members[0][0]["step"])
         pairs.setdefault(step, []).extend(zip(before, after, strict=True))
         changed.setdefault(step, []).extend(_reordered(before, after))
@@ -65,6 +66,12 @@ def rescore(run_dir: Path, options: RewardOptions) -> list[StepRewards]:
         ]
     write_text(run_dir / RESCORED, "".join(json.dumps(row) + "\n" for row in rows))
     return [_step(step, pairs[step], changed[step]) for step in sorted(pairs)]
+
+
+def _budget_told(row: Mapping[str, Any]) -> Budget | None:
+    """That the prompt of a rollout named."""
+    prompt: PromptFacts = from_json(PromptFacts, row.get("prompt", {}))
+    return prompt.budget
 
 
 def _require_whole(path: Path) -> None:

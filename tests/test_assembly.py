@@ -8,7 +8,7 @@ from llm_as_judge.assembly import policy_prompt, run_limits
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.executor_settings import operator_settings
-from llm_as_judge.types import Problem
+from llm_as_judge.types import BUDGETS, Problem, Prompt
 
 OVERRIDES = (
     "workflow.timeout_s=7", "workflow.cpu_s=3", "workflow.memory_mb=100",
@@ -34,34 +34,40 @@ def test_code_of_the_executor_has_limits_of_its_own() -> None:
 
 def test_the_prompt_shows_the_operators_that_the_configuration_names() -> None:
     shown = load_config(overrides=[*OVERRIDES, "sampling.operators=[Programmer, Vote]"])
-    (asked,) = policy_prompt(shown).write([Problem("t/t/1", "gsm8k", "math", "?")])
-    told = asked.messages[0].content
+    (prompt,) = policy_prompt(shown).write([Problem("t/t/1", "gsm8k", "math", "?")])
+    told = prompt.messages[0].content
     assert ("programmer(" in told, "vote(" in told, "answer_generate(" in told) == (
         True, True, False,
     )  # fmt: skip
 
 
-def told(*overrides: str, problem: str = "?") -> str:
-    """The system message of the policy's prompt."""
-    (asked,) = policy_prompt(load_config(overrides=[*OVERRIDES, *overrides])).write(
-        [Problem("t/t/1", "gsm8k", "math", problem)]
+def asked(*overrides: str) -> Prompt:
+    """The policy's prompt."""
+    (prompt,) = policy_prompt(load_config(overrides=[*OVERRIDES, *overrides])).write(
+        [Problem("t/t/1", "gsm8k", "math", "?")]
     )
-    return asked.messages[0].content
+    return prompt
 
 
-def test_the_prompt_says_the_word_of_the_budget_where_one_is_in_force() -> None:
-    few = told()
-    assert "- Use few calls. " in few
-    assert few == told("reward.budget=low") == told("reward.scheme=gated", "reward.budget=high")
+def told(*overrides: str) -> str:
+    """Its system message."""
+    return asked(*overrides).messages[0].content
+
+
+def test_a_budget_is_told_where_one_is_in_force() -> None:
+    few = asked()
+    assert "- Use few calls. " in few.messages[0].content
+    assert few == asked("reward.budget=low") == asked("reward.scheme=gated", "reward.budget=high")
     priced = ["reward.scheme=priced", "experience.reward_threshold=0.9"]
-    for word in ("low", "middle", "high"):
-        said = told(*priced, f"reward.budget={word}")
-        assert f"- The budget for calls is {word}: " in said
-        assert "few calls." not in said
-        line = next(line for line in said.splitlines() if "The budget for calls" in line)
-        assert said.replace(line, "") == few.replace(
-            next(line for line in few.splitlines() if "Use few calls." in line), ""
-        )
+    for word in BUDGETS:
+        found = asked(*priced, f"reward.budget={word}")
+        assert found.facts.budget == word
+        *before, last = found.messages
+        assert last.content.startswith(f"The budget for calls is {word}: ")
+        assert last.content.endswith("\n" + few.messages[-1].content)
+        assert "few calls." not in before[0].content
+        assert before[1:] == few.messages[1:-1]
+    assert asked(*priced) == asked(*priced, "reward.budget=middle")
 
 
 def test_the_prompt_tells_of_further_executors_behind_the_operators() -> None:

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.reward import PRICES, Budget, RewardOptions, reward_group
-from llm_as_judge.types import Completion, Execution, OperatorCall, Program, Rollout, Verdict
+from llm_as_judge.reward import PRICES, RewardOptions, reward_group
+from llm_as_judge.types import (
+    Budget,
+    Completion,
+    Execution,
+    OperatorCall,
+    Program,
+    Rollout,
+    Verdict,
+)
 
 RUNS = Program("return 4", "class ...", ("Custom",), worst_case_calls=1, hash="h")
 BUDGETS = st.sampled_from(list(PRICES))

@@ -24,7 +24,7 @@ from pydantic import Field
 
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.plugins import Defined, Plugin, Registry, failing
-from llm_as_judge.types import Execution, Program, Reward, RewardPart, Rollout, Verdict
+from llm_as_judge.types import Budget, Execution, Program, Reward, RewardPart, Rollout, Verdict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,10 +38,11 @@ CALLS_AT_ZERO = 5.0
 """A program that can make this many executor calls scores 0 for simplicity."""
 
 FigureT = TypeVar("FigureT", float, "npt.NDArray[np.float64]")
-Budget = Literal["low", "middle", "high"]
 PRICES: Mapping[Budget, float] = {"low": 0.3, "middle": 0.1, "high": 0.03}
 """What 1,000 written tokens of cost take away, under the scheme ``priced``: with a low budget a call has
 to be worth more."""
+USUAL_BUDGET: Budget = "middle"
+"""Where nobody says another."""
 INVALID_TEXT = -0.5
 """Of a text that cannot run, under this scheme: less than a wrong program of any usual cost."""
 
@@ -124,8 +125,8 @@ class RewardOptions:
     """What a reward is made of."""
 
     scheme: Literal["weighted", "gated", "priced"] = "weighted"
-    budget: Budget = "middle"
-    """Under the scheme ``priced``; see :data:`PRICES`."""
+    budget: Budget | None = None
+    """Under the scheme ``priced``, where a prompt named none; see :data:`PRICES`."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Part -> weight; one that is not named has its own."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -145,12 +146,18 @@ class RewardOptions:
         )
 
 
-def reward_group(rollouts_G: Sequence[Rollout], options: RewardOptions) -> tuple[Rollout, ...]:
+def reward_group(
+    rollouts_G: Sequence[Rollout], options: RewardOptions, budget: Budget | None = None
+) -> tuple[Rollout, ...]:
     """The same rollouts with their rewards; those that failed or were not graded keep None.
 
+    Args:
+        budget: that the group's prompt named; None = that of the options.
     Raises:
         ConfigError: a part failed, or scored outside of -10..10.
     """
+    if budget is not None:
+        options = replace(options, budget=budget)
     return tuple(replace(r, reward=_reward(r, rollouts_G, options)) for r in rollouts_G)
 
 
@@ -159,7 +166,9 @@ def _reward(rollout: Rollout, group: Sequence[Rollout], options: RewardOptions) 
     if rollout.failure or verdict is None or verdict.correct is None or rollout.execution is None:
         return None
     if options.scheme == "priced":
-        return _priced(rollout.program, rollout.execution, verdict, PRICES[options.budget])
+        return _priced(
+            rollout.program, rollout.execution, verdict, PRICES[options.budget or USUAL_BUDGET]
+        )
     ran_wrong = rollout.program.runnable and not verdict.correct
     parts = {}
     for part, weight, chosen in options.parts:

@@ -207,6 +207,15 @@ def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -
             ("--policy", "cot", "--draws", "3", "--set", "executor.temperature=0"),
             "set executor.temperature above 0",
         ),
+        (
+            ("--policy", "cot", "--budget", "low"),
+            "--budget low: only a policy is told it, and cot is",
+        ),
+        (
+            ("--untrained", "--budget", "low"),
+            "under reward.scheme weighted a policy is told none; add",
+        ),
+        (("--untrained", "--budget", "lower"), "reward.budget: found 'lower'"),
         (("--untrained", "--samples", "3"), "set evaluation.temperature above 0"),
         (("--policy", "cot", "--set", "evaluation.sets=[mbpp]"), "no set 'mbpp'"),
         (("--policy", "cot", "--name", "a/b"), "wanted a plain name"),

@@ -229,6 +229,27 @@ def test_solve_of_a_program_that_cannot_run_is_1(verb: Verbs) -> None:
     assert "status  rejected" in out
 
 
+@pytest.mark.parametrize("verb_asked", [("solve", "--problem", "2 + 2?"), ("serve",)])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ("--budget", "low", "--policy", "p.py"),
+            "--budget low: only a policy is told it, and p.py is",
+        ),
+        (
+            ("--budget", "low"),
+            "under reward.scheme weighted a policy is told none; add --set reward.sch",
+        ),
+        (("--budget", "none"), "reward.budget: found 'none'"),
+    ],
+)
+def test_a_budget_that_nobody_would_be_told_is_one_line(
+    verb: Verbs, verb_asked: tuple[str, ...], given: tuple[str, ...], said: str
+) -> None:
+    assert said in verb.refused(*verb_asked, "--executor", "scripted", *given)
+
+
 def test_serve_refuses_the_network_without_a_key_before_loading_a_model(verb: Verbs) -> None:
     line = verb.refused("serve", "--host", "0.0.0.0", "--policy", "none")
     assert "LLM_AS_JUDGE_API_KEY" in line

@@ -23,7 +23,7 @@ from llm_as_judge.evaluation.system_results import read_systems
 from llm_as_judge.evaluation.systems import Keep, Opened
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.types import Domain, IsolationReport, Problem, Usage, to_json
+from llm_as_judge.types import BUDGETS, Domain, IsolationReport, Problem, Usage, to_json
 
 ROWS = [problem(n) for n in range(6)]
 QA = [Problem(f"squad2/test/{n}", "squad2", "qa", f"Who {n}?", ("x",)) for n in range(2)]
@@ -35,6 +35,7 @@ class Listed:
     def __init__(self, most: int = 99, *, fails: Sequence[str] = (), version: str = "1") -> None:
         self.label = "listed"
         self.adapter: Path | None = None
+        self.is_prompted = True
         self.domains: frozenset[Domain] = frozenset({"math"})
         self.most, self.fails, self.version = most, fails, version
         self.jail = "bubblewrap+seccomp"
@@ -205,6 +206,24 @@ async def test_what_decides_the_figures_decides_the_folder(place: Path) -> None:
     assert len({first, *(other.folder for other in others)}) == 5
     same = settings(place, policy={"device": "cpu"})
     assert begun(same, Listed()).folder == first
+
+
+def test_a_budget_decides_the_folder_of_what_is_told_it(place: Path) -> None:
+    def folder(system: Listed, **reward: str) -> str:
+        with open_evaluation(settings(place, reward=reward), system, "a") as record:
+            assert results_of(record).budget == record.plan.budget
+            return f"{record.folder.name} {record.plan.budget}"
+
+    told, written = Listed(), Listed()
+    written.is_prompted = False
+    priced = [folder(told, scheme="priced", budget=word) for word in BUDGETS]
+    assert [one.split()[1] for one in priced] == list(BUDGETS)
+    assert folder(told, scheme="priced") == priced[1]
+    every = [*priced, folder(told), folder(told, budget="low")]
+    assert len(set(every)) == 4
+    assert every[-1].endswith("None")
+    same = {folder(written, scheme="priced", budget=word) for word in BUDGETS}
+    assert len(same) == 1
 
 
 async def test_the_rows_decide_the_folder_not_how_they_were_chosen(place: Path) -> None:

@@ -49,6 +49,7 @@ def test_seeds_of_a_policy_are_averaged_by_problem(tmp_path: Path) -> None:
         {"facts": {"adapter": "x"}},
         {"judge": "other"},
         {"policy": "q"},
+        {"budget": "low"},
         {"facts": {}},  # an older file, that does not say it
         {"config": {}},
     ],

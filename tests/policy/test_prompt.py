@@ -15,7 +15,7 @@ from llm_as_judge.config import config_dir
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.operators import operator_docs, registry
 from llm_as_judge.policy.prompt import Example, PolicyPrompt, fill, shorten
-from llm_as_judge.types import DOMAINS, Domain, Message, Problem, PromptFacts
+from llm_as_judge.types import BUDGETS, DOMAINS, Domain, Message, Problem, PromptFacts
 from llm_as_judge.workflow.program import extract, parse_program
 
 SHIPPED = config_dir() / "prompts" / "policy"
@@ -243,6 +243,17 @@ def test_every_shipped_example_is_strictly_valid(
     for text in shown:
         program = parse_program(text, domain, form)
         assert program.strictly_valid, (text, program.diagnostics, program.repairs)
+
+
+def test_what_stands_before_the_problem_is_equal_at_all_budgets(tmp_path: Path) -> None:
+    prompt = PolicyPrompt(SHIPPED, "body", DOCS, budget="middle")
+    same = [Problem("g/1", "g", "math", "?")] * 3
+    found = prompt.write(same, BUDGETS)
+    assert [one.facts.budget for one in found] == list(BUDGETS)
+    assert len({tuple(one.messages[:-1]) for one in found}) == 1
+    assert len({one.messages[-1] for one in found}) == 3
+    assert prompt.write(same) == [found[1]] * 3
+    assert prompt.write(same[:1], [None]) == PolicyPrompt(SHIPPED, "body", DOCS).write(same[:1])
 
 
 # --------------------------------------------------------------------------- examples that rotate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,11 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.policy.stream import Stream
-from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout import RolloutRunner
+from llm_as_judge.reward import PRICES, RewardOptions
+from llm_as_judge.rollout import Batch, RolloutRunner
 from llm_as_judge.rollout.environment import Grade
 from llm_as_judge.types import (
+    Budget,
     ChatModel,
     ChatRequest,
     Domain,
@@ -383,3 +385,31 @@ async def test_a_group_says_what_its_prompt_showed(tmp_path: Path) -> None:
         [SUM, CAPITAL], Sampling(1, 1.0, 8, seed=0)
     )
     assert [g.prompt.cut_characters for g in groups] == [len("2 + 2?") - 3, len("Capital?") - 3]
+
+
+async def test_the_price_of_a_group_is_that_of_the_word_in_its_prompt(prompt: PolicyPrompt) -> None:
+    def priced(written: PolicySampler) -> RolloutRunner:
+        env = environment(CountingRun(), GoldJudge(), None)
+        return RolloutRunner(env, written, prompt, RewardOptions("priced", "high"))
+
+    async def totals(batch: Batch) -> list[float]:
+        groups = await batch.groups()
+        return [one.reward.total for g in groups for one in g.rollouts if one.reward]
+
+    words: list[Budget] = ["low", "middle"]
+    sampling = Sampling(1, 1.0, 8, seed=0)
+    batch = await priced(WrittenSampler("4")).start([SUM, SUM], sampling, budgets_P=words)
+    groups = await batch.groups()
+    assert [group.prompt.budget for group in groups] == words
+    cost = groups[0].rollouts[0].execution
+    assert cost is not None
+    wanted = [1 - PRICES[word] * cost.cost / 1000 for word in words]
+    assert [g.rollouts[0].reward.total for g in groups if g.rollouts[0].reward] == wanted
+    # a later process that finds everything finished rewards by the words that were told then
+    again = await priced(WrittenSampler("5")).start(
+        [SUM, SUM],
+        sampling,
+        known={(p, 0): replace(group.rollouts[0], reward=None) for p, group in enumerate(groups)},
+        known_prompts={p: group.prompt for p, group in enumerate(groups)},
+    )
+    assert await totals(again) == wanted

@@ -13,7 +13,7 @@ from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.serving.answering import Answerer
 from llm_as_judge.serving.app import ServerOptions, make_app
 from llm_as_judge.solving.writers import Written
-from llm_as_judge.types import ChatReply, ChatRequest, Problem, Usage
+from llm_as_judge.types import Budget, ChatReply, ChatRequest, Problem, Usage
 from llm_as_judge.workflow.program import parse_program
 from running_app import running
 
@@ -27,11 +27,18 @@ class TextWriter:
         self.text = text
         self.usage = usage or Usage()
         self.asked: list[tuple[float | None, int | None]] = []
+        self.told: list[Budget | None] = []
+        self.budget: Budget | None = None
 
     async def write(
-        self, problem: Problem, temperature: float | None = None, seed: int | None = None
+        self,
+        problem: Problem,
+        temperature: float | None = None,
+        seed: int | None = None,
+        budget: Budget | None = None,
     ) -> Written:
         self.asked.append((temperature, seed))
+        self.told.append(budget)
         return Written(parse_program(self.text, problem.domain), self.usage)
 
     async def aclose(self) -> None:

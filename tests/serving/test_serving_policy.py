@@ -78,6 +78,18 @@ async def test_requests_that_wait_are_sampled_together(bench: Workbench) -> None
     await writer.aclose()
 
 
+async def test_the_word_of_a_request_stands_in_its_prompt(bench: Workbench) -> None:
+    sampler = RecordingSampler()
+    sampler.go.set()
+    reward = bench.config.reward.model_copy(update={"scheme": "priced"})
+    config = bench.config.model_copy(update={"reward": reward})
+    writer = policy_writer(replace(bench, config=config), sampler)
+    told = [(await writer.write(PROBLEM, budget=word)).prompt[-1].content for word in ("low", None)]
+    assert told[0].startswith("The budget for calls is low: ")
+    assert told[1].startswith("The budget for calls is middle: ")
+    assert policy_writer(bench, sampler).budget is None
+
+
 async def test_a_constrained_policy_writes_under_the_grammar_of_the_domain(
     bench: Workbench,
 ) -> None:

@@ -48,6 +48,20 @@ def test_the_domain_comes_from_the_field_or_the_models_name() -> None:
     assert ask(model="m:math", workflow={"domain": "code"}).problem.domain == "code"
 
 
+def test_a_budget_is_the_requests_else_the_servers() -> None:
+    asked = {"model": "m", "messages": [{"role": "user", "content": "2 + 2?"}]}
+    low = {**asked, "workflow": {"budget": "low"}}
+    assert read_ask(asked, "m", "qa", LIMITS).budget is None
+    assert read_ask(asked, "m", "qa", LIMITS, "middle").budget == "middle"
+    assert read_ask(low, "m", "qa", LIMITS, "middle").budget == "low"
+    assert "workflow.budget" in refused(workflow={"budget": "lower"}).message
+
+
+def test_a_budget_is_refused_where_nobody_would_be_told_it() -> None:
+    error = refused(workflow={"budget": "low"})
+    assert (error.status, error.param) == (400, "workflow.budget")
+
+
 def test_a_request_may_ask_for_less_and_never_for_more() -> None:
     less = ask(workflow={"max_calls": 2, "max_tokens": 10, "timeout_s": 1.5})
     assert less.limits == RequestLimits(2, 10, 1.5)

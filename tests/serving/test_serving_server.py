@@ -68,6 +68,16 @@ async def test_the_official_client_gets_answer_usage_and_program(bench: Workbenc
     assert one.id == "llm-as-judge:math"
 
 
+async def test_the_policy_is_told_the_budget_of_the_request(bench: Workbench) -> None:
+    writer = TextWriter(ONE_CALL)
+    async with served(with_executor(bench, scripted()), writer) as url:
+        assert (await asked(url, workflow={"budget": "low"})).status_code == 400
+        writer.budget = "middle"
+        replies = [await asked(url, workflow=one) for one in ({"budget": "low"}, {})]
+    assert [reply.json()["workflow"]["budget"] for reply in replies] == ["low", "middle"]
+    assert writer.told == ["low", "middle"]
+
+
 async def test_the_official_client_streams(bench: Workbench) -> None:
     long = "word " * 300
     async with (

@@ -17,6 +17,7 @@ from llm_as_judge.config import Config, config_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import AuditError, ConfigError, DataError, TrainingError
 from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.metric_names import meaning_of
 from llm_as_judge.runs.runlog import read_rollouts, read_steps
 from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
@@ -59,6 +60,7 @@ def config(
     *,
     max_ungraded_fraction: float = 0.5,
     sampling: dict[str, Any] | None = None,
+    reward: dict[str, Any] | None = None,
     **training: Any,
 ) -> Config:
     shape = {"steps": STEPS, "problems_per_step": GROUPS, "samples_per_problem": SAMPLES}
@@ -67,6 +69,7 @@ def config(
     return Config.model_validate(
         {
             **settings,
+            "reward": reward or {},
             "judge": {"model": "none", "max_ungraded_fraction": max_ungraded_fraction},
             "data": {"train_file": place / "data" / "mixed" / "train_mixed.jsonl"},
             "output": {
@@ -212,6 +215,29 @@ async def test_a_resumed_run_equals_the_unbroken_one(place: Path, schedule: str)
         assert lines(resumed.run_dir, name) == lines(unbroken.run_dir, name)
     paid = [json.loads((r.run_dir / "ledger.json").read_text()) for r in (resumed, unbroken)]
     assert paid[0]["total"]["calls"] == paid[1]["total"]["calls"]
+
+
+@pytest.mark.slow
+async def test_each_problem_is_told_a_budget_and_a_resumed_run_tells_the_same(place: Path) -> None:
+    options: dict[str, Any] = {"save_every": 1, "reward": {"scheme": "priced"}}
+    unbroken = await train(place, "unbroken", **options)
+    await train(place, "broken", 1, **options)
+    resumed = await train(place, "broken", resume=True, **options)
+    for name in ("rollouts.jsonl", "metrics.jsonl"):
+        assert lines(resumed.run_dir, name) == lines(unbroken.run_dir, name)
+    told: dict[tuple[int, int], set[str]] = {}
+    for row in lines(unbroken.run_dir, "rollouts.jsonl"):
+        word = row["prompt"]["budget"]
+        told.setdefault((row["step"], row["group"]), set()).add(word)
+        if reward := row["rollout"]["reward"]:
+            assert reward["parts"]["cost"]["weight"] == PRICES[word]
+    assert {len(words) for words in told.values()} == {1}
+    assert len(set().union(*told.values())) > 1
+    metrics = {name for row in lines(unbroken.run_dir, "metrics.jsonl") for name in row}
+    assert {name for name in metrics if name.startswith("budget/")} == {
+        f"budget/{word}_{figure}" for words in told.values() for word in words
+        for figure in ("cost", "accuracy")
+    }  # fmt: skip
 
 
 @pytest.mark.slow

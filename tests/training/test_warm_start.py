@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tiny_runs import tiny_settings
 
 from llm_as_judge.assembly import load_policy_of, policy_prompt
 from llm_as_judge.config import Config, config_dir
+from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.policy.attention import packed_attention
@@ -22,10 +24,12 @@ from llm_as_judge.policy.chat_template import prompt_ids
 from llm_as_judge.policy.launched import Launched
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.runs.runlog import read_steps
+from llm_as_judge.training.imitation import batches_of
+from llm_as_judge.training.lessons import Lesson
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.training.view import SilentView
-from llm_as_judge.types import Problem
+from llm_as_judge.types import BUDGETS, Problem
 from llm_as_judge.workflow.program import parse_program
 
 BODIES = {
@@ -50,7 +54,12 @@ def program(kind: str) -> BankProgram:
     return BankProgram("math", found.hash, kind, "given", found.runnable)
 
 
-def fill(folder: Path, right: Any, problems: list[Problem] = PROBLEMS) -> Path:
+def fill(
+    folder: Path,
+    right: Any,
+    problems: list[Problem] = PROBLEMS,
+    cost: Mapping[str, float] | None = None,
+) -> Path:
     """A bank in which the program of each kind is ``right(problem, kind)`` on every problem."""
     with Bank.writing(folder, {}) as bank:
         for kind in BODIES:
@@ -58,7 +67,8 @@ def fill(folder: Path, right: Any, problems: list[Problem] = PROBLEMS) -> Path:
         for one in problems:
             bank.add_problem(one)
             for kind in BODIES:
-                cell = Cell(program(kind).key, one.id, 0, right(one, kind), 50.0, 9, 1, "ok")
+                spent = (cost or {}).get(kind, 50.0)
+                cell = Cell(program(kind).key, one.id, 0, right(one, kind), spent, 9, 1, "ok")
                 bank.add(cell)
     return folder
 
@@ -159,6 +169,51 @@ async def test_a_problem_on_which_all_are_wrong_teaches_nothing(place: Path) -> 
     ]
     require_equal(*(weights(result.checkpoint) for result in found))
     assert warm_start(found[0])["warm_start/problems"] == len(TRAINED)
+
+
+def test_each_epoch_teaches_a_problem_at_a_budget_of_its_own(place: Path) -> None:
+    lessons = {
+        word: [Lesson(one, ((n,),), (1.0,)) for one in PROBLEMS] for n, word in enumerate(BUDGETS)
+    }
+    config = settings(place, "any", None, warm_start_epochs=4)
+    priced = config.model_copy(update={"reward": RewardConfig(scheme="priced")})
+    batches = batches_of(lessons, priced)
+    assert batches_of(lessons, priced) == batches
+    assert [len(batch) for batch in batches] == [4] * 16
+    told = [pair for batch in batches for pair in batch]
+    epochs = [told[at : at + 16] for at in range(0, 64, 16)]
+    for epoch in epochs:
+        assert {lesson.problem.id for lesson, _ in epoch} == {one.id for one in PROBLEMS}
+    for lesson, word in told:
+        assert word is not None
+        assert lesson in lessons[word]
+    assert {word for _, word in told} == set(BUDGETS)
+    words = [{lesson.problem.id: word for lesson, word in epoch} for epoch in epochs]
+    assert len({tuple(sorted(epoch.items())) for epoch in words}) == 4
+    silent = batches_of({"middle": lessons["middle"]}, config)
+    assert {word for batch in silent for _, word in batch} == {None}
+
+
+@pytest.mark.slow
+async def test_a_budget_is_learned_from_its_word(place: Path) -> None:
+    """Both programs are right everywhere, one of them dearer and a little more often."""
+
+    def right(one: Problem, kind: str) -> float:
+        return 1.0 if kind == "sum" else 0.9
+
+    bank = fill(place / "bank", right, cost={"sum": 800.0, "ask": 50.0})
+    shape = {"warm_start_epochs": 40, "learning_rate": 1e-2, "save_every": 99}
+    config = settings(place, "told", bank, **shape)
+    config = config.model_copy(update={"reward": RewardConfig(scheme="priced")})
+    checkpoint = (await train(config, place)).checkpoint
+    dearer = {
+        word: gains(
+            config.model_copy(update={"reward": RewardConfig(scheme="priced", budget=word)}),
+            checkpoint,
+        )["sum"]
+        for word in ("low", "high")
+    }
+    assert max(dearer["low"]) < min(dearer["high"])
 
 
 class KilledError(Exception):

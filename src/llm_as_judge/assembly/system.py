@@ -224,7 +224,7 @@ def policy_prompt(
         config_dir() / "prompts" / "policy",
         sampling.form,
         {domain: operator_docs(domain, sampling.prompt_style, shown) + told for domain in DOMAINS},
-        budget=config.reward.budget if config.reward.scheme == "priced" else None,
+        budget=config.reward.told_budget,
         problem_chars=sampling.problem_chars,
         examples=sampling.examples,
         memory=memory,

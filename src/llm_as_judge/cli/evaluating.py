@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from llm_as_judge.cli.options import (
+    BudgetOption,
     ConfigOption,
     DataDirOption,
     DeviceOption,
@@ -18,6 +19,7 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    require_told,
     settings_of,
     status_console,
     warn_of_judges,
@@ -97,6 +99,7 @@ def evaluate(
             "a problem's runs. Same as --set workflow.draws=M.",
         ),
     ] = None,
+    budget: BudgetOption = None,
     name: Annotated[
         str | None,
         typer.Option("--name", help="Results go to NAME_results.json; default: the policy's name."),
@@ -134,6 +137,7 @@ def evaluate(
             "evaluation.samples": samples,
             "workflow.draws": draws,
             "evaluation.split": split,
+            "reward.budget": budget,
             **_recording(record_to, replay_from),
         },
     )
@@ -146,9 +150,10 @@ def evaluate(
 
     spec = _policy(policy, checkpoint, untrained, settings)
     system = find_system(spec, settings)
+    require_told(budget, settings, None if system.is_prompted else spec)
     settings = samples_as_draws(system, settings)
     _warn_of_settings(spec, settings)
-    wanted = _name(spec, settings) if name is None else name
+    wanted = _name(spec, settings, budget) if name is None else name
     with open_evaluation(settings, system, wanted, fresh=fresh) as record:
         _announce(record)
         missing = len(record.missing())
@@ -252,17 +257,18 @@ def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settin
     return str(latest)
 
 
-def _name(spec: str, settings: Config) -> str:
-    """MODEL for a checkpoint, MODEL_untrained, control_NAME, else the name of baseline, file or folder."""
+def _name(spec: str, settings: Config, budget: str | None) -> str:
+    """MODEL for a checkpoint, MODEL_untrained, control_NAME, else the name of baseline, file or folder; with
+    _BUDGET where one is asked for."""
     from llm_as_judge.evaluation.sanity_baselines import SANITY_BASELINES
 
-    path = Path(spec)
+    path, told = Path(spec), f"_{budget}" if budget else ""
     if spec in SANITY_BASELINES:
         return f"control_{spec}"
     if spec == "untrained":
-        return f"{settings.policy.label}_untrained"
+        return f"{settings.policy.label}_untrained{told}"
     if (path / "state.json").is_file():
-        return settings.policy.label
+        return f"{settings.policy.label}{told}"
     return path.stem
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from llm_as_judge.config import Config, load_config
+from llm_as_judge.errors import ConfigError
 from llm_as_judge.runs.judges import unaudited_warning
 
 console = Console()
@@ -41,6 +42,15 @@ ExecutorOption = Annotated[
 ]
 DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", help="Folder of raw/, mixed/ and test/.")
+]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="low|middle|high",
+        help="What calls may cost, as the policy is told (reward.scheme priced). Default: reward.budget, "
+        "else middle.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
@@ -72,6 +82,28 @@ def settings_of(
         given["data.train_file"] = data_dir / "mixed" / "train_mixed.jsonl"
         given["data.val_file"] = data_dir / "mixed" / "val_mixed.jsonl"
     return load_config(config, model=model, overrides=overrides or (), flags=given)
+
+
+def require_told(budget: str | None, settings: Config, written: str | None) -> None:
+    """
+    Args:
+        budget: as ``--budget`` gave it.
+        written: program that is asked for; None = a policy writes one.
+    Raises:
+        ConfigError: nobody would be told the budget.
+    """
+    if budget is None:
+        return
+    if written is not None:
+        raise ConfigError(
+            f"--budget {budget}: only a policy is told it, and {written} is a program that is written; "
+            "leave --budget out"
+        )
+    if settings.reward.told_budget is None:
+        raise ConfigError(
+            f"--budget {budget}: under reward.scheme {settings.reward.scheme} a policy is told none; add "
+            "--set reward.scheme=priced if it was trained so, or leave --budget out"
+        )
 
 
 def warn_of_judges(judges: Sequence[Mapping[str, Any]]) -> None:

@@ -151,7 +151,7 @@ def search(
     _say_estimate(settings, problems, taking, options)
     with _searched(settings, bank, problems, taking, options) as (found, filled):
         room = audit_of_search(found, filled, options.draws, vectors)
-        write_found(found, out, settings.reward.budget, room)
+        write_found(found, out, settings.reward.one_budget, room)
         words = room.lines if room is not None else []
         write_page(found, filled, options.draws, words, out / PAGE)
     _show(found)
@@ -211,8 +211,8 @@ def headroom(
     _say_estimate(settings, problems, taking, options)
     with _searched(settings, out / "bank", problems, taking, options) as (found, filled):
         room = audit_of_search(found, filled, number, vectors)
-        told = advice(found, room, filled, number, settings.reward.budget)
-        write_found(found, out, settings.reward.budget, room)
+        told = advice(found, room, filled, number, settings.reward.one_budget)
+        write_found(found, out, settings.reward.one_budget, room)
         words = [f"{told.answer}.", *(room.lines[:-1] if room is not None else []), told.reason]
         write_page(found, filled, number, words, out / PAGE)
     _show(found)

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from llm_as_judge.cli.options import (
+    BudgetOption,
     ConfigOption,
     DeviceOption,
     ExecutorOption,
@@ -20,6 +21,7 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    require_told,
     settings_of,
     status_console,
 )
@@ -55,6 +57,7 @@ def solve(
         list[str] | None, typer.Option("--reference", help="A gold answer: also print a verdict.")
     ] = None,
     policy: PolicyOption = "untrained",
+    budget: BudgetOption = None,
     config: ConfigOption = None,
     model: ModelOption = None,
     device: DeviceOption = None,
@@ -73,8 +76,12 @@ def solve(
         device=device,
         executor=executor,
         seed=seed,
-        flags={} if reference else RULES_ALONE,  # nothing is graded
+        flags={
+            "reward.budget": budget,
+            **({} if reference else RULES_ALONE),  # nothing is graded
+        },
     )
+    require_told(budget, settings, _program_file(policy))
     text = sys.stdin.read() if problem == "-" else problem
     task = wanted_problem(
         text, problem_file, wanted_domain(domain), entry_point, tuple(reference or ())
@@ -88,6 +95,10 @@ def solve(
 
     execution = asyncio.run(run_solve(settings, task, policy, show, graded=bool(reference)))
     raise typer.Exit(0 if execution.status == "ok" else 1)
+
+
+def _program_file(policy: str) -> str | None:
+    return policy if Path(policy).suffix == ".py" else None
 
 
 def _print_stage(stage: str, value: Any) -> None:
@@ -130,6 +141,7 @@ def serve(
         str, typer.Option("--name", help="Model name that clients ask for.")
     ] = "llm-as-judge",
     domain: DomainOption = "qa",
+    budget: BudgetOption = None,
     concurrency: Annotated[
         int, typer.Option("--concurrency", min=1, help="Requests at once; one more gets 429.")
     ] = 64,
@@ -170,8 +182,9 @@ def serve(
         device=device,
         executor=executor,
         seed=seed,
-        flags=RULES_ALONE,  # nothing is graded
+        flags={"reward.budget": budget, **RULES_ALONE},  # nothing is graded
     )
+    require_told(budget, settings, _program_file(policy))
     options = ServerOptions(
         model=name,
         domain=wanted_domain(domain),

@@ -14,10 +14,11 @@ from llm_as_judge.reward import (
     INVALID_TEXT,
     PRICES,
     REWARD_PARTS,
-    Budget,
+    USUAL_BUDGET,
     all_options,
     all_weights,
 )
+from llm_as_judge.types import Budget
 
 
 def _shipped_parts() -> str:
@@ -96,11 +97,12 @@ class RewardConfig(Section):
         f"written tokens of cost, {INVALID_TEXT:g} for a text that is no program that can run; parts "
         "and weights have no say.",
     )
-    budget: Budget = Field(
-        "middle",
+    budget: Budget | None = Field(
+        None,
         description="Scheme `priced`: how much 1,000 written tokens of cost take away; "
         + ", ".join(f"`{word}` {price:g}" for word, price in PRICES.items())
-        + ".",
+        + ". The policy's prompt names the word. Default: training draws one for each problem, "
+        f"everything else has `{USUAL_BUDGET}`.",
     )
     weights: dict[str, Annotated[Number, Field(ge=0)]] = Field(
         {}, description=f"Weight of each part; the others have their own: {_shipped_parts()}"
@@ -111,6 +113,21 @@ class RewardConfig(Section):
         "use before efficiency turns negative "
         f"({REWARD_PARTS.get('efficiency').default_options()['token_budget']}).",
     )
+
+    @property
+    def one_budget(self) -> Budget:
+        """Where one word stands for all problems."""
+        return self.budget or USUAL_BUDGET
+
+    @property
+    def told_budget(self) -> Budget | None:
+        """What a policy is told that is asked for one budget; None: this scheme has none."""
+        return self.one_budget if self.scheme == "priced" else None
+
+    @property
+    def draws_budgets(self) -> bool:
+        """Whether training draws a word for each problem."""
+        return self.scheme == "priced" and self.budget is None
 
     @model_validator(mode="before")
     @classmethod

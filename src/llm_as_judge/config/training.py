@@ -40,7 +40,7 @@ class TrainingConfig(LossKeys, _Course):
         None,
         description="Folder of a bank (search --split train): before its first step the policy "
         "learns to write, for each training problem that is in it, the programs that were right "
-        "there, by their reward `priced` at reward.budget. Default: it begins untrained.",
+        "there, by their reward `priced` at the budget that it is told. Default: it begins untrained.",
     )
     warm_start_epochs: int = Field(
         1, ge=1, description="Passes over these problems, problems_per_step of them to an update."

@@ -79,6 +79,7 @@ def all_but_seed(results: FullResults) -> str | None:
         [
             results.policy,
             results.checkpoint,
+            results.budget,
             conditions_of(results),
             results.facts,
             _flat(results.config, _OWN),

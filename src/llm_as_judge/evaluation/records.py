@@ -30,7 +30,7 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.operators import operator_facts
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.runs.judges import judges_of
-from llm_as_judge.types import Group, IsolationReport, Problem, Rollout, from_json, to_json
+from llm_as_judge.types import Budget, Group, IsolationReport, Problem, Rollout, from_json, to_json
 
 _DECIDES = ("policy", "sampling", "executor", "judge", "workflow", "experience", "evaluation")
 _CODE = (
@@ -76,6 +76,8 @@ class Plan:
     facts: Mapping[str, str] = field(default_factory=dict)
     """Hashes of what settings do not say: ``adapter`` or ``programs``, ``executor`` (weights),
     ``judge`` (model and rules), ``code``, each ``plugin``; none in plans of before they were kept."""
+    budget: Budget | None = None
+    """That the policy is told for every problem; None: none."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -95,8 +97,9 @@ def make_plan(
     decisive = {section: tree[section] for section in _DECIDES}
     if config.executors:
         decisive["executors"] = tree["executors"]
-    if config.reward.scheme == "priced":  # its word stands in the prompt
-        decisive["budget"] = config.reward.budget
+    budget = config.reward.told_budget if system.is_prompted else None
+    if budget is not None:
+        decisive["budget"] = budget
     decisive["policy"].pop("device")
     for chooses_rows in ("limit_per_set", "sets", "split"):  # the rows themselves are in the hash
         decisive["evaluation"].pop(chooses_rows)
@@ -130,6 +133,7 @@ def make_plan(
         ),
         versions(),
         facts,
+        budget,
     )
 
 

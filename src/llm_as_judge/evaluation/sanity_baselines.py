@@ -73,6 +73,10 @@ class SanityBaseline:
         return frozenset(DOMAINS)
 
     @property
+    def is_prompted(self) -> bool:
+        return False
+
+    @property
     def adapter(self) -> Path | None:
         return None
 

@@ -76,6 +76,11 @@ class EvaluatedSystem(Protocol):
         ...
 
     @property
+    def is_prompted(self) -> bool:
+        """Whether a model writes the programs, and reads the prompt for it."""
+        ...
+
+    @property
     def adapter(self) -> Path | None:
         """Of a checkpoint."""
         ...
@@ -111,6 +116,10 @@ class PolicySystem:
     @property
     def domains(self) -> frozenset[Domain]:
         return frozenset(DOMAINS)
+
+    @property
+    def is_prompted(self) -> bool:
+        return True
 
     def identity(self) -> Mapping[str, str]:
         if self.adapter is None:
@@ -229,6 +238,10 @@ class ProgramSystem:
     @property
     def domains(self) -> frozenset[Domain]:
         return frozenset(self.samplers)
+
+    @property
+    def is_prompted(self) -> bool:
+        return False
 
     @property
     def adapter(self) -> Path | None:

@@ -3,7 +3,7 @@
 What is equal for all problems comes first, so that sampling and training compute it once: of the
 examples, the shipped ones stand before those that come from the experience buffer. Of the rotating ones (a
 branch, a loop) each problem is shown one of each kind, chosen by its id and the seed, in the place of as many
-others from the front. A prompt that is
+others from the front. The word of a budget stands with the problem. A prompt that is
 too long for the context loses examples from the front, and only then a part of the problem's
 text; both are counted (``PromptFacts``) and the cut is marked in the text. Templates are data (config/prompts/policy/FORM.yaml) and are filled in one pass over known
 placeholders: braces and markers inside a problem stay as they are.
@@ -21,13 +21,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from llm_as_judge.config import parse_yaml
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.reward import Budget
-from llm_as_judge.types import Domain, Message, Problem, Prompt, PromptFacts
+from llm_as_judge.types import Budget, Domain, Message, Problem, Prompt, PromptFacts
 
 LEAST_CHARS = 40
 """A problem is never cut to fewer characters."""
-_CALLS: Mapping[Budget | None, str] = {
-    None: "Use few calls.",
+NO_BUDGET = "Use few calls."
+_BUDGET_FOLLOWS = "The user says how much calls may cost."
+"""In the place of the former where a word is in force: it stands with the problem, so that what is before it
+stays equal for all problems."""
+_CALLS: Mapping[Budget, str] = {
     "low": "The budget for calls is low: make as few as you can.",
     "middle": "The budget for calls is middle: make another one where it probably helps.",
     "high": "The budget for calls is high: make another one where it may help.",
@@ -102,7 +104,7 @@ class PolicyPrompt:
             grammar: of the programs that may be written for a problem; None = any text.
             hidden: names of operators that ``docs`` leaves out: no shipped example calls them.
             seed: another one shows other examples of those that rotate.
-            budget: the word of it that replaces <<calls>>; None = none is in force: few calls.
+            budget: the word that stands before a problem; None = none is in force: few calls.
         Raises:
             ConfigError: template missing or not of the expected form.
         """
@@ -112,22 +114,31 @@ class PolicyPrompt:
         self._with_shipped = examples
         self._hidden = re.compile("|".join(rf"\b{re.escape(name)}\(" for name in hidden) or "(?!)")
         self._seed = seed
-        self._calls = _CALLS[budget]
+        self.budget = budget
+        """That a problem has for which none is said."""
         self._memory = memory
         self._count = count_tokens
         self._max_tokens = max_tokens
         self._grammar = grammar
 
-    def write(self, problems_P: Sequence[Problem]) -> list[Prompt]:
+    def write(
+        self, problems_P: Sequence[Problem], budgets_P: Sequence[Budget | None] | None = None
+    ) -> list[Prompt]:
         """The prompts of a step's problems, which may share retrieved examples.
 
+        Args:
+            budgets_P: the word of each problem; default: that of this prompt for all.
         Raises:
             ConfigError: rules and operators alone leave no room for the problem.
         """
         retrieved_P = self._memory.examples(problems_P) if self._memory else None
         return [
-            self._fitted(problem, self._examples(problem, retrieved_P[p] if retrieved_P else ()))
-            for p, problem in enumerate(problems_P)
+            self._fitted(
+                problem, self._examples(problem, retrieved_P[p] if retrieved_P else ()), budget
+            )
+            for p, (problem, budget) in enumerate(
+                zip(problems_P, budgets_P or [self.budget] * len(problems_P), strict=True)
+            )
         ]
 
     def _examples(self, problem: Problem, retrieved: tuple[Example, ...]) -> tuple[Example, ...]:
@@ -150,38 +161,42 @@ class PolicyPrompt:
         """Those that call no hidden operator."""
         return tuple(e for e in examples if not self._hidden.search(e.program))
 
-    def _fitted(self, problem: Problem, examples: tuple[Example, ...]) -> Prompt:
+    def _fitted(
+        self, problem: Problem, examples: tuple[Example, ...], budget: Budget | None
+    ) -> Prompt:
         chars = min(self._problem_chars, len(problem.statement()))
         for left in range(len(examples) + 1):
             shown = examples[left:]
-            if self._fits(messages := self._messages(problem, shown, chars)):
-                return self._written(messages, problem, shown, left, chars)
+            if self._fits(messages := self._messages(problem, budget, shown, chars)):
+                return self._written(messages, problem, budget, shown, left, chars)
         low, high = LEAST_CHARS, chars  # greatest number of characters that fits, by halving
         while low < high:
             middle = (low + high + 1) // 2
-            if self._fits(self._messages(problem, (), middle)):
+            if self._fits(self._messages(problem, budget, (), middle)):
                 low = middle
             else:
                 high = middle - 1
-        if not self._fits(messages := self._messages(problem, (), low)):
+        if not self._fits(messages := self._messages(problem, budget, (), low)):
             raise ConfigError(
                 f"the prompt without examples and with {low} characters of the problem is longer "
                 f"than {self._max_tokens} tokens; raise sampling.max_prompt_tokens, lower "
                 "sampling.max_new_tokens or set sampling.prompt_style=short"
             )
-        return self._written(messages, problem, (), len(examples), low)
+        return self._written(messages, problem, budget, (), len(examples), low)
 
     def _fits(self, messages: Sequence[Message]) -> bool:
         if self._count is None or self._max_tokens is None:
             return True
         return self._count(messages) <= self._max_tokens
 
-    def _messages(self, problem: Problem, examples: Sequence[Example], chars: int) -> list[Message]:
+    def _messages(
+        self, problem: Problem, budget: Budget | None, examples: Sequence[Example], chars: int
+    ) -> list[Message]:
         template, domain = self._template, problem.domain
         told = {
             "operators": self._docs[domain],
             "rules": template.rules.get(domain, ""),
-            "calls": self._calls,
+            "calls": _BUDGET_FOLLOWS if budget else NO_BUDGET,
         }
         turns = [Message("system", fill(template.system, told))]
         for example in examples:
@@ -189,13 +204,15 @@ class PolicyPrompt:
             turns.append(Message("user", fill(template.user, asked)))
             turns.append(Message("assistant", f"```python\n{example.program}\n```"))
         asked = {"domain": domain, "problem": shorten(problem.statement(), chars)}
-        turns.append(Message("user", fill(template.user, asked)))
+        word = f"{_CALLS[budget]}\n" if budget else ""
+        turns.append(Message("user", word + fill(template.user, asked)))
         return turns
 
     def _written(
         self,
         messages: list[Message],
         problem: Problem,
+        budget: Budget | None,
         shown: Sequence[Example],
         dropped: int,
         chars: int,
@@ -205,6 +222,7 @@ class PolicyPrompt:
             retrieved=tuple(e.problem_id for e in shown if e.problem_id),
             examples_dropped=dropped,
             cut_characters=max(0, len(problem.statement()) - chars),
+            budget=budget,
         )
         return Prompt(messages, facts, self._grammar(problem) if self._grammar else "")
 

@@ -97,7 +97,8 @@ class RunningGroup:
 
     def group(self, rollouts: Sequence[Rollout]) -> Group:
         """The whole group: rewards compare its rollouts with each other."""
-        return Group(self.problem, reward_group(rollouts, self._reward), self.prompt)
+        rewarded = reward_group(rollouts, self._reward, self.prompt.budget)
+        return Group(self.problem, rewarded, self.prompt)
 
 
 class Batch:

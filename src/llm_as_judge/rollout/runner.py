@@ -9,7 +9,7 @@ from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout.batch import Batch, Keep, RunningGroup
 from llm_as_judge.rollout.environment import Environment
-from llm_as_judge.types import Group, PolicySampler, Problem, PromptFacts, Rollout, Sampling
+from llm_as_judge.types import Budget, Group, PolicySampler, Problem, PromptFacts, Rollout, Sampling
 
 
 class RolloutRunner:
@@ -56,6 +56,7 @@ class RolloutRunner:
         *,
         known: Mapping[tuple[int, int], Rollout] | None = None,
         known_prompts: Mapping[int, PromptFacts] | None = None,
+        budgets_P: Sequence[Budget | None] | None = None,
         keep: Keep | None = None,
         on_rollout: Callable[[Rollout], None] | None = None,
     ) -> Batch:
@@ -67,6 +68,7 @@ class RolloutRunner:
             known: by position of problem and sample, what an earlier run left: the program, and
                 the execution and verdict if it got so far. They are not paid for again.
             known_prompts: what the prompts of these programs showed.
+            budgets_P: see :meth:`PolicyPrompt.write`; a group is rewarded by the word of its prompt.
         """
         running_P = [self._running(p, one, keep, on_rollout) for p, one in enumerate(problems_P)]
         batch = Batch(running_P, sampling.samples)
@@ -74,7 +76,7 @@ class RolloutRunner:
             batch.prompted(known_prompts or {})
             batch.take(known or {})
             if not batch.written:
-                prompts_P = await asyncio.to_thread(self._prompt.write, problems_P)
+                prompts_P = await asyncio.to_thread(self._prompt.write, problems_P, budgets_P)
                 batch.prompted({p: prompt.facts for p, prompt in enumerate(prompts_P)})
                 batch.follow(await self._sampler.sample(prompts_P, sampling))
         except BaseException:

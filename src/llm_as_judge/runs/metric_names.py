@@ -31,6 +31,8 @@ METRIC_NAMES: Mapping[str, str] = {
     "executor/calls": "mean executor calls of a run of a program",
     "executor/tokens": "mean executor tokens of a run",
     "executor/cost": "mean cost of a run, in written tokens",
+    "budget/*": "`low_cost`, `low_accuracy` and so on: mean cost and share right of the problems whose prompt named "
+    "this budget, under the scheme `priced`",
     "prompt/tokens": "mean tokens of a prompt",
     "prompt/shared": "share of prompt tokens computed once for several prompts",
     "prompt/examples": "mean examples in a prompt",

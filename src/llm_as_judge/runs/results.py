@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_text
+from llm_as_judge.types import Budget
 
 __all__ = ["Figures", "FullResults", "ProblemRow", "Results", "SetResults", "read_results_file"]
 
@@ -106,6 +107,8 @@ class Results(_Part):
     """Programs of a problem."""
     draws: int = 1
     """Runs of a program."""
+    budget: Budget | None = None
+    """That the policy was told; None: none."""
     run: str | None = None
     """Folder of the evaluation, beside the file."""
     complete: bool = True

@@ -18,7 +18,7 @@ from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.serving.meter import LimitReachedError, MeteredChat, Spent
 from llm_as_judge.serving.requests import Ask, RequestError, RequestLimits
 from llm_as_judge.solving.writers import ProgramWriter, Written
-from llm_as_judge.types import ChatRequest, Execution, Json, Program, Usage
+from llm_as_judge.types import Budget, ChatRequest, Execution, Json, Program, Usage
 
 OnProgram = Callable[[Program], None]
 TOO_LONG = "a call was longer than the executor's context"
@@ -52,6 +52,7 @@ class Answer:
         program, writing = self.written.program, self.written.usage
         return {
             "domain": ask.problem.domain,
+            "budget": ask.budget,
             "program": program.source,
             "operators": list(program.operators),
             "findings": [f"{d.code} line {d.line}: {d.message}" for d in program.diagnostics],
@@ -80,6 +81,11 @@ class Answerer:
         self._writer = writer
         self._fallback_s = fallback_s
 
+    @property
+    def budget(self) -> Budget | None:
+        """Of a request that names none; None: none is told."""
+        return self._writer.budget
+
     async def answer(self, ask: Ask, on_program: OnProgram | None = None) -> Answer:
         """
         Args:
@@ -90,7 +96,7 @@ class Answerer:
             EndpointError, SandboxError: ours; no fallback hides them.
         """
         started = time.monotonic()
-        written = await self._writer.write(ask.problem, ask.temperature, ask.seed)
+        written = await self._writer.write(ask.problem, ask.temperature, ask.seed, ask.budget)
         if on_program is not None:
             on_program(written.program)
         spent = Spent()

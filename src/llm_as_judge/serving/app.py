@@ -97,7 +97,7 @@ class _Service:
         self._authorize(request)
         options = self._options
         body = await _json_body(request, options.max_body_bytes)
-        ask = read_ask(body, options.model, options.domain, options.limits)
+        ask = read_ask(body, options.model, options.domain, options.limits, self._answerer.budget)
         if self._running >= options.concurrency:
             raise RequestError(
                 429, f"{self._running} requests are being worked on; try again soon", "overloaded"

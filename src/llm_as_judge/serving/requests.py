@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from llm_as_judge.types import DOMAINS, Domain, Message, Problem
+from llm_as_judge.types import DOMAINS, Budget, Domain, Message, Problem
 
 
 class RequestError(Exception):
@@ -68,6 +68,8 @@ class Ask:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     fallback: bool = True
+    budget: Budget | None = None
+    """That the policy is told; None: none."""
 
 
 class _Part(BaseModel):
@@ -93,6 +95,7 @@ class _StreamOptions(BaseModel):
 class _Workflow(BaseModel):
     model_config = ConfigDict(extra="forbid")
     domain: Domain | None = None
+    budget: Budget | None = None
     entry_point: str = Field("", max_length=200)
     fallback: bool = True
     max_calls: int | None = Field(None, ge=1)
@@ -125,12 +128,19 @@ _REFUSED = {
 """Field -> why it is refused when it asks for something."""
 
 
-def read_ask(body: object, served: str, default_domain: Domain, limits: RequestLimits) -> Ask:
+def read_ask(
+    body: object,
+    served: str,
+    default_domain: Domain,
+    limits: RequestLimits,
+    budget: Budget | None = None,
+) -> Ask:
     """The request of a parsed JSON body.
 
     Args:
         served: name of the model here; ``NAME:math`` and the like choose the domain.
         limits: the greatest that a request may ask for.
+        budget: of a request that names none; None = no policy here is told one.
     Raises:
         RequestError: 400 what is wrong with it, 404 another model.
     """
@@ -143,6 +153,13 @@ def read_ask(body: object, served: str, default_domain: Domain, limits: RequestL
     _refuse(data)
     wanted = data.workflow or _Workflow()
     domain = _domain(data.model, served, wanted.domain, default_domain)
+    if wanted.budget is not None and budget is None:
+        raise RequestError(
+            400,
+            "workflow.budget: what is served here is told no budget (a program file, or a policy under "
+            "another reward.scheme than priced)",
+            param="workflow.budget",
+        )
     messages = tuple(_message(message) for message in data.messages)
     if messages[-1].role != "user" or not messages[-1].content.strip():
         raise RequestError(400, "messages: the last must be the user's and not empty")
@@ -169,6 +186,7 @@ def read_ask(body: object, served: str, default_domain: Domain, limits: RequestL
         seed=data.seed,
         stop=tuple(text for text in stop if text),
         fallback=wanted.fallback,
+        budget=wanted.budget or budget,
     )
 
 

@@ -12,6 +12,7 @@ from llm_as_judge.assembly import Workbench
 from llm_as_judge.errors import DataError
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.types import (
+    Budget,
     Completion,
     Message,
     PolicySampler,
@@ -37,8 +38,17 @@ class Written:
 
 
 class ProgramWriter(Protocol):
+    @property
+    def budget(self) -> Budget | None:
+        """That is told for a problem for which none is said; None: none is ever told."""
+        ...
+
     async def write(
-        self, problem: Problem, temperature: float | None = None, seed: int | None = None
+        self,
+        problem: Problem,
+        temperature: float | None = None,
+        seed: int | None = None,
+        budget: Budget | None = None,
     ) -> Written: ...
 
     async def aclose(self) -> None: ...
@@ -46,6 +56,8 @@ class ProgramWriter(Protocol):
 
 class FileWriter:
     """The same program for every problem, read once."""
+
+    budget: Budget | None = None
 
     def __init__(self, path: Path, bench: Workbench) -> None:
         """
@@ -60,7 +72,11 @@ class FileWriter:
         self._executors = bench.config.executors
 
     async def write(
-        self, problem: Problem, temperature: float | None = None, seed: int | None = None
+        self,
+        problem: Problem,
+        temperature: float | None = None,
+        seed: int | None = None,
+        budget: Budget | None = None,
     ) -> Written:
         program = parse_program(
             self._text,
@@ -95,8 +111,16 @@ class PolicyWriter:
         self._queue: list[_Waiting] = []
         self._work: asyncio.Task[None] | None = None
 
+    @property
+    def budget(self) -> Budget | None:
+        return self._prompt.budget
+
     async def write(
-        self, problem: Problem, temperature: float | None = None, seed: int | None = None
+        self,
+        problem: Problem,
+        temperature: float | None = None,
+        seed: int | None = None,
+        budget: Budget | None = None,
     ) -> Written:
         config = self._bench.config
         key = (
@@ -104,7 +128,7 @@ class PolicyWriter:
             config.training.seed if seed is None else seed,
         )
         # may search the experience buffer
-        (prompt,) = await asyncio.to_thread(self._prompt.write, [problem])
+        (prompt,) = await asyncio.to_thread(self._prompt.write, [problem], [budget or self.budget])
         waiting = _Waiting(prompt, key, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         if self._work is None or self._work.done():

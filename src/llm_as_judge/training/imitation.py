@@ -1,7 +1,8 @@
 """The stage before the first step: the policy imitates what a bank's programs did best.
 
 Problems come in a seeded order, ``training.problems_per_step`` to an update, each with the prompt that
-it is sampled with. The loss is the weighted negative log-likelihood of the programs, by the learner
+it is sampled with; where training draws budgets, each epoch draws one for each problem, whose programs are then
+weighed at its price. The loss is the weighted negative log-likelihood of the programs, by the learner
 that GRPO has, too, with an optimizer of its own.
 """
 
@@ -9,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +27,21 @@ from llm_as_judge.policy.chat_template import FENCE, prompt_ids
 from llm_as_judge.policy.checkpoint import SavedState
 from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.bank import Bank, BankProgram
+from llm_as_judge.training.budgets import budgets_told
 from llm_as_judge.training.lessons import Cells, Lesson, Write, lessons_of, taught_cells
 from llm_as_judge.training.micro_batches import Tree
 from llm_as_judge.training.peers import Peers
 from llm_as_judge.training.reference import UpdatePath
 from llm_as_judge.training.settings import imitator_of
-from llm_as_judge.types import Completion, from_json
+from llm_as_judge.types import BUDGETS, Budget, Completion, from_json
 from llm_as_judge.workflow.forms import in_form
 from llm_as_judge.workflow.program import parse_program
 
 __all__ = ["KEY", "Imitation", "Taught", "Teacher"]
 
 KEY = "training.warm_start"
+Told = tuple[Lesson, Budget | None]
+"""What is learned for a problem, and the budget that its prompt names."""
 _TENTH = 10
 """Losses are told of the first and the last tenth of the updates."""
 
@@ -146,27 +150,27 @@ class Imitation:
         peers: Peers | None = None,
     ) -> None:
         self._config, self._system, self.taught = config, system, teacher.taught
-        lessons = lessons_of(
-            teacher.bank,
-            teacher.problems,
-            teacher.cells,
-            PRICES[config.reward.budget],
-            _writer(config, system.policy.tokenizer),
-        )
+        write = cache(_writer(config, system.policy.tokenizer))
+        words = BUDGETS if config.reward.draws_budgets else (config.reward.one_budget,)
+        by_budget = {
+            word: lessons_of(teacher.bank, teacher.problems, teacher.cells, PRICES[word], write)
+            for word in words
+        }
+        lessons = [lesson for one in by_budget.values() for lesson in one]
         if not lessons and any(cell.right for row in teacher.cells.values() for cell in row):
             raise DataError(
                 f"{KEY}: {teacher.taught.bank}: no program that was right on a training problem can "
                 f"be written in form {config.sampling.form} with {config.sampling.max_new_tokens} "
                 "tokens (sampling.form, sampling.max_new_tokens); search on more rows or programs"
             )
-        self._batches = batches_of(lessons, config)
+        self._batches = batches_of(by_budget, config)
         if self.taught.batches not in (None, len(self._batches)):
             raise DataError(
                 f"{KEY}: the stage had {self.taught.batches} updates and has {len(self._batches)} "
                 "now; set training and sampling back, or start a new run"
             )
         self.taught.batches = len(self._batches)
-        self.taught.problems = len(lessons)
+        self.taught.problems = len({lesson.problem.id for lesson in lessons})
         self.taught.programs = len({ids for lesson in lessons for ids in lesson.programs_K})
         self._learner = imitator_of(config, system.policy, len(self._batches), path, peers)
 
@@ -206,9 +210,10 @@ class Imitation:
         temperature = self._config.sampling.temperature
         return self._learner.imitate(trees, temperature=temperature)["update/loss"]
 
-    def _trees(self, lessons: Sequence[Lesson]) -> list[Tree]:
+    def _trees(self, batch: Sequence[Told]) -> list[Tree]:
         """The prompts of these problems, as they are sampled with, and what is to be written."""
-        prompts = self._system.prompt.write([lesson.problem for lesson in lessons])
+        lessons, budgets = [lesson for lesson, _ in batch], [budget for _, budget in batch]
+        prompts = self._system.prompt.write([lesson.problem for lesson in lessons], budgets)
         tokenizer = self._system.policy.tokenizer
         return [
             (
@@ -223,15 +228,26 @@ class Imitation:
         ]
 
 
-def batches_of(lessons: Sequence[Lesson], config: Config) -> list[list[Lesson]]:
-    """The updates of the whole stage, the same for the same lessons and seed."""
+def batches_of(lessons: Mapping[Budget, Sequence[Lesson]], config: Config) -> list[list[Told]]:
+    """The updates of the whole stage, the same for the same lessons and seed.
+
+    Args:
+        lessons: at each budget that may be told, or at one that is not; of the same problems.
+    """
     training = config.training
+    by_problem = {word: {one.problem.id: one for one in of} for word, of in lessons.items()}
     found = []
     for epoch in range(training.warm_start_epochs):
-        order = list(lessons)
+        order = [lesson.problem for lesson in next(iter(lessons.values()))]
         named_rng(training.seed, "warm start", str(epoch)).shuffle(order)
+        told = [
+            (by_problem[budget or config.reward.one_budget][problem.id], budget)
+            for problem, budget in zip(
+                order, budgets_told(config, order, "warm start", epoch), strict=True
+            )
+        ]
         size = training.problems_per_step
-        found += [order[at : at + size] for at in range(0, len(order), size)]
+        found += [told[at : at + size] for at in range(0, len(told), size)]
     return found
 
 

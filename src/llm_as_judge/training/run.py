@@ -24,6 +24,7 @@ from llm_as_judge.llm.estimate import measured_means
 from llm_as_judge.policy.checkpoint import SavedState, save_checkpoint
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
 from llm_as_judge.runs.runlog import LEDGER, RunLog, read_steps
+from llm_as_judge.training.budgets import budgets_told
 from llm_as_judge.training.early_warning import early_warnings, news
 from llm_as_judge.training.imitation import Imitation, Taught, Teacher
 from llm_as_judge.training.judge_watch import JudgeWatch
@@ -186,6 +187,7 @@ class Run:
             ),
             known={place: kept.rollout for place, kept in known.items()},
             known_prompts={group: kept.prompt for (group, _), kept in known.items()},
+            budgets_P=budgets_told(self._config, problems, "step", step),
             keep=keep,
             on_rollout=self._progress.of_step(step),
         )

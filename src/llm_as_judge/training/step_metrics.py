@@ -51,7 +51,7 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "ledger/shared_calls": _of_runs(programs, lambda e: sum(c.cached for c in e.calls)),
         "ledger/saved_fraction": _saved_fraction(groups),
     }
-    metrics.update(prompt_metrics(groups))
+    metrics.update({**prompt_metrics(groups), **_budget_metrics(groups)})
     for failure in filter(None, (r.failure for r in rollouts)):
         kind = f"rollout/failed/{failure.stage}_{failure.kind}"
         metrics[kind] = metrics.get(kind, 0.0) + 1 / count
@@ -90,6 +90,18 @@ def prompt_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "prompt/cut": _mean([float(f.cut_characters > 0) for f in facts]),
         "prompt/cut_characters": _mean([f.cut_characters for f in facts]),
     }
+
+
+def _budget_metrics(groups: Sequence[Group]) -> dict[str, float]:
+    """Of the groups that were told each budget, where one was drawn for each."""
+    found = {}
+    for word in dict.fromkeys(g.prompt.budget for g in groups if g.prompt.budget):
+        rollouts = [r for g in groups if g.prompt.budget == word for r in g.rollouts]
+        runs = [r.execution.runs for r in rollouts if r.execution]
+        found[f"budget/{word}_cost"] = _of_runs(runs, lambda e: e.cost)
+        if graded := [r for r in rollouts if r.verdict and r.verdict.correct is not None]:
+            found[f"budget/{word}_accuracy"] = _accuracy(graded)
+    return found
 
 
 def staleness(groups: Sequence[Group], version: int) -> float:

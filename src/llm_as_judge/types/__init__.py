@@ -52,7 +52,9 @@ from llm_as_judge.types.plain import (
     to_json,
 )
 from llm_as_judge.types.values import (
+    BUDGETS,
     PROMPT_PRICE,
+    Budget,
     Completion,
     Diagnostic,
     Execution,
@@ -72,9 +74,11 @@ from llm_as_judge.types.values import (
 )
 
 __all__ = [
+    "BUDGETS",
     "DATASET_INFO",
     "DOMAINS",
     "PROMPT_PRICE",
+    "Budget",
     "ChatModel",
     "ChatReply",
     "ChatRequest",

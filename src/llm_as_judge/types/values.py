@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from llm_as_judge.types.datasets import DatasetInfo, Domain, dataset_info
 from llm_as_judge.types.plain import said_if_set
 
 __all__ = [
+    "BUDGETS",
     "PROMPT_PRICE",
+    "Budget",
     "Completion",
     "Diagnostic",
     "Execution",
@@ -29,6 +31,9 @@ __all__ = [
     "Verdict",
 ]
 
+Budget = Literal["low", "middle", "high"]
+"""How much calls may cost: a word of the policy's prompt."""
+BUDGETS: tuple[Budget, ...] = get_args(Budget)
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What crosses a process boundary or a file: never pickled, never evaluated."""
 
@@ -324,6 +329,8 @@ class PromptFacts:
     """Left out because the prompt would not have fitted the context."""
     cut_characters: int = 0
     """Of the problem's text that the policy did not see; the workflow gets all of it."""
+    budget: Budget | None = None
+    """That it named; None = none."""
 
 
 @dataclass(frozen=True, slots=True)

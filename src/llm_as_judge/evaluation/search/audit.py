@@ -14,9 +14,8 @@ from llm_as_judge.evaluation.headroom import Headroom, Part, headroom
 from llm_as_judge.evaluation.search.choices import DOMAIN, Found
 from llm_as_judge.evaluation.search.halving import mean_of_draws
 from llm_as_judge.evaluation.statistics import difference_interval
-from llm_as_judge.reward import Budget
 from llm_as_judge.runs.bank import Bank, Table
-from llm_as_judge.types import DOMAINS, Problem
+from llm_as_judge.types import DOMAINS, Budget, Problem
 
 Vectors = Mapping[str, Sequence[float]]
 """Sentence embedding of each problem, by its id."""

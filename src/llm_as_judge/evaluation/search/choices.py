@@ -21,9 +21,9 @@ from llm_as_judge.evaluation.search.halving import (
     values_of,
 )
 from llm_as_judge.evaluation.statistics import share_interval
-from llm_as_judge.reward import PRICES, Budget, priced
+from llm_as_judge.reward import PRICES, priced
 from llm_as_judge.runs.bank import Array, BankProgram, Table
-from llm_as_judge.types import Domain, Problem
+from llm_as_judge.types import Budget, Domain, Problem
 
 FOLDS = 5
 EVERYTHING, DOMAIN, SET = "everything", "domain", "data set"

@@ -16,8 +16,7 @@ from typing import Any
 from llm_as_judge.evaluation.headroom import Headroom
 from llm_as_judge.evaluation.search.choices import DOMAIN, EVERYTHING, Choice, Found, Score
 from llm_as_judge.files import write_text
-from llm_as_judge.reward import Budget
-from llm_as_judge.types import to_json
+from llm_as_judge.types import Budget, to_json
 
 REPORT = "report.json"
 

@@ -1,0 +1,31 @@
+"""Which budget a policy is told for a problem that it learns from.
+
+The word is a function of seed, moment and problem: nothing is remembered, so that a run that goes on from a
+checkpoint tells what the unbroken one would have told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llm_as_judge.config import Config
+from llm_as_judge.data.mix import named_rng
+from llm_as_judge.types import BUDGETS, Budget, Problem
+
+__all__ = ["budgets_told"]
+
+
+def budgets_told(
+    config: Config, problems_P: Sequence[Problem], *moment: str | int
+) -> list[Budget | None]:
+    """The word of each problem; None where the reward has no budget. All three are equally likely.
+
+    Args:
+        moment: names step or epoch: at another one a problem has a word of its own.
+    """
+    if not config.reward.draws_budgets:
+        return [config.reward.told_budget] * len(problems_P)
+    return [
+        named_rng(config.training.seed, "budget", *moment, problem.id).choice(BUDGETS)
+        for problem in problems_P
+    ]

@@ -12,7 +12,7 @@ programs, and a bootstrap over problems (programs of one problem resemble each o
 honest one; it needs a dozen problems). Different: distinct normalized programs among the valid ones
 of a problem, mean share. Tokens: of the prompt and of a program.
 
-A variant is form/docs/shots: class|body / full|short|calls / shots|none, and /grammar for decoding
+A variant is form/docs/shots: class|body / full|short|calls|signatures / shots|none, and /grammar for decoding
 that a grammar of valid programs constrains. ``--folder`` takes templates from somewhere else.
 ``--run EXECUTOR`` also runs and grades the valid programs (rules only); an invalid one is wrong.
 ``--keep FILE`` appends every program to a JSONL file, and takes what is in it already from there.
@@ -134,6 +134,7 @@ def measure(
         form,  # type: ignore[arg-type]
         {domain: operator_docs(domain, style) for domain in DOMAINS},  # type: ignore[arg-type]
         problem_chars=options.problem_chars,
+        brief=style == "signatures",
         examples=shots == "shots",
     )
     found = Found()

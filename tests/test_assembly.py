@@ -8,7 +8,8 @@ from llm_as_judge.assembly import policy_prompt, run_limits
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.executor_settings import operator_settings
-from llm_as_judge.types import BUDGETS, Problem, Prompt
+from llm_as_judge.operators import registry
+from llm_as_judge.types import BUDGETS, DOMAINS, Domain, Problem, Prompt
 
 OVERRIDES = (
     "workflow.timeout_s=7", "workflow.cpu_s=3", "workflow.memory_mb=100",
@@ -68,6 +69,25 @@ def test_a_budget_is_told_where_one_is_in_force() -> None:
         assert "few calls." not in before[0].content
         assert before[1:] == few.messages[1:-1]
     assert asked(*priced) == asked(*priced, "reward.budget=middle")
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("form", ["body", "class"])
+def test_the_prompt_of_signatures_names_each_operator_once_and_shows_nothing_else(
+    form: str, domain: Domain
+) -> None:
+    style = ["sampling.prompt_style=signatures", f"sampling.form={form}"]
+    config = load_config(overrides=[*OVERRIDES, *style])
+    (found,) = policy_prompt(config).write([Problem("t/t/1", "gsm8k", domain, "?")])
+    system, asked = (message.content for message in found.messages)
+    entries = [one for one in registry().values() if domain in one.description.domains]
+    for entry in entries:
+        assert system.count(f"{entry.call_name}(") == 1
+        assert f"{entry.description.call} -> {', '.join(entry.empty)}\n" in system
+        assert entry.description.summary not in system
+    assert len(system.splitlines()) == len(entries) + 2
+    assert asked.endswith("?")
+    assert found.facts.examples == 0
 
 
 def test_the_prompt_tells_of_further_executors_behind_the_operators() -> None:

@@ -256,6 +256,25 @@ def test_what_stands_before_the_problem_is_equal_at_all_budgets(tmp_path: Path) 
     assert prompt.write(same[:1], [None]) == PolicyPrompt(SHIPPED, "body", DOCS).write(same[:1])
 
 
+def test_the_brief_text_stands_alone_but_for_what_was_retrieved(tmp_path: Path) -> None:
+    (tmp_path / "body.yaml").write_text(
+        "system: long\nbrief: short <<operators>>\nuser: <<problem>>\n"
+        "examples: {math: [{problem: p, program: shown}]}\n"
+    )
+    asked = Problem("g/1", "g", "math", "?")
+    brief = messages(PolicyPrompt(tmp_path, "body", DOCS, brief=True), asked)
+    assert [turn.content for turn in brief] == [f"short {DOCS['math']}", "?"]
+    memory = Source("kept")
+    kept = messages(PolicyPrompt(tmp_path, "body", DOCS, brief=True, memory=memory), asked)
+    assert [turn.content for turn in kept][1:] == ["as kept", "```python\nkept\n```", "?"]
+
+
+def test_a_template_without_the_brief_text_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "body.yaml").write_text("system: long\nuser: <<problem>>\n")
+    with pytest.raises(ConfigError, match=r"body\.yaml: no text `brief`, which sampling\.prompt"):
+        PolicyPrompt(tmp_path, "body", DOCS, brief=True)
+
+
 # --------------------------------------------------------------------------- examples that rotate
 ROTATING = """
 system: s

@@ -226,6 +226,7 @@ def policy_prompt(
         {domain: operator_docs(domain, sampling.prompt_style, shown) + told for domain in DOMAINS},
         budget=config.reward.told_budget,
         problem_chars=sampling.problem_chars,
+        brief=sampling.prompt_style == "signatures",
         examples=sampling.examples,
         memory=memory,
         count_tokens=count_tokens,

@@ -94,10 +94,12 @@ class SamplingConfig(Section):
         description="vllm: how long work waits for a replica to come back where none may be asked; "
         "then the run ends, to be gone on with.",
     )
-    prompt_style: Literal["full", "short", "calls"] = Field(
+    prompt_style: Literal["full", "short", "calls", "signatures"] = Field(
         "full",
         description="Operator documentation in the prompt: `full`; `short`: one line each; `calls`: "
-        "one statement each that can be copied, with the values to read.",
+        "one statement each that can be copied, with the values to read; `signatures`: arguments and "
+        "result keys alone, and neither rules nor shipped examples: for a policy that has learned "
+        "the rest (training.warm_start).",
     )
     operators: tuple[str, ...] | None = Field(
         None,

@@ -8,12 +8,14 @@ from typing import Literal
 from llm_as_judge.operators.registry import OperatorEntry, Registry, registry
 from llm_as_judge.types import Domain
 
-__all__ = ["executors_told", "operator_docs"]
+__all__ = ["PromptStyle", "executors_told", "operator_docs"]
+
+PromptStyle = Literal["full", "short", "calls", "signatures"]
 
 
 def operator_docs(
     domain: Domain,
-    style: Literal["full", "short", "calls"] = "full",
+    style: PromptStyle = "full",
     operators: Registry | None = None,
 ) -> str:
     """The operators of a domain as text.
@@ -21,13 +23,16 @@ def operator_docs(
     Args:
         style: ``short``: one line each, ``call -> result keys``, for small models; ``full``: with
             class name, summary, arguments, keys, greatest number of executor calls and an example;
-            ``calls``: one line each that can be copied: a whole statement and the values to read.
+            ``calls``: one line each that can be copied: a whole statement and the values to read;
+            ``signatures``: ``call -> result keys`` alone.
     """
     entries = [
         entry for entry in (operators or registry()).values() if domain in entry.description.domains
     ]
     if style == "short":
         return "\n".join(_line(entry) for entry in entries)
+    if style == "signatures":
+        return "\n".join(_signature(entry) for entry in entries)
     if style == "calls":
         return "\n".join(_statement(entry) for entry in entries)
     return "\n\n".join(_paragraph(entry) for entry in entries)
@@ -49,6 +54,10 @@ def executors_told(others: Mapping[str, tuple[float, str]]) -> str:
         words = f": {strength}" if strength else ""
         lines.append(f'executor="{name}"  # {price:.3g} of the price of the default one{words}')
     return "\n".join(lines)
+
+
+def _signature(entry: OperatorEntry) -> str:
+    return f"{entry.description.call} -> {', '.join(entry.empty)}"
 
 
 def _line(entry: OperatorEntry) -> str:

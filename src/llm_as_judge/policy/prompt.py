@@ -50,6 +50,8 @@ class Template(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     system: str
+    brief: str = ""
+    """In the place of ``system`` where the policy knows rules and examples already."""
     user: str
     rules: Mapping[Domain, str] = {}
     """For each domain the text that replaces <<rules>> in ``system``."""
@@ -82,6 +84,7 @@ class PolicyPrompt:
         docs: Mapping[Domain, str],
         *,
         problem_chars: int = 600,
+        brief: bool = False,
         examples: bool = True,
         memory: ExampleSource | None = None,
         count_tokens: CountTokens | None = None,
@@ -96,6 +99,7 @@ class PolicyPrompt:
             folder: holds FORM.yaml.
             docs: for each domain the text that replaces <<operators>>.
             problem_chars: longest problem text shown; the workflow itself gets all of it.
+            brief: the short text for a policy that has learned the rest: no shipped examples either.
             examples: False = without the shipped examples.
             memory: its examples take the places that it has (``top_k``) from the back; shipped
                 ones fill the rest.
@@ -106,12 +110,18 @@ class PolicyPrompt:
             seed: another one shows other examples of those that rotate.
             budget: the word that stands before a problem; None = none is in force: few calls.
         Raises:
-            ConfigError: template missing or not of the expected form.
+            ConfigError: template missing, not of the expected form, or without the text wanted.
         """
         self._template = _load(folder / f"{form}.yaml")
         self._docs = docs
         self._problem_chars = problem_chars
-        self._with_shipped = examples
+        self._system = self._template.brief if brief else self._template.system
+        if not self._system:
+            raise ConfigError(
+                f"{folder / form}.yaml: no text `brief`, which sampling.prompt_style=signatures wants; "
+                "take it from the shipped template, or set another style"
+            )
+        self._with_shipped = examples and not brief
         self._hidden = re.compile("|".join(rf"\b{re.escape(name)}\(" for name in hidden) or "(?!)")
         self._seed = seed
         self.budget = budget
@@ -198,7 +208,7 @@ class PolicyPrompt:
             "rules": template.rules.get(domain, ""),
             "calls": _BUDGET_FOLLOWS if budget else NO_BUDGET,
         }
-        turns = [Message("system", fill(template.system, told))]
+        turns = [Message("system", fill(self._system, told))]
         for example in examples:
             asked = {"domain": domain, "problem": example.problem}
             turns.append(Message("user", fill(template.user, asked)))

@@ -122,6 +122,7 @@ def search(
     """Search the best fixed program for everything, each domain and each data set; then:
     evaluate --policy OUT."""
     from llm_as_judge.evaluation.search.audit import audit_of_search
+    from llm_as_judge.evaluation.search.credit import credits_of
     from llm_as_judge.evaluation.search.page import PAGE, write_page
     from llm_as_judge.evaluation.search.programs import given, sampled, shipped, together
     from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
@@ -151,9 +152,10 @@ def search(
     _say_estimate(settings, problems, taking, options)
     with _searched(settings, bank, problems, taking, options) as (found, filled):
         room = audit_of_search(found, filled, options.draws, vectors)
-        write_found(found, out, settings.reward.one_budget, room)
+        added = credits_of(filled, options.draws, settings.executors)
+        write_found(found, out, settings.reward.one_budget, room, added)
         words = room.lines if room is not None else []
-        write_page(found, filled, options.draws, words, out / PAGE)
+        write_page(found, filled, options.draws, words, out / PAGE, added)
     _show(found)
     for line in words:
         _print(line)
@@ -191,6 +193,7 @@ def headroom(
     """Is there anything to gain on your rows, before any training: train, use a fixed program, or no
     room. Asks the executor; what it has answered is kept."""
     from llm_as_judge.evaluation.search.audit import advice, audit_of_search
+    from llm_as_judge.evaluation.search.credit import credits_of
     from llm_as_judge.evaluation.search.page import PAGE, write_page
     from llm_as_judge.evaluation.search.programs import shipped
     from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
@@ -212,9 +215,10 @@ def headroom(
     with _searched(settings, out / "bank", problems, taking, options) as (found, filled):
         room = audit_of_search(found, filled, number, vectors)
         told = advice(found, room, filled, number, settings.reward.one_budget)
-        write_found(found, out, settings.reward.one_budget, room)
+        added = credits_of(filled, number, settings.executors)
+        write_found(found, out, settings.reward.one_budget, room, added)
         words = [f"{told.answer}.", *(room.lines[:-1] if room is not None else []), told.reason]
-        write_page(found, filled, number, words, out / PAGE)
+        write_page(found, filled, number, words, out / PAGE, added)
     _show(found)
     for line in words[1:]:
         _print(line)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from llm_as_judge.evaluation.search.choices import Choice, Found, Score
+from llm_as_judge.evaluation.search.credit import Credit, Gain
 from llm_as_judge.evaluation.search.halving import mean_of_draws
 from llm_as_judge.evaluation.statistics import share_interval
 from llm_as_judge.runs.bank import Bank, Table
@@ -21,9 +22,17 @@ _CROSSED = (
 )
 
 
-def write_page(found: Found, bank: Bank, draws: int, words: Sequence[str], path: Path) -> None:
+def write_page(
+    found: Found,
+    bank: Bank,
+    draws: int,
+    words: Sequence[str],
+    path: Path,
+    added: Sequence[Credit] = (),
+) -> None:
     """
     Args:
+        added: what operators added.
         words: what the figures mean, a paragraph each.
     Raises:
         OutputError: the file cannot be written.
@@ -37,9 +46,8 @@ def write_page(found: Found, bank: Bank, draws: int, words: Sequence[str], path:
         f"{found.search_runs} runs of programs, cost {found.search_cost:.0f} written tokens, kept ones "
         "included."
     )
-    write_plain(
-        path, "Best fixed programs", [*words, spent], [_ladder(found), _choices(found)], fronts
-    )
+    tables = [_ladder(found), _choices(found), *([_operators(added)] if added else [])]
+    write_plain(path, "Best fixed programs", [*words, spent], tables, fronts)
 
 
 def _front(domain: str, table: Table) -> charts.Chart | None:
@@ -100,6 +108,31 @@ def _row(choice: Choice) -> tuple[str, ...]:
         cost_text(choice.crossed),
         right_text(choice.flattered),
     )
+
+
+def _operators(added: Sequence[Credit]) -> TextTable:
+    return TextTable(
+        "What operators added",
+        "Pairs of programs that differ in one operator call, on the same problems from the same draws: with it less "
+        "without it, in points and written tokens; 95 % intervals over problems, each by itself.",
+        ("domain", "operator", "with it", "without it", "problems", "right", "cost"),
+        tuple(row for credit in added for row in _credit_rows(credit)),
+    )
+
+
+def _credit_rows(credit: Credit) -> list[tuple[str, ...]]:
+    named = (credit.domain, credit.operator)
+    of_pairs: list[tuple[str, ...]] = [
+        (*named, a, b, *_gain_texts(gain)) for a, b, gain in credit.pairs
+    ]
+    if len(of_pairs) == 1:
+        return of_pairs
+    return [(*named, f"{len(of_pairs)} pairs", "", *_gain_texts(credit.gain)), *of_pairs]
+
+
+def _gain_texts(gain: Gain) -> tuple[str, str, str]:
+    right = f"{100 * gain.right:+.1f} [{100 * gain.low:+.0f}, {100 * gain.high:+.0f}]"
+    return str(len(gain.by_problem)), right, f"{gain.cost:+.0f}"
 
 
 def right_text(score: Score) -> str:

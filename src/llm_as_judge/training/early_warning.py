@@ -77,7 +77,8 @@ def _entropy(steps: Steps) -> str:
     return (
         f"entropy is {now:.3f} nats a token, {start:.3f} in the first steps: the policy writes "
         "nearly the same text each time. Lower training.learning_rate, raise "
-        "sampling.temperature, or set training.kl_weight (0.01)"
+        "sampling.temperature or, where ratios are clipped, training.clip_high (0.28), or set "
+        "training.kl_weight (0.01)"
     )
 
 
@@ -88,7 +89,7 @@ def _distinct(steps: Steps) -> str:
         return ""
     return (
         f"only {_mean(values):.0%} of a group's programs differ: the group compares copies. Raise "
-        "sampling.temperature, or reward.weights.repetition"
+        "sampling.temperature, or reward.weights.repetition (reward.scheme=priced has no such part)"
     )
 
 

@@ -67,6 +67,7 @@ NOT_RUN = {
     r"llm-as-judge audit .*judge.model=|llm-as-judge audit --labeled FILE$": (
         "asks the judge some thousand times; tests/audit/test_audit.py"
     ),
+    r"llm-as-judge init ": "begins in an empty folder; tests/cli/test_cli_own_task.py",
     r"llm-as-judge judge ": "learns from labeled rows, minutes to hours; tests/cli/test_cli_judging.py",
     r"llm-as-judge models pull ": "downloads weights; tests/llm/test_llm_weights.py",
     r"llm-as-judge models probe http": "asks a server at a fixed address; tests/cli/test_cli_endpoints.py",

@@ -10,13 +10,26 @@ from llm_as_judge.data.split import size_of_test, size_of_val, split_rows
 
 @pytest.mark.parametrize(
     ("rows", "train", "test"),
-    [(7473, 6228, 1245), (7500, 6250, 1250), (164, 137, 27), (427, 356, 71), (5, 5, 0)],
+    [
+        (7473, 6228, 1245),
+        (7500, 6250, 1250),
+        (164, 137, 27),
+        (427, 356, 71),
+        (5, 4, 1),
+        (2, 1, 1),
+        (1, 1, 0),
+    ],
 )
 def test_five_to_one_rounds_the_test_side_down(rows: int, train: int, test: int) -> None:
     assert size_of_test(rows) == test
     split = split_rows(range(rows), 0.0, named_rng(0, rows))
     assert (len(split.train), len(split.val), len(split.test)) == (train, 0, test)
     assert split.moved == 0
+
+
+def test_a_set_of_two_rows_has_one_to_train_on_and_one_to_test() -> None:
+    split = split_rows(range(2), 0.05, named_rng(0, "a"))
+    assert (len(split.train), len(split.val), len(split.test)) == (1, 0, 1)
 
 
 def test_validation_is_rounded_up_so_that_every_set_has_some() -> None:

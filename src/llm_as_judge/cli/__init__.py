@@ -24,6 +24,7 @@ from llm_as_judge.cli.grading import register as register_grading
 from llm_as_judge.cli.judging import register as register_judging
 from llm_as_judge.cli.learning import register as register_learning
 from llm_as_judge.cli.models import register as register_models
+from llm_as_judge.cli.own_task import register as register_own_task
 from llm_as_judge.cli.pooling import register as register_pooling
 from llm_as_judge.cli.programs import register as register_programs
 from llm_as_judge.cli.quickstarting import register as register_quickstart
@@ -31,14 +32,14 @@ from llm_as_judge.cli.searching import register as register_searching
 from llm_as_judge.cli.serving import register as register_serving
 from llm_as_judge.cli.stopping import Stopped, signals, stopped_line
 from llm_as_judge.cli.watching import register as register_watching
-from llm_as_judge.config import load_config
+from llm_as_judge.config import OWN_FILE, load_config
 from llm_as_judge.errors import LlmAsJudgeError, UserError
 from llm_as_judge.renamed import in_new_words
 
 __all__ = ["app", "main"]
 
 VERBS = {
-    "First": ("quickstart",),
+    "First": ("quickstart", "init"),
     "Data and weights": ("data", "models", "pool"),
     "Training": ("train", "monitor", "report"),
     "Evaluation": ("evaluate", "compare", "search", "headroom"),
@@ -83,6 +84,7 @@ def _program(
 
 for register in (
     register_quickstart,
+    register_own_task,
     register_data,
     register_models,
     register_learning,
@@ -119,6 +121,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = in_new_words(sys.argv[1:] if arguments is None else arguments)
     try:
         with signals():
+            _say_which_file(given)
             app(args=given, prog_name="llm-as-judge")  # doors and -m are not to name themselves
     except UserError as error:
         _complain(f"{error}{_smaller(str(error), given)}", 2)
@@ -135,7 +138,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _smaller(message: str, arguments: list[str]) -> str:
     """What to add to ``message`` where it is about a model of the full-size configuration that
     nobody asked for: a newcomer's next command after `make run` has no --config."""
-    if any(argument.startswith("--config") for argument in arguments) or not _has_config(arguments):
+    if not _takes_config(arguments) or OWN_FILE.is_file():
         return ""
     try:
         usual = load_config()
@@ -147,15 +150,26 @@ def _smaller(message: str, arguments: list[str]) -> str:
     return " (full-size configuration; for small models on this machine add --config embedded)"
 
 
-def _has_config(arguments: list[str]) -> bool:
+def _say_which_file(arguments: list[str]) -> None:
+    """One line where the configuration is that of the folder; standard output may be piped."""
+    if OWN_FILE.is_file() and _takes_config(arguments) and "--help" not in arguments:
+        shown = f"configuration: {OWN_FILE} of this folder (another: --config)"
+        Console(stderr=True, soft_wrap=True).print(shown, highlight=False)
+
+
+def _takes_config(arguments: list[str]) -> bool:
+    """Whether the verb reads a configuration and was not told which."""
     verb: Any = typer.main.get_command(app)
     for word in arguments:
         if not hasattr(verb, "commands"):
             break
         verb = verb.commands.get(word)
+    if any(word.partition("=")[0] == "--config" for word in arguments):
+        return False
     if arguments[:1] == ["grade"] and "--in" not in arguments:  # reads that of the evaluation
         return False
-    return verb is not None and any("--config" in option.opts for option in verb.params)
+    options = () if verb is None else verb.params
+    return any("--config" in option.opts and option.default is None for option in options)
 
 
 def _complain(message: str, status: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from llm_as_judge.config import Config, load_config
+from llm_as_judge.config import ADDRESS_FORM, Config, environment_key, load_config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.runs.judges import unaudited_warning
 
@@ -22,7 +23,10 @@ status_console = Console(stderr=True)
 
 ConfigOption = Annotated[
     str | None,
-    typer.Option("--config", help="YAML file or shipped profile (embedded); default training."),
+    typer.Option(
+        "--config",
+        help="YAML file or shipped profile (embedded); default: llm-as-judge.yaml here, else training.",
+    ),
 ]
 ModelOption = Annotated[
     str | None,
@@ -37,7 +41,9 @@ SeedOption = Annotated[int | None, typer.Option("--seed", help="Of everything ra
 ExecutorOption = Annotated[
     str | None,
     typer.Option(
-        "--executor", help="Name in aflow_llm.yaml or models.yaml, hub id, path, or `scripted`."
+        "--executor",
+        help="openai:MODEL@URL, URL of a server with one model, name in aflow_llm.yaml or "
+        "models.yaml, hub id, path, or `scripted`.",
     ),
 ]
 DataDirOption = Annotated[
@@ -74,7 +80,7 @@ def settings_of(
     given: dict[str, Any] = {
         "policy.device": device,
         "training.seed": seed,
-        "executor.model": executor,
+        "executor.model": executor_named(executor),
         "data.data_dir": data_dir,
         **(flags or {}),
     }
@@ -104,6 +110,33 @@ def require_told(budget: str | None, settings: Config, written: str | None) -> N
             f"--budget {budget}: under reward.scheme {settings.reward.scheme} a policy is told none; add "
             "--set reward.scheme=priced if it was trained so, or leave --budget out"
         )
+
+
+def executor_named(given: str | None) -> str | None:
+    """``given`` as executor.model has it: a bare URL becomes ``openai:MODEL@URL``, by asking there.
+
+    Raises:
+        ConfigError: the server does not list exactly one model.
+        ModelError: it cannot be reached, or refuses the key.
+    """
+    if given is None or not given.startswith(("http://", "https://")):
+        return given
+    from llm_as_judge.llm.client import OpenAIChat
+
+    async def listed() -> list[str] | None:
+        chat = OpenAIChat("of --executor", given, api_key=environment_key("OPENAI_API_KEY"))
+        try:
+            return await chat.served()
+        finally:
+            await chat.aclose()
+
+    served = asyncio.run(listed())
+    if served is None or len(served) != 1:
+        found = "no list of models" if served is None else f"models {', '.join(served) or 'none'}"
+        raise ConfigError(
+            f"--executor: found {found} at this URL, wanted one; name it: --executor {ADDRESS_FORM}"
+        )
+    return f"openai:{served[0]}@{given}"
 
 
 def warn_of_judges(judges: Sequence[Mapping[str, Any]]) -> None:

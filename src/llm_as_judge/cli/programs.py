@@ -16,6 +16,7 @@ from llm_as_judge.cli.options import (
     JsonOption,
     SetOption,
     console,
+    executor_named,
 )
 from llm_as_judge.config import RULES_ALONE, load_config
 from llm_as_judge.errors import ConfigError, DataError
@@ -111,7 +112,11 @@ def run(
     settings = load_config(
         config,
         overrides=set_ or (),
-        flags={"executor.model": executor, "workflow.timeout_s": timeout, **RULES_ALONE},
+        flags={
+            "executor.model": executor_named(executor),
+            "workflow.timeout_s": timeout,
+            **RULES_ALONE,
+        },
     )
     most_calls = settings.workflow.max_worst_case_calls
     program = parse_file(file, task.domain, form, most_calls, settings.executors)

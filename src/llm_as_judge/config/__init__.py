@@ -1,32 +1,33 @@
 """The typed configuration of a run."""
 
 from llm_as_judge.config.catalog import (
-    Endpoint,
     HubRecord,
     ModelEntry,
     ModelSource,
     PackageSource,
-    load_endpoints,
     load_hub_records,
     load_models,
 )
 from llm_as_judge.config.credentials import checked_key, environment_key
 from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS, Split
+from llm_as_judge.config.endpoints import ADDRESS_FORM, Endpoint, load_endpoints
 from llm_as_judge.config.grading import RULES_ALONE
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
 from llm_as_judge.config.loss import Baseline, LossKeys
 from llm_as_judge.config.names import find_model, known_model
 from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.presets import PRESETS
-from llm_as_judge.config.reading import config_dir, iterate_fields, parse_yaml
+from llm_as_judge.config.reading import OWN_FILE, config_dir, iterate_fields, parse_yaml
 from llm_as_judge.config.running import DEFAULT_EXECUTOR, CallsConfig, NamedExecutorConfig
 from llm_as_judge.config.tree import Config
 
 __all__ = [
+    "ADDRESS_FORM",
     "DATASETS",
     "DEFAULT_EXECUTOR",
     "EXTRA_DATASETS",
     "FLAT_KEYS",
+    "OWN_FILE",
     "PRESETS",
     "RULES_ALONE",
     "Baseline",

@@ -1,4 +1,4 @@
-"""models.yaml, dataset.yaml, aflow_llm.yaml: weights and data sets to pull, endpoints to ask."""
+"""models.yaml and dataset.yaml: weights and data sets to pull."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from llm_as_judge.config.credentials import checked_key, environment_key, from_environment
-from llm_as_judge.config.reading import Number, Section, config_dir, read_yaml, validated
+from llm_as_judge.config.reading import Section, config_dir, read_yaml, validated
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.renamed import with_new_keys
 
@@ -64,77 +63,6 @@ class ModelEntry(Section):
     )
 
 
-class Endpoint(Section):
-    """An OpenAI-compatible endpoint, in the form of aflow_llm.yaml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
-    api_type: Literal["openai"] = "openai"
-    base_url: str = Field("", description="http://HOST:PORT/v1")
-    base_urls: tuple[str, ...] = Field(
-        (), description="Instead of base_url: several servers of the same model."
-    )
-    api_key: SecretStr = SecretStr("")
-    model_name: str | None = Field(None, description="Name sent to the server; default: the key.")
-    temperature: Number | None = Field(
-        None, ge=0, description="Of operator calls where executor.temperature is not set."
-    )
-    top_p: Number | None = Field(
-        None, gt=0, le=1, description="Of operator calls where executor.top_p is not set."
-    )
-    no_proxy: bool | str = Field(
-        False,
-        description="true: never ask by a proxy of the environment; text: hosts that are asked "
-        "without one, as in the variable NO_PROXY.",
-    )
-    requests_per_minute: Number | None = Field(
-        None, gt=0, description="Requests that may start in a minute, over all servers."
-    )
-    tokens_per_minute: Number | None = Field(
-        None, gt=0, description="Prompt and completion tokens in a minute, over all servers."
-    )
-    thinking_tokens: int = Field(
-        0, ge=0, description="Added to every request's max_tokens: a reasoning model thinks first."
-    )
-    reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = Field(
-        None, description="How long a reasoning model thinks; null: the server's own choice."
-    )
-    usd_per_million_prompt_tokens: Number | None = Field(None, ge=0)
-    usd_per_million_completion_tokens: Number | None = Field(None, ge=0)
-    usd_per_million_cached_tokens: Number | None = Field(
-        None,
-        ge=0,
-        description="Of prompt tokens that the endpoint had kept; default: as the others.",
-    )
-
-    @field_validator("no_proxy", mode="before")
-    @classmethod
-    def _yes_or_hosts(cls, value: object) -> object:
-        """``"${VARIABLE}"`` gives text: the word true is no host."""
-        words = {"true": True, "false": False}
-        return words.get(value.strip().lower(), value) if isinstance(value, str) else value
-
-    @model_validator(mode="after")
-    def _whole(self) -> Endpoint:
-        if bool(self.base_url) == bool(self.base_urls):
-            raise ValueError("give base_url, or base_urls for several servers")
-        prices = (self.usd_per_million_prompt_tokens, self.usd_per_million_completion_tokens)
-        if prices.count(None) == 1:
-            raise ValueError(
-                "one price without the other; give usd_per_million_prompt_tokens and "
-                "usd_per_million_completion_tokens, or neither"
-            )
-        if self.usd_per_million_cached_tokens is not None and prices.count(None):
-            raise ValueError(
-                "usd_per_million_cached_tokens without usd_per_million_prompt_tokens and "
-                "usd_per_million_completion_tokens; give these, too"
-            )
-        return self
-
-    def urls(self) -> tuple[str, ...]:
-        return self.base_urls or (self.base_url,)
-
-
 class HubRecord(Section):
     """A data set on the Hugging Face hub."""
 
@@ -152,7 +80,7 @@ class DatasetEntry(Section):
     hub: tuple[HubRecord, ...] = Field(min_length=1, description="Tried in order.")
 
 
-def _entries(path: Path, section: str, wanted: str) -> dict[str, dict[str, Any]]:
+def entries_of(path: Path, section: str, wanted: str) -> dict[str, dict[str, Any]]:
     """Entries by name of one section of a file; none, where it is missing.
 
     Raises:
@@ -177,7 +105,7 @@ def load_hub_records(path: Path | None = None) -> dict[str, tuple[HubRecord, ...
     """
     path = path or config_dir() / "dataset.yaml"
     records = {}
-    for name, body in _entries(path, "datasets", "the key hub").items():
+    for name, body in entries_of(path, "datasets", "the key hub").items():
         where = f"{path}: datasets.{name}"
         records[name] = validated(DatasetEntry, body, where).hub
     return records
@@ -191,7 +119,7 @@ def load_models(path: Path | None = None) -> dict[str, ModelEntry]:
     """
     path = path or config_dir() / "models.yaml"
     entries = {}
-    for name, body in _entries(path, "models", "keys like sources").items():
+    for name, body in entries_of(path, "models", "keys like sources").items():
         where = f"{path}: models.{name}"
         body = with_new_keys({"models": body}, where)["models"]
         given = body.get("sources") or ()
@@ -208,7 +136,7 @@ def _source(source: Any, where: str) -> Any:
     """A source whose path names an unset environment variable is none."""
     if not isinstance(source, dict) or "path" not in source:
         return source
-    path = _expand(_optional(source["path"]), f"{where}.sources.path")
+    path = expand(_optional(source["path"]), f"{where}.sources.path")
     return {**source, "path": path} if path else None
 
 
@@ -222,52 +150,10 @@ def _require_text(name: object, where: str) -> None:
         raise ConfigError(f"{where}: the name is a {type(name).__name__}; put it in quotes")
 
 
-def load_endpoints(path: Path | None = None) -> dict[str, Endpoint]:
-    """Endpoints of aflow_llm.yaml by name (the shipped example where no file was made).
-
-    The file of a folder that ``$LLM_AS_JUDGE_CONFIG`` names goes before ``config/`` of the working
-    folder: a job can have endpoints of its own beside a person's.
-    ``${NAME}`` or ``${NAME:-default}`` in a value is read from the environment; an empty
-    ``api_key`` is taken from OPENAI_API_KEY.
-    """
-    if path is None:
-        folders = [Path("config"), config_dir()]
-        if os.environ.get("LLM_AS_JUDGE_CONFIG"):
-            folders.reverse()
-        made = (folder / "aflow_llm.yaml" for folder in folders)
-        example = config_dir() / "aflow_llm.yaml.example"
-        path = next((file for file in made if file.is_file()), example)
-    endpoints = {}
-    for name, body in _entries(path, "models", "keys like base_url").items():
-        where = f"{path}: models.{name}"
-        filled = {key: _expanded(value, f"{where}.{key}") for key, value in body.items()}
-        filled["api_key"] = _key(body.get("api_key"), filled.get("api_key"), where)
-        endpoints[name] = validated(Endpoint, filled, where)
-    return endpoints
-
-
-def _key(written: Any, expanded: Any, where: str) -> Any:
-    """The key of an entry that can be sent; anything but text is left for its section to refuse."""
-    if isinstance(expanded, str):
-        variable = ENVIRONMENT_NAME.fullmatch(written)
-        if variable and os.environ.get(variable[1]):
-            origin = f"{where}.api_key: {from_environment(variable[1])}"
-        else:
-            origin = f"{where}.api_key"
-        expanded = checked_key(expanded, origin)
-    return expanded or environment_key("OPENAI_API_KEY")
-
-
 ENVIRONMENT_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
-def _expanded(value: Any, where: str) -> Any:
-    if isinstance(value, list):
-        return [_expand(item, where) for item in value]
-    return _expand(value, where)
-
-
-def _expand(value: Any, where: str) -> Any:
+def expand(value: Any, where: str) -> Any:
     """``${NAME}`` or ``${NAME:-default}`` as the whole value is read from the environment."""
     match = ENVIRONMENT_NAME.fullmatch(value) if isinstance(value, str) else None
     if match is None:

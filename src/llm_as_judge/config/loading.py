@@ -1,7 +1,8 @@
 """File + model's entry + ``--set`` + flags -> one resolved configuration.
 
 Order of precedence, low to high: defaults of the tree < ``overrides`` of the model's entry in
-models.yaml < the training file or profile < ``--set a.b=c`` < flags. Secrets and paths may come
+models.yaml < the shipped profile that the file names by ``profile`` < the file < ``--set a.b=c`` <
+flags. Without a file, llm-as-judge.yaml of the working folder is read, else training.yaml. Secrets and paths may come
 from the environment. ``training.preset`` is written out where it stands: keys of the same file, or of
 the same command line, win over it, and it wins over what came before. An unknown key is an error that names the nearest known one. The documented
 flat keys of training.yaml (``lora_rank``, ``rollout_batch_size`` ...) are accepted beside the tree,
@@ -19,7 +20,14 @@ from llm_as_judge.config.grading import reward_keys
 from llm_as_judge.config.names import find_model, no_such_policy, resolved_name
 from llm_as_judge.config.policy import PolicyConfig
 from llm_as_judge.config.presets import PRESETS
-from llm_as_judge.config.reading import config_dir, merge, parse_yaml, read_yaml, validated
+from llm_as_judge.config.reading import (
+    OWN_FILE,
+    config_dir,
+    merge,
+    parse_yaml,
+    read_yaml,
+    validated,
+)
 from llm_as_judge.config.tree import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.renamed import with_new_keys
@@ -58,7 +66,8 @@ def load_config(
     """The resolved configuration.
 
     Args:
-        path: a YAML file, or the name of a shipped profile (``embedded``); None = training.yaml.
+        path: a YAML file, or the name of a shipped profile (``embedded``); None = llm-as-judge.yaml
+            of the working folder, else the profile training.
         model: policy: an entry of models.yaml, a hub id or a local path (:mod:`names`).
         overrides: ``a.b=value`` texts, the value read as YAML.
         flags: dotted keys set by command-line flags; None values are skipped.
@@ -66,7 +75,7 @@ def load_config(
         ConfigError: says which file and key, and the nearest known key; ``model`` is no model.
     """
     file = _find_profile(path)
-    tree = _tree(read_yaml(file), str(file))
+    under, tree = _layers_of_file(file)
     layers: list[tuple[str, dict[str, Any]]] = [(str(file), tree)]
     for text in overrides:
         layers.append((f"--set {without_secrets(text)}", _parse_override(text)))
@@ -77,7 +86,8 @@ def load_config(
     command: dict[str, Any] = {}
     for _, layer in layers[1:]:
         merge(command, layer)
-    merged = _with_preset(tree)
+    merged = _with_preset(under)
+    merge(merged, _with_preset(tree))
     merge(merged, _with_preset(command))
     _resolve_names(merged)
     policy = merged.get("policy", {})
@@ -120,7 +130,7 @@ def _with_preset(layer: Mapping[str, Any]) -> dict[str, Any]:
 
 def _find_profile(path: Path | str | None) -> Path:
     if path is None:
-        return config_dir() / "training.yaml"
+        return OWN_FILE if OWN_FILE.is_file() else config_dir() / "training.yaml"
     if Path(path).suffix in (".yaml", ".yml"):
         return Path(path)
     shipped = config_dir() / f"{path}.yaml"
@@ -130,6 +140,23 @@ def _find_profile(path: Path | str | None) -> Path:
         profiles = ", ".join(sorted(found))
         raise ConfigError(f"no profile {str(path)!r} (shipped: {profiles}); or give a .yaml file")
     return shipped
+
+
+def _layers_of_file(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(keys of the shipped profile that ``file`` names, its own keys), as trees.
+
+    ``endpoints`` of llm-as-judge.yaml is read by :func:`load_endpoints` and left out here.
+    """
+    raw = read_yaml(file)
+    if OWN_FILE.is_file() and file.samefile(OWN_FILE):
+        raw.pop("endpoints", None)
+    name = raw.pop("profile", None)
+    if name is None:
+        return {}, _tree(raw, str(file))
+    if not isinstance(name, str) or Path(name).suffix in (".yaml", ".yml"):
+        raise ConfigError(f"{file}: profile: found {name!r}, wanted a shipped one, e.g. embedded")
+    shipped = _find_profile(name)
+    return _tree(read_yaml(shipped), str(shipped)), _tree(raw, str(file))
 
 
 def _tree(raw: Mapping[str, Any], where: str) -> dict[str, Any]:

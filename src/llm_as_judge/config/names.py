@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from llm_as_judge.config.catalog import ModelEntry, ModelSource, load_endpoints, load_models
+from llm_as_judge.config.catalog import ModelEntry, ModelSource, load_models
+from llm_as_judge.config.endpoints import load_endpoints
 from llm_as_judge.errors import ConfigError
 
 __all__ = ["file_label", "find_model", "known_model", "no_such_policy", "resolved_name"]

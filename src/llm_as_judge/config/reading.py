@@ -15,6 +15,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from llm_as_judge.config.credentials import WHERE_KEYS_BELONG, names_a_secret, without_secrets
 from llm_as_judge.errors import ConfigError
 
+OWN_FILE = Path("llm-as-judge.yaml")
+"""What ``init`` writes into the working folder: every verb without ``--config`` reads it."""
+
 
 def config_dir() -> Path:
     """The folder of shipped configuration: ``$LLM_AS_JUDGE_CONFIG``, the checkout's, the wheel's."""

@@ -93,7 +93,7 @@ def _not_there(config: Config, path: Path, known: Iterable[str]) -> str:
 
 
 _FEWER = {
-    "test": "a sixth of a set's rows, rounded down, is test rows",
+    "test": "a sixth of a set's rows is test rows, and a single row is for training",
     "val": "data.val_fraction leaves none of so few rows",
     "train": "the set has none",
 }

@@ -1,0 +1,154 @@
+"""init: rows of one's own -> a split, and the configuration that every verb finds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from llm_as_judge.cli.options import (
+    DataDirOption,
+    ModelOption,
+    console,
+    executor_named,
+    progress_bar,
+    status_console,
+)
+from llm_as_judge.config import OWN_FILE, RULES_ALONE, load_config, load_endpoints
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.files import write_atomically
+
+if TYPE_CHECKING:
+    from llm_as_judge.data.process import ProcessReport
+
+ENOUGH_TEST_ROWS = 30
+"""With fewer, a 95 % interval is wider than 35 points at one half right."""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(
+        epilog="Example: llm-as-judge init mine.jsonl --executor openai:MODEL@http://HOST:PORT/v1"
+    )(init)
+
+
+def init(
+    rows: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help='Own JSONL: {"problem", "answer", "type": math|code|qa} (docs/DATA.md).',
+        ),
+    ],
+    executor: Annotated[
+        str,
+        typer.Option(
+            "--executor",
+            help="Who answers: openai:MODEL@URL, URL of a server with one model, or a name as "
+            "everywhere. Its key is read from OPENAI_API_KEY.",
+        ),
+    ],
+    model: ModelOption = None,
+    config: Annotated[
+        str, typer.Option("--config", help="Shipped profile below the new file.")
+    ] = "embedded",
+    data_dir: DataDirOption = None,
+) -> None:
+    """Begin a task of your own: check its rows, split them, write llm-as-judge.yaml here."""
+    from llm_as_judge.chat_models import require_known_models
+    from llm_as_judge.config.own_file import OwnTask, own_file_text
+
+    if OWN_FILE.exists():
+        raise ConfigError(
+            f"{OWN_FILE}: is there already, and is not overwritten; edit it, or move it away and run "
+            "init again"
+        )
+    name = executor_named(executor)
+    settings = load_config(config, model=model, flags={**RULES_ALONE, "executor.model": name})
+    asked = settings.executor.model
+    require_known_models(settings)
+    endpoint = load_endpoints()[asked] if asked.startswith("openai:") else None
+    home = data_dir or settings.data.data_dir
+    report = _split(rows, home, settings.data.val_fraction, settings.data.seed)
+    task = OwnTask(
+        rows,
+        config,
+        [part.dataset for part in report.sets],
+        executor=(endpoint.model_name or asked) if endpoint else asked,
+        endpoint=endpoint,
+        policy=settings.policy.name if model is not None else None,
+        data_dir=home,
+    )
+    with write_atomically(OWN_FILE) as stream:
+        stream.write(own_file_text(task).encode())
+    _tell(report)
+
+
+def _split(rows: Path, data_dir: Path, val_fraction: float, seed: int) -> ProcessReport:
+    """The rows, checked and in train, validation and test files.
+
+    Raises:
+        DataError: a row is not as wanted (``file:line``), a type leaves no test row, or the folder
+            holds other rows.
+    """
+    from llm_as_judge.data.catalog import custom_datasets
+    from llm_as_judge.data.process import process
+
+    _require_free(data_dir, {part.name for part in custom_datasets(rows)})
+    with progress_bar() as show:
+        report = process(
+            data_dir / "raw",
+            data_dir,
+            sets=(),
+            custom=(rows,),
+            seed=seed,
+            val_fraction=val_fraction,
+            progress=show,
+        )
+    for part in report.sets:
+        if not part.test:
+            raise DataError(
+                f"{rows}: {part.dataset} has {part.rows} rows and leaves none to test on; wanted two "
+                "or more that neither share a passage nor are nearly the same. Add rows"
+            )
+    return report
+
+
+def _require_free(data_dir: Path, names: set[str]) -> None:
+    """
+    Raises:
+        DataError: the folder holds the split of other sets, which would be lost.
+    """
+    info = data_dir / "mixed" / "info.json"
+    if not info.is_file():
+        return
+    try:
+        there = {str(part["dataset"]) for part in json.loads(info.read_text("utf-8"))["sets"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        there = {"rows that cannot be told"}
+    if there - names:
+        raise DataError(
+            f"{data_dir}: holds other rows already ({', '.join(sorted(there - names))}); name another "
+            "folder with --data-dir, or begin in an empty folder"
+        )
+
+
+def _tell(report: ProcessReport) -> None:
+    for part in report.sets:
+        console.print(
+            f"{part.dataset:14} train {part.train:6}  val {part.val:5}  test {part.test:5}",
+            highlight=False,
+        )
+    test = sum(part.test for part in report.sets)
+    if test < ENOUGH_TEST_ROWS:
+        status_console.print(
+            f"warning: {test} test rows are few: only a large difference will show. "
+            f"{6 * ENOUGH_TEST_ROWS} rows in all give {ENOUGH_TEST_ROWS} test rows",
+            style="yellow",
+            highlight=False,
+            soft_wrap=True,
+        )
+    console.print(f"written  {OWN_FILE}", highlight=False)
+    for verb in ("evaluate --policy direct", "train", "evaluate"):
+        console.print(f"  next   llm-as-judge {verb}", highlight=False)

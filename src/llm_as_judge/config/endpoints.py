@@ -1,0 +1,182 @@
+"""Endpoints to ask: aflow_llm.yaml, ``endpoints`` of llm-as-judge.yaml, and ``openai:MODEL@URL``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
+
+from llm_as_judge.config.catalog import ENVIRONMENT_NAME, entries_of, expand
+from llm_as_judge.config.credentials import checked_key, environment_key, from_environment
+from llm_as_judge.config.reading import OWN_FILE, Number, Section, config_dir, validated
+from llm_as_judge.errors import ConfigError
+
+ADDRESS_FORM = "openai:MODEL@http://HOST:PORT/v1"
+_ADDRESS = re.compile(r"openai:(?P<model>[^@\s]+)@(?P<url>https?://[^\s@?#]+)")
+
+
+class Endpoint(Section):
+    """An OpenAI-compatible endpoint, in the form of aflow_llm.yaml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    api_type: Literal["openai"] = "openai"
+    base_url: str = Field("", description="http://HOST:PORT/v1")
+    base_urls: tuple[str, ...] = Field(
+        (), description="Instead of base_url: several servers of the same model."
+    )
+    api_key: SecretStr = SecretStr("")
+    model_name: str | None = Field(None, description="Name sent to the server; default: the key.")
+    temperature: Number | None = Field(
+        None, ge=0, description="Of operator calls where executor.temperature is not set."
+    )
+    top_p: Number | None = Field(
+        None, gt=0, le=1, description="Of operator calls where executor.top_p is not set."
+    )
+    no_proxy: bool | str = Field(
+        False,
+        description="true: never ask by a proxy of the environment; text: hosts that are asked "
+        "without one, as in the variable NO_PROXY.",
+    )
+    requests_per_minute: Number | None = Field(
+        None, gt=0, description="Requests that may start in a minute, over all servers."
+    )
+    tokens_per_minute: Number | None = Field(
+        None, gt=0, description="Prompt and completion tokens in a minute, over all servers."
+    )
+    thinking_tokens: int = Field(
+        0, ge=0, description="Added to every request's max_tokens: a reasoning model thinks first."
+    )
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = Field(
+        None, description="How long a reasoning model thinks; null: the server's own choice."
+    )
+    usd_per_million_prompt_tokens: Number | None = Field(None, ge=0)
+    usd_per_million_completion_tokens: Number | None = Field(None, ge=0)
+    usd_per_million_cached_tokens: Number | None = Field(
+        None,
+        ge=0,
+        description="Of prompt tokens that the endpoint had kept; default: as the others.",
+    )
+
+    @field_validator("no_proxy", mode="before")
+    @classmethod
+    def _yes_or_hosts(cls, value: object) -> object:
+        """``"${VARIABLE}"`` gives text: the word true is no host."""
+        words = {"true": True, "false": False}
+        return words.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _whole(self) -> Endpoint:
+        if bool(self.base_url) == bool(self.base_urls):
+            raise ValueError("give base_url, or base_urls for several servers")
+        prices = (self.usd_per_million_prompt_tokens, self.usd_per_million_completion_tokens)
+        if prices.count(None) == 1:
+            raise ValueError(
+                "one price without the other; give usd_per_million_prompt_tokens and "
+                "usd_per_million_completion_tokens, or neither"
+            )
+        if self.usd_per_million_cached_tokens is not None and prices.count(None):
+            raise ValueError(
+                "usd_per_million_cached_tokens without usd_per_million_prompt_tokens and "
+                "usd_per_million_completion_tokens; give these, too"
+            )
+        return self
+
+    def urls(self) -> tuple[str, ...]:
+        return self.base_urls or (self.base_url,)
+
+
+class Endpoints(Mapping[str, Endpoint]):
+    """Endpoints by name. ``openai:MODEL@URL`` names one that no file lists; iteration gives the listed.
+
+    Raises:
+        ConfigError: a name begins with ``openai:`` and is of another form.
+    """
+
+    def __init__(self, listed: Mapping[str, Endpoint]) -> None:
+        self._listed = listed
+
+    def __getitem__(self, name: str) -> Endpoint:
+        if name in self._listed or not name.startswith("openai:"):
+            return self._listed[name]
+        return endpoint_at(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._listed)
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+
+def endpoint_at(address: str) -> Endpoint:
+    """The endpoint of ``openai:MODEL@URL``; its key is that of OPENAI_API_KEY.
+
+    Raises:
+        ConfigError: another form. The text is not repeated: a URL may hold a password.
+    """
+    found = _ADDRESS.fullmatch(address)
+    if found is None:
+        raise ConfigError(
+            f"executor: this begins with openai: and is not {ADDRESS_FORM} (a key or password "
+            "belongs in OPENAI_API_KEY, never in the URL)"
+        )
+    return Endpoint(
+        base_url=found["url"],
+        model_name=found["model"],
+        api_key=SecretStr(environment_key("OPENAI_API_KEY")),
+    )
+
+
+def load_endpoints(path: Path | None = None) -> Mapping[str, Endpoint]:
+    """Endpoints by name: of aflow_llm.yaml (the shipped example where no file was made), and over
+    them those of llm-as-judge.yaml in the working folder.
+
+    The file of a folder that ``$LLM_AS_JUDGE_CONFIG`` names goes before ``config/`` of the working
+    folder: a job can have endpoints of its own beside a person's.
+    ``${NAME}`` or ``${NAME:-default}`` in a value is read from the environment; an empty
+    ``api_key`` is taken from OPENAI_API_KEY.
+    """
+    own = path is None and OWN_FILE.is_file()
+    if path is None:
+        folders = [Path("config"), config_dir()]
+        if os.environ.get("LLM_AS_JUDGE_CONFIG"):
+            folders.reverse()
+        made = (folder / "aflow_llm.yaml" for folder in folders)
+        example = config_dir() / "aflow_llm.yaml.example"
+        path = next((file for file in made if file.is_file()), example)
+    listed = _listed(path, "models")
+    if own:
+        listed.update(_listed(OWN_FILE, "endpoints"))
+    return Endpoints(listed)
+
+
+def _listed(path: Path, section: str) -> dict[str, Endpoint]:
+    endpoints = {}
+    for name, body in entries_of(path, section, "keys like base_url").items():
+        where = f"{path}: {section}.{name}"
+        filled = {key: _expanded(value, f"{where}.{key}") for key, value in body.items()}
+        filled["api_key"] = _key(body.get("api_key"), filled.get("api_key"), where)
+        endpoints[name] = validated(Endpoint, filled, where)
+    return endpoints
+
+
+def _key(written: Any, expanded: Any, where: str) -> Any:
+    """The key of an entry that can be sent; anything but text is left for its section to refuse."""
+    if isinstance(expanded, str):
+        variable = ENVIRONMENT_NAME.fullmatch(written)
+        if variable and os.environ.get(variable[1]):
+            origin = f"{where}.api_key: {from_environment(variable[1])}"
+        else:
+            origin = f"{where}.api_key"
+        expanded = checked_key(expanded, origin)
+    return expanded or environment_key("OPENAI_API_KEY")
+
+
+def _expanded(value: Any, where: str) -> Any:
+    if isinstance(value, list):
+        return [expand(item, where) for item in value]
+    return expand(value, where)

@@ -1,0 +1,81 @@
+"""The text of llm-as-judge.yaml: what a person may want to change stands in it, with its meaning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_as_judge.config.endpoints import Endpoint
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTask:
+    """What ``init`` was told and found."""
+
+    rows: Path
+    profile: str
+    """Shipped profile below the file."""
+    sets: Sequence[str]
+    executor: str
+    """Name of a model; of ``endpoint``, where there is one."""
+    endpoint: Endpoint | None = None
+    policy: str | None = None
+    """Base model; None: that of the profile."""
+    data_dir: Path = Path("data")
+
+
+def own_file_text(task: OwnTask) -> str:
+    """Commented YAML. Keys of endpoints are never in it: it names the variable that holds them."""
+    lines = [
+        f"# Own task {_comment(task.rows.name)}. Every command in this folder reads this file, unless",
+        "# it says --config. docs/configuration.md lists all keys.",
+        f"profile: {task.profile}  # the shipped profile below this file",
+        "data:",
+        "  sets: []  # no shipped sets beside your own",
+    ]
+    if task.data_dir != Path("data"):
+        lines += [
+            f"  data_dir: {_text(str(task.data_dir))}",
+            f"  train_file: {_text(str(task.data_dir / 'mixed' / 'train_mixed.jsonl'))}",
+            f"  val_file: {_text(str(task.data_dir / 'mixed' / 'val_mixed.jsonl'))}",
+        ]
+    lines += [
+        "evaluation:",
+        f"  sets: [{', '.join(map(_text, task.sets))}]",
+        "  limit_per_set: all",
+    ]
+    if task.policy is not None:
+        lines += ["policy:", f"  name: {_text(task.policy)}"]
+    lines += ["executor:", f"  model: {_text(task.executor)}"]
+    lines += [
+        "judge:",
+        "  model: none  # rules grade the answers; docs/judge.md adds a judge for the others",
+    ]
+    if task.endpoint is not None:
+        lines += _endpoint_lines(task.executor, task.endpoint)
+    return "\n".join(lines) + "\n"
+
+
+def _endpoint_lines(name: str, endpoint: Endpoint) -> list[str]:
+    return [
+        "endpoints:  # docs/models.md lists their keys",
+        f"  {_text(name)}:",
+        f"    base_url: {_text(endpoint.base_url)}",
+        f"    model_name: {_text(endpoint.model_name or name)}",
+        f'    api_key: "${{{KEY_VARIABLE}:-}}"  # read from this variable, or from .env',
+        "    # usd_per_million_prompt_tokens: 0.10      # with both prices, dollars are",
+        "    # usd_per_million_completion_tokens: 0.50  # estimated and counted",
+    ]
+
+
+def _text(value: str) -> str:
+    """A JSON text is a YAML text, whatever it holds."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _comment(text: str) -> str:
+    return text if text.isprintable() else repr(text)

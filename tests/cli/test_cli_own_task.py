@@ -1,0 +1,221 @@
+"""init: rows of one's own become a split and one file, which every verb then finds."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+from called_verbs import Verbs, written
+
+from llm_as_judge.config import load_config, load_endpoints
+
+ADDRESS = "openai:some/model:7b@http://127.0.0.1:9/v1"
+
+
+def rows(math: int = 12, qa: int = 0) -> str:
+    given: list[dict[str, str]] = [
+        {
+            "problem": f"What is {n} times {n * n + 7}?",
+            "answer": str(n * (n * n + 7)),
+            "type": "math",
+        }
+        for n in range(math)
+    ]
+    given += [
+        {"problem": f"Who keeps key number {n}?", "answer": "Ada", "type": "qa"} for n in range(qa)
+    ]
+    return written("mine.jsonl", "".join(json.dumps(row) + "\n" for row in given))
+
+
+@contextmanager
+def serving(*models: str) -> Iterator[str]:
+    """URL of a server that lists ``models``."""
+    body = json.dumps({"data": [{"id": name} for name in models]}).encode()
+
+    class Lists(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Lists)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def began(verb: Verbs, *more: str, executor: str = ADDRESS) -> str:
+    code, out, err = verb("init", "mine.jsonl", "--executor", executor, *more)
+    assert code == 0, err
+    return out + err
+
+
+# ---------------------------------------------------------------------------------- what it writes
+def test_the_file_is_found_by_every_verb_and_lies_over_the_shipped_profile(verb: Verbs) -> None:
+    rows(math=12, qa=12)
+    began(verb, "--model", "Qwen/Qwen2.5-7B-Instruct")
+    config, shipped = load_config(), load_config("embedded")
+    assert config.policy.name == "qwen25-7b"
+    assert config.executor.model == "some/model:7b"
+    assert load_endpoints()["some/model:7b"].urls() == ("http://127.0.0.1:9/v1",)
+    assert (config.data.sets, config.evaluation.sets) == ((), ("mine_math", "mine_qa"))
+    assert config.evaluation.limit_per_set is None
+    assert (
+        config.training.loss_type
+        == shipped.training.loss_type
+        != load_config("training").training.loss_type
+    )
+    code, out, err = verb("evaluate", "--policy", "gold", "--name", "gold")
+    assert code == 0, err
+    assert "configuration: llm-as-judge.yaml of this folder" in err
+    assert "mine_math" in out
+    assert "mine_qa" in out
+
+
+def test_a_configuration_that_is_named_wins_over_the_file(verb: Verbs) -> None:
+    rows()
+    began(verb)
+    written("other.yaml", "profile: embedded\nexecutor: {model: scripted}\n")
+    assert load_config("other.yaml").executor.model == "scripted"
+    assert load_config("embedded").executor.model == "qwen25-coder-0.5b"
+    code, _, err = verb("data", "stats", "--config", "other.yaml")
+    assert code == 0, err
+    assert "llm-as-judge.yaml" not in err
+
+
+def test_standard_output_stays_json_where_the_file_is_named(verb: Verbs) -> None:
+    rows()
+    began(verb)
+    code, out, _ = verb("data", "stats", "--json")
+    assert code == 0
+    json.loads(out)
+
+
+def test_the_key_is_never_written_and_is_read_when_it_is_asked_for(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    rows()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody-else")
+    began(verb)
+    texts = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    assert not any(b"sk-of-nobody-else" in text for text in texts)
+    assert "${OPENAI_API_KEY:-}" in Path("llm-as-judge.yaml").read_text()
+    assert load_endpoints()["some/model:7b"].api_key.get_secret_value() == "sk-of-nobody-else"
+
+
+def test_the_file_is_yaml_whatever_the_names_hold(verb: Verbs) -> None:
+    Path(rows()).rename('a "b": #c.jsonl')
+    code, _, err = verb("init", 'a "b": #c.jsonl', "--executor", "scripted", "--data-dir", "d: e")
+    assert code == 0, err
+    config = load_config()
+    assert config.evaluation.sets == ('a "b": #c',)
+    assert config.data.train_file == Path("d: e/mixed/train_mixed.jsonl")
+    assert "endpoints" not in yaml.safe_load(Path("llm-as-judge.yaml").read_text())
+
+
+# ------------------------------------------------------------------------------------- the executor
+def test_a_bare_url_is_asked_for_its_only_model(verb: Verbs) -> None:
+    rows()
+    with serving("the-one") as url:
+        began(verb, executor=url)
+    assert load_endpoints()["the-one"].urls() == (url,)
+
+
+@pytest.mark.parametrize("served", [(), ("a", "b")])
+def test_a_bare_url_with_another_number_of_models_wants_a_name(
+    verb: Verbs, served: Sequence[str]
+) -> None:
+    rows()
+    with serving(*served) as url:
+        line = verb.refused("init", "mine.jsonl", "--executor", url)
+    assert ", ".join(served) in line
+    assert "--executor openai:MODEL@http://HOST:PORT/v1" in line
+    assert not Path("llm-as-judge.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "openai:m",
+        "openai:m@host/v1",
+        "openai:m@http://u:secret@h/v1",
+        "openai:m@http://h/v1?k=secret",
+    ],
+)
+def test_another_form_is_refused_and_no_password_repeated(verb: Verbs, given: str) -> None:
+    rows()
+    line = verb.refused("init", "mine.jsonl", "--executor", given)
+    assert "openai:MODEL@http://HOST:PORT/v1" in line
+    assert "secret" not in line
+
+
+def test_an_address_is_an_executor_of_any_configuration() -> None:
+    config = load_config("embedded", flags={"executor.model": ADDRESS})
+    endpoint = load_endpoints()[config.executor.model]
+    assert (endpoint.model_name, endpoint.base_url) == ("some/model:7b", "http://127.0.0.1:9/v1")
+    assert ADDRESS not in list(load_endpoints())
+
+
+# ------------------------------------------------------------------------------------ what it checks
+def test_a_file_that_is_there_is_kept(verb: Verbs) -> None:
+    rows()
+    written("llm-as-judge.yaml", "profile: embedded\n")
+    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
+    assert "move it away" in line
+    assert Path("llm-as-judge.yaml").read_text() == "profile: embedded\n"
+
+
+def test_a_bad_row_is_named_and_nothing_written(verb: Verbs) -> None:
+    with Path(rows()).open("a") as stream:
+        stream.write('{"problem": "?", "type": "math"}\n')
+    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
+    assert "mine.jsonl:13" in line
+    assert not Path("llm-as-judge.yaml").exists()
+
+
+@pytest.mark.parametrize(("count", "warned"), [(2, True), (174, True), (180, False)])
+def test_every_type_has_test_rows_and_few_are_warned_of(
+    verb: Verbs, count: int, warned: bool
+) -> None:
+    rows(math=count)
+    said = began(verb)
+    assert Path("data/test/mine_test.jsonl").stat().st_size
+    assert ("test rows are few" in said) is warned
+
+
+def test_a_type_that_leaves_no_test_row_is_refused(verb: Verbs) -> None:
+    rows(math=12, qa=1)
+    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
+    assert "mine_qa has 1 rows" in line
+    assert not Path("llm-as-judge.yaml").exists()
+
+
+def test_the_split_of_other_rows_is_not_overwritten(verb: Verbs) -> None:
+    rows()
+    began(verb)
+    Path("llm-as-judge.yaml").unlink()
+    began(verb)  # the same rows again
+    Path("llm-as-judge.yaml").unlink()
+    Path("mine.jsonl").rename("others.jsonl")
+    line = verb.refused("init", "others.jsonl", "--executor", ADDRESS)
+    assert "holds other rows already (mine)" in line
+
+
+def test_a_profile_that_is_not_shipped_is_refused() -> None:
+    written("llm-as-judge.yaml", "profile: none\n")
+    with pytest.raises(Exception, match="no profile 'none'"):
+        load_config()

@@ -147,6 +147,20 @@ def estimate_of(
     )
 
 
+def training_estimate(
+    config: Config, steps: int, problems: Sequence[Problem], measured: Means | None
+) -> Estimate:
+    """What ``steps`` more steps of training will ask of the executor.
+
+    Args:
+        problems, measured: as for :func:`estimate_of`; 200 problems stand for all.
+    """
+    training = config.training
+    rollouts = steps * training.problems_per_step * training.samples_per_problem
+    sample = [problems[i] for i in range(min(200, len(problems)))]
+    return estimate_of(config, rollouts, sample, measured, config.workflow.draws)
+
+
 def _prices(config: Config) -> list[tuple[str, float]]:
     """(model, price of a written token) of each executor, the default one first."""
     others = ((one.model, written_price(config, name)) for name, one in config.executors.items())

@@ -127,6 +127,38 @@ def test_the_file_is_yaml_whatever_the_names_hold(verb: Verbs) -> None:
     assert "endpoints" not in yaml.safe_load(Path("llm-as-judge.yaml").read_text())
 
 
+# ------------------------------------------------------------------------------------ what it costs
+def test_a_dry_run_says_calls_tokens_and_dollars_before_any_model_is_there(
+    verb: Verbs, folder: Path
+) -> None:
+    rows()
+    began(
+        verb, "--model", "Qwen/Qwen3-4B"
+    )  # nobody has these weights, and nobody serves the executor
+    priced = Path("llm-as-judge.yaml").read_text().replace("# usd_per", "usd_per")
+    written("llm-as-judge.yaml", priced)
+    code, out, err = verb("train", "--steps", "10", "--dry-run", "--set", "budget.calls=1")
+    assert code == 0, err
+    estimate, warning = out.splitlines()
+    assert estimate.startswith("estimate: 120 programs, about 240 executor calls, ")
+    assert " dollars (" in estimate
+    assert warning.startswith("budget.calls = 1 will probably not suffice")
+    assert not list(folder.glob("logs/*"))
+    assert not list(folder.glob("checkpoints/*"))
+
+
+def test_a_dry_run_of_an_evaluation_asks_nobody_and_leaves_no_results(
+    verb: Verbs, folder: Path
+) -> None:
+    rows()
+    began(verb)
+    code, _, err = verb("evaluate", "--policy", "direct", "--dry-run")
+    assert code == 0, err
+    assert "estimate: 2 programs, about 4 executor calls" in err
+    assert not list(folder.glob("results/**/*_results.json"))
+    assert "leave one" in verb.refused("evaluate", "--policy", "direct", "--dry-run", "--fresh")
+
+
 # ------------------------------------------------------------------------------------- the executor
 def test_a_bare_url_is_asked_for_its_only_model(verb: Verbs) -> None:
     rows()

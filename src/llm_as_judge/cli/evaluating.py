@@ -13,6 +13,7 @@ from llm_as_judge.cli.options import (
     ConfigOption,
     DataDirOption,
     DeviceOption,
+    DryRunOption,
     ExecutorOption,
     JsonOption,
     ModelOption,
@@ -117,6 +118,7 @@ def evaluate(
             "--replay", help="The evaluation that --record kept here, without any model or network."
         ),
     ] = None,
+    dry_run: DryRunOption = False,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -148,6 +150,8 @@ def evaluate(
     from llm_as_judge.evaluation.systems import samples_as_draws
     from llm_as_judge.llm.ledger import Ledger
 
+    if dry_run and fresh:
+        raise ConfigError("--dry-run --fresh: the second puts results aside; leave one of them out")
     spec = _policy(policy, checkpoint, untrained, settings)
     system = find_system(spec, settings)
     require_told(budget, settings, None if system.is_prompted else spec)
@@ -161,6 +165,8 @@ def evaluate(
             _say_not_asked(record_to)
         if missing and not is_sanity_baseline(record.plan.policy):
             status_console.print(_estimate(record), highlight=False, soft_wrap=True)
+        if dry_run:
+            return
 
         before, now = record.ledger(), [Ledger()]
 

@@ -12,6 +12,7 @@ from llm_as_judge.cli.options import (
     ConfigOption,
     DataDirOption,
     DeviceOption,
+    DryRunOption,
     ExecutorOption,
     ModelOption,
     SeedOption,
@@ -20,6 +21,8 @@ from llm_as_judge.cli.options import (
     settings_of,
     warn_of_judges,
 )
+from llm_as_judge.config import Config
+from llm_as_judge.llm.ledger import Budget, Ledger
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.runs.runlog import read_steps
@@ -53,6 +56,7 @@ def train(
             help="Train though the judge has no passing audit; run and checkpoints say so.",
         ),
     ] = False,
+    dry_run: DryRunOption = False,
     set_: SetOption = None,
 ) -> None:
     """Train the policy by GRPO; checkpoints in checkpoints/MODEL/grpo_mixed/step_N."""
@@ -75,7 +79,12 @@ def train(
     from llm_as_judge.chat_models import require_endpoints
     from llm_as_judge.training.preflight import check_before_training
 
-    check_before_training(settings, run_dir=run_dir, resume=resume)  # before torch is loaded
+    # before torch is loaded
+    latest = check_before_training(settings, run_dir=run_dir, resume=resume)
+    if dry_run:
+        for line in _estimate(settings, int(latest.name.removeprefix("step_")) if latest else 0):
+            console.print(line, highlight=False, soft_wrap=True)
+        return
     asyncio.run(require_endpoints(settings))
     from llm_as_judge.training.trainer import GRPOTrainer
 
@@ -93,3 +102,17 @@ def train(
     console.print(f"run directory  {result.run_dir}", highlight=False)
     console.print(f"checkpoint     {result.checkpoint}", highlight=False)
     warn_of_judges(judges_of(result.run_dir))
+
+
+def _estimate(settings: Config, done: int) -> list[str]:
+    """What the steps after the first ``done`` will ask of the executor; no model is loaded or asked."""
+    from llm_as_judge.data.files import ProblemFile
+    from llm_as_judge.executor_settings import training_estimate
+
+    problems = ProblemFile(settings.data.train_file)
+    left = max(0, settings.training.steps - done)
+    found = training_estimate(settings, left, problems, None)
+    budget = settings.budget
+    limits = Budget(budget.usd, budget.tokens, budget.calls, budget.cost)
+    too_much = found.exceeds(limits, Ledger().total)
+    return [str(found), *([too_much] if too_much else [])]

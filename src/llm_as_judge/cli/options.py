@@ -58,6 +58,13 @@ BudgetOption = Annotated[
         "else middle.",
     ),
 ]
+DryRunOption = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Check what can be checked, print the estimate of calls, tokens and dollars, and end.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 

@@ -19,7 +19,7 @@ from llm_as_judge.assembly import System, problem_sampler
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.errors import BudgetError, DataError
-from llm_as_judge.executor_settings import estimate_of
+from llm_as_judge.executor_settings import training_estimate
 from llm_as_judge.llm.estimate import measured_means
 from llm_as_judge.policy.checkpoint import SavedState, save_checkpoint
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
@@ -152,15 +152,9 @@ class Run:
 
     def _estimate(self) -> list[str]:
         """What the steps to come will ask of the executor, and whether the budget suffices."""
-        training = self._config.training
+        measured = measured_means(read_steps(self._log.folder)) if self._history else None
         left = max(0, self._steps - self.step)
-        found = estimate_of(
-            self._config,
-            left * training.problems_per_step * training.samples_per_problem,
-            [self._problems[i] for i in range(min(200, len(self._problems)))],
-            measured_means(read_steps(self._log.folder)) if self._history else None,
-            self._config.workflow.draws,
-        )
+        found = training_estimate(self._config, left, self._problems, measured)
         too_much = found.exceeds(self._ledger.budget, self._ledger.total)
         return [str(found), *([too_much] if too_much else [])]
 

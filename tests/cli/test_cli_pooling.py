@@ -61,12 +61,15 @@ def test_a_pool_is_filled_once_told_of_and_says_what_to_train_on(verb: Verbs, fo
     with closing(Pool(folder / "logs" / "calls")) as pool:
         gold = first_answer_of_direct(pool, ROWS[2])
     train_rows(folder, [*ROWS[:2], replace(ROWS[2], answers=(gold,)), ROWS[3], ROWS[0]])
-    code, _, err = verb(*FILL)
+    assert "gsm8k/train/2 is not the same problem as before; name another --bank" in verb.refused(
+        *FILL
+    )
+    other = ("--bank", "other")
+    code, _, err = verb(*FILL, *other)
     assert code == 0, err
-    assert "12 draws made" not in err
     assert "asked now: requests 3, " in err  # its third draws: the others are there
     before = path.read_bytes()
-    code, out, err = verb("pool", "prune", *CONFIG)
+    code, out, err = verb("pool", "prune", *CONFIG, *other)
     assert code == 0, err
     assert "1 of 4 problems are left. Left out: 0 always right, 3 always wrong, 0 not" in err
     left = path.with_name("train_mixed_disputed.jsonl")
@@ -97,6 +100,23 @@ def test_what_the_pool_holds_is_asked_nowhere_else_by_evaluate_and_replay(
     assert "draws 0 to 2" in line
 
 
+def test_what_each_executor_was_filled_with_is_found_by_a_program_that_names_it(
+    verb: Verbs, folder: Path
+) -> None:
+    rows = [replace(row, id=row.id.replace("train", "test")) for row in ROWS]
+    write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", rows)
+    two = ("--set", "executors={small: {model: scripted, price: 0.1}}")
+    options = (*two, "--set", "data.sets=[gsm8k]", "--limit", "all")
+    code, _, err = verb(*FILL, *options, "--split", "test", "--all")
+    assert code == 0, err
+    assert "72 draws made" in err  # three ways of two executors, three draws on four problems
+    run = ("evaluate", *CONFIG, *options, "--policy", "small_first", "--name", "replayed")
+    code, _, err = verb(*run, "--set", "calls.mode=replay")
+    assert code == 0, err
+    line = verb.refused(*run[:-1], "beyond", "--set", "calls.mode=replay", "--draws", "4")
+    assert "a run begins at draw 3" in line
+
+
 def test_what_cannot_be_filled_or_shown_is_one_line(verb: Verbs, folder: Path) -> None:
     line = verb.refused("pool", "stats", *CONFIG)
     assert "calls.folder: no pool in logs/calls; run: llm-as-judge pool fill" in line
@@ -109,8 +129,38 @@ def test_what_cannot_be_filled_or_shown_is_one_line(verb: Verbs, folder: Path) -
     write_problems(path, qa)
     assert "no problem of math to fill with" in verb.refused(*FILL, "--way", "program_of_thought")
     Pool(folder / "logs" / "calls").close()
-    assert "no verdicts under this configuration" in verb.refused("pool", "prune", *CONFIG)
-    assert "no verdicts under this configuration" in verb("pool", "stats", *CONFIG)[2]
+    line = verb.refused("pool", "prune", *CONFIG)
+    assert "--bank: results/bank is no bank (no cells.jsonl); fill one: llm-as-judge pool" in line
+    assert "results/bank: no verdicts of these ways" in verb("pool", "stats", *CONFIG)[2]
+
+
+def test_search_headroom_and_training_read_what_the_pool_was_filled_with(
+    verb: Verbs, folder: Path
+) -> None:
+    train_rows(folder, ROWS)
+    assert verb(*FILL, "--all")[0] == 0
+    cells = (folder / "results" / "bank" / "cells.jsonl").read_text().splitlines()
+    assert len(cells) == 36
+    plain = (*CONFIG, "--set", "experience.enabled=false")  # no sentence model
+    assert "3 programs, 3 draws" in verb("headroom", "results/bank", *plain)[1]
+    search = ("search", *plain, "--split", "train", "--rows", "4", "--draws", "3", "--count", "1")
+    code, _, err = verb(*search)
+    assert code == 0, err
+    after = (folder / "results" / "bank" / "cells.jsonl").read_text().splitlines()
+    assert after[:36] == cells
+    ran = [(one["program"], one["problem"], one["draw"]) for one in map(json.loads, after)]
+    assert len(set(ran)) == len(ran) > 36  # the other shipped programs; no run is made twice
+
+
+def test_verdicts_that_an_earlier_version_kept_in_the_pool_go_with_a_line(
+    verb: Verbs, folder: Path
+) -> None:
+    train_rows(folder, ROWS)
+    with closing(Pool(folder / "logs" / "calls")) as pool:
+        pool.note("drawn 0123456789abcdef", "a row", {"correct": True})
+    line = "verdicts that an earlier version kept here are dropped (1); the bank results/bank gets"
+    assert line in verb(*FILL)[2]
+    assert line not in verb(*FILL)[2]
 
 
 def test_a_budget_ends_a_filling_and_the_same_command_goes_on(verb: Verbs, folder: Path) -> None:

@@ -13,12 +13,13 @@ from typing import Any
 
 from llm_as_judge.assembly import open_workbench
 from llm_as_judge.config import Config
-from llm_as_judge.evaluation.drawn import DrawnTable
 from llm_as_judge.evaluation.filling import Asked, Filling
-from llm_as_judge.evaluation.ways import WAYS, ways_of
+from llm_as_judge.evaluation.search.cells import conditions
+from llm_as_judge.evaluation.ways import ways_of
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.runs.bank import Bank
 from llm_as_judge.types import ChatRequest, Problem, Rollout
 
 KINDS = ("easy", "hard", "open")
@@ -63,22 +64,28 @@ def settings(place: Path, **sections: Any) -> Config:
 
 @asynccontextmanager
 async def filling(
-    config: Config, chat: ScriptedChat, draws: int, ways: Sequence[str] = WAYS, **options: Any
-) -> AsyncIterator[tuple[Filling, DrawnTable, Pool]]:
+    config: Config,
+    chat: ScriptedChat,
+    draws: int,
+    ways: Sequence[str] = (),
+    folder: str = "bank",
+    **options: Any,
+) -> AsyncIterator[tuple[Filling, Bank, Pool]]:
+    place = config.calls.folder.parent / folder
     async with open_workbench(config) as bench:
         pool = bench.recording
         assert isinstance(pool, Pool)
         executor = RecordedChat(chat, pool, "cache", ledger=bench.ledger)
-        table = DrawnTable(pool, config)
         bench = replace(bench, executor=executor)
-        yield Filling(bench, table, ways_of(config, ways), draws, **options), table, pool
+        with Bank.writing(place, conditions(config)) as bank:
+            yield Filling(bench, bank, ways_of(config, ways), draws, **options), bank, pool
 
 
 async def filled(
     config: Config, chat: ScriptedChat, draws: int, **options: Any
-) -> tuple[Asked, DrawnTable]:
-    async with filling(config, chat, draws, **options) as (one, table, _):
-        return await one.fill(PROBLEMS), table
+) -> tuple[Asked, Bank]:
+    async with filling(config, chat, draws, **options) as (one, bank, _):
+        return await one.fill(PROBLEMS), bank
 
 
 def fill_slowly(place: Path) -> None:

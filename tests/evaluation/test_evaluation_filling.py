@@ -1,4 +1,4 @@
-"""Filling the pool: what agrees gets no more draws, nothing is asked twice, nothing is lost."""
+"""Filling pool and bank: what agrees gets no more draws, nothing is asked twice, nothing is lost."""
 
 from __future__ import annotations
 
@@ -15,44 +15,45 @@ from filled_pools import PROBLEMS, filled, filling, problem, reply, settings
 
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.errors import BudgetError, ConfigError, EndpointError
-from llm_as_judge.evaluation.drawn import DrawnTable, way_figures
+from llm_as_judge.errors import BudgetError, ConfigError, DataError, EndpointError
+from llm_as_judge.evaluation.bank_figures import prune, way_figures
 from llm_as_judge.evaluation.filling import (
     FirstTogether,
     filled_estimate,
     first_draws,
     problems_to_fill,
-    prune,
 )
 from llm_as_judge.evaluation.ways import ways_of
 from llm_as_judge.llm.gathered import GatheredDraws
 from llm_as_judge.llm.ledger import Budget, Ledger
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.runs.bank import Bank
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 
 FIRST, DRAWS, WAYS = 2, 4, 3
+MATH = ("direct", "cot", "program_of_thought")
 
 
-def draws_by_problem(table: DrawnTable) -> Counter[str]:
-    return Counter(row.problem for row in table.rows)
+def draws_by_problem(bank: Bank) -> Counter[str]:
+    return Counter(cell.problem for cell in bank.cells.values())
 
 
 async def test_problems_whose_first_replies_share_a_verdict_get_no_more_draws(
     tmp_path: Path,
 ) -> None:
     chat, skipped = ScriptedChat(reply), list[int]()
-    asked, table = await filled(settings(tmp_path), chat, DRAWS, on_skipped=skipped.append)
+    asked, bank = await filled(settings(tmp_path), chat, DRAWS, on_skipped=skipped.append)
     agreed, disputed = WAYS * FIRST, WAYS * DRAWS
-    assert draws_by_problem(table) == {
+    assert draws_by_problem(bank) == {
         p.id: disputed if "open" in p.question else agreed for p in PROBLEMS
     }
     assert (asked.draws, asked.agreed, asked.failed) == (4 * agreed + 2 * disputed, 4, 0)
     assert sum(skipped) == 4 * (disputed - agreed)
-    again, table = await filled(settings(tmp_path), ScriptedChat([]), DRAWS, everything=False)
+    again, bank = await filled(settings(tmp_path), ScriptedChat([]), DRAWS, everything=False)
     assert (again.draws, again.agreed) == (0, 4)
-    asked, table = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS, everything=True)
-    assert (asked.draws, set(draws_by_problem(table).values())) == (4 * 6, {disputed})
+    asked, bank = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS, everything=True)
+    assert (asked.draws, set(draws_by_problem(bank).values())) == (4 * 6, {disputed})
 
 
 def test_of_few_ways_more_draws_come_first() -> None:
@@ -91,9 +92,9 @@ async def test_a_filling_that_is_killed_goes_on_and_asks_nothing_that_it_had(
     had = {str(one["request"]) for one in pool.asked()}
     assert len(had) >= said
     chat = ScriptedChat(reply)
-    asked, table = await filled(settings(tmp_path), chat, DRAWS, everything=True)
-    assert len(table.rows) == len(PROBLEMS) * WAYS * DRAWS
-    assert 0 < asked.draws <= len(table.rows) - said
+    asked, bank = await filled(settings(tmp_path), chat, DRAWS, everything=True)
+    assert len(bank.cells) == len(PROBLEMS) * WAYS * DRAWS
+    assert 0 < asked.draws <= len(bank.cells) - said
     assert len(pool) == len(had) + len(chat.requests)  # no request of now was there before
     assert pool.check() == 0
 
@@ -104,11 +105,11 @@ async def test_a_draw_that_fails_is_counted_and_asked_again(tmp_path: Path) -> N
             raise EndpointError("the endpoint is down")
         return reply(request)
 
-    asked, table = await filled(settings(tmp_path), ScriptedChat(down), DRAWS)
+    asked, bank = await filled(settings(tmp_path), ScriptedChat(down), DRAWS)
     assert (asked.failed, asked.first_failure) == (WAYS, "the endpoint is down")
-    assert draws_by_problem(table)[PROBLEMS[1].id] == WAYS  # not taken for one that agrees
-    asked, table = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS)
-    assert (asked.failed, draws_by_problem(table)[PROBLEMS[1].id]) == (0, WAYS * FIRST)
+    assert draws_by_problem(bank)[PROBLEMS[1].id] == WAYS  # not taken for one that agrees
+    asked, bank = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS)
+    assert (asked.failed, draws_by_problem(bank)[PROBLEMS[1].id]) == (0, WAYS * FIRST)
 
 
 async def test_a_spent_budget_stops_it_and_what_was_drawn_is_kept(tmp_path: Path) -> None:
@@ -123,25 +124,46 @@ async def test_other_golds_or_settings_make_verdicts_anew_from_the_replies_that_
     tmp_path: Path,
 ) -> None:
     config = settings(tmp_path)
-    await filled(config, ScriptedChat(reply), 2)
+    _, bank = await filled(config, ScriptedChat(reply), 2)
     nobody = ScriptedChat([])
     other = settings(tmp_path, workflow={"max_calls": 7})
-    asked, table = await filled(other, nobody, 2)
-    assert (asked.draws, len(table.rows)) == (36, 36)
-    async with filling(config, nobody, 2) as (one, table, _):
-        changed = replace(problem(1, "hard"), answers=("-7",))
+    with pytest.raises(
+        DataError, match=r"filled by other conditions \(workflow.max_calls: .*--bank"
+    ):
+        await filled(other, nobody, 2)
+    asked, again = await filled(other, nobody, 2, folder="other")
+    assert (asked.draws, again.cells.keys()) == (36, bank.cells.keys())
+    changed = replace(problem(1, "hard"), answers=("-7",))
+    async with filling(config, nobody, 2) as (one, _, _):
+        with pytest.raises(DataError, match="not the same problem as before; name another --bank"):
+            await one.fill([changed])
+    async with filling(config, nobody, 2, folder="golds") as (one, golds, _):
         await one.fill([changed])
-        assert [row.correct for row in table.of_problem(changed, ["direct"], 2)] == [True, True]
-        assert [row.correct for row in table.of_problem(PROBLEMS[1], ["direct"], 2)] == [False] * 2
+        assert {cell.right for cell in golds.cells.values()} == {1.0}
+
+
+async def test_each_executor_has_its_ways_and_a_way_can_be_chosen_of_one(tmp_path: Path) -> None:
+    config = settings(tmp_path, executors={"small": {"model": "scripted", "price": 0.1}})
+    ways = ways_of(config)["math"]
+    assert [way.name for way in ways] == [f"{way}{of}" for of in ("", "@small") for way in MATH]
+    chat = ScriptedChat(reply)
+    asked, bank = await filled(config, chat, 2, everything=True)
+    assert (asked.draws, asked.failed) == (2 * 6 * len(PROBLEMS), 0)
+    assert Counter(r.executor for r in chat.requests) == {"": 36, "small": 36}
+    assert {program.name for program in bank.programs.values()} == {way.name for way in ways}
+    (chosen,) = ways_of(config, ["cot@small"])["math"]
+    assert chosen.key in bank.programs
+    with pytest.raises(ConfigError, match=r"--way 'cot@large': wanted some of direct, .*cot@small"):
+        ways_of(config, ["cot@large"])
 
 
 async def test_the_estimate_is_of_the_draws_that_are_missing(tmp_path: Path) -> None:
     config = settings(tmp_path)
     ways = ways_of(config)
-    async with filling(config, ScriptedChat(reply), 2) as (one, table, _):
-        before = filled_estimate(config, PROBLEMS, ways, DRAWS, table)
+    async with filling(config, ScriptedChat(reply), 2) as (one, bank, _):
+        before = filled_estimate(config, PROBLEMS, ways, DRAWS, bank)
         await one.fill(PROBLEMS[:2])
-        after = filled_estimate(config, PROBLEMS, ways, DRAWS, table)
+        after = filled_estimate(config, PROBLEMS, ways, DRAWS, bank)
     assert (before.rollouts, before.calls) == (6 * WAYS * DRAWS, 6 * WAYS * DRAWS)
     assert after.rollouts == before.rollouts - 2 * WAYS * 2
 
@@ -181,8 +203,8 @@ async def test_first_requests_of_neighboring_draws_go_out_as_one() -> None:
 
 # --------------------------------------------------------------------------------- what it says
 async def test_figures_by_set_and_way(tmp_path: Path) -> None:
-    _, table = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS)
-    found = {row.way: row for row in way_figures(table.rows)}
+    _, bank = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS)
+    found = {row.way: row for row in way_figures(bank, bank.programs)}
     assert list(found) == ["cot", "direct", "program_of_thought", "all ways"]
     # easy 1, hard 0, open 1/2; the vote of two answers twice each is the first's, which is right
     cot = found["cot"]
@@ -192,9 +214,9 @@ async def test_figures_by_set_and_way(tmp_path: Path) -> None:
 
 
 async def test_pruned_are_the_problems_whose_replies_share_a_verdict(tmp_path: Path) -> None:
-    _, table = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS)
+    _, bank = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS)
     unknown = problem(77, "open")
-    found = prune([unknown, *PROBLEMS[::-1]], table.rows)
+    found = prune([unknown, *PROBLEMS[::-1]], bank)
     assert found.disputed == (PROBLEMS[5], PROBLEMS[2])
     assert (found.right, found.wrong, found.not_graded, found.unknown) == (2, 2, 0, 1)
 
@@ -225,6 +247,5 @@ def test_a_way_is_one_operator_call_and_another_name_is_refused() -> None:
         "qa": ["direct", "cot"],
         "code": ["direct"],
     }
-    assert all(len(way.program.operators) == 1 for found in ways.values() for way in found)
     with pytest.raises(ConfigError, match=r"--way 'vote_of_3': wanted some of direct, cot"):
         ways_of(Config(), ["direct", "vote_of_3"])

@@ -68,7 +68,7 @@ async def proposed(
     opened: Any = bench_with(chat)
     async with opened(config) as bench:
         with Bank.writing(tmp_path / "bank", {}) as bank:
-            runner = BankRunner(bank, program_runner(bench), 2)
+            runner = BankRunner(bank, program_runner(bench, bank), 2)
             place = Proposing(
                 bench,
                 runner,

@@ -115,3 +115,19 @@ def test_the_mean_of_a_problem_is_of_its_graded_cells(tmp_path: Path) -> None:
     fill(tmp_path, cell(0, 1.0), cell(1, 0.0), cell(2, None))
     assert Bank(tmp_path).means() == {PROBLEM.id: 0.5}
     assert Bank(tmp_path).means(least=3) == {}
+
+
+def test_a_bank_of_cells_without_answers_is_read_and_has_the_digest_that_it_had(
+    tmp_path: Path,
+) -> None:
+    fill(tmp_path, replace(cell(), answer="0f" * 8))
+    assert [one.answer for one in Bank(tmp_path).cells.values()] == ["0f" * 8]
+    digest, path = Bank(tmp_path).sha256(), tmp_path / "cells.jsonl"
+    row = json.loads(path.read_text())
+    del row["answer"]
+    path.write_text(json.dumps(row) + "\n")
+    assert [one.answer for one in Bank(tmp_path).cells.values()] == [""]
+    assert Bank(tmp_path).sha256() == digest
+    path.write_text(json.dumps({**row, "answer": 3}) + "\n")
+    with pytest.raises(DataError, match=r"cells\.jsonl:1: 'answer' is 3; remove that line"):
+        Bank(tmp_path)

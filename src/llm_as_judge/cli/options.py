@@ -46,6 +46,11 @@ ExecutorOption = Annotated[
         "models.yaml, hub id, path, or `scripted`.",
     ),
 ]
+BANK = Path("results/bank")
+BankOption = Annotated[
+    Path,
+    typer.Option("--bank", help="Folder that keeps every run; the same command goes on with it."),
+]
 DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", help="Folder of raw/, mixed/ and test/.")
 ]

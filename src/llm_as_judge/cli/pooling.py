@@ -10,6 +10,8 @@ import typer
 from rich.table import Table
 
 from llm_as_judge.cli.options import (
+    BANK,
+    BankOption,
     ConfigOption,
     DataDirOption,
     ExecutorOption,
@@ -58,13 +60,16 @@ def fill(
     way: Annotated[
         list[str] | None,
         typer.Option(
-            "--way", help="direct, cot or program_of_thought; may be repeated. Default: all."
+            "--way",
+            help="direct, cot or program_of_thought; of another executor cot@NAME; may be repeated. "
+            "Default: each of each executor.",
         ),
     ] = None,
     everything: Annotated[
         bool,
         typer.Option("--all", help="All draws also where the first replies share a verdict."),
     ] = False,
+    bank: BankOption = BANK,
     config: ConfigOption = None,
     executor: ExecutorOption = None,
     data_dir: DataDirOption = None,
@@ -72,7 +77,8 @@ def fill(
 ) -> None:
     """Ask ahead what the one-step programs ask first: direct, chain of thought, program of thought.
 
-    Replies and verdicts are kept as they come: the same command again asks for what is missing.
+    Replies are kept in the pool and verdicts in the bank as they come: the same command again asks for
+    what is missing.
     """
     settings = settings_of(
         config,
@@ -88,29 +94,34 @@ def fill(
     )
     from llm_as_judge.assembly import open_workbench
     from llm_as_judge.cli.evaluating import sums
-    from llm_as_judge.evaluation.drawn import DrawnTable
     from llm_as_judge.evaluation.filling import Filling, filled_estimate, problems_to_fill
+    from llm_as_judge.evaluation.search.cells import conditions
     from llm_as_judge.evaluation.ways import WAYS, ways_of
     from llm_as_judge.executor_settings import operator_settings
     from llm_as_judge.llm.pool import Pool
+    from llm_as_judge.runs.bank import Bank
 
     if draws > 1 and operator_settings(settings).temperature == 0:
         raise ConfigError(
             f"--draws {draws}: all draws of a greedy executor are the same; set executor.temperature "
             "above 0"
         )
-    ways = ways_of(settings, way or WAYS)
+    ways = ways_of(settings, way or ())
     problems = [one for one in problems_to_fill(settings) if one.domain in ways]
     if not problems:
         raise DataError(
             f"--way {', '.join(way or WAYS)}: no problem of {', '.join(ways)} to fill with"
         )
 
-    async def job() -> Asked:
+    async def job(kept: Bank) -> Asked:
         async with open_workbench(settings) as bench:
             assert isinstance(bench.recording, Pool)
-            table = DrawnTable(bench.recording, settings)
-            estimate = filled_estimate(settings, problems, ways, draws, table)
+            if dropped := bench.recording.drop_notes("drawn"):
+                _say(
+                    f"{bench.recording.path}: verdicts that an earlier version kept here are dropped "
+                    f"({dropped}); the bank {bank} gets them anew, from the replies"
+                )
+            estimate = filled_estimate(settings, problems, ways, draws, kept)
             _say(f"{len(problems)} problems ({split}), {draws} draws of each way; missing at most:")
             _say(str(estimate))
             if line := estimate.exceeds(bench.ledger.budget, bench.ledger.total):
@@ -125,7 +136,7 @@ def fill(
 
                 filling = Filling(
                     bench,
-                    table,
+                    kept,
                     ways,
                     draws,
                     everything=everything,
@@ -137,12 +148,17 @@ def fill(
                 finally:
                     _say(f"asked now: {sums(bench.ledger)}")
             if not asked.failed:
-                bench.recording.fill_to(bench.executor.name, draws)
+                others = operator_settings(settings).executors
+                for name in {way.name.partition("@")[2] for each in ways.values() for way in each}:
+                    model = others[name].model if name else bench.executor.name
+                    bench.recording.fill_to(model, draws)
             return asked
 
-    kept = f"replies and verdicts are kept in {settings.calls.folder}: the same command goes on"
-    with stoppable(kept) as work:
-        asked = work.run(job())
+    line = (
+        f"replies are kept in {settings.calls.folder}, verdicts in {bank}: the same command goes on"
+    )
+    with Bank.writing(bank, conditions(settings)) as kept, stoppable(line) as work:
+        asked = work.run(job(kept))
     _say(
         f"{asked.draws} draws made; {asked.agreed} problems whose first replies share a verdict get no "
         "more (--all)"
@@ -157,17 +173,22 @@ def fill(
 
 @pool.command(epilog="Example: llm-as-judge pool stats --config embedded --json")
 def stats(
+    bank: BankOption = BANK,
     config: ConfigOption = None,
     executor: ExecutorOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """What the pool holds, where its replies come from, and how often draws of a problem disagree."""
-    from llm_as_judge.evaluation.drawn import DrawnTable, problems_of, way_figures
+    from llm_as_judge.evaluation.bank_figures import way_figures
+    from llm_as_judge.evaluation.ways import ways_of
+    from llm_as_judge.runs.bank import Bank
 
     settings = settings_of(config, set_, executor=executor)
     kept = _opened(settings)
-    rows = DrawnTable(kept, settings).rows
+    runs = Bank(bank)
+    ways = {way.key for found in ways_of(settings).values() for way in found}
+    drawn = [problem for program, problem, _ in runs.cells if program in ways]
     origins = [
         {"model": model, **facts, "replies": replies, "read": read, "written": written}
         for model, facts, replies, read, written in kept.origins()
@@ -178,9 +199,10 @@ def stats(
         "replies": len(kept),
         "damaged": kept.check(),
         "origins": origins,
-        "problems": len(problems_of(rows)),
-        "draws": len(rows),
-        "ways": to_json(way_figures(rows)),
+        "bank": str(bank),
+        "problems": len(set(drawn)),
+        "draws": len(drawn),
+        "ways": to_json(way_figures(runs, ways)),
     }
     if as_json:
         print(json.dumps(found))  # noqa: T201
@@ -193,10 +215,10 @@ def stats(
         soft_wrap=True,
     )
     console.print(_origins_table(origins))
-    if rows:
+    if drawn:
         console.print(_ways_table(found["ways"]))
     else:
-        _say("no verdicts under this configuration; run: llm-as-judge pool fill")
+        _say(f"{bank}: no verdicts of these ways; run: llm-as-judge pool fill")
 
 
 @pool.command(epilog="Example: llm-as-judge pool prune --config embedded")
@@ -205,35 +227,31 @@ def prune(
         Path | None,
         typer.Option("--out", help="Problems that are left. Default: beside data.train_file."),
     ] = None,
+    bank: BankOption = BANK,
     config: ConfigOption = None,
     executor: ExecutorOption = None,
     data_dir: DataDirOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Write the training problems whose replies in the pool do not share a verdict to a file of their own.
+    """Write the training problems whose runs in the bank do not share a verdict to a file of their own.
 
-    Only from those can programs be told apart by these ways. Pool and training file stay as they are.
+    Only from those can its programs be told apart. Bank and training file stay as they are.
     """
     from llm_as_judge.assembly import problem_file
     from llm_as_judge.data.files import write_problems
-    from llm_as_judge.evaluation.drawn import DrawnTable
+    from llm_as_judge.evaluation.bank_figures import prune as pruned
     from llm_as_judge.evaluation.filling import disputed_file
-    from llm_as_judge.evaluation.filling import prune as pruned
+    from llm_as_judge.runs.bank import Bank
 
     settings = settings_of(config, set_, executor=executor, data_dir=data_dir)
     train_file = settings.data.train_file
-    rows = DrawnTable(_opened(settings), settings).rows
-    if not rows:
-        raise DataError(
-            f"{settings.calls.folder}: the pool holds no verdicts under this configuration; run: "
-            "llm-as-judge pool fill"
-        )
+    runs = Bank.named(bank, "--bank")
     problems = {problem.id: problem for problem in problem_file(train_file)}
-    found = pruned(list(problems.values()), rows)
+    found = pruned(list(problems.values()), runs)
     _say(
         f"{train_file}: {len(found.disputed)} of {len(problems)} problems are left. Left out: "
         f"{found.right} always right, {found.wrong} always wrong, {found.not_graded} not graded, "
-        f"{found.unknown} that the pool was not filled with"
+        f"{found.unknown} that the bank was not filled with"
     )
     if not found.disputed:
         raise DataError(f"{train_file}: no problem is left; nothing was written")

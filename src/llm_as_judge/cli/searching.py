@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from llm_as_judge.cli.options import (
+    BANK,
+    BankOption,
     ConfigOption,
     DataDirOption,
     ExecutorOption,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from llm_as_judge.evaluation.search.run import Rows, SearchOptions, Strategy
     from llm_as_judge.runs.bank import Bank, BankProgram
 
-OUT, BANK = Path("results/searched"), Path("results/bank")
+OUT = Path("results/searched")
 ROOM = Path("results/headroom")
 
 
@@ -52,12 +54,7 @@ def search(
     out: Annotated[
         Path, typer.Option("--out", help="Folder of the programs and report.json.")
     ] = OUT,
-    bank: Annotated[
-        Path,
-        typer.Option(
-            "--bank", help="Folder that keeps every run; the same command goes on with it."
-        ),
-    ] = BANK,
+    bank: BankOption = BANK,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -325,7 +322,7 @@ def _searched(
     async def job(bank: Bank) -> Found:
         async with open_workbench(settings) as bench:
             at_once = settings.workflow.concurrency
-            runner = BankRunner(bank, program_runner(bench), at_once)
+            runner = BankRunner(bank, program_runner(bench, bank), at_once)
             view = View(_show_rung, _show_program)
             return await run_search(bench, runner, problems, programs, options, view)
 

@@ -2,7 +2,8 @@
 
     first draws of each way -> the replies share a verdict? -> no more draws; else the rest
 
-What is drawn goes into the pool at once, replies and verdicts: the same again asks for what is missing.
+What is drawn is kept at once, replies in the pool and verdicts in a bank: the same again asks for what
+is missing.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from pathlib import Path
 
 from llm_as_judge.assembly import Workbench, problem_file
 from llm_as_judge.config import Config
-from llm_as_judge.evaluation.drawn import Drawn, DrawnTable, is_disputed, problems_of
-from llm_as_judge.evaluation.results import content_digest
+from llm_as_judge.evaluation.bank_figures import is_disputed
+from llm_as_judge.evaluation.search.cells import cell_of
 from llm_as_judge.evaluation.selection import MIXED, evaluated_problems, limited
-from llm_as_judge.evaluation.ways import Way
 from llm_as_judge.executor_settings import estimate_of
+from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.llm.estimate import BYTES_PER_TOKEN, Estimate, Means
 from llm_as_judge.llm.gathered import neighbors
 from llm_as_judge.rollout.environment import WorkflowEnvironment
 from llm_as_judge.rollout.line import rollout
 from llm_as_judge.rollout.wrappers import Billed, cancelled
+from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.types import (
     ChatModel,
     ChatReply,
@@ -35,7 +37,7 @@ from llm_as_judge.types import (
     Rollout,
 )
 
-__all__ = ["FIRST_REPLIES", "Asked", "Filling", "filled_estimate", "problems_to_fill", "prune"]
+__all__ = ["FIRST_REPLIES", "Asked", "Filling", "filled_estimate", "problems_to_fill"]
 
 FIRST_REPLIES = 4
 """Of a problem: where so many share a verdict, it gets no more draws."""
@@ -43,7 +45,7 @@ _PROBLEMS_AT_ONCE = 16
 _INSTRUCTION_TOKENS = 50
 """What a way adds to the problem's text."""
 
-Ways = Mapping[Domain, Sequence[Way]]
+Ways = Mapping[Domain, Sequence[BankProgram]]
 
 
 def problems_to_fill(config: Config) -> list[Problem]:
@@ -60,17 +62,17 @@ def problems_to_fill(config: Config) -> list[Problem]:
     return limited(MIXED, list(rows.values()), evaluation.limit_per_set, config.data.seed)
 
 
-def first_draws(ways: Sequence[Way], draws: int) -> int:
+def first_draws(ways: Sequence[BankProgram], draws: int) -> int:
     """Of each of these ways, before their verdicts are looked at."""
     return min(draws, math.ceil(FIRST_REPLIES / len(ways)))
 
 
 def filled_estimate(
-    config: Config, problems: Sequence[Problem], ways: Ways, draws: int, table: DrawnTable
+    config: Config, problems: Sequence[Problem], ways: Ways, draws: int, bank: Bank
 ) -> Estimate:
     """What the missing draws will ask, if no problem ends early."""
     missing = sum(
-        table.row(problem, way.name, draw) is None
+        (way.key, problem.id, draw) not in bank.cells
         for problem in problems
         for way in ways[problem.domain]
         for draw in range(draws)
@@ -95,9 +97,10 @@ class Asked:
 
 
 class Filling:
-    """Fills a pool through a workbench whose calls are kept in it.
+    """Fills a bank through a workbench whose calls are kept in a pool.
 
     Args:
+        bank: for this process to write.
         draws: of each way.
         everything: problems whose first replies share a verdict get all draws, too.
         on_draw: called as each ends.
@@ -107,7 +110,7 @@ class Filling:
     def __init__(
         self,
         bench: Workbench,
-        table: DrawnTable,
+        bank: Bank,
         ways: Ways,
         draws: int,
         *,
@@ -116,7 +119,8 @@ class Filling:
         on_skipped: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._env = bench.environment()
-        self._table, self._ways, self._draws = table, ways, draws
+        self._hashes = AnswerHashes(bank.folder)
+        self._bank, self._ways, self._draws = bank, ways, draws
         self._everything = everything
         self._on_draw, self._on_skipped = on_draw, on_skipped
         self.asked = Asked()
@@ -126,7 +130,13 @@ class Filling:
 
         Raises:
             BudgetError: the run has used what it may use; what was drawn is kept.
+            DataError: the bank has another problem of the same id.
+            OutputError: the bank cannot be written.
         """
+        for way in (way for ways in self._ways.values() for way in ways):
+            self._bank.add_program(way)
+        for problem in problems:
+            self._bank.add_problem(problem)
         at_once = asyncio.Semaphore(_PROBLEMS_AT_ONCE)
 
         async def one(problem: Problem) -> None:
@@ -142,18 +152,25 @@ class Filling:
 
     async def _problem(self, problem: Problem) -> None:
         ways = self._ways[problem.domain]
-        names, first = [way.name for way in ways], first_draws(ways, self._draws)
+        first = first_draws(ways, self._draws)
         await self._ways_to(problem, first)
-        seen = self._table.of_problem(problem, names, first)
+        seen = self._cells(problem, first)
         if len(seen) < len(ways) * first:
             return  # some failed by our fault: the same again begins with them
         if self._everything or is_disputed(seen):
             await self._ways_to(problem, self._draws)
             return
-        left = len(ways) * self._draws - len(self._table.of_problem(problem, names, self._draws))
+        left = len(ways) * self._draws - len(self._cells(problem, self._draws))
         if left:
             self.asked.agreed += 1
             self._on_skipped(left)
+
+    def _cells(self, problem: Problem, draws: int) -> list[Cell]:
+        """What is there of the first ``draws`` of its ways."""
+        places = (
+            (way.key, problem.id, n) for way in self._ways[problem.domain] for n in range(draws)
+        )
+        return [self._bank.cells[place] for place in places if place in self._bank.cells]
 
     async def _ways_to(self, problem: Problem, draws: int) -> None:
         await asyncio.gather(
@@ -164,10 +181,10 @@ class Filling:
             )
         )
 
-    def _missing(self, problem: Problem, way: Way, draws: int) -> list[int]:
-        return [n for n in range(draws) if self._table.row(problem, way.name, n) is None]
+    def _missing(self, problem: Problem, way: BankProgram, draws: int) -> list[int]:
+        return [n for n in range(draws) if (way.key, problem.id, n) not in self._bank.cells]
 
-    async def _neighbors(self, problem: Problem, way: Way, draws: Sequence[int]) -> None:
+    async def _neighbors(self, problem: Problem, way: BankProgram, draws: Sequence[int]) -> None:
         """Draws that follow each other. The first asks for the others' first requests with its own: they
         go out as one request where the endpoint takes it, and the others find their replies."""
         ahead = self._env.asking(FirstTogether(self._env.executor, len(draws)))
@@ -175,16 +192,20 @@ class Filling:
         await asyncio.gather(*(self._draw(self._env, problem, way, n) for n in draws[1:]))
 
     async def _draw(
-        self, env: WorkflowEnvironment, problem: Problem, way: Way, number: int
+        self, env: WorkflowEnvironment, problem: Problem, way: BankProgram, number: int
     ) -> None:
         billed = Billed(replace(env, offset=env.offset + number), problem, number)
-        written = Completion((), (), (), way.program.source, "stop")
+        written = Completion((), (), (), way.text, "stop")
         ended = await rollout(billed, problem, number, written)
         if ended.failure is not None:
             self.asked.failed += 1
             self.asked.first_failure = self.asked.first_failure or ended.failure.message
         else:
-            self._table.keep(problem, way.name, number, ended)
+            assert ended.execution is not None
+            assert ended.verdict is not None
+            self._bank.add(
+                cell_of(way, problem, number, ended.execution, ended.verdict, self._hashes)
+            )
             self.asked.draws += 1
         self._on_draw(ended)
 
@@ -224,40 +245,6 @@ class FirstTogether:
         if isinstance(first, BaseException):
             raise first
         return first
-
-
-# -------------------------------------------------------------------------------------------- prune
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """Which problems are left to train on."""
-
-    disputed: tuple[Problem, ...]
-    right: int
-    """Problems left out: every reply was right."""
-    wrong: int
-    """Problems left out: every reply was wrong."""
-    not_graded: int
-    """Problems left out: no reply could be graded."""
-    unknown: int
-    """Problems left out: the pool was not filled with them."""
-
-
-def prune(problems: Sequence[Problem], rows: Sequence[Drawn]) -> Pruned:
-    """The problems whose replies do not share a verdict, in their order; nothing is changed."""
-    drawn = problems_of(rows)
-    disputed: list[Problem] = []
-    counts = {"right": 0, "wrong": 0, "not_graded": 0, "unknown": 0}
-    for problem in problems:
-        verdicts = {row.correct for row in drawn.get((problem.id, content_digest(problem)), ())}
-        if {True, False} <= verdicts:
-            disputed.append(problem)
-        elif True in verdicts:
-            counts["right"] += 1
-        elif False in verdicts:
-            counts["wrong"] += 1
-        else:
-            counts["not_graded" if verdicts else "unknown"] += 1
-    return Pruned(tuple(disputed), **counts)
 
 
 def disputed_file(train_file: Path) -> Path:

@@ -174,7 +174,7 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
 
     async def job(bank: Bank) -> Found:
         async with open_workbench(settings) as bench:
-            runner = BankRunner(bank, program_runner(bench), settings.workflow.concurrency)
+            runner = BankRunner(bank, program_runner(bench, bank), settings.workflow.concurrency)
             return await search_choices(runner, rows, everybody, draws=1, seed=0)
 
     with Bank.writing(place, conditions(settings)) as bank:

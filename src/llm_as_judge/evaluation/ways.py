@@ -1,4 +1,4 @@
-"""The ways of answering in one step: shipped programs that call one operator once.
+"""The ways of answering in one step: shipped programs that call one operator once, of each executor.
 
 Votes, agreement and hand-written chains are made of them, so a pool that holds their first requests
 holds most of what other programs ask.
@@ -6,46 +6,65 @@ holds most of what other programs ask.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import ast
+from collections.abc import Iterator, Sequence
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.baselines import program_files, program_of, workflows_dir
-from llm_as_judge.types import DOMAINS, Domain, Program
+from llm_as_judge.evaluation.search.cells import bank_program
+from llm_as_judge.runs.bank import BankProgram
+from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.program import form_of, parse_program
 
-__all__ = ["WAYS", "Way", "ways_of"]
+__all__ = ["WAYS", "ways_of"]
 
 WAYS = ("direct", "cot", "program_of_thought")
 """Names of shipped programs; each is a way in the domains in which it is one operator call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One program of one domain."""
+def ways_of(config: Config, names: Sequence[str] = ()) -> dict[Domain, list[BankProgram]]:
+    """By domain its ways; domains without any are left out.
 
-    name: str
-    program: Program
-
-
-def ways_of(config: Config, names: Sequence[str] = WAYS) -> dict[Domain, list[Way]]:
-    """By domain its ways, in the order of ``names``; domains without any are left out.
-
+    Args:
+        names: ``cot`` asks the default executor, ``cot@small`` the executor ``small``; empty = each way
+            of each executor.
     Raises:
-        ConfigError: a name is of no shipped program, or of one that is a way nowhere.
+        ConfigError: a name is of no way.
     """
-    found: dict[Domain, list[Way]] = {}
-    for name in names:
-        folder = workflows_dir() / name
-        files = program_files(folder) if name in WAYS else {}
-        for domain, path in files.items():
-            text = program_of(path, domain, config)
-            program = parse_program(
-                text, domain, form_of(text), max_calls=config.workflow.max_worst_case_calls
-            )
-            if len(program.operators) == 1:
-                found.setdefault(domain, []).append(Way(name, program))
-        if not files:
-            raise ConfigError(f"--way {name!r}: wanted some of {', '.join(WAYS)}")
+    known = [*WAYS, *(f"{way}@{executor}" for executor in config.executors for way in WAYS)]
+    found: dict[Domain, list[BankProgram]] = {}
+    for name in names or known:
+        if name not in known:
+            raise ConfigError(f"--way {name!r}: wanted some of {', '.join(known)}")
+        for way in _ways_named(name, config):
+            found.setdefault(way.domain, []).append(way)
     return {domain: found[domain] for domain in DOMAINS if domain in found}
+
+
+def _ways_named(name: str, config: Config) -> Iterator[BankProgram]:
+    shipped, _, executor = name.partition("@")
+    most = config.workflow.max_worst_case_calls
+    for domain, path in program_files(workflows_dir() / shipped).items():
+        text = program_of(path, domain, config)
+        if len(parse_program(text, domain, form_of(text), max_calls=most).operators) != 1:
+            continue
+        if executor:
+            text = _asking(text, executor)
+        way = bank_program(
+            domain, text, name, "shipped", max_calls=most, executors=config.executors
+        )
+        assert way is not None, "program_of has checked it"
+        yield way
+
+
+def _asking(text: str, executor: str) -> str:
+    """The program with its one operator call made of this executor."""
+    tree = ast.parse(text)
+    (call,) = (
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Await) and isinstance(node.value, ast.Call)
+    )
+    call.keywords.append(ast.keyword("executor", ast.Constant(executor)))
+    return ast.unparse(ast.fix_missing_locations(tree))

@@ -3,7 +3,7 @@
     FOLDER/about.json       by what the cells came about: executor, judge, settings, code
     FOLDER/programs.jsonl   the programs; equal ones (up to names and layout) are one
     FOLDER/problems.jsonl   the problems
-    FOLDER/cells.jsonl      program, problem, draw -> right, cost, tokens, calls, status
+    FOLDER/cells.jsonl      program, problem, draw -> right, cost, tokens, calls, status, answer
 
 A line is appended as each run of a program ends, so that a killed process loses at most the runs that
 it was in. One process writes at a time; any number may read.
@@ -72,6 +72,9 @@ class Cell:
     calls: int
     status: str
     """How the run ended, see ``types.ExecutionStatus``."""
+    answer: str = ""
+    """Hash of the answer under the folder's salt, see ``grading/answer_hash.py``; empty: none was given,
+    or by an earlier version."""
 
 
 Place = tuple[str, str, int]
@@ -153,14 +156,16 @@ class Bank:
         if not (folder / CELLS).is_file():
             raise DataError(
                 f"{key}: {folder} is no bank (no {CELLS}); fill one: "
-                "llm-as-judge search --split train"
+                "llm-as-judge pool fill, or search --split train"
             )
         return cls(folder)
 
     def sha256(self) -> str:
-        """Digest of what it holds, in whatever order it was filled."""
+        """Digest of what it holds, in whatever order it was filled; the answers' hashes are left out:
+        another salt makes no other bank."""
         known = [to_json(one) for part in (self.programs, self.problems) for one in part.values()]
-        rows = sorted(map(json.dumps, [*known, *map(to_json, self.cells.values())]))
+        cells = [{name: getattr(cell, name) for name in _FORM} for cell in self.cells.values()]
+        rows = sorted(map(json.dumps, [*known, *cells]))
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
     def _read(self, name: str, read: Callable[[Mapping[str, Any]], Any]) -> Iterator[Any]:
@@ -290,7 +295,10 @@ def _cell(row: Mapping[str, Any]) -> Cell:
     for name, kinds in _FORM.items():
         if not isinstance(row.get(name), kinds):
             raise TypeError(f"{name!r} is {row.get(name)!r}")
-    return Cell(**{name: row[name] for name in _FORM})
+    answer = row.get("answer", "")
+    if not isinstance(answer, str):
+        raise TypeError(f"'answer' is {answer!r}")
+    return Cell(**{name: row[name] for name in _FORM}, answer=answer)
 
 
 def _other(path: Path, about: Mapping[str, Any]) -> str:

@@ -13,9 +13,10 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import BudgetError, EndpointError, SandboxError
 from llm_as_judge.evaluation.conditions import settings_of
 from llm_as_judge.evaluation.records import code_digest
+from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.llm.kept import model_identity
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
-from llm_as_judge.types import Domain, Problem, Program
+from llm_as_judge.types import Domain, Execution, Problem, Program, Verdict
 from llm_as_judge.workflow.program import DEFAULT_MAX_CALLS, form_of, parse_program
 
 Wanted = tuple[BankProgram, Problem, int]
@@ -60,9 +61,13 @@ def conditions(config: Config) -> dict[str, Any]:
     }
 
 
-def program_runner(bench: Workbench) -> RunProgram:
-    """Runs programs on this workbench, as training and evaluation run them."""
-    environment = bench.environment()
+def program_runner(bench: Workbench, bank: Bank) -> RunProgram:
+    """Runs programs on this workbench, as training and evaluation run them, for this bank.
+
+    Raises:
+        OutputError: the folder of the bank cannot be written.
+    """
+    environment, hashes = bench.environment(), AnswerHashes(bank.folder)
     parsed: dict[str, Program] = {}
 
     async def run(program: BankProgram, problem: Problem, draw: int) -> Cell:
@@ -71,18 +76,35 @@ def program_runner(bench: Workbench) -> RunProgram:
         later = dataclasses.replace(environment, offset=draw)
         execution = await later.run(parsed[program.key], problem)
         verdict = await later.grade(problem, execution)
-        return Cell(
-            program.key,
-            problem.id,
-            draw,
-            verdict.right,
-            round(execution.cost, 2),
-            execution.tokens,
-            execution.llm_calls,
-            execution.status,
-        )
+        return cell_of(program, problem, draw, execution, verdict, hashes)
 
     return run
+
+
+def cell_of(
+    program: BankProgram,
+    problem: Problem,
+    draw: int,
+    execution: Execution,
+    verdict: Verdict,
+    hashes: AnswerHashes,
+) -> Cell:
+    """What the bank keeps of a run.
+
+    Args:
+        hashes: those of its bank.
+    """
+    return Cell(
+        program.key,
+        problem.id,
+        draw,
+        verdict.right,
+        round(execution.cost, 2),
+        execution.tokens,
+        execution.llm_calls,
+        execution.status,
+        hashes.of(problem, execution.answer) if execution.status == "ok" else "",
+    )
 
 
 @dataclass

@@ -1,0 +1,123 @@
+"""What a bank says of its problems: how often the draws of a way disagree, and which problems tell
+programs apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from llm_as_judge.evaluation.results import content_digest
+from llm_as_judge.evaluation.votes import vote
+from llm_as_judge.runs.bank import Bank, Cell
+from llm_as_judge.types import Problem
+
+__all__ = ["Pruned", "WayFigures", "is_disputed", "prune", "way_figures"]
+
+ALL_WAYS = "all ways"
+
+
+def is_disputed(cells: Iterable[Cell]) -> bool:
+    """Whether some graded runs are right and some wrong."""
+    right = [cell.right for cell in cells if cell.right is not None]
+    return bool(right) and 0 < fmean(right) < 1
+
+
+@dataclass(frozen=True, slots=True)
+class WayFigures:
+    """One way on one data set."""
+
+    dataset: str
+    way: str
+    problems: int
+    draws: int
+    """In all."""
+    right: float | None
+    """Mean over problems of the share of right draws; None: none was graded."""
+    vote: float | None
+    """Share of problems whose most given answer is right."""
+    mixed: float | None
+    """Share of problems whose draws do not share a verdict."""
+    cost: float
+    """Mean of a draw, in written tokens."""
+
+
+def way_figures(bank: Bank, ways: Collection[str]) -> list[WayFigures]:
+    """By set and way, and of all ways of a set together.
+
+    Args:
+        ways: keys of programs.
+    """
+    parts: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in bank.cells.values():
+        if cell.program in ways:
+            dataset = bank.problems[cell.problem].dataset
+            parts[dataset, bank.programs[cell.program].name].append(cell)
+            parts[dataset, ALL_WAYS].append(cell)
+    order = sorted(parts, key=lambda part: (part[0], part[1] == ALL_WAYS, part[1]))
+    return [_figures(dataset, way, parts[dataset, way]) for dataset, way in order]
+
+
+def _figures(dataset: str, way: str, cells: Sequence[Cell]) -> WayFigures:
+    by_problem: dict[str, list[Cell]] = defaultdict(list)
+    for cell in sorted(cells, key=lambda cell: cell.draw):
+        by_problem[cell.problem].append(cell)
+    shares, votes = [], []
+    for drawn in by_problem.values():
+        right = [cell.right for cell in drawn]
+        graded = [share for share in right if share is not None]
+        if graded:
+            shares.append(fmean(graded))
+        verdicts = [None if share is None else share >= 1 for share in right]
+        won = vote([cell.answer for cell in drawn], verdicts)
+        if won is not None:
+            votes.append(float(won))
+    return WayFigures(
+        dataset,
+        way,
+        len(by_problem),
+        len(cells),
+        _mean(shares),
+        _mean(votes),
+        _mean([float(is_disputed(drawn)) for drawn in by_problem.values()]),
+        fmean(cell.cost for cell in cells),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+# -------------------------------------------------------------------------------------------- prune
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """Which problems are left to train on."""
+
+    disputed: tuple[Problem, ...]
+    right: int
+    """Problems left out: every run was right."""
+    wrong: int
+    """Problems left out: every run was wrong."""
+    not_graded: int
+    """Problems left out: no run could be graded."""
+    unknown: int
+    """Problems left out: the bank was not filled with them."""
+
+
+def prune(problems: Sequence[Problem], bank: Bank) -> Pruned:
+    """The problems whose runs in the bank do not share a verdict, in their order; nothing is changed."""
+    means, ran = bank.means(least=1), {problem for _, problem, _ in bank.cells}
+    disputed: list[Problem] = []
+    counts = {"right": 0, "wrong": 0, "not_graded": 0, "unknown": 0}
+    for problem in problems:
+        known, mean = bank.problems.get(problem.id), means.get(problem.id)
+        if known is None or content_digest(known) != content_digest(problem):
+            counts["unknown"] += 1
+        elif mean is None:
+            counts["not_graded" if problem.id in ran else "unknown"] += 1
+        elif 0 < mean < 1:
+            disputed.append(problem)
+        else:
+            counts["right" if mean else "wrong"] += 1
+    return Pruned(tuple(disputed), **counts)

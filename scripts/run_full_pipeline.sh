@@ -83,7 +83,7 @@ if [ -z "$source" ] && [ -d ../shared/data ]; then source=../shared/data; fi
 from=()
 if [ -n "$source" ]; then from=(--source "$source"); fi
 
-if [ $train = 1 ]; then run audit "${config[@]}" "${labeled[@]}" --if-needed; fi
+if [ $train = 1 ]; then run judge audit "${config[@]}" "${labeled[@]}" --if-needed; fi
 run models pull "${config[@]}" "${model[@]}"
 if [ $download = 1 ]; then run data download "${config[@]}" "${from[@]}"; fi
 if [ $process = 1 ]; then run data process "${config[@]}"; fi

@@ -17,7 +17,7 @@ Says = Callable[[bool], bool]
 
 
 def audited_cases() -> list[Case]:
-    """Everything that `llm-as-judge audit` asks about, with the shipped rows."""
+    """Everything that `llm-as-judge judge audit` asks about, with the shipped rows."""
     return [*shipped_labeled(), *make_attacks(), *make_controls(), *canaries()]
 
 

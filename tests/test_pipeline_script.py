@@ -17,7 +17,7 @@ import pytest
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "run_full_pipeline.sh"
 VERBS = [
-    "audit",
+    "judge audit",
     "models pull",
     "data download",
     "data process",
@@ -50,7 +50,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     def started(body: str, *options: str) -> subprocess.Popen[str]:
         python.write_text(
             f'#!/bin/bash\nif [ "$1" = -c ]; then exec {shlex.quote(sys.executable)} "$@"; fi\n'
-            f'case "$3" in data|models) echo "$3 $4";; *) echo "$3";; esac >> {tmp_path}/verbs\necho "${{@:3}}" >> {tmp_path}/lines\n{body}\n'
+            f'case "$3" in data|judge|models) echo "$3 $4";; *) echo "$3";; esac >> {tmp_path}/verbs\necho "${{@:3}}" >> {tmp_path}/lines\n{body}\n'
         )
         python.chmod(0o755)
         script = subprocess.Popen(
@@ -93,10 +93,10 @@ def given_to(verb: str, folder: Path) -> list[str]:
 def test_a_judge_that_fails_its_audit_ends_the_script_before_anything_else(
     start: Start, tmp_path: Path
 ) -> None:
-    script = start('if [ "$3" = audit ]; then exit 3; fi', "--model", "qwen25-7b")
+    script = start('if [ "$4" = audit ]; then exit 3; fi', "--model", "qwen25-7b")
     output, _ = script.communicate(timeout=60)
     assert script.returncode == 3, output
-    assert (tmp_path / "verbs").read_text().splitlines() == ["audit"]
+    assert (tmp_path / "verbs").read_text().splitlines() == ["judge audit"]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,8 @@ def test_labeled_rows_reach_the_audit_alone(start: Start, tmp_path: Path) -> Non
     script = start("exit 0", "--config", "embedded", "--labeled", "mine.jsonl")
     output, _ = script.communicate(timeout=60)
     assert script.returncode == 0, output
-    assert given_to("audit", tmp_path) == ["--config embedded --labeled mine.jsonl --if-needed"]
+    (given,) = given_to("judge", tmp_path)
+    assert given == "audit --config embedded --labeled mine.jsonl --if-needed"
     assert (tmp_path / "lines").read_text().count("mine.jsonl") == 1
 
 

@@ -148,6 +148,7 @@ def test_an_old_verb_does_its_work_and_names_the_new_one(
     ("typed", "meant"),
     [
         ("download --source DIR", "data download --source DIR"),
+        ("audit --labeled mine.jsonl --if-needed", "judge audit --labeled mine.jsonl --if-needed"),
         ("process --custom mine.jsonl", "data process --custom mine.jsonl"),
         ("replicas --drain URL", "models replicas --drain URL"),
         (
@@ -174,7 +175,7 @@ def test_an_old_option_is_taken_and_the_new_one_is_named(
     form: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["audit", *form, "--config", "smoke"])
+        main(["judge", "audit", *form, "--config", "smoke"])
     _, err = capsys.readouterr()
     assert caught.value.code == 2
     assert err.startswith("--labelled is called --labeled now\n")

@@ -32,7 +32,7 @@ from typed_place import Knowing, ended, prepare
 MENTIONED = {
     "./scripts/run_full_pipeline.sh",
     "accelerate launch",
-    "llm-as-judge audit",
+    "llm-as-judge judge audit",
     "llm-as-judge check --domain DOMAIN",
     "llm-as-judge check FILE [--domain D] [--json]",
     "llm-as-judge compare",
@@ -64,11 +64,11 @@ NOT_RUN = {
     r"llm-as-judge models replicas ": "asks servers at fixed addresses; tests/cli/test_cli_replicas.py",
     r"ray ": "starts a cluster",
     r"jq ": "a tool of its own; tests/evaluation/test_evaluation_records.py holds the form that it reads",
-    r"llm-as-judge audit .*judge.model=|llm-as-judge audit --labeled FILE$": (
+    r"llm-as-judge judge audit .*judge.model=|llm-as-judge judge audit --labeled FILE$": (
         "asks the judge some thousand times; tests/audit/test_audit.py"
     ),
     r"llm-as-judge init ": "begins in an empty folder; tests/cli/test_cli_own_task.py",
-    r"llm-as-judge judge ": "learns from labeled rows, minutes to hours; tests/cli/test_cli_judging.py",
+    r"llm-as-judge judge (train|calibrate) ": "learns from labeled rows, minutes to hours; tests/cli/test_cli_judging.py",
     r"llm-as-judge models pull ": "downloads weights; tests/llm/test_llm_weights.py",
     r"llm-as-judge models probe http": "asks a server at a fixed address; tests/cli/test_cli_endpoints.py",
     r"llm-as-judge monitor(?!.*--once)|python monitor_training": (

@@ -52,6 +52,7 @@ RECORDED: Mapping[str, str] = {
 
 VERBS: Mapping[str, str] = {
     "analyze": "report --by-domain",
+    "audit": "judge audit",
     "download": "data download",
     "optimise": "search",
     "process": "data process",

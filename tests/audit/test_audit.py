@@ -214,12 +214,12 @@ def test_a_row_without_a_label_is_refused(tmp_path: Path) -> None:
 
 def require(path: Path, fingerprint: str, max_age_days: float = 30.0) -> None:
     audit_status = read_audit_status(path, fingerprint, max_age_days)
-    require_passing_audit(audit_status, "llm-as-judge audit")
+    require_passing_audit(audit_status, "llm-as-judge judge audit")
 
 
 async def test_only_a_fresh_passing_report_of_this_judge_lets_train(tmp_path: Path) -> None:
     path = tmp_path / "runs" / "audit.json"
-    with pytest.raises(AuditError, match="no audit report; run: llm-as-judge audit "):
+    with pytest.raises(AuditError, match="no audit report; run: llm-as-judge judge audit "):
         require(path, "f")
     write_report(await audited(lambda p, a, n: is_right(p, a)), path)
     require(path, "f")

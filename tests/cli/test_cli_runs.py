@@ -81,8 +81,13 @@ def test_a_signal_ends_a_verb_with_one_line_and_its_own_status(
 
 
 def test_only_verbs_that_keep_something_say_so_when_stopped() -> None:
-    verbs = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
-    said = {name: stopped_line([name, "--json"]) for name in verbs}
+    top = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    verbs = {*top} | {
+        f"{name} {verb}"
+        for name in top.keys() - KEPT
+        for verb in getattr(top[name], "commands", ())
+    }
+    said = {name: stopped_line([*name.split(), "--json"]) for name in verbs}
     assert {name for name in verbs if said[name] != "stopped"} == set(KEPT)
     assert said["train"] == "stopped; finished rollouts, steps and checkpoints are kept"
     assert said["evaluate"] == "stopped; finished rollouts are kept"
@@ -208,7 +213,7 @@ def test_data_stats_without_processed_data_says_what_to_run(
 # ----------------------------------------------------------------------------------------- audit
 @pytest.mark.slow
 def test_audit_of_the_rules_passes_once_and_is_not_repeated(verb: Verbs, folder: Path) -> None:
-    audit = ("audit", "--rules-only", "--attack-numbers", "1")
+    audit = ("judge", "audit", "--rules-only", "--attack-numbers", "1")
     code, out, _ = verb(*audit, "--if-needed")
     assert code == 0
     assert "audit passed, 6 of 6 bars held, 0 of " in out
@@ -226,7 +231,7 @@ def test_rows_of_ones_own_are_audited_beside_the_shipped_ones(verb: Verbs, folde
     right = json.dumps({**row, "id": "1", "candidate": "42", "correct": True})
     wrong = json.dumps({**row, "id": "2", "candidate": "24", "correct": False})
     own = written("mine.jsonl", f"{right}\n{wrong}\n")
-    audit = ("audit", "--rules-only", "--attack-numbers", "1", "--if-needed")
+    audit = ("judge", "audit", "--rules-only", "--attack-numbers", "1", "--if-needed")
     sources = []
     for options in ((), ("--labeled", own)):  # the first report does not rest on these rows
         code, out, _ = verb(*audit, *options)
@@ -238,14 +243,17 @@ def test_rows_of_ones_own_are_audited_beside_the_shipped_ones(verb: Verbs, folde
     assert "shipped open questions" in sources[0]
     assert "passed before" in verb(*audit, "--labeled", own)[1]
     assert ":2: 'correct'" in verb.refused(
-        "audit", "--labeled", written("bad.jsonl", f"{right}\n{wrong.replace('false', '0')}\n")
+        "judge",
+        "audit",
+        "--labeled",
+        written("bad.jsonl", f"{right}\n{wrong.replace('false', '0')}\n"),
     )
 
 
 @pytest.mark.slow
 def test_audit_below_the_bar_is_3(verb: Verbs) -> None:
     lax = ("--set", "judge.qa_f1_threshold=0.3")
-    code, out, _ = verb("audit", "--rules-only", "--attack-numbers", "1", *lax)
+    code, out, _ = verb("judge", "audit", "--rules-only", "--attack-numbers", "1", *lax)
     assert code == 3
     assert "audit failed" in out
 
@@ -256,7 +264,7 @@ def test_train_with_an_unaudited_judge_is_2_with_the_command_to_run(verb: Verbs)
     files = ("--set", "data.train_file=train.jsonl", "--set", "judge.model=scripted")
     line = verb.refused("train", "--config", "smoke", *files)
     assert "the judge has no audit report" in line
-    assert "run: llm-as-judge audit --set judge.model=scripted" in line
+    assert "run: llm-as-judge judge audit --set judge.model=scripted" in line
 
 
 def test_a_run_with_a_forced_judge_is_shown_with_a_warning(verb: Verbs) -> None:

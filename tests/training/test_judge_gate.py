@@ -60,7 +60,7 @@ async def test_a_model_without_an_audit_may_not_train(tmp_path: Path) -> None:
         await require_audit(settings)
     said = str(refusal.value)
     assert f"audit/{judge_fingerprint(settings)}.json: the judge has no audit report" in said
-    assert "run: llm-as-judge audit --set judge.model=big --set output.results=" in said
+    assert "run: llm-as-judge judge audit --set judge.model=big --set output.results=" in said
     assert "--force-unaudited-judge" in said
     assert "\n" not in said
 
@@ -151,8 +151,8 @@ async def test_the_fingerprint_is_that_of_the_judge_when_it_runs(tmp_path: Path)
 def test_the_command_audits_the_same_judge(tmp_path: Path) -> None:
     settings = config(tmp_path, model="big", max_tokens=99)
     words = shlex.split(audit_command(settings))
-    assert words[:2] == ["llm-as-judge", "audit"]
-    overrides = [word for word in words[2:] if word != "--set"]
+    assert words[:3] == ["llm-as-judge", "judge", "audit"]
+    overrides = [word for word in words[3:] if word != "--set"]
     again = load_config(overrides=overrides)
     assert again.judge == settings.judge
     assert judge_fingerprint(again) == judge_fingerprint(settings)
@@ -165,7 +165,7 @@ def test_the_command_audits_with_the_same_plugins(
     monkeypatch.setattr(plugins, "_loaded", {})
     settings = config(tmp_path, model="big").model_copy(update={"plugins": ("yaml", "json")})
     words = shlex.split(audit_command(settings))
-    again = load_config(overrides=[word for word in words[2:] if word != "--set"])
+    again = load_config(overrides=[word for word in words[3:] if word != "--set"])
     assert again.plugins == ("yaml", "json")
 
 

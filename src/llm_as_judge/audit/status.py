@@ -45,7 +45,7 @@ class AuditStatus:
 
 
 def report_path(results: Path, fingerprint: str) -> Path:
-    """Where ``llm-as-judge audit`` leaves its report, below the folder of results."""
+    """Where ``llm-as-judge judge audit`` leaves its report, below the folder of results."""
     return results / "audit" / f"{fingerprint}.json"
 
 

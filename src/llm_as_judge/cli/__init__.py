@@ -44,7 +44,7 @@ VERBS = {
     "Training": ("train", "monitor", "report"),
     "Evaluation": ("evaluate", "compare", "search", "headroom"),
     "Use": ("solve", "serve", "export"),
-    "Parts by themselves": ("check", "run", "grade", "audit", "judge"),
+    "Parts by themselves": ("check", "run", "grade", "judge"),
 }
 """The verbs as ``--help`` shows them: by what a person is about to do, in the order of doing it."""
 

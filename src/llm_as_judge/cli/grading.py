@@ -1,4 +1,4 @@
-"""grade: answers in, verdicts out, of a file or of an evaluation; audit: the judge is measured."""
+"""grade: answers in, verdicts out, of a file or of an evaluation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from llm_as_judge.cli.options import ConfigOption, SetOption, console, progress_bar, status_console
+from llm_as_judge.cli.options import console, progress_bar
 from llm_as_judge.cli.regrading import regrade
 from llm_as_judge.config import RULES_ALONE, load_config
 from llm_as_judge.errors import ConfigError
@@ -20,102 +20,6 @@ def register(app: typer.Typer) -> None:
         epilog="Examples: llm-as-judge grade results/evaluation/cot_results.json --rules-only"
         " · llm-as-judge grade --in rows.jsonl --out verdicts.jsonl"
     )(grade)
-    app.command(epilog="Example: llm-as-judge audit --rules-only")(audit)
-
-
-def audit(
-    labeled: Annotated[
-        Path | None,
-        typer.Option(
-            "--labeled",
-            metavar="FILE",
-            help="JSONL of `grade` rows with `correct` and `source`, added to the shipped ones.",
-        ),
-    ] = None,
-    rules_only: Annotated[bool, typer.Option("--rules-only", help="No LLM judge.")] = False,
-    attack_numbers: Annotated[
-        int, typer.Option("--attack-numbers", help="Word problems that attacks are made from.")
-    ] = 40,
-    sample: Annotated[
-        float | None,
-        typer.Option(
-            "--sample",
-            min=0.001,
-            max=1.0,
-            help="Grade this share of each kind of case: a quick look, no permission to train.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Report; default results/audit/FINGERPRINT.json.")
-    ] = None,
-    if_needed: Annotated[
-        bool,
-        typer.Option(
-            "--if-needed",
-            help="Do nothing if a passing report on these rows is at hand; say little.",
-        ),
-    ] = False,
-    config: ConfigOption = None,
-    set_: SetOption = None,
-) -> None:
-    """Measure the judge on attacks, controls and labeled rows: exit 3 below the bar.
-
-    The package has labeled rows of every domain; rows of your own are measured beside them.
-    A broken off audit goes on where it stopped when it is started again.
-    """
-    from llm_as_judge.assembly import judge_fingerprint, open_judge
-    from llm_as_judge.audit.audit import AuditReport, run_audit
-    from llm_as_judge.audit.journal import Journal
-    from llm_as_judge.audit.labeled import cases_sha256, read_labeled, shipped_labeled
-    from llm_as_judge.audit.report import render_report, verdict_line, write_report
-    from llm_as_judge.audit.status import measured_on, read_audit_status, report_path
-    from llm_as_judge.judge.kinds import rules_alone
-
-    settings = load_config(
-        config,
-        overrides=set_ or (),
-        flags={
-            **(RULES_ALONE if rules_only else {}),
-            "calls.mode": "off",  # an answer of yesterday says nothing of the judge of today
-        },
-    )
-    cases = [*shipped_labeled(), *(read_labeled(labeled) if labeled else [])]
-    if if_needed:
-        fingerprint = judge_fingerprint(settings)
-        audit_status = read_audit_status(
-            report_path(settings.output.results, fingerprint), fingerprint
-        )
-        if measured_on(audit_status, cases_sha256(cases)):
-            console.print(f"report  {audit_status.report}: passed before", highlight=False)
-            return
-
-    async def job(journal: Journal) -> AuditReport:
-        async with open_judge(settings) as judge:
-            with progress_bar() as show:
-                return await run_audit(
-                    judge.fresh,
-                    judge.fingerprint,
-                    "rules" if rules_alone(settings.judge) else "model",
-                    cases,
-                    attack_numbers=attack_numbers,
-                    sample=sample,
-                    journal=journal,
-                    progress=lambda done, total: show("auditing", done, total),
-                )
-
-    whole = report_path(settings.output.results, judge_fingerprint(settings))
-    usual = whole if sample is None else whole.with_suffix(".sample.json")
-    path = out or usual
-    journal = Journal(path.with_name(f"{usual.stem}.partial.jsonl"))
-    if len(journal):
-        status_console.print(f"going on after {len(journal)} verdicts", highlight=False)
-    report = asyncio.run(job(journal))
-    write_report(report, path)
-    journal.remove()
-    brief = if_needed and report.passed  # one step of a pipeline: the tables are not what is asked
-    console.print(verdict_line(report) if brief else render_report(report), highlight=not brief)
-    console.print(f"report  {path}", highlight=False)
-    raise typer.Exit(0 if report.passed else 3)
 
 
 def grade(

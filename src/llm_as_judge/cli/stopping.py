@@ -17,10 +17,10 @@ KEPT = {
     "quickstart": "finished parts are kept: the same command goes on",
     "train": "finished rollouts, steps and checkpoints are kept",
     "evaluate": "finished rollouts are kept",
-    "audit": "verdicts given so far are kept",
+    "judge audit": "verdicts given so far are kept",
     "pool": "replies and verdicts are kept: the same command goes on",
 }
-"""Of a verb that is stopped, where something is. The others keep nothing, or write at their end."""
+"""Of a verb, or one of a group, that is stopped, where something is. The others keep nothing, or write at their end."""
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE = (
@@ -43,7 +43,8 @@ class Stopped(SystemExit):
 
 def stopped_line(arguments: Sequence[str], kept: str = "") -> str:
     """The last words of a command line that was stopped: what of it is on disk, if anything."""
-    kept = kept or (KEPT.get(arguments[0], "") if arguments else "")
+    verbs = (" ".join(arguments[:words]) for words in (2, 1))
+    kept = kept or next((KEPT[verb] for verb in verbs if verb in KEPT), "")
     return f"stopped; {kept}" if kept else "stopped"
 
 

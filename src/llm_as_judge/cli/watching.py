@@ -63,7 +63,7 @@ def report(
         typer.Option("--html", help="Write one page with curves, results and all rollouts."),
     ] = None,
     audit: Annotated[
-        Path | None, typer.Option("--audit", help="With --html: report of the audit verb to show.")
+        Path | None, typer.Option("--audit", help="With --html: report of `judge audit` to show.")
     ] = None,
 ) -> None:
     """Results side by side, and a run by steps or domains; as text, or as one HTML page."""
@@ -119,10 +119,10 @@ def _audit(path: Path) -> dict[str, Any]:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise DataError(
-            f"{path}: not JSON: {error}; wanted a report of: llm-as-judge audit"
+            f"{path}: not JSON: {error}; wanted a report of: llm-as-judge judge audit"
         ) from None
     if not isinstance(data, dict) or "bars" not in data:
-        raise DataError(f'{path}: no "bars"; wanted a report of: llm-as-judge audit')
+        raise DataError(f'{path}: no "bars"; wanted a report of: llm-as-judge judge audit')
     return data
 
 

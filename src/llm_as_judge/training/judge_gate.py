@@ -1,7 +1,7 @@
 """No judge rewards before it is measured: what ``train`` asks for before it loads a model.
 
 Rules alone are audited on the spot, which takes seconds. A judge with a language model must have
-been audited by ``llm-as-judge audit``; or a person forces it, and then every checkpoint says so.
+been audited by ``llm-as-judge judge audit``; or a person forces it, and then every checkpoint says so.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def audit_command(config: Config) -> str:
         changed.append(f"plugins={_yaml(list(config.plugins))}")
     if config.output.results != default.output.results:
         changed.append(f"output.results={config.output.results}")
-    return " --set ".join(["llm-as-judge audit", *map(shlex.quote, changed)])
+    return " --set ".join(["llm-as-judge judge audit", *map(shlex.quote, changed)])
 
 
 def _yaml(value: Any) -> str:

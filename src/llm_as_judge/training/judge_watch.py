@@ -133,7 +133,7 @@ class JudgeWatch:
     def _stop(self, step: int, alarm: str, suspect: str) -> TrainingError:
         return TrainingError(
             f"step {step}: judge {self._config.judge.label}: {alarm}. {suspect} are in doubt: "
-            "audit the judge again (llm-as-judge audit) before --resume"
+            "audit the judge again (llm-as-judge judge audit) before --resume"
         )
 
 

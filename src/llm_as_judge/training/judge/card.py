@@ -56,6 +56,6 @@ def judge_card(judge: JudgeFile, rows: Sequence[Scored]) -> str:
     lines += [
         "",
         "Counts are of the answers that the rules left open among the rows kept apart for the thresholds.",
-        "Before it may train a policy it must pass `llm-as-judge audit`.",
+        "Before it may train a policy it must pass `llm-as-judge judge audit`.",
     ]
     return "\n".join(lines) + "\n"

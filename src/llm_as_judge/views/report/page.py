@@ -42,7 +42,7 @@ class Sources:
     results: Mapping[str, Results] = field(default_factory=dict)
     """By their heading, in the order of the columns."""
     audit: Mapping[str, Any] | None = None
-    """Parsed report of the ``audit`` verb."""
+    """Parsed report of the ``judge audit`` verb."""
 
 
 def write_report(sources: Sources, path: Path) -> None:

@@ -13,7 +13,13 @@ import pytest
 import yaml
 
 from fault_endpoint import FaultEndpoint
-from llm_as_judge.chat_models import ChatModels, embedded_limits, require_known_models
+from llm_as_judge.chat_models import (
+    ChatModels,
+    embedded_limits,
+    embedded_servers_kept,
+    require_known_models,
+    start_embedded,
+)
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import BudgetError, ConfigError, ModelError
 from llm_as_judge.executor_settings import estimate_of, operator_settings
@@ -25,6 +31,7 @@ from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recording import Outcome, Outcomes, Recording
 from llm_as_judge.llm.shared import request_digest
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem, Usage
+from small_weights import small_weights
 
 PRICES = {"usd_per_million_prompt_tokens": 2.0, "usd_per_million_completion_tokens": 8.0}
 ASK = ChatRequest((Message("user", "p1 say hello"),), max_tokens=16)
@@ -135,6 +142,27 @@ def test_a_negative_seed_or_offset_is_one_line(key: str) -> None:
     ) as told:
         load_config(overrides=[f"executor.{key}=-1"])
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.slow
+async def test_an_embedded_server_that_is_kept_serves_the_next_system_and_ends_with_the_last() -> (
+    None
+):
+    small_weights()
+    settings = load_config("smoke")
+    name = settings.executor.model
+    with embedded_servers_kept():
+        async with AsyncExitStack() as stack:
+            first = await start_embedded(stack, settings, name)
+        async with AsyncExitStack() as stack:
+            second = await start_embedded(stack, settings, name)
+        assert second is first
+        assert first.alive()
+    assert not first.alive()
+    async with AsyncExitStack() as stack:
+        alone = await start_embedded(stack, settings, name)
+        assert alone is not first
+    assert not alone.alive()
 
 
 @pytest.mark.parametrize(("concurrency", "slots", "at_once"), [(64, 4, 4), (2, 8, 2)])

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from contextvars import ContextVar
 from functools import partial
 
 from llm_as_judge.config import (
@@ -232,7 +233,7 @@ async def require_endpoints(config: Config) -> None:
     async with AsyncExitStack() as stack:
         chats = ChatModels(unrecorded, stack)
         for role, name in dict.fromkeys(_asked(config)):
-            if name in endpoints:
+            if name is not None and name in endpoints:
                 await chats.open(name, role)
 
 
@@ -298,17 +299,48 @@ def no_such_model(role: Role, name: str) -> ConfigError:
     return ConfigError(f"{key}: no {name!r} (known: {', '.join(known)})")
 
 
+_KEPT: ContextVar[dict[tuple[str, ServerSettings], EmbeddedServer] | None] = ContextVar(
+    "kept", default=None
+)
+
+
+@contextmanager
+def embedded_servers_kept() -> Iterator[None]:
+    """Embedded servers that are started inside stay up until the end: who wants the same weights with
+    the same settings next finds them loaded."""
+    servers: dict[tuple[str, ServerSettings], EmbeddedServer] = {}
+    token = _KEPT.set(servers)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+        for server in servers.values():
+            server.close()
+
+
 async def start_embedded(stack: AsyncExitStack, config: Config, name: str) -> EmbeddedServer:
-    """A server of the GGUF weights ``name``, fetched if need be; ``stack`` stops it.
+    """A server of the GGUF weights ``name``, fetched if need be; ``stack`` stops it, or the end of
+    :func:`embedded_servers_kept`.
 
     Raises:
         ConfigError: no such weights.
         ModelError: weights cannot be had, or the server does not start.
     """
-    weights = await asyncio.to_thread(fetch, known_model(name, "model"), config.output.cache_dir())
     executor = config.executor
     settings = ServerSettings(slots=executor.slots, context_tokens=executor.context_tokens)
+    kept = _KEPT.get()
+    if kept is not None and (name, settings) in kept:
+        return kept[name, settings]
+    weights = await asyncio.to_thread(fetch, known_model(name, "model"), config.output.cache_dir())
     server = EmbeddedServer(weights, name, settings)
-    stack.callback(server.close)
-    await asyncio.to_thread(server.start)
+    if kept is None:
+        stack.callback(server.close)
+        await asyncio.to_thread(server.start)
+        return server
+    kept[name, settings] = server
+    try:
+        await asyncio.to_thread(server.start)
+    except ModelError:
+        del kept[name, settings]
+        raise
     return server

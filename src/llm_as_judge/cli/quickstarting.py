@@ -46,6 +46,7 @@ def quickstart(
     known_model(settings.policy.name, "policy.name")
     require_known_models(settings)
     require_writable(out)
+    from llm_as_judge.chat_models import embedded_servers_kept
     from llm_as_judge.evaluation.layout import read_results
     from llm_as_judge.evaluation.quickstart import quickstart as run
     from llm_as_judge.views.report import Sources, write_report
@@ -53,7 +54,7 @@ def quickstart(
     root = settings.output.logs.parent
     for line in INTRODUCTION:
         _say(line)
-    with Lines() as lines:
+    with Lines() as lines, embedded_servers_kept():
         kept = f"finished parts are kept in {root}: the same command goes on there"
 
         def work(coroutine: Any) -> Any:
@@ -93,8 +94,8 @@ INTRODUCTION = (
         "text, where a program errs; lookups in a passage; small Python functions."
     ),
     (
-        "It was made to have room, so that there is something to learn. It does not tell whether your own "
-        "task has room."
+        "It was made to have room, so that there is something to learn. `llm-as-judge headroom FILE` tells "
+        "whether your own task has room."
     ),
 )
 

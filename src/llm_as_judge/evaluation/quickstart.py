@@ -1,8 +1,9 @@
 """A first run: a small task of our own, fixed programs and a policy before and after training.
 
-    rows -> a bank of fixed programs -> the best fixed one and the others -> the untrained policy -> the policy that
-    imitates the bank's best programs -> GRPO -> the trained policy, all on the same held-out rows
+    a recorded run -> rows -> a bank of fixed programs -> the best fixed one and the others -> the untrained
+    policy -> the policy that imitates the bank's best programs -> GRPO -> the trained policy
 
+All answer the same held-out rows.
 It puts together what other verbs do one by one. Everything lies below one folder, and what is there
 already is gone on with, not paid for again.
 """
@@ -23,6 +24,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.baselines import UNTRAINED, find_system
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.evaluate import open_evaluation, results_folder, run_evaluation
+from llm_as_judge.evaluation.recorded_quickstart import RECORDED, grade_recorded, shipped_recording
 from llm_as_judge.evaluation.results import write_results
 from llm_as_judge.evaluation.search.cells import BankRunner, all_cells, conditions, program_runner
 from llm_as_judge.evaluation.search.choices import DOMAIN, Found, search_choices
@@ -45,7 +47,7 @@ SYSTEMS = ("direct", "cot", BEST_FIXED, UNTRAINED, SAMPLED, WARM, TRAINED)
 SHIPPED = ("direct", "cot", "program_of_thought", "hand_crafted")
 """Workflows that the bank holds: the best fixed program is chosen from them, and the policy imitates the
 best one of each row."""
-BANK_ROWS = 24
+BANK_ROWS = 16
 """Training rows of each kind in the bank; GRPO sees the others, too."""
 START = "step_0"
 """Checkpoint after the warm start."""
@@ -101,6 +103,7 @@ def quickstart(settings: Config, view: View, work: Work) -> Outcome:
         UserError: a folder, a model or the configuration is not as wanted.
     """
     root = settings.output.logs.parent
+    _show_recorded(settings, root, view, work)
     view.stage("fetching weights, once")
     _fetch_weights(settings)
     view.stage("writing the rows")
@@ -119,6 +122,20 @@ def quickstart(settings: Config, view: View, work: Work) -> Outcome:
     checkpoint = _trained(settings, run_dir, view, work)
     results[TRAINED] = _evaluated(settings, str(checkpoint), TRAINED, view, work)
     return _outcome(results, run_dir, checkpoint)
+
+
+def _show_recorded(settings: Config, root: Path, view: View, work: Work) -> None:
+    """A finished quickstart, its answers graded again: what is to come, in seconds."""
+    view.stage("a recorded quickstart, graded again")
+    recorded = shipped_recording()
+    found = work(grade_recorded(recorded, settings, root / "recorded"))
+    rows = ", ".join(f"{name} {right_of(found[name])}" for name in RECORDED)
+    pair = compare([found[TRAINED], found[UNTRAINED]], found[UNTRAINED])[0]
+    view.done(f"a recorded quickstart (seed {recorded[0].seed}), graded again: right {rows}")
+    view.done(
+        f"so there: trained - untrained {100 * pair.difference:+.0f} points "
+        f"[{100 * pair.low:+.0f}, {100 * pair.high:+.0f}]; the rest of this run is live"
+    )
 
 
 def _fetch_weights(settings: Config) -> None:

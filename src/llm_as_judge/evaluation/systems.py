@@ -47,9 +47,6 @@ from llm_as_judge.types import (
     Sampling,
 )
 
-PROGRAMS_AT_ONCE = 16
-"""Problems whose programs a model writes together; their runs then go on together."""
-
 Keep = Callable[[Rollout], None]
 Attempt = Callable[[Sequence[tuple[Problem, int]], Keep], Awaitable[None]]
 """Makes the rollouts of the wanted (problem, number) pairs; gives each to ``keep`` as it ends."""
@@ -173,11 +170,13 @@ class PolicySystem:
             async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
                 pairs = {(problem.id, index) for problem, index in wanted}
                 problems = list({problem.id: problem for problem, _ in wanted}.values())
-                for start in range(0, len(problems), PROGRAMS_AT_ONCE):
+                samples = config.evaluation.samples
+                at_once = max(1, config.sampling.generation_batch_size // samples)
+                for start in range(0, len(problems), at_once):
                     await runner.groups(
-                        problems[start : start + PROGRAMS_AT_ONCE],
+                        problems[start : start + at_once],
                         Sampling(
-                            config.evaluation.samples,
+                            samples,
                             config.evaluation.temperature,
                             config.sampling.max_new_tokens,
                             seed=config.training.seed * 1_000_003 + start,

@@ -1,0 +1,60 @@
+"""The run that the package ships: its rows, its verdicts by today's rules, and damaged files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge.config import load_config
+from llm_as_judge.data.quickstart import SIZES
+from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.recorded_quickstart import (
+    FILE,
+    RECORDED,
+    grade_recorded,
+    read_recorded,
+    shipped_recording,
+)
+
+ROWS = sum(sizes["test"] for sizes in SIZES.values())
+
+
+def test_the_shipped_run_is_of_todays_held_out_rows_and_holds_no_prompt() -> None:
+    recorded = shipped_recording()
+    assert tuple(one.system for one in recorded) == RECORDED
+    for one in recorded:
+        assert len(one.pairs) == ROWS
+        assert all(problem.id == rollout.problem_id for problem, rollout in one.pairs)
+        assert not any(rollout.completion.prompt_ids for _, rollout in one.pairs)
+        assert all(rollout.verdict is None for _, rollout in one.pairs)
+
+
+@pytest.mark.slow
+def test_todays_rules_still_show_what_the_shipped_run_showed(tmp_path: Path) -> None:
+    config = load_config("quickstart")
+    found = asyncio.run(grade_recorded(shipped_recording(), config, tmp_path))
+    right = {name: sum(system.correct.values()) for name, system in found.items()}
+    assert right["untrained"] < right["best_fixed"] < right["trained"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"rollout": {"problem_id": 3}}, ":2: not a recorded answer"),
+        ({"seed": 7}, "answers of one seed are wanted"),
+        ({"system": "another"}, "its rows are not those of this version"),
+    ],
+)
+def test_a_file_that_is_not_whole_is_refused_in_one_line(
+    tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    shipped = resources.files("llm_as_judge.evaluation") / FILE
+    lines = shipped.read_text(encoding="utf-8").splitlines()
+    lines[1] = json.dumps(json.loads(lines[1]) | change)
+    (tmp_path / FILE).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=said):
+        read_recorded(tmp_path / FILE)

@@ -24,8 +24,8 @@ def pair(difference: float, p: float) -> Comparison:
     )
 
 
-def outcome(untrained: Comparison, fixed: Comparison) -> Outcome:
-    return Outcome((), untrained, SAME, fixed, {}, Path("run"), Path("step_6"))
+def outcome(untrained: Comparison, fixed: Comparison, warm: Comparison | None = None) -> Outcome:
+    return Outcome((), untrained, warm or SAME, fixed, {}, Path("run"), Path("step_6"))
 
 
 BETTER, SAME, WORSE = pair(0.3, 0.0001), pair(0.1, 0.2), pair(-0.3, 0.0001)
@@ -39,6 +39,8 @@ def test_the_verdict_says_what_was_shown_and_what_to_do_where_nothing_was() -> N
         said = verdict(outcome(nothing, BETTER))[0]
         assert said.startswith("Nothing is shown")
         assert "--steps 12" in said
+    lost = verdict(outcome(BETTER, SAME, warm=WORSE))[0]
+    assert "lost part of what imitation had taught: step_0" in lost
 
 
 def test_a_step_is_one_line_with_what_was_right_valid_and_used(
@@ -111,8 +113,8 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     def until_training(coroutine: Coroutine[Any, Any, Any]) -> Any:
         nonlocal begun
         begun += 1
-        # bank, warm start and all systems but the trained one come before
-        if begun == len(SYSTEMS) + 2:
+        # recorded run, bank, warm start and all systems but the trained one come before
+        if begun == len(SYSTEMS) + 3:
             coroutine.close()
             raise Interrupted
         return asyncio.run(coroutine)
@@ -131,6 +133,7 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     assert len(after) == len(SYSTEMS)
     assert {path: after[path] for path in before} == before  # paid for once
     assert "It was made to have room" in out
+    assert "a recorded quickstart (seed 0), graded again: right best_fixed " in out
     assert "bank of 6 rows: right cot " in out
     assert "warm start: the best of these programs imitated on " in out
     assert "step 1 of 1: right" in out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from llm_as_judge.policy.attention import (
     Node,
     plan_attention,
     plan_varlen,
+    prompt_tree,
     shared_prefix_attention,
 )
 from llm_as_judge.training.packing import pack_tree
@@ -73,3 +76,30 @@ def test_nodes_that_do_not_tile_the_row_are_refused(nodes: list[Node]) -> None:
 
 def test_the_one_call_plan_is_made_for_cuda_alone() -> None:
     assert plan_attention([Node(0, 2, ())], CPU).varlen is None
+
+
+def test_a_tree_of_prompts_has_what_each_kind_begins_with_once() -> None:
+    head, math, code = [1, 2, 3], [10] * 40, [20] * 50
+    prompts = [
+        [*head, *math, 4, 5],
+        [*head, *code, 6],
+        [*head, *math, 7],
+        [*head, *code, 6],
+        [*head, 9],
+    ]
+    tree = prompt_tree(prompts)
+    assert len(tree.ids_N) == 3 + 40 + 2 + 1 + 50 + 1 + 1 + 1
+    for prompt, leaf in zip(prompts, tree.leaf_of_P, strict=True):
+        spans = tree.nodes[leaf].spans
+        assert [tree.ids_N[i] for a, b in spans for i in range(a, b)] == prompt
+        depths = [tree.positions_N[i] for a, b in spans for i in range(a, b)]
+        assert depths == list(range(len(prompt)))
+    assert len(set(tree.leaf_of_P)) == len(prompts)
+    edges = [(node.start, node.stop) for node in tree.nodes]
+    assert edges[0][0] == 0
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(edges))
+
+
+def test_a_short_common_beginning_of_some_prompts_is_no_node() -> None:
+    tree = prompt_tree([[1, 5, 6, 7], [1, 5, 6, 8], [1, 9]])
+    assert [node.stop - node.start for node in tree.nodes] == [1, 3, 3, 1]

@@ -12,10 +12,12 @@ from llm_as_judge.policy.model import Policy
 from tiny_models import FAMILIES, VOCABULARY, tiny
 
 K = 3
+MATH, CODE = [5, 9, *range(2, 42)], [5, 9, *range(12, 52)]
 PROMPTS = {
     "one prompt": [[5, 9, 3, 44, 17]],
     "a common beginning": [[5, 9, 3, 44, 17], [5, 9, 3, 8], [5, 9, 3, 8, 1, 2]],
     "nothing in common": [[5, 9, 3], [7], [8, 8, 8, 8]],
+    "two kinds, mixed": [[*MATH, 7], [*CODE, 1], [*MATH, 8, 8], [5, 9, 1], [*CODE, 1], [*MATH, 7]],
 }
 
 

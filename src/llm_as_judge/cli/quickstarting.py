@@ -211,6 +211,13 @@ def _difference(what: str, pair: Comparison) -> str:
 
 def verdict(outcome: Outcome) -> list[str]:
     """What was shown, and what to do where it was not."""
+    if outcome.unlearned:
+        return [
+            (
+                "The GRPO steps lost part of what imitation had taught: step_0 beside the last checkpoint is the "
+                "better policy. Lower --set training.learning_rate, or take more problems to a step."
+            )
+        ]
     if not outcome.shown:
         return [
             (

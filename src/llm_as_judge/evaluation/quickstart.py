@@ -84,6 +84,12 @@ class Outcome:
         return _is_shown(self.against_untrained)
 
     @property
+    def unlearned(self) -> bool:
+        """Whether GRPO is shown to have lost part of what imitation had taught."""
+        pair = self.against_warm
+        return pair.difference < 0 and pair.p is not None and pair.p < LEVEL
+
+    @property
     def beats_fixed(self) -> bool:
         """Whether the trained policy is shown to be better than the best fixed program."""
         return _is_shown(self.against_fixed)

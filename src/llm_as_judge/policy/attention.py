@@ -26,17 +26,20 @@ ATTENTION_NAME = "shared_prefix"
 HALF = (torch.float16, torch.bfloat16)
 
 
+Spans = tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A run of tokens of the packed row."""
 
     start: int
     stop: int
-    path: tuple[tuple[int, int], ...]
+    path: Spans
     """(start, stop) of each ancestor, root first."""
 
     @property
-    def spans(self) -> tuple[tuple[int, int], ...]:
+    def spans(self) -> Spans:
         """What its tokens may attend to, in the order of depth."""
         return (*self.path, (self.start, self.stop))
 
@@ -72,6 +75,60 @@ def common_prefix(ids_P: Sequence[Sequence[int]]) -> int:
         if any(ids[i] != first[i] for ids in ids_P):
             return i
     return longest
+
+
+LEAST_SHARED = 32
+"""Tokens that some of the prompts share beyond what all do, for a node of their own: each node is one more
+call in every layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTree:
+    """Prompts in one row of N tokens; what several begin with is there once."""
+
+    ids_N: tuple[int, ...]
+    positions_N: tuple[int, ...]
+    nodes: tuple[Node, ...]
+    """In the order of the row, none empty."""
+    leaf_of_P: tuple[int, ...]
+    """Index of the node in which each prompt ends; no two prompts end in one."""
+
+
+def prompt_tree(prompts_P: Sequence[Sequence[int]]) -> PromptTree:
+    """The tree of the prompts: what all share, what some share (those of one domain, say), the rests.
+
+    Args:
+        prompts_P: token ids of each prompt, one at least.
+    """
+    ids: list[int] = []
+    positions: list[int] = []
+    nodes: list[Node] = []
+    leaf_of: dict[int, int] = {}
+
+    def add(tokens: Sequence[int], depth: int, path: Spans) -> Spans:
+        nodes.append(Node(len(ids), len(ids) + len(tokens), path))
+        ids.extend(tokens)
+        positions.extend(range(depth, depth + len(tokens)))
+        return nodes[-1].spans
+
+    def grow(members: Sequence[int], depth: int, path: Spans) -> None:
+        alike: dict[int, list[int]] = {}
+        for p in members:
+            alike.setdefault(prompts_P[p][depth], []).append(p)
+        for group in alike.values():
+            rests = [prompts_P[p][depth:] for p in group]
+            shared = common_prefix(rests)
+            if len(group) > 1 and shared >= LEAST_SHARED:
+                grow(group, depth + shared, add(rests[0][:shared], depth, path))
+                continue
+            for p, rest in zip(group, rests, strict=True):
+                leaf_of[p] = len(nodes)
+                add(rest, depth, path)
+
+    root = common_prefix(prompts_P)
+    grow(range(len(prompts_P)), root, add(prompts_P[0][:root], 0, ()) if root else ())
+    leaf_of_P = tuple(leaf_of[p] for p in range(len(prompts_P)))
+    return PromptTree(tuple(ids), tuple(positions), tuple(nodes), leaf_of_P)
 
 
 def plan_attention(nodes: Sequence[Node], device: torch.device) -> AttentionPlan:

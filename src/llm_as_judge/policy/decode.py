@@ -24,6 +24,7 @@ from llm_as_judge.policy.attention import (
     attention_named,
     common_prefix,
     plan_attention,
+    prompt_tree,
     shared_prefix_attention,
 )
 from llm_as_judge.policy.model import Policy
@@ -107,25 +108,21 @@ class SharedPrompts:
         self._own: list[_Own] = []
         self._plan: AttentionPlan | None = None
         """While the prompts are computed."""
+        self._leaves: list[Node] = []
         self._positions_B = torch.empty(0)
 
     def begin(self, prompts_P: Sequence[Sequence[int]], k: int) -> Tensor:
         device = self._policy.device
-        shared = common_prefix(prompts_P)
-        nodes = [Node(0, shared, ())] if shared else []
-        path = ((0, shared),) if shared else ()
-        ids, positions = list(prompts_P[0][:shared]), list(range(shared))
-        for prompt in prompts_P:
-            nodes.append(Node(len(ids), len(ids) + len(prompt) - shared, path))
-            ids.extend(prompt[shared:])
-            positions.extend(range(shared, len(prompt)))
-        ends = [node.stop for node in nodes[-len(prompts_P) :]]
-        self._plan = plan_attention(nodes, device)
+        tree = prompt_tree(prompts_P)
+        self._leaves = [tree.nodes[leaf] for leaf in tree.leaf_of_P]
+        self._plan = plan_attention(tree.nodes, device)
         self._prompts = [_Prompt([], [], k) for _ in prompts_P]
         hidden = self._forward(
-            torch.tensor([ids], device=device), torch.tensor([positions], device=device)
+            torch.tensor([tree.ids_N], device=device),
+            torch.tensor([tree.positions_N], device=device),
         )
         self._plan = None
+        ends = [leaf.stop for leaf in self._leaves]
         lengths_P = torch.tensor([len(prompt) for prompt in prompts_P], device=device)
         self._positions_B = lengths_P.repeat_interleave(k)
         last_P = hidden[0, torch.tensor(ends, device=device) - 1]
@@ -171,9 +168,7 @@ class SharedPrompts:
         """
         layer = module.layer_idx
         if self._plan is not None:
-            for prompt, node in zip(
-                self._prompts, self._plan.nodes[-len(self._prompts) :], strict=True
-            ):
+            for prompt, node in zip(self._prompts, self._leaves, strict=True):
                 prompt.keys.append(torch.cat([key[0, :, a:b] for a, b in node.spans], dim=1))
                 prompt.values.append(torch.cat([value[0, :, a:b] for a, b in node.spans], dim=1))
             out, _ = shared_prefix_attention(

@@ -101,9 +101,10 @@ class Endpoints(Mapping[str, Endpoint]):
         self._listed = listed
 
     def __getitem__(self, name: str) -> Endpoint:
-        if name in self._listed or not name.startswith("openai:"):
-            return self._listed[name]
-        return endpoint_at(name)
+        # also asked whether it has a judge's name, which may be None
+        if isinstance(name, str) and name not in self._listed and name.startswith("openai:"):
+            return endpoint_at(name)
+        return self._listed[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._listed)

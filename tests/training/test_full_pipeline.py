@@ -13,8 +13,8 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -87,7 +87,7 @@ class Place:
 
 
 @contextmanager
-def prepared(folder: Path, weights: Path, encoder: Path, oracle: Oracle) -> Iterator[Place]:
+def prepared(folder: Path, weights: Path, encoder: Path) -> Iterator[Place]:
     shutil.copytree(config_dir(), folder / "config")
     (folder / "scripts").mkdir()
     shutil.copy(SCRIPT, folder / "scripts")
@@ -102,7 +102,7 @@ def prepared(folder: Path, weights: Path, encoder: Path, oracle: Oracle) -> Iter
     (folder / "config" / "models.yaml").write_text(yaml.safe_dump({"models": models}))
     shipped = yaml.safe_load((folder / "config" / "training.yaml").read_text())
     (folder / "config" / "training.yaml").write_text(yaml.safe_dump(shipped | SMALL))
-    with serving(JudgeAndExecutor(oracle=oracle)) as served:
+    with serving(JudgeAndExecutor()) as served:
         example = yaml.safe_load((folder / "config" / "aflow_llm.yaml.example").read_text())
         example["models"]["gpt-oss-120b"]["base_url"] = served.url
         (folder / "config" / "aflow_llm.yaml").write_text(yaml.safe_dump(example))
@@ -111,46 +111,26 @@ def prepared(folder: Path, weights: Path, encoder: Path, oracle: Oracle) -> Iter
 
 
 @pytest.fixture
-def place(
-    tmp_path: Path, fluent_weights: Path, tiny_encoder: Path
-) -> Iterator[Callable[..., Place]]:
-    with ExitStack() as stack:
-        yield lambda oracle: stack.enter_context(
-            prepared(tmp_path, fluent_weights, tiny_encoder, oracle)
-        )
+def place(tmp_path: Path, fluent_weights: Path, tiny_encoder: Path) -> Iterator[Place]:
+    with prepared(tmp_path, fluent_weights, tiny_encoder) as found:
+        yield found
 
 
-def test_a_good_judge_and_the_shipped_keys_come_to_the_end(place: Callable[..., Place]) -> None:
-    there = place(Oracle(audited_cases()))
+def test_a_good_judge_and_the_shipped_keys_come_to_the_end(place: Place) -> None:
     sample = str(resources.files("llm_as_judge.data") / "sample")
-    done = there.run("--source", sample, "--limit", "2", "--device", "cpu")
+    done = place.run("--source", sample, "--limit", "2", "--device", "cpu")
     assert done.returncode == 0, done.stdout
     assert "judge (model): audit passed" in done.stdout
-    (report,) = (there.folder / "results" / "audit").iterdir()
+    (report,) = (place.folder / "results" / "audit").iterdir()
     found = json.loads(report.read_text())
     assert found["passed"]
     assert found["by_model"]["shipped open questions"]["right"] > 0
     for name in ("tiny_untrained", "tiny"):
-        results = there.folder / "results" / "evaluation" / f"{name}_results.json"
+        results = place.folder / "results" / "evaluation" / f"{name}_results.json"
         assert {one["dataset"] for one in json.loads(results.read_text())["datasets"]} >= set(SETS)
     assert "at most 2 rows of each set" in done.stdout
-    assert there.served.requests["executor"] > 0
-    run = next((there.folder / "logs").glob("train_*"))
+    assert place.served.requests["executor"] > 0
+    run = next((place.folder / "logs").glob("train_*"))
     (judge,) = json.loads((run / "run.json").read_text())["judges"]
     assert (judge["audit"], judge["forced"]) == ("passed", False)
-    assert (there.folder / "checkpoints" / "tiny" / "grpo_mixed" / "step_1").is_dir()
-
-
-def test_a_poor_judge_ends_it_before_anything_else_is_asked_for(
-    place: Callable[..., Place],
-) -> None:
-    there = place(Oracle(audited_cases(), says=lambda label: True))
-    done = there.run("--device", "cpu")
-    assert done.returncode == 3, done.stdout
-    (report,) = (there.folder / "results" / "audit").iterdir()
-    assert "precision" in json.loads(report.read_text())["failures"]
-    assert there.served.requests["judge"] > 0
-    assert there.served.requests["executor"] == 0
-    assert not (there.folder / "data").exists()
-    assert not (there.folder / "results" / "evaluation").exists()
-    assert done.stdout.count("+ llm-as-judge") == 1
+    assert (place.folder / "checkpoints" / "tiny" / "grpo_mixed" / "step_1").is_dir()

@@ -65,7 +65,11 @@ async def train(place: Path, name: str, *, resume: bool = False, **sections: Any
                 "max_failed_fraction": 1.0,
             },
             "data": {"train_file": place / "train.jsonl"},
-            "output": {"checkpoints": place / f"checkpoints_{name}", "cache": place / "cache"},
+            "output": {
+                "checkpoints": place / f"checkpoints_{name}",
+                "cache": place / "cache",
+                "results": place / "results",
+            },
             **sections,
         }
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from pathlib import Path
@@ -40,18 +41,22 @@ PROBLEMS = (
 STEPS, GROUPS, SAMPLES = 3, 2, 4
 
 
+def prepared(place: Path, weights: Path, patch: pytest.MonkeyPatch) -> Path:
+    """``place`` with configuration and data; the tiny policy is its only model."""
+    folder = place / "config"
+    shutil.copytree(config_dir(), folder)
+    entry = {"format": "safetensors", "sources": [{"path": str(weights)}]}
+    (folder / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
+    patch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))
+    write_problems(place / "data" / "mixed" / "train_mixed.jsonl", PROBLEMS)
+    return place
+
+
 @pytest.fixture
 def place(
     tmp_path: Path, tiny_weights: Path, audited: None, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    """A folder with configuration and data; the tiny policy is its only model."""
-    folder = tmp_path / "config"
-    shutil.copytree(config_dir(), folder)
-    entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
-    (folder / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
-    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))
-    write_problems(tmp_path / "data" / "mixed" / "train_mixed.jsonl", PROBLEMS)
-    return tmp_path
+    return prepared(tmp_path, tiny_weights, monkeypatch)
 
 
 def config(
@@ -92,15 +97,27 @@ async def train(
     return await trainer.train(num_steps=steps)
 
 
+@pytest.fixture(scope="module")
+def whole(
+    tmp_path_factory: pytest.TempPathFactory, tiny_weights: Path, audits: Path
+) -> TrainingResult:
+    """An unbroken run, which tests look at or compare theirs with."""
+    place = tmp_path_factory.mktemp("whole")
+    (place / "results").mkdir()
+    (place / "results" / "audit").symlink_to(audits)
+    with pytest.MonkeyPatch.context() as patch:
+        return asyncio.run(train(prepared(place, tiny_weights, patch), "whole", save_every=1))
+
+
 def lines(folder: Path, name: str) -> list[Any]:
     return [json.loads(line) for line in (folder / name).read_text().splitlines()]
 
 
 @pytest.mark.slow
-async def test_a_run_leaves_metrics_rollouts_and_a_checkpoint(
-    place: Path, tiny_weights: Path
+def test_a_run_leaves_metrics_rollouts_and_a_checkpoint(
+    whole: TrainingResult, tiny_weights: Path
 ) -> None:
-    result = await train(place, "whole")
+    result = whole
     assert result.steps == STEPS
     assert [row["step"] for row in lines(result.run_dir, "metrics.jsonl")] == [1, 2, 3]
     logged = [*lines(result.run_dir, "metrics.jsonl"), *lines(result.run_dir, "timings.jsonl")]
@@ -118,7 +135,7 @@ async def test_a_run_leaves_metrics_rollouts_and_a_checkpoint(
         assert step["time/step_s"] > 0
         assert step["rollout/failed"] == 0
 
-    root = place / "checkpoints_whole" / "tiny" / "grpo_mixed"
+    root = result.run_dir.with_name("checkpoints_whole") / "tiny" / "grpo_mixed"
     assert result.checkpoint == root / "step_3"
     assert (root / "latest").read_text() == "step_3\n"
     assert load_file(result.checkpoint / "adapter_model.safetensors")
@@ -170,12 +187,14 @@ async def test_a_run_that_takes_the_naive_path_says_so(place: Path, tiny_weights
 
 
 @pytest.mark.slow
-async def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(place: Path) -> None:
-    one, two = await train(place, "one"), await train(place, "two")
+async def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(
+    place: Path, whole: TrainingResult
+) -> None:
+    again = await train(place, "again")
     for name in ("metrics.jsonl", "rollouts.jsonl"):
-        assert (one.run_dir / name).read_bytes() == (two.run_dir / name).read_bytes()
+        assert (again.run_dir / name).read_bytes() == (whole.run_dir / name).read_bytes()
     other = await train(place, "other", 1, seed=5)
-    first = [row for row in lines(one.run_dir, "rollouts.jsonl") if row["step"] == 1]
+    first = [row for row in lines(whole.run_dir, "rollouts.jsonl") if row["step"] == 1]
     assert lines(other.run_dir, "rollouts.jsonl") != first
 
 
@@ -205,9 +224,12 @@ def test_overlap_needs_an_objective_that_corrects_for_it(place: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
-async def test_a_resumed_run_equals_the_unbroken_one(place: Path, schedule: str) -> None:
+async def test_a_resumed_run_equals_the_unbroken_one(
+    place: Path, schedule: str, whole: TrainingResult
+) -> None:
     options: dict[str, Any] = {"save_every": 1, "schedule": schedule}
-    unbroken = await train(place, "unbroken", **options)
+    usual = schedule == config(place, "any").training.schedule
+    unbroken = whole if usual else await train(place, "unbroken", **options)
     await train(place, "broken", 2, **options)
     resumed = await train(place, "broken", resume=True, **options)
     assert resumed.steps == STEPS

@@ -55,7 +55,11 @@ def settings(place: Path, name: str = "any", **data: Any) -> Config:
         {
             **tiny_settings("scripted", steps=4, **shape),
             "data": {"train_file": place / "train.jsonl", "bank": place / "bank", **data},
-            "output": {"checkpoints": place / name, "cache": place / "cache"},
+            "output": {
+                "checkpoints": place / name,
+                "cache": place / "cache",
+                "results": place / "results",
+            },
         }
     )
 

@@ -99,7 +99,11 @@ def settings(place: Path, name: str, bank: Path | None, **training: Any) -> Conf
         {
             **tree,
             "data": {"train_file": place / "train.jsonl"},
-            "output": {"checkpoints": place / name, "cache": place / "cache"},
+            "output": {
+                "checkpoints": place / name,
+                "cache": place / "cache",
+                "results": place / "results",
+            },
         }
     )
 

@@ -221,7 +221,7 @@ class Bank:
         if known is None:
             self._append(PROBLEMS, problem)
             self.problems[problem.id] = problem
-        elif to_json(known) != to_json(problem):
+        elif known is not problem and to_json(known) != to_json(problem):
             raise DataError(
                 f"{self.folder / PROBLEMS}: {problem.id} is not the same problem as before; name "
                 "another --bank"

@@ -69,6 +69,7 @@ NOT_RUN = {
     ),
     r"llm-as-judge init ": "begins in an empty folder; tests/cli/test_cli_own_task.py",
     r"llm-as-judge judge (train|calibrate) ": "learns from labeled rows, minutes to hours; tests/cli/test_cli_judging.py",
+    r"llm-as-judge search$": "runs fifty programs of each domain; evaluation.md types one of twelve",
     r"llm-as-judge models pull ": "downloads weights; tests/llm/test_llm_weights.py",
     r"llm-as-judge models probe http": "asks a server at a fixed address; tests/cli/test_cli_endpoints.py",
     r"llm-as-judge monitor(?!.*--once)|python monitor_training": (
@@ -224,7 +225,10 @@ def test_a_wrong_command_is_found() -> None:
 # --------------------------------------------------------------------------------------------- run
 @pytest.fixture(scope="module")
 def prepared(
-    tmp_path_factory: pytest.TempPathFactory, fluent_weights: Path, tiny_encoder: Path
+    tmp_path_factory: pytest.TempPathFactory,
+    fluent_weights: Path,
+    tiny_encoder: Path,
+    audits: Path,
 ) -> Iterator[Path]:
     """The place that every document starts from, and its endpoint while they are typed."""
     place = tmp_path_factory.mktemp("typed")
@@ -236,7 +240,7 @@ def prepared(
     ):
         clean_environment(patch, place)
         patch.chdir(place)
-        prepare(place, fluent_weights, tiny_encoder, server.url)
+        prepare(place, fluent_weights, tiny_encoder, audits, server.url)
         yield place
 
 

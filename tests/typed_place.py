@@ -62,15 +62,16 @@ _SMALL: dict[str, Any] = {
 _ENDPOINTS = ("gpt-oss-120b", "NAME")
 _PROGRAM = 'answer = await answer_generate(input=problem)\nreturn answer["answer"]\n'
 _ROWS = tuple(
-    {"problem": f"What is {n} * 7?", "answer": str(7 * n), "type": "math"} for n in range(12)
+    {"problem": f"What is {n} * 7?", "answer": str(7 * n), "type": "math"} for n in range(8)
 )
 _GRADED = {"id": "1", "domain": "math", "question": "6*7?", "reference": "42", "candidate": "42"}
 
 
-def prepare(place: Path, weights: Path, encoder: Path, url: str) -> None:
+def prepare(place: Path, weights: Path, encoder: Path, audits: Path, url: str) -> None:
     """Fill the empty folder ``place``, which is the working folder.
 
     Args:
+        audits: folder of the reports of audits, which `train` looks into and adds to.
         weights: safetensors folder of the policies.
         encoder: safetensors folder of the sentence model.
         url: of the endpoint of executor and judge.
@@ -81,6 +82,8 @@ def prepare(place: Path, weights: Path, encoder: Path, url: str) -> None:
     _write_upstream(place / "DIR")
     _write_files(place)
     (place / "FOLDER").symlink_to(weights)
+    (place / "results").mkdir()
+    (place / "results" / "audit").symlink_to(audits)
     for typed in (
         "data download",
         "data process",
@@ -94,7 +97,6 @@ def prepare(place: Path, weights: Path, encoder: Path, url: str) -> None:
         "evaluate --policy cot",
         "evaluate --config embedded --policy direct",
         "evaluate --config embedded",
-        "audit --rules-only",
     ):
         ended(typed.split())
     (run,) = place.glob("logs/train_qwen25-7b_*/")

@@ -116,3 +116,21 @@ def test_a_model_does_not_overwrite_a_folder(
     Path("merged").mkdir()
     assert export("model", "step_1") == 2
     assert "is there already" in capsys.readouterr().err
+
+
+def test_the_base_weights_of_a_model_are_exported_by_its_name(
+    tmp_path: Path,
+    tiny_weights: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert export("model", str(tiny_weights), "--out", "base", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"model": "base", "base": str(tiny_weights)}
+    assert (
+        Path("base/model.safetensors").read_bytes()
+        == (tiny_weights / "model.safetensors").read_bytes()
+    )
+    card = Path("base/README.md").read_text()
+    assert f"# {tiny_weights.name}: base weights as safetensors" in card
+    assert str(tmp_path) not in card

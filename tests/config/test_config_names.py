@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from config_files import config_folder, yaml_file
 
-from llm_as_judge.config import find_model, load_config
+from llm_as_judge.config import find_model, hub_base, load_config, load_models, published_base
 from llm_as_judge.config.names import file_label, resolved_name
 from llm_as_judge.errors import ConfigError
 
@@ -152,3 +152,21 @@ def test_an_entry_found_by_its_hub_id_brings_its_own_settings(
 def test_an_unknown_model_says_which_forms_there_are() -> None:
     with pytest.raises(ConfigError, match=r"--model: no model 'gtp' .*hub id OWNER/NAME, a folder"):
         load_config(model="gtp")
+
+
+def test_others_are_told_a_hub_id_or_a_plain_name_and_never_a_path(tmp_path: Path) -> None:
+    assert published_base("qwen25-7b") == "Qwen/Qwen2.5-7B-Instruct"
+    assert published_base("Qwen/Qwen3-4B") == "Qwen/Qwen3-4B"
+    # the GGUF file is on the hub; what loads an adapter wants safetensors
+    assert published_base("qwen25-coder-0.5b") == "Qwen/Qwen2.5-Coder-0.5B-Instruct"
+    assert hub_base("acme/small-GGUF/small.gguf") is None
+    snapshot = weights_folder(tmp_path / "models--acme--tiny" / "snapshots", "c0ffee")
+    assert published_base(str(snapshot)) == "acme/tiny"
+    mine = weights_folder(tmp_path)
+    assert (hub_base(str(mine)), published_base(str(mine))) == (None, "mine")
+
+
+def test_every_shipped_model_asks_the_hub_before_packages() -> None:
+    for name, entry in load_models().items():
+        kinds = ["packages" if source.packages else "hub" for source in entry.sources]
+        assert kinds == sorted(kinds), name

@@ -16,7 +16,7 @@ from llm_as_judge.errors import DataError, ModelError, OutputError
 from llm_as_judge.export.card import model_card
 from llm_as_judge.export.programs import best_programs, write_programs
 from llm_as_judge.policy.checkpoint import save_checkpoint
-from llm_as_judge.policy.merged import save_merged
+from llm_as_judge.policy.merged import save_base, save_merged
 from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.types import (
@@ -162,6 +162,19 @@ def test_the_merged_model_computes_what_base_and_adapter_compute(
     assert [path.name for path in out.parent.iterdir()] == ["merged"]
 
 
+def test_base_weights_are_written_as_the_policy_is_loaded_from_them(
+    tiny_weights: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "base"
+    save_base(tiny_weights, out, {"README.md": "card"})
+    assert (out / "README.md").read_text() == "card"
+    for file in tiny_weights.iterdir():
+        assert (out / file.name).read_bytes() == file.read_bytes()
+    assert (out / "model.safetensors").stat().st_mode & 0o044
+    with pytest.raises(OutputError, match="is there already"):
+        save_base(tiny_weights, out)
+
+
 def test_the_card_says_what_the_model_is_and_what_is_not_known(
     tiny_weights: Path, tmp_path: Path
 ) -> None:
@@ -170,7 +183,7 @@ def test_the_card_says_what_the_model_is_and_what_is_not_known(
     base, files = model_card(checkpoint, {})
     card = files["README.md"]
     assert base == "tiny"
-    assert yaml.safe_load(card.split("---")[1])["base_model"] == "tiny"
+    assert "base_model" not in yaml.safe_load(card.split("---")[1])  # no hub has it
     assert "after 7 GRPO steps" in card
     assert "No results were given" in card
     assert "**Warning**: unaudited judge: rules" in card

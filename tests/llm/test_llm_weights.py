@@ -125,7 +125,7 @@ def test_error_names_every_source_and_why_it_failed(
     message = str(raised.value)
     assert "path /nowhere/tiny.gguf: no such file" in message
     assert "its environment variable is not set" in message
-    assert "hub owner/tiny: http://127.0.0.1:9 not reachable (ConnectError)" in message
+    assert "hub owner/tiny: http://127.0.0.1:9 not reachable (" in message
     assert "\n" not in message
 
 

@@ -16,7 +16,6 @@ from llm_as_judge.policy.checkpoint import (
     LATEST,
     MANIFEST,
     checkpoints,
-    export_adapter,
     latest_checkpoint,
     load_state,
     newest_first,
@@ -253,49 +252,3 @@ def test_a_pickle_in_place_of_tensors_is_refused_and_not_opened(
     assert not (tmp_path / "marker").exists()
     pickle.loads(planted)  # noqa: S301 -- it would have
     assert (tmp_path / "marker").read_text() == "executed"
-
-
-def test_an_exported_adapter_is_the_checkpoints_without_what_only_training_needs(
-    tmp_path: Path, tiny_weights: Path, policy: Policy
-) -> None:
-    state = {"base_model": "tiny", "step": 4, "judges": [], "run_dir": "/home/me/run"}
-    entries = {"entries.jsonl": "{}\n"}
-    folder = save_checkpoint(
-        tmp_path / "own",
-        4,
-        policy,
-        state=state,
-        tensors=TENSORS,
-        config={},
-        keep=1,
-        experience=entries,
-    )
-    out = tmp_path / "others" / "adapter"
-    export_adapter(folder, out, "card", base="hub/tiny")
-    assert {p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file()} == {
-        *("README.md", "adapter_config.json", "adapter_model.safetensors", "config.yaml"),
-        *("experience/entries.jsonl", "manifest.json", "state.json"),
-    }
-    assert json.loads((out / "state.json").read_text()) == {
-        "base_model": "tiny",
-        "step": 4,
-        "judges": [],
-    }
-    told = (out / "adapter_config.json").read_text()
-    assert json.loads(told)["base_model_name_or_path"] == "hub/tiny"
-    assert str(tiny_weights) not in told
-    loaded = load_policy(tiny_weights, adapter=out, device="cpu", dtype="float32").adapter_state()
-    assert all(torch.equal(loaded[name], value) for name, value in policy.adapter_state().items())
-    with pytest.raises(ModelError, match=r"exported adapter, without optimizer.*its own run"):
-        load_state(out)
-    with pytest.raises(OutputError, match="is there already"):
-        export_adapter(folder, out, "card", base="hub/tiny")
-    (folder / "adapter_model.safetensors").write_bytes(b"changed")
-    with pytest.raises(ModelError, match="has changed since"):
-        export_adapter(folder, tmp_path / "damaged", "card", base="tiny")
-    assert names(tmp_path) == ["others", "own"]
-
-
-def test_what_has_no_adapter_cannot_be_exported(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="not a checkpoint of a run"):
-        export_adapter(tmp_path, tmp_path / "out", "card", base="tiny")

@@ -159,6 +159,7 @@ def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: La
         or AdapterSpec(
             config.policy.lora_rank, config.policy.lora_alpha, config.policy.lora_targets
         ),
+        name=config.policy.name,
         device=config.policy.device,
         dtype=config.policy.dtype,
         gradient_checkpointing=config.policy.gradient_checkpointing,

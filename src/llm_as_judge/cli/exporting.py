@@ -102,24 +102,39 @@ def adapter(
         "adapter"
     ),
     results: ResultsOption = None,
+    push: Annotated[
+        str | None,
+        typer.Option("--push", help="Also upload it with its card: OWNER/NAME on the hub."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Adapter alone, without what only its training needs; for evaluate, serve and others."""
-    from llm_as_judge.evaluation.layout import headed
-    from llm_as_judge.export.card import hub_name, model_card
-    from llm_as_judge.policy.checkpoint import export_adapter
+    """Adapter alone, without what only its training needs; for evaluate, serve and others.
 
+    PEFT and vLLM load it by its card: the base model is named by its hub id.
+    """
+    from llm_as_judge.config import published_base
+    from llm_as_judge.evaluation.layout import headed
+    from llm_as_judge.export.adapter import export_adapter, push_adapter, push_token
+    from llm_as_judge.export.card import model_card
+
+    token = push_token(push) if push else ""
     base, files = model_card(checkpoint, headed(results or ()), merged=False)
-    export_adapter(checkpoint, out, files["README.md"], base=hub_name(base))
+    export_adapter(checkpoint, out, files["README.md"])
+    pushed = push_adapter(out, push, token) if push else None
     if as_json:
-        print(json.dumps({"adapter": str(out), "base": base}))  # noqa: T201
-    else:
-        console.print(f"adapter  {out}", highlight=False, soft_wrap=True)
+        said = {"adapter": str(out), "base": published_base(base), "pushed": pushed}
+        print(json.dumps(said))  # noqa: T201
+        return
+    console.print(f"adapter  {out}", highlight=False, soft_wrap=True)
+    if pushed:
+        console.print(f"pushed   {pushed}", highlight=False, soft_wrap=True)
 
 
 @export.command(epilog="Example: llm-as-judge export model checkpoints/M/grpo_mixed/step_100")
 def model(
-    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder.")],
+    checkpoint: Annotated[
+        Path, typer.Argument(help="Checkpoint folder; or a model's name: its base weights alone.")
+    ],
     out: Annotated[Path, typer.Option("--out", help="New folder of the model.")] = Path("merged"),
     results: ResultsOption = None,
     device: DeviceOption = None,
@@ -129,30 +144,48 @@ def model(
 ) -> None:
     """Adapter merged into its base model: safetensors, tokenizer, model card.
 
+    Given the name of a model, its base weights alone: what adapters are loaded on where the base exists as GGUF.
+
     In float32, whatever the hardware: --set policy.dtype=bfloat16 halves the files, and a small update may be lost in its rounding.
     """
+    from llm_as_judge.config import find_model
+    from llm_as_judge.config.names import resolved_name
     from llm_as_judge.errors import OutputError
     from llm_as_judge.evaluation.layout import headed
-    from llm_as_judge.export.card import model_card
+    from llm_as_judge.export.card import base_card, model_card
 
-    base, files = model_card(checkpoint, headed(results or ()))
+    is_name = not checkpoint.is_dir() or (checkpoint / "config.json").is_file()
+    alone = is_name and find_model(str(checkpoint)) is not None
+    base, files = (
+        (resolved_name(str(checkpoint)), {"README.md": base_card(str(checkpoint))})
+        if alone
+        else model_card(checkpoint, headed(results or ()))
+    )
     if out.exists():  # said before gigabytes are loaded
         raise OutputError(f"{out}: is there already; name a new folder with --out")
     settings = load_config(
         config, model=base, overrides=set_ or (), flags={"policy.device": device}
     )
     from llm_as_judge.assembly import model_weights
-    from llm_as_judge.policy.merged import save_merged
-    from llm_as_judge.policy.model import load_policy
 
-    policy = load_policy(
-        model_weights(settings, base, "policy.name"),
-        adapter=checkpoint,
-        device=settings.policy.device,
-        # in bfloat16 a weight that the adapter changes little stays as it was
-        dtype="float32" if settings.policy.dtype == "auto" else settings.policy.dtype,
-    )
-    save_merged(policy, out, files)
+    weights = model_weights(settings, base, "policy.name")
+    if alone:
+        from llm_as_judge.policy.merged import save_base
+
+        save_base(weights, out, files)
+    else:
+        from llm_as_judge.policy.merged import save_merged
+        from llm_as_judge.policy.model import load_policy
+
+        policy = load_policy(
+            weights,
+            adapter=checkpoint,
+            name=base,
+            device=settings.policy.device,
+            # in bfloat16 a weight that the adapter changes little stays as it was
+            dtype="float32" if settings.policy.dtype == "auto" else settings.policy.dtype,
+        )
+        save_merged(policy, out, files)
     if as_json:
         print(json.dumps({"model": str(out), "base": base}))  # noqa: T201
     else:

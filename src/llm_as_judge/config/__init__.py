@@ -14,7 +14,7 @@ from llm_as_judge.config.endpoints import ADDRESS_FORM, Endpoint, load_endpoints
 from llm_as_judge.config.grading import RULES_ALONE
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
 from llm_as_judge.config.loss import Baseline, LossKeys
-from llm_as_judge.config.names import find_model, known_model
+from llm_as_judge.config.names import find_model, hub_base, known_model, published_base
 from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import OWN_FILE, config_dir, iterate_fields, parse_yaml
@@ -46,6 +46,7 @@ __all__ = [
     "config_dir",
     "environment_key",
     "find_model",
+    "hub_base",
     "iterate_fields",
     "known_model",
     "load_config",
@@ -53,4 +54,5 @@ __all__ = [
     "load_hub_records",
     "load_models",
     "parse_yaml",
+    "published_base",
 ]

@@ -55,6 +55,11 @@ class ModelEntry(Section):
     description: str = ""
     license: str = ""
     filename: str = Field("", description="GGUF: name of the single file in the cache.")
+    base: str = Field(
+        "",
+        description="GGUF: hub id of the safetensors that the file was made of. Adapters and cards "
+        "name it as the base model.",
+    )
     bytes: int | None = Field(None, description="Size of that file, or rough size of the folder.")
     sha256: str | None = Field(None, description="Of that file.")
     sources: tuple[ModelSource, ...]

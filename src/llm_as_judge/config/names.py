@@ -18,7 +18,15 @@ from llm_as_judge.config.catalog import ModelEntry, ModelSource, load_models
 from llm_as_judge.config.endpoints import load_endpoints
 from llm_as_judge.errors import ConfigError
 
-__all__ = ["file_label", "find_model", "known_model", "no_such_policy", "resolved_name"]
+__all__ = [
+    "file_label",
+    "find_model",
+    "hub_base",
+    "known_model",
+    "no_such_policy",
+    "published_base",
+    "resolved_name",
+]
 
 FORMS = "a hub id OWNER/NAME, a folder with config.json, or a .gguf file"
 _PART = r"[A-Za-z0-9][\w.-]*"
@@ -82,6 +90,40 @@ def file_label(name: str) -> str:
     if Path(name).is_absolute():
         return Path(name).name.removesuffix(".gguf")
     return name.replace("/", "--")
+
+
+def hub_base(name: str) -> str | None:
+    """Hub id of the safetensors of this base model; None: the hub is not known to have them.
+
+    Raises:
+        ConfigError: models.yaml cannot be read.
+    """
+    entry = find_model(name)
+    if entry is None:
+        return None
+    if entry.format == "gguf":
+        return entry.base or None
+    hubs = (source.hub for source in entry.sources if source.hub)
+    paths = (source.path for source in entry.sources if source.path)
+    return next(hubs, None) or next(filter(None, map(_hub_of_snapshot, paths)), None)
+
+
+def published_base(name: str) -> str:
+    """What an adapter tells others its base model is: a hub id where there is one, and never a path of
+    this machine.
+
+    Raises:
+        ConfigError: models.yaml cannot be read.
+    """
+    return hub_base(name) or file_label(name)
+
+
+def _hub_of_snapshot(path: Path) -> str | None:
+    """The hub id of a folder in the hub's own cache: ``.../models--OWNER--NAME/snapshots/COMMIT``."""
+    repository, kind = path.parent.parent.name, path.parent.name
+    owner, _, name = repository.removeprefix("models--").partition("--")
+    whole = kind == "snapshots" and repository.startswith("models--") and owner and name
+    return f"{owner}/{name}" if whole else None
 
 
 def _of_hub(name: str, entries: dict[str, ModelEntry]) -> ModelEntry | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from llm_as_judge.data.catalog import HubRecord
 from llm_as_judge.errors import DataError
+from llm_as_judge.hub import hub_address, hub_unreachable
+
+_ANSWER_S = 30.0
 
 
 class Hub(Protocol):
@@ -32,22 +34,11 @@ class Hub(Protocol):
 class DatasetsHub:
     """The hub through the ``datasets`` library (imported when first used)."""
 
-    def __init__(self, cache_dir: Path, timeout_s: float = 3.0) -> None:
-        self._cache_dir, self._timeout_s = cache_dir, timeout_s
-        self._endpoint = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    def __init__(self, cache_dir: Path) -> None:
+        self._cache_dir = cache_dir
 
     def unreachable(self) -> str:
-        if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "TRUE", "YES", "ON"):
-            return "HF_HUB_OFFLINE is set"
-        import httpx
-
-        try:
-            status = httpx.head(self._endpoint, timeout=self._timeout_s).status_code
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            return f"{self._endpoint}: {error or type(error).__name__}"
-        # A proxy that lets nobody through, or a service that is down.
-        refused = status in (401, 403, 407) or status >= 500
-        return f"{self._endpoint}: answered {status}" if refused else ""
+        return hub_unreachable()
 
     def fetch(self, record: HubRecord, revision: str | None, stream: IO[bytes]) -> str:
         import datasets
@@ -72,8 +63,8 @@ class DatasetsHub:
     def _newest(self, repo: str) -> str:
         import httpx
 
-        address = f"{self._endpoint}/api/datasets/{repo}/revision/main"
-        reply = httpx.get(address, timeout=10 * self._timeout_s, follow_redirects=True)
+        address = f"{hub_address()}/api/datasets/{repo}/revision/main"
+        reply = httpx.get(address, timeout=_ANSWER_S, follow_redirects=True)
         reply.raise_for_status()
         return str(reply.json()["sha"])
 

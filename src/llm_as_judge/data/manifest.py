@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from llm_as_judge.data.catalog import Dataset
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import file_sha256, write_atomically
 from llm_as_judge.renamed import with_new_names
-from llm_as_judge.types import from_json, to_json
+from llm_as_judge.types import from_json, is_shipped, to_json
 
 Origin = Literal["hub", "source", "sample", "package", "generated"]
 _MANIFEST = "manifest.json"
@@ -66,6 +66,28 @@ def read_manifest(raw_dir: Path) -> Manifest:
             f"{path}:1: not a manifest: {error}. Delete it and run: llm-as-judge data download"
         ) from None
     return manifest
+
+
+def origins_of(problems: Iterable[tuple[str, str]], raw_dir: Path) -> dict[str, dict[str, Any]]:
+    """Set -> how many of its problems were trained on, and where their rows came from.
+
+    Args:
+        problems: (set, id) of each row; a problem may have several.
+        raw_dir: whose manifest knows the sets that ``data download`` fetched; all others are own rows.
+    Raises:
+        DataError: the manifest cannot be read.
+    """
+    manifest = read_manifest(raw_dir)
+    ids: dict[str, set[str]] = {}
+    for name, problem in problems:
+        ids.setdefault(name, set()).add(problem)
+    found = {}
+    for name, members in sorted(ids.items()):
+        entry = manifest.entry(name)
+        origin = entry.origin if entry else "not recorded" if is_shipped(name) else "own"
+        where = entry.where if entry and origin == "hub" else ""  # others may be folders here
+        found[name] = {"problems": len(members), "origin": origin, "where": where}
+    return found
 
 
 def recorded(raw_dir: Path, manifest: Manifest, entry: ManifestEntry) -> Manifest:

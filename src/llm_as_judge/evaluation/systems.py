@@ -26,6 +26,7 @@ from llm_as_judge.assembly import (
     rollout_runner,
 )
 from llm_as_judge.config import Config
+from llm_as_judge.config.names import file_label
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.policy.backends import sampler_backend
@@ -204,7 +205,8 @@ def check_base_model(adapter: Path, policy: str) -> None:
     except (OSError, ValueError) as error:
         raise ModelError(f"{adapter / 'state.json'}: cannot be read: {error}") from None
     base = state.get("base_model") if isinstance(state, dict) else None
-    if base != policy:
+    # an exported adapter names its base model without the path that the weights had elsewhere
+    if base not in (policy, file_label(policy)):
         raise ModelError(
             f"{adapter}: an adapter of {base}, and the policy is {policy}; give --model {base}"
         )

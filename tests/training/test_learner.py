@@ -41,9 +41,14 @@ PROMPT = [Message("user", "Problem: 1 + 1?")]
 DEFAULTS = OptimizerOptions(learning_rate=2e-3)
 
 
-def fresh(weights: Path, **options: bool) -> Policy:
+def fresh(weights: Path, gradient_checkpointing: bool = False) -> Policy:
     return load_policy(
-        weights, adapter=AdapterSpec(8, 16), device="cpu", dtype="float32", seed=0, **options
+        weights,
+        adapter=AdapterSpec(8, 16),
+        device="cpu",
+        dtype="float32",
+        gradient_checkpointing=gradient_checkpointing,
+        seed=0,
     )
 
 

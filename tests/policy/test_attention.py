@@ -79,7 +79,7 @@ def test_the_one_call_plan_is_made_for_cuda_alone() -> None:
 
 
 def test_a_tree_of_prompts_has_what_each_kind_begins_with_once() -> None:
-    head, math, code = [1, 2, 3], [10] * 40, [20] * 50
+    head, math, code = [1, 2, 3], [8, 10, *[11] * 38], [8, 20, *[21] * 48]  # alike for a token
     prompts = [
         [*head, *math, 4, 5],
         [*head, *code, 6],

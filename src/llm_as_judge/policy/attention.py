@@ -111,22 +111,26 @@ def prompt_tree(prompts_P: Sequence[Sequence[int]]) -> PromptTree:
         positions.extend(range(depth, depth + len(tokens)))
         return nodes[-1].spans
 
-    def grow(members: Sequence[int], depth: int, path: Spans) -> None:
+    def grow(members: Sequence[int], depth: int, path: Spans, alike_to: int) -> None:
+        """The nodes of prompts that have a node up to ``depth`` and are alike up to ``alike_to``."""
         alike: dict[int, list[int]] = {}
         for p in members:
-            alike.setdefault(prompts_P[p][depth], []).append(p)
+            alike.setdefault(prompts_P[p][alike_to], []).append(p)
         for group in alike.values():
-            rests = [prompts_P[p][depth:] for p in group]
-            shared = common_prefix(rests)
-            if len(group) > 1 and shared >= LEAST_SHARED:
-                grow(group, depth + shared, add(rests[0][:shared], depth, path))
-                continue
-            for p, rest in zip(group, rests, strict=True):
-                leaf_of[p] = len(nodes)
-                add(rest, depth, path)
+            first = prompts_P[group[0]]
+            common = common_prefix([prompts_P[p][alike_to:] for p in group])
+            split = alike_to + common
+            if len(group) == 1 or not common:  # nothing but their last token is alike
+                for p in group:
+                    leaf_of[p] = len(nodes)
+                    add(prompts_P[p][depth:], depth, path)
+            elif split - depth >= LEAST_SHARED:
+                grow(group, split, add(first[depth:split], depth, path), split)
+            else:
+                grow(group, depth, path, split)
 
     root = common_prefix(prompts_P)
-    grow(range(len(prompts_P)), root, add(prompts_P[0][:root], 0, ()) if root else ())
+    grow(range(len(prompts_P)), root, add(prompts_P[0][:root], 0, ()) if root else (), root)
     leaf_of_P = tuple(leaf_of[p] for p in range(len(prompts_P)))
     return PromptTree(tuple(ids), tuple(positions), tuple(nodes), leaf_of_P)
 

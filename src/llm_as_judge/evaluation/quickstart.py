@@ -136,10 +136,10 @@ def _show_recorded(settings: Config, root: Path, view: View, work: Work) -> None
     recorded = shipped_recording()
     found = work(grade_recorded(recorded, settings, root / "recorded"))
     rows = ", ".join(f"{name} {right_of(found[name])}" for name in RECORDED)
-    pair = compare([found[TRAINED], found[UNTRAINED]], found[UNTRAINED])[0]
+    pair = compare([found[WARM], found[UNTRAINED]], found[UNTRAINED])[0]
     view.done(f"a recorded quickstart (seed {recorded[0].seed}), graded again: right {rows}")
     view.done(
-        f"so there: trained - untrained {100 * pair.difference:+.0f} points "
+        f"so there: {WARM} - {UNTRAINED} {100 * pair.difference:+.0f} points "
         f"[{100 * pair.low:+.0f}, {100 * pair.high:+.0f}]; the rest of this run is live"
     )
 

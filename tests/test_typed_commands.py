@@ -71,6 +71,8 @@ NOT_RUN = {
     r"llm-as-judge judge (train|calibrate) ": "learns from labeled rows, minutes to hours; tests/cli/test_cli_judging.py",
     r"llm-as-judge search$": "runs fifty programs of each domain; evaluation.md types one of twelve",
     r"llm-as-judge models pull ": "downloads weights; tests/llm/test_llm_weights.py",
+    r"llm-as-judge export adapter .*--push": "uploads to the hub; tests/export/test_export_adapter.py",
+    r"llm-as-judge export model qwen": "downloads weights; tests/cli/test_cli_exporting.py",
     r"llm-as-judge models probe http": "asks a server at a fixed address; tests/cli/test_cli_endpoints.py",
     r"llm-as-judge monitor(?!.*--once)|python monitor_training": (
         "shows a run until stopped; tests/views/test_views_live.py"

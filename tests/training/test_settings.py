@@ -46,3 +46,10 @@ def test_rollouts_of_a_run_with_the_short_keys_of_the_reward_are_still_its_own()
     weights, options = now["reward"]["weights"], now["reward"]["options"]
     short = {"scheme": "weighted", "budget": "middle", **weights, **options["efficiency"]}
     assert rollout_settings({**now, "reward": short}) == rollout_settings(now)
+
+
+def test_a_budget_decides_a_rollout_where_one_is_paid() -> None:
+    now = Config().model_dump(mode="json")
+    told = {**now["reward"], "scheme": "priced", "budget": "low"}
+    other = {**told, "budget": "high"}
+    assert rollout_settings({**now, "reward": told}) != rollout_settings({**now, "reward": other})

@@ -57,6 +57,8 @@ def rollout_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     }
     if "draws" in whole.get("workflow", {}):
         found["workflow.draws"] = whole["workflow"]["draws"]
+    if found.get("reward.scheme") != "priced":  # the other schemes tell and pay none
+        found.pop("reward.budget", None)
     return {key: value for key, value in found.items() if key not in MAY_CHANGE}
 
 

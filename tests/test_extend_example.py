@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from llm_as_judge.config import config_dir
 from llm_as_judge.runs.runlog import read_rollouts, read_steps
+from own_config import with_only_model
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "extend" / "clocks.py"
 PROGRAM = """
@@ -44,9 +44,7 @@ asyncio.run(main())
 @pytest.fixture
 def place(tmp_path: Path, fluent_weights: Path) -> Path:
     """A folder with a configuration whose only model is the tiny policy, and the example."""
-    shutil.copytree(config_dir(), tmp_path / "config")
-    entry = {"format": "safetensors", "sources": [{"path": str(fluent_weights)}]}
-    (tmp_path / "config" / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
+    with_only_model(tmp_path, fluent_weights)
     settings = {
         "policy": {"name": "tiny", "device": "cpu", "dtype": "float32", "lora_rank": 4},
         "sampling": {"max_new_tokens": 60, "form": "body", "prompt_style": "short"},

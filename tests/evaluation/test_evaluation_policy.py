@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from llm_as_judge.config import Config, config_dir
+from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ModelError
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
@@ -20,6 +19,7 @@ from llm_as_judge.evaluation.systems import PolicySystem
 from llm_as_judge.llm.recording import Outcome, Recording
 from llm_as_judge.policy.model import AdapterSpec, load_policy
 from llm_as_judge.types import Problem, Rollout
+from own_config import with_only_model
 
 ROWS = [
     Problem(f"gsm8k/test/{n}", "gsm8k", "math", f"What is {n} plus 2?", (str(n + 2),))
@@ -30,11 +30,7 @@ ROWS = [
 @pytest.fixture
 def place(tmp_path: Path, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with configuration and data; the tiny policy is its only model."""
-    folder = tmp_path / "config"
-    shutil.copytree(config_dir(), folder)
-    entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
-    (folder / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
-    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(with_only_model(tmp_path, tiny_weights)))
     write_problems(tmp_path / "test" / "gsm8k_test.jsonl", ROWS)
     return tmp_path
 

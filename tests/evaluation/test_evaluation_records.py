@@ -1,98 +1,31 @@
-"""Records: the documented form, nothing lost, only what is missing is run again."""
+"""Records: nothing lost, only what is missing is run again, what decides the folder."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from evaluation_values import DOWN, OK, RIGHT, problem, rollout
+from listed_system import QA, ROWS, Listed, begun, evaluated, rows_in, settings
 
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
-from llm_as_judge.evaluation.layout import read_results, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import full_results_of, results_of, write_results
-from llm_as_judge.evaluation.system_results import read_systems
 from llm_as_judge.evaluation.systems import Keep, Opened
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.types import BUDGETS, Domain, IsolationReport, Problem, Usage, to_json
-
-ROWS = [problem(n) for n in range(6)]
-QA = [Problem(f"squad2/test/{n}", "squad2", "qa", f"Who {n}?", ("x",)) for n in range(2)]
-
-
-class Listed:
-    """Writes nothing: each wanted rollout is right; it stops after ``most`` of them."""
-
-    def __init__(self, most: int = 99, *, fails: Sequence[str] = (), version: str = "1") -> None:
-        self.label = "listed"
-        self.adapter: Path | None = None
-        self.is_prompted = True
-        self.domains: frozenset[Domain] = frozenset({"math"})
-        self.most, self.fails, self.version = most, fails, version
-        self.jail = "bubblewrap+seccomp"
-        self.ran: list[tuple[str, int]] = []
-
-    def identity(self) -> Mapping[str, str]:
-        return {"version": self.version}
-
-    def check(self, config: Config) -> None:
-        pass
-
-    @asynccontextmanager
-    async def open(self, config: Config) -> AsyncIterator[Opened]:
-        async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
-            for of, index in wanted:
-                if len(self.ran) == self.most:
-                    raise KeyboardInterrupt
-                self.ran.append((of.id, index))
-                failed = of.id in self.fails
-                keep(
-                    rollout(of, None, None, failure=DOWN, index=index)
-                    if failed
-                    else rollout(of, OK, RIGHT, index=index)
-                )
-
-        yield Opened(attempt, IsolationReport(self.jail, {"no_network": True}))
+from llm_as_judge.types import BUDGETS, Problem, Usage, to_json
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    write_problems(tmp_path / "test" / "gsm8k_test.jsonl", ROWS)
-    write_problems(tmp_path / "test" / "squad2_test.jsonl", QA)
-    return tmp_path
-
-
-def settings(place: Path, **more: Any) -> Config:
-    tree: dict[str, Any] = {
-        "executor": {"model": "scripted"},
-        "judge": {"model": "none"},
-        "data": {"data_dir": place, "sets": ["gsm8k", "squad2"], "train_file": place / "none"},
-        "output": {"results": place / "results"},
-        **more,
-    }
-    return Config.model_validate(tree)
-
-
-def begun(
-    config: Config, system: Listed, name: str = "x", *, fresh: bool = False
-) -> EvaluationRecord:
-    with open_evaluation(config, system, name, fresh=fresh) as record:
-        return record
-
-
-async def evaluated(config: Config, system: Listed, name: str = "x") -> EvaluationRecord:
-    with open_evaluation(config, system, name) as record:
-        await run_evaluation(record, system)
-    return record
+    return rows_in(tmp_path)
 
 
 async def test_an_interrupted_run_goes_on_where_it_stopped(place: Path) -> None:
@@ -252,108 +185,6 @@ async def test_a_fresh_run_puts_the_old_rollouts_aside(place: Path) -> None:
     assert (record.folder / "rollouts.old1.jsonl").read_bytes() == old
 
 
-async def test_results_have_the_documented_form(place: Path) -> None:
-    record = await evaluated(settings(place, evaluation={"samples": 2}), Listed())
-    path = write_results(record, place / "results" / "evaluation")
-    assert path == place / "results" / "evaluation" / "x_results.json"
-    found = read_results(path).as_json()
-    assert found == json.loads(json.dumps(results_of(record).as_json()))
-    assert {k: found[k] for k in ("model", "policy", "checkpoint", "executor", "judge")} == {
-        "model": "qwen25-7b",
-        "policy": "listed",
-        "checkpoint": None,
-        "executor": "scripted",
-        "judge": "none",
-    }
-    (row,) = found["datasets"]  # squad2 is left out: the system is for math only
-    assert (row["dataset"], row["domain"], row["official"]) == ("gsm8k", "math", ["accuracy"])
-    assert (row["num_samples"], row["rows_in_test_file"], row["sample"]) == (6, 6, "all rows")
-    assert row["metrics"]["accuracy"] == 1.0
-    balanced = {key: found["overall"].pop(key) for key in list(found["overall"]) if "macro" in key}
-    assert found["domains"]["math"] == found["overall"] == row["metrics"]
-    assert balanced["macro_accuracy"] == found["overall"]["accuracy"]  # of one set
-    assert balanced["macro_sets"] == 1
-    full = json.loads((run_folder(path) / "full.json").read_text())
-    assert [p["id"] for p in full["problems"]] == [p.id for p in ROWS]
-    assert full["problems"][0]["correct"] == [True, True]
-    assert full["totals"]["tokens"] == 12 * 40
-    assert full["config"]["executor"]["model"] == "scripted"
-
-
-async def test_a_set_that_was_not_reached_has_no_accuracy_and_its_results_can_be_read(
-    place: Path,
-) -> None:
-    system = Listed(most=6)
-    system.domains = frozenset({"math", "qa"})
-    with pytest.raises(KeyboardInterrupt):
-        await evaluated(settings(place), system)
-    path = write_results(begun(settings(place), system), place / "results" / "evaluation")
-    found = read_results(path)
-    accuracies = {row.dataset: row.metrics["accuracy"] for row in found.datasets}
-    assert accuracies == {"gsm8k": 1.0, "squad2": None, "mixed": 1.0}
-    assert found.domains["qa"]["tokens"] is None
-    (one,) = read_systems([path])
-    assert (one.share(dataset="squad2"), len(one.correct)) == (None, 6)
-
-
-async def test_a_stopped_evaluation_does_not_replace_finished_results(place: Path) -> None:
-    folder = place / "results" / "evaluation"
-    whole = write_results(await evaluated(settings(place), Listed()), folder)
-    before = whole.read_bytes()
-    stopped = begun(settings(place), Listed(version="2"))
-    assert write_results(stopped, folder).read_bytes() == before
-    assert not json.loads((stopped.folder / "full.json").read_text())["complete"]
-    done = await evaluated(settings(place), Listed(version="2"))
-    assert write_results(done, folder).read_bytes() != before
-
-
-async def test_results_of_another_evaluation_stay_where_comparisons_find_them(place: Path) -> None:
-    folder = place / "results" / "evaluation"
-    first = await evaluated(settings(place), Listed())
-    door = write_results(first, folder)
-    whole = door.read_bytes()
-    kept: list[Path] = []
-    assert write_results(first, folder, kept.append) == door
-    assert not kept  # the same evaluation again
-    other = await evaluated(settings(place, evaluation={"limit_per_set": 1}), Listed())
-    write_results(other, folder, kept.append)
-    assert kept == [first.folder / "x_results.json"]
-    assert kept[0].read_bytes() == whole != door.read_bytes()
-    assert run_folder(door) == run_folder(other.folder / "x_results.json") == other.folder
-    assert len(read_systems([kept[0], door])) == 2
-
-
-async def test_results_without_a_copy_of_their_own_get_one_before_they_are_replaced(
-    place: Path,
-) -> None:
-    folder = place / "results" / "evaluation"
-    first = await evaluated(settings(place), Listed())
-    other = await evaluated(settings(place), Listed(version="2"))
-    door = write_results(first, folder)
-    whole = door.read_bytes()
-    (first.folder / door.name).unlink()
-    write_results(other, folder)
-    assert (first.folder / door.name).read_bytes() == whole
-    for foreign in (b"{}", whole.replace(first.plan.hash.encode(), b"gone")):
-        door.write_bytes(foreign)
-        kept: list[Path] = []
-        write_results(other, folder, kept.append)
-        assert kept[0].parent == folder
-        assert kept[0].read_bytes() == foreign
-
-
-async def test_the_mix_has_a_row_and_no_part_in_the_overall_figure(place: Path) -> None:
-    write_problems(place / "mixed" / "test_mixed.jsonl", ROWS[:2])
-    both = settings(place, evaluation={"sets": ["gsm8k", "mixed"]})
-    system = Listed()
-    found = results_of(await evaluated(both, system)).as_json()
-    assert len(system.ran) == 6  # a problem of two sets is run once
-    assert [row["num_samples"] for row in found["datasets"]] == [6, 2]
-    assert found["overall"]["graded"] == 6
-    alone = settings(place, evaluation={"sets": ["mixed"]})
-    assert results_of(await evaluated(alone, Listed())).overall["graded"] == 2
-
-
 async def test_a_record_is_read_back_from_any_of_its_files(place: Path) -> None:
     record = await evaluated(settings(place), Listed())
     path = write_results(record, place / "results" / "evaluation")
@@ -374,37 +205,6 @@ async def test_a_system_without_a_fitting_set_is_refused(place: Path) -> None:
 async def test_a_name_that_is_a_path_is_refused(place: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="wanted a plain name"):
         begun(settings(place), Listed(), name)
-
-
-# ------------------------------------------------------------------------------------- bad files
-def test_a_missing_results_file_says_which_command_writes_it(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"x\.json: no such file; run: llm-as-judge evaluate"):
-        read_results(tmp_path / "x.json")
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"{}",
-        b'{"datasets": {}}',
-        b'{"datasets": []}',
-        b'{"datasets": [], "overall": {"accuracy": 0.5}}',
-        b'{"datasets": [3], "overall": {}}',
-        b"\xff\xfe\x00",
-        b"null",
-    ],
-    ids=repr,
-)
-def test_a_broken_results_file_is_a_data_error_that_names_it(
-    tmp_path: Path, content: bytes
-) -> None:
-    path = tmp_path / "x_results.json"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=r"x_results\.json: "):
-        read_results(path)
 
 
 @pytest.mark.parametrize(

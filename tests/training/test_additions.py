@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,14 @@ import pytest
 import yaml
 from tiny_runs import tiny_settings
 
-from llm_as_judge.config import Config, config_dir
+from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.grading.graders import GRADERS
 from llm_as_judge.reward import REWARD_PARTS, reward_part
 from llm_as_judge.runs.runlog import read_rollouts, read_steps
 from llm_as_judge.training.trainer import GRPOTrainer
 from llm_as_judge.types import Problem, Rollout
+from own_config import with_only_model
 
 ROWS = [{"problem": f"What is {n} plus 2?", "answer": n + 2, "type": "math"} for n in range(4)]
 
@@ -35,11 +35,7 @@ def integers(problem: Problem, answer: str) -> bool | None:
 
 @pytest.fixture
 def place(tmp_path: Path, fluent_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "config"
-    shutil.copytree(config_dir(), folder)
-    entry = {"format": "safetensors", "sources": [{"path": str(fluent_weights)}]}
-    (folder / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
-    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(with_only_model(tmp_path, fluent_weights)))
     return tmp_path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,12 @@ import pytest
 import yaml
 
 from fault_endpoint import FaultEndpoint
-from llm_as_judge.config import Config, config_dir
+from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import BudgetError
 from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.types import Problem
+from own_config import with_only_model
 
 PROBLEMS = [
     Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} plus 2?", (str(n + 2),))
@@ -28,11 +28,7 @@ STEPS, GROUPS, SAMPLES = 3, 2, 4
 def place(
     tmp_path: Path, fluent_weights: Path, audited: None, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    folder = tmp_path / "config"
-    shutil.copytree(config_dir(), folder)
-    entry = {"format": "safetensors", "sources": [{"path": str(fluent_weights)}]}
-    (folder / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
-    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(with_only_model(tmp_path, fluent_weights)))
     monkeypatch.chdir(tmp_path)
     write_problems(tmp_path / "train.jsonl", PROBLEMS)
     return tmp_path

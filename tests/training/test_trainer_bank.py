@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tiny_runs import tiny_settings
 
 from llm_as_judge.assembly import problem_file, problem_sampler
-from llm_as_judge.config import Config, config_dir
+from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.data.informative import InformativeSampler
 from llm_as_judge.errors import DataError
@@ -20,6 +18,7 @@ from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.runs.runlog import read_rollouts
 from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.types import Problem
+from own_config import with_only_model
 
 PROBLEMS = [
     Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} plus 2?", (str(n + 2),))
@@ -33,11 +32,7 @@ PROGRAM = BankProgram("math", "ab", "direct", "shipped", "return 'x'")
 def place(
     tmp_path: Path, tiny_weights: Path, audited: None, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    folder = tmp_path / "config"
-    shutil.copytree(config_dir(), folder)
-    entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
-    (folder / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
-    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(with_only_model(tmp_path, tiny_weights)))
     write_problems(tmp_path / "train.jsonl", PROBLEMS)
     with Bank.writing(tmp_path / "bank", {}) as bank:
         bank.add_program(PROGRAM)

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file
 from tiny_runs import tiny_settings
 
 from llm_as_judge.assembly import load_policy_of, policy_prompt
-from llm_as_judge.config import Config, config_dir
+from llm_as_judge.config import Config
 from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
@@ -31,6 +30,7 @@ from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.training.view import SilentView
 from llm_as_judge.types import BUDGETS, Problem
 from llm_as_judge.workflow.program import parse_program
+from own_config import with_only_model
 
 BODIES = {
     "sum": 'r = await custom(input=problem, instruction="x")\nreturn r["response"]',
@@ -81,11 +81,7 @@ def by_kind(one: Problem, kind: str) -> float:
 def place(
     tmp_path: Path, tiny_weights: Path, audited: None, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    folder = tmp_path / "config"
-    shutil.copytree(config_dir(), folder)
-    entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
-    (folder / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
-    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(with_only_model(tmp_path, tiny_weights)))
     write_problems(tmp_path / "train.jsonl", PROBLEMS)
     return tmp_path
 

@@ -59,8 +59,7 @@ BudgetOption = Annotated[
     typer.Option(
         "--budget",
         metavar="low|middle|high",
-        help="What calls may cost, as the policy is told (reward.scheme priced). Default: reward.budget, "
-        "else middle.",
+        help="Budget that the prompt names (reward.scheme priced). Default: reward.budget, else middle.",
     ),
 ]
 DryRunOption = Annotated[

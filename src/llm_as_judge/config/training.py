@@ -38,12 +38,14 @@ class TrainingConfig(LossKeys, _Course):
 
     warm_start: Path | None = Field(
         None,
-        description="Folder of a bank (search --split train): before its first step the policy "
-        "learns to write, for each training problem that is in it, the programs that were right "
-        "there, by their reward `priced` at the budget that it is told. Default: it begins untrained.",
+        description="Folder of a bank of training problems (search --split train). Before its first "
+        "step the policy imitates the programs that were right on each of them; a cheap one counts "
+        "more. Default: no such stage.",
     )
     warm_start_epochs: int = Field(
-        1, ge=1, description="Passes over these problems, problems_per_step of them to an update."
+        1,
+        ge=1,
+        description="Passes of the warm start over its problems. An update takes problems_per_step of them.",
     )
 
     max_logprob_gap: Number | None = Field(

@@ -12,7 +12,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,11 +21,12 @@ import httpx
 from llm_as_judge.config import checked_key
 from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Attempt, Role
+from llm_as_judge.llm.connection import Connection
 from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
 from llm_as_judge.llm.probing import answered, served_models
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
-from llm_as_judge.llm.transport import CONNECT_S, POOL, post_json
+from llm_as_judge.llm.transport import post_json
 from llm_as_judge.llm.wire import Unusable, WireReply, read_draws, read_response, request_body
 from llm_as_judge.types import ChatReply, ChatRequest, Message, SharedPrompt, Usage
 
@@ -109,14 +110,19 @@ class OpenAIChat:
         self._role: Role = role
         self._api_key = checked_key(api_key, f"{role} {name}: api_key")
         self._replicas = Replicas(urls)
-        self._direct = [url for url in urls if asked_directly(url, no_proxy)]
-        self._trust_env = len(self._direct) < len(urls)
-        self._transport = transport
+        direct = [url for url in urls if asked_directly(url, no_proxy)]
+        self._connection = Connection(
+            api_key=self._api_key,
+            concurrency=self.limits.concurrency,
+            timeout_s=self.limits.timeout_s,
+            direct=direct,
+            trust_env=len(direct) < len(urls),
+            transport=transport,
+        )
         self._revive = revive
         self._jitter = random.Random(seed)
         self._requests = _rate(self.limits.requests_per_minute)
         self._tokens = _rate(self.limits.tokens_per_minute)
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._known_draws: KnownDraws | None = None
 
     @property
@@ -165,8 +171,8 @@ class OpenAIChat:
 
     async def known_draws(self) -> KnownDraws:
         """What the endpoint does with ``n``; asked once, by a request of a few tokens."""
-        self._bind_to_loop()
-        async with self._probing:
+        self._connection.bind(self._described())
+        async with self._connection.probing:
             if self._known_draws is None:
                 self._known_draws = probed_draws(await self.answer_to(DRAWS_PROBE))
         return self._known_draws
@@ -175,7 +181,7 @@ class OpenAIChat:
         self, request: ChatRequest, wanted: int, count_each: bool = False
     ) -> list[ChatReply]:
         """Up to ``wanted`` draws; none, where several were wanted and the endpoint refused them."""
-        self._bind_to_loop()
+        self._connection.bind(self._described())
         extra_tokens = self.limits.thinking_tokens
         attempt = 0
         uncounted = 0
@@ -225,7 +231,7 @@ class OpenAIChat:
         for rate, units in ((self._requests, 1.0), (self._tokens, 0.0)):
             if rate is not None:
                 await rate.wait(units)
-        async with self._turns(wanted), self._within_budget(worst):
+        async with self._connection.turns(wanted), self._within_budget(worst):
             server = self._replicas.choose()
             server.in_flight += 1
             server.sent += 1
@@ -252,25 +258,11 @@ class OpenAIChat:
     def _within_budget(self, worst: Usage) -> AbstractAsyncContextManager[None]:
         return self.ledger.within_budget(worst, self.price, self.written_price)
 
-    @asynccontextmanager
-    async def _turns(self, wanted: int) -> AsyncIterator[None]:
-        """A place in flight for each draw: a server works at them at the same time."""
-        wanted, held = min(wanted, self.limits.concurrency), 0
-        try:
-            async with self._several if wanted > 1 else nullcontext():  # one such at a time, or two
-                while held < wanted:  # with half of their places each would wait for ever
-                    await self._turn.acquire()
-                    held += 1
-            yield
-        finally:
-            for _ in range(held):
-                self._turn.release()
-
     async def _send(
         self, server: Replica, body: dict[str, Any]
     ) -> tuple[list[WireReply], Usage | None]:
         response = await post_json(
-            self._http,
+            self._connection.http,
             server,
             "/chat/completions",
             body,
@@ -395,10 +387,10 @@ class OpenAIChat:
         Raises:
             ModelError: not reachable, key refused, or no OpenAI-compatible endpoint.
         """
-        self._bind_to_loop()
+        self._connection.bind(self._described())
         server = server or self._replicas.servers[0]
         where = f"{self._role} {self._name} at {server.shown}"
-        return await served_models(self._http, server, where, wait_s, self._hidden)
+        return await served_models(self._connection.http, server, where, wait_s, self._hidden)
 
     async def returns(self, asked: dict[str, Any], *names: str) -> bool | None:
         """Whether a one-word request with the extra fields ``asked`` is answered with a non-empty
@@ -412,7 +404,7 @@ class OpenAIChat:
     async def answer_to(self, asked: Mapping[str, Any]) -> dict[str, Any] | None:
         """The response to a one-word request with the extra fields ``asked``: an object with a list
         of choices; None if it is refused."""
-        self._bind_to_loop()
+        self._connection.bind(self._described())
         request = ChatRequest((Message("user", "Say yes."),), max_tokens=4)
         body = request_body(
             request, self.model_name, extra_tokens=0, attempt=0, left_out=tuple(self.left_out)
@@ -420,41 +412,12 @@ class OpenAIChat:
         if "max_tokens" in self.left_out and "max_tokens" in asked:
             asked = {**asked, "max_completion_tokens": asked["max_tokens"]}
             asked.pop("max_tokens")
-        return await answered(self._http, self._replicas.servers[0], {**body, **asked})
+        return await answered(self._connection.http, self._replicas.servers[0], {**body, **asked})
 
     # ----------------------------------------------------------------------------------- lifetime
-    def _bind_to_loop(self) -> None:
-        """Connections and semaphores belong to one event loop; a new loop gets new ones.
-
-        Raises:
-            ModelError: the proxy of the environment cannot be used.
-        """
-        loop = asyncio.get_running_loop()
-        if self._loop is loop:
-            return
-        headers = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
-        try:
-            self._http = httpx.AsyncClient(
-                headers=headers,
-                timeout=httpx.Timeout(self.limits.timeout_s, connect=CONNECT_S, pool=None),
-                limits=POOL,
-                trust_env=self._trust_env,
-                mounts={f"all://{httpx.URL(url).netloc.decode()}": None for url in self._direct},
-                transport=self._transport,
-            )
-        except (ValueError, ImportError, httpx.InvalidURL) as error:  # the address of a proxy
-            raise ModelError(
-                f"{self._described()}: the proxy settings of the environment cannot be used "
-                f"({error}); correct HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or set no_proxy: true"
-            ) from None
-        self._turn = asyncio.Semaphore(self.limits.concurrency)
-        self._several, self._probing = asyncio.Lock(), asyncio.Lock()
-        self._loop = loop  # last: a client that could not be opened has nothing to close
-
     async def aclose(self) -> None:
-        if self._loop is asyncio.get_running_loop():
-            await self._http.aclose()
-            self._loop = None
+        """Close what the running loop has opened."""
+        await self._connection.aclose()
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[OpenAIChat]:

@@ -129,7 +129,7 @@ def prompt_tree(prompts_P: Sequence[Sequence[int]]) -> PromptTree:
             else:
                 grow(group, depth, path, split)
 
-    root = common_prefix(prompts_P)
+    root = common_prefix(prompts_P) if len(prompts_P) > 1 else 0
     grow(range(len(prompts_P)), root, add(prompts_P[0][:root], 0, ()) if root else (), root)
     leaf_of_P = tuple(leaf_of[p] for p in range(len(prompts_P)))
     return PromptTree(tuple(ids), tuple(positions), tuple(nodes), leaf_of_P)

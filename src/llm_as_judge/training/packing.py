@@ -1,10 +1,9 @@
 """Shared-prefix rows: each prompt is computed once for all its completions.
 
-The sequences of a step form a tree: the part common to all prompts, then each prompt's own rest,
-then its completions. Tree and positions:
+The sequences of a step form a tree: what all prompts begin with, what those of a kind begin with, each
+prompt's own rest (:func:`prompt_tree`), then its completions. Tree and positions:
 
-    root      r0 r1 ... r(R-1)
-    prompt    p(R) ... p(P-2)                  the prompt without its last token
+    prompts   p0 p1 ... p(P-2)                 each without its last token, in one or more nodes
     leaf      p(P-1) c0 c1 ... c(C-2)          labels: c0 c1 ... c(C-1)
 
 Every leaf begins with a copy of its prompt's last token, so each position has at most one label.
@@ -29,9 +28,9 @@ from torch.utils.checkpoint import checkpoint
 from llm_as_judge.policy.attention import (
     AttentionPlan,
     Node,
-    common_prefix,
     packed_hidden,
     plan_attention,
+    prompt_tree,
 )
 
 
@@ -63,30 +62,18 @@ def pack_tree(
         ValueError: an empty completion, a prompt of fewer than two tokens, nothing to pack.
     """
     _check(prompts_P, completions_P_K)
-    shared = common_prefix(prompts_P)
-    ids: list[int] = []
-    positions: list[int] = []
-    nodes: list[Node] = []
+    tree = prompt_tree([prompt[:-1] for prompt in prompts_P])
+    ids, positions, nodes = list(tree.ids_N), list(tree.positions_N), list(tree.nodes)
     label_at: list[int] = []
     labels: list[int] = []
     lengths: list[int] = []
-
-    def add(tokens: Sequence[int], depth: int, path: tuple[tuple[int, int], ...]) -> Node:
-        node = Node(len(ids), len(ids) + len(tokens), path)
-        ids.extend(tokens)
-        positions.extend(range(depth, depth + len(tokens)))
-        if tokens:
-            nodes.append(node)
-        return node
-
-    root = add(prompts_P[0][:shared], 0, ())
-    root_path = ((root.start, root.stop),) if shared else ()
-    for prompt, completions_K in zip(prompts_P, completions_P_K, strict=True):
-        rest = add(prompt[shared:-1], shared, root_path)
-        path = (*root_path, (rest.start, rest.stop)) if rest.stop > rest.start else root_path
+    for prompt, at, completions_K in zip(prompts_P, tree.leaf_of_P, completions_P_K, strict=True):
         for completion in completions_K:
-            leaf = add([prompt[-1], *completion[:-1]], len(prompt) - 1, path)
-            label_at.extend(range(leaf.start, leaf.stop))
+            start = len(ids)
+            ids.extend([prompt[-1], *completion[:-1]])
+            positions.extend(range(len(prompt) - 1, len(prompt) - 1 + len(completion)))
+            nodes.append(Node(start, len(ids), tree.nodes[at].spans))
+            label_at.extend(range(start, len(ids)))
             labels.extend(completion)
             lengths.append(len(completion))
     return PackedTree(

@@ -78,7 +78,7 @@ def prepare(place: Path, weights: Path, encoder: Path, audits: Path, url: str) -
     """
     for name in _LINKED:
         (place / name).symlink_to(ROOT / name)
-    _write_config(place / "config", weights, encoder, url)
+    write_config(place / "config", weights, encoder, url)
     _write_upstream(place / "DIR")
     _write_files(place)
     (place / "FOLDER").symlink_to(weights)
@@ -136,7 +136,8 @@ def ended(arguments: list[str], wanted: int = 0) -> None:
     assert caught.value.code == wanted
 
 
-def _write_config(folder: Path, weights: Path, encoder: Path, url: str) -> None:
+def write_config(folder: Path, weights: Path, encoder: Path, url: str) -> None:
+    """The shipped configuration, made small, and my.yaml in the working folder; as :func:`prepare`."""
     shutil.copytree(ROOT / "config", folder, ignore=shutil.ignore_patterns("aflow_llm.yaml"))
     for profile in ("training", "embedded"):
         path = folder / f"{profile}.yaml"

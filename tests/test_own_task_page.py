@@ -1,0 +1,131 @@
+"""docs/own-task.md is walked from its first command to its last: rows, training, figures, a served policy.
+
+Only the address of the endpoint is put in; the policy's weights are the tests', the endpoint is scripted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from documented import ROOT, blocks, commands
+from fault_endpoint import FaultEndpoint, in_a_thread
+from judge_oracle import Oracle, audited_cases
+from llm_as_judge.data.files import read_problems
+from test_typed_commands import clean_environment, in_a_shell
+from typed_place import Knowing, ended, write_config
+
+PAGE = ROOT / "docs" / "own-task.md"
+ROWS = ROOT / "examples" / "own_task.jsonl"
+COMMANDS = [c.text for c in commands(PAGE) if " FILE" not in c.text and c.text[:2] != "--"]
+(SERVE,) = (c for c in COMMANDS if c.startswith("llm-as-judge serve"))
+BEFORE_SERVING = COMMANDS[: COMMANDS.index(SERVE)]
+(AUDIT,) = (c for c in COMMANDS if c.startswith("llm-as-judge judge audit"))
+
+
+def typed(command: str, url: str, wanted: int = 0) -> None:
+    text = command.replace("MODEL@http://HOST:PORT/v1", f"m@{url}")
+    ended(in_a_shell(rf"printf '%s\0' {text}").split("\0")[1:-1], wanted)
+
+
+def results_of(system: str) -> dict[str, Any]:
+    path = Path(f"results/evaluation/{system}_results.json")
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return found
+
+
+@contextmanager
+def served(place: Path) -> Iterator[str]:
+    """URL of the page's server, as it says it itself; on a free port."""
+    words = [sys.executable, "-m", "llm_as_judge", *SERVE.split()[1:], "--port", "0"]
+    environment = dict(os.environ, COLUMNS="200")
+    with subprocess.Popen(
+        words, cwd=place, env=environment, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stderr is not None
+        try:
+            said: list[str] = []
+            for line in server.stderr:
+                said.append(line)
+                if found := re.match(r"serving\s+(\S+)", line):
+                    yield found[1]
+                    break
+            else:
+                raise AssertionError("".join(said))
+        finally:
+            server.send_signal(signal.SIGTERM)
+
+
+@pytest.fixture
+def place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fluent_weights: Path, tiny_encoder: Path
+) -> Path:
+    """The reader's folder: the example's rows alone, and small weights under the shipped names."""
+    clean_environment(monkeypatch, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    write_config(tmp_path / "config", fluent_weights, tiny_encoder, "http://127.0.0.1:9/v1")
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("audited")
+def test_the_page_leads_from_rows_to_a_trained_evaluated_and_served_policy(place: Path) -> None:
+    with in_a_thread(FaultEndpoint(0.0, answer=Knowing(ROWS))) as endpoint:
+        for command in BEFORE_SERVING:
+            typed(command, endpoint.url)
+        assert (place / "checkpoints/qwen25-coder-0.5b/grpo_mixed/step_5").is_dir()
+        names = {part["dataset"] for part in results_of("qwen25-coder-0.5b")["datasets"]}
+        assert names >= {"own_task_math", "own_task_qa", "own_task_code"}
+        with served(place) as url:
+            asked = {
+                "model": "llm-as-judge:math",
+                "messages": [{"role": "user", "content": "6*7?"}],
+            }
+            reply = httpx.post(f"{url}/chat/completions", json=asked, timeout=120)
+        assert reply.status_code == 200, reply.text
+        assert reply.json()["choices"][0]["message"]["content"]
+
+
+@pytest.mark.slow
+def test_the_pages_judge_is_measured_on_the_shipped_rows_beside_the_file(place: Path) -> None:
+    typed(BEFORE_SERVING[0], "http://127.0.0.1:9/v1")
+    with in_a_thread(FaultEndpoint(0.0, answer=Oracle(audited_cases()).reply)) as endpoint:
+        typed(f"{AUDIT} --sample 0.01", endpoint.url, wanted=3)  # too few cases for its bars
+        assert endpoint.met["ok"]
+    (path,) = (place / "results" / "audit").glob("*.sample.json")
+    report = json.loads(path.read_text("utf-8"))
+    assert report["mode"] == "model"
+    assert report["failures"] == ["precision", "attacks tried"]
+
+
+def test_the_page_says_every_step_in_order() -> None:
+    verbs = [command.split()[1] for command in COMMANDS]
+    wanted = ["init", "evaluate", "headroom", "train", "evaluate", "compare", "serve", "judge"]
+    left = iter(verbs)
+    assert all(verb in left for verb in wanted)
+
+
+def test_the_rows_of_the_example_are_forty_of_three_kinds_and_can_be_graded() -> None:
+    kinds = [problem.domain for problem in read_problems(ROWS)]
+    assert (len(kinds), {kind: kinds.count(kind) for kind in kinds}) == (
+        40,
+        {"math": 14, "qa": 13, "code": 13},
+    )
+
+
+def test_the_rows_that_the_page_shows_are_rows(tmp_path: Path) -> None:
+    (shown,) = (block.text for block in blocks(PAGE) if block.kind == "jsonl")
+    (tmp_path / "shown.jsonl").write_text(shown, encoding="utf-8")
+    assert [p.domain for p in read_problems(tmp_path / "shown.jsonl")] == ["math", "qa", "code"]

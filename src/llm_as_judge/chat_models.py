@@ -19,10 +19,12 @@ from contextvars import ContextVar
 from functools import partial
 
 from llm_as_judge.config import (
+    ADDRESS_FORM,
     CallsConfig,
     Config,
     Endpoint,
     ModelEntry,
+    entry_to_write,
     find_model,
     known_model,
     load_endpoints,
@@ -135,7 +137,8 @@ class ChatModels:
         else:
             raise no_such_model(role, name)
         self._stack.push_async_callback(chat.aclose)
-        await chat.probe()
+        with _naming(endpoints.written.get(name)):
+            await chat.probe()
         return chat if role == "judge" else await self._gathering(chat, f"{role} {name}")
 
     async def _gathering(self, chat: OpenAIChat, which: str) -> ChatModel:
@@ -296,7 +299,24 @@ def no_such_model(role: Role, name: str) -> ConfigError:
         )
     local = (n for n, entry in load_models().items() if entry.format == "gguf")
     known = [*load_endpoints(), *local, "scripted"]
-    return ConfigError(f"{key}: no {name!r} (known: {', '.join(known)})")
+    return ConfigError(
+        f"{key}: no {name!r} (known: {', '.join(known)}); write {entry_to_write(name)}, or name "
+        f"{ADDRESS_FORM}"
+    )
+
+
+@contextmanager
+def _naming(written: str | None) -> Iterator[None]:
+    """
+    Args:
+        written: where the endpoint's entry stands; None: no file has one.
+    Raises:
+        ModelError: that of the block, with the entry to mend.
+    """
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{error} (its entry: {written})") if written else error from None
 
 
 _KEPT: ContextVar[dict[tuple[str, ServerSettings], EmbeddedServer] | None] = ContextVar(

@@ -127,6 +127,30 @@ def test_the_file_is_yaml_whatever_the_names_hold(verb: Verbs) -> None:
     assert "endpoints" not in yaml.safe_load(Path("llm-as-judge.yaml").read_text())
 
 
+def test_errors_name_the_file_and_the_place_to_write(verb: Verbs) -> None:
+    asked = ("evaluate", "--policy", "direct", "--executor", "gone")
+    rows()
+    verb("data", "process", "--custom", "mine.jsonl", "--set", "data.sets=[]")
+    here = ("--set", "evaluation.sets=[mine]")
+    assert "; write config/aflow_llm.yaml: models.gone, or name openai:" in verb.refused(
+        *asked, *here
+    )
+    began(verb)
+    assert "; write llm-as-judge.yaml: endpoints.gone, or name openai:" in verb.refused(*asked)
+    unreachable = verb.refused("evaluate", "--policy", "direct")
+    assert "correct base_url (its entry: llm-as-judge.yaml: endpoints.some/model:7b)" in unreachable
+    written(
+        "llm-as-judge.yaml", "profile: embedded\ndata: {data_dir: none, train_file: none.jsonl}\n"
+    )
+    assert "llm-as-judge init FILE" in verb.refused("train")
+    shipped = ("--policy", "direct", "--set", "evaluation.sets=[gsm8k]")
+    assert "llm-as-judge init FILE" in verb.refused("evaluate", *shipped)
+    assert "llm-as-judge init FILE" in verb.refused("headroom", "none.jsonl")
+    Path("llm-as-judge.yaml").unlink()
+    no_rows = verb.refused("init", "none.jsonl", "--executor", ADDRESS)
+    assert 'none.jsonl: no such file; write one row a line into it: {"problem"' in no_rows
+
+
 # ------------------------------------------------------------------------------------ what it costs
 def test_a_dry_run_says_calls_tokens_and_dollars_before_any_model_is_there(
     verb: Verbs, folder: Path

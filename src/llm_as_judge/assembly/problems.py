@@ -10,7 +10,7 @@ from typing import Any
 
 from llm_as_judge.config import Config
 from llm_as_judge.data.catalog import CATALOG
-from llm_as_judge.data.files import ProblemFile, encode_problem
+from llm_as_judge.data.files import ProblemFile, encode_problem, how_rows_come
 from llm_as_judge.data.informative import InformativeSampler
 from llm_as_judge.data.process import plugins_of_rows
 from llm_as_judge.data.sampler import StratifiedSampler
@@ -31,7 +31,7 @@ def problem_file(path: Path) -> ProblemFile:
             not loaded: they would be graded as if it said nothing of them.
     """
     if not path.exists():
-        raise DataError(f"{path}: no such file; run: llm-as-judge data download, then data process")
+        raise DataError(how_rows_come(path))
     file = ProblemFile(path)
     for name, plugin in plugins_of_rows(path).items():
         if name in file.datasets and name not in CATALOG:

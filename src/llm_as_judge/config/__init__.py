@@ -10,7 +10,7 @@ from llm_as_judge.config.catalog import (
 )
 from llm_as_judge.config.credentials import checked_key, environment_key
 from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS, Split
-from llm_as_judge.config.endpoints import ADDRESS_FORM, Endpoint, load_endpoints
+from llm_as_judge.config.endpoints import ADDRESS_FORM, Endpoint, entry_to_write, load_endpoints
 from llm_as_judge.config.grading import RULES_ALONE
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
 from llm_as_judge.config.loss import Baseline, LossKeys
@@ -44,6 +44,7 @@ __all__ = [
     "Split",
     "checked_key",
     "config_dir",
+    "entry_to_write",
     "environment_key",
     "find_model",
     "hub_base",

@@ -15,6 +15,7 @@ from llm_as_judge.config.credentials import checked_key, environment_key, from_e
 from llm_as_judge.config.reading import OWN_FILE, Number, Section, config_dir, validated
 from llm_as_judge.errors import ConfigError
 
+_FILE = "aflow_llm.yaml"
 ADDRESS_FORM = "openai:MODEL@http://HOST:PORT/v1"
 _ADDRESS = re.compile(r"openai:(?P<model>[^@\s]+)@(?P<url>https?://[^\s@?#]+)")
 
@@ -93,12 +94,15 @@ class Endpoint(Section):
 class Endpoints(Mapping[str, Endpoint]):
     """Endpoints by name. ``openai:MODEL@URL`` names one that no file lists; iteration gives the listed.
 
+    Args:
+        written: name -> where a person mends its entry, ``FILE: models.NAME``.
     Raises:
         ConfigError: a name begins with ``openai:`` and is of another form.
     """
 
-    def __init__(self, listed: Mapping[str, Endpoint]) -> None:
+    def __init__(self, listed: Mapping[str, Endpoint], written: Mapping[str, str]) -> None:
         self._listed = listed
+        self.written = written
 
     def __getitem__(self, name: str) -> Endpoint:
         # also asked whether it has a judge's name, which may be None
@@ -132,7 +136,22 @@ def endpoint_at(address: str) -> Endpoint:
     )
 
 
-def load_endpoints(path: Path | None = None) -> Mapping[str, Endpoint]:
+def entry_to_write(name: str) -> str:
+    """Where a person writes an endpoint called ``name``: the file, and the place in it."""
+    if OWN_FILE.is_file():
+        return f"{OWN_FILE}: endpoints.{name}"
+    return f"{_made_file() or Path('config') / _FILE}: models.{name}"
+
+
+def _made_file() -> Path | None:
+    """The aflow_llm.yaml that a person made, if there is one."""
+    folders = [Path("config"), config_dir()]
+    if os.environ.get("LLM_AS_JUDGE_CONFIG"):
+        folders.reverse()
+    return next((folder / _FILE for folder in folders if (folder / _FILE).is_file()), None)
+
+
+def load_endpoints(path: Path | None = None) -> Endpoints:
     """Endpoints by name: of aflow_llm.yaml (the shipped example where no file was made), and over
     them those of llm-as-judge.yaml in the working folder.
 
@@ -142,17 +161,14 @@ def load_endpoints(path: Path | None = None) -> Mapping[str, Endpoint]:
     ``api_key`` is taken from OPENAI_API_KEY.
     """
     own = path is None and OWN_FILE.is_file()
-    if path is None:
-        folders = [Path("config"), config_dir()]
-        if os.environ.get("LLM_AS_JUDGE_CONFIG"):
-            folders.reverse()
-        made = (folder / "aflow_llm.yaml" for folder in folders)
-        example = config_dir() / "aflow_llm.yaml.example"
-        path = next((file for file in made if file.is_file()), example)
-    listed = _listed(path, "models")
+    file = path or _made_file()
+    listed = _listed(file or config_dir() / f"{_FILE}.example", "models")
+    written = {n: f"{file}: models.{n}" if file else entry_to_write(n) for n in listed}
     if own:
-        listed.update(_listed(OWN_FILE, "endpoints"))
-    return Endpoints(listed)
+        owned = _listed(OWN_FILE, "endpoints")
+        listed.update(owned)
+        written.update({name: entry_to_write(name) for name in owned})
+    return Endpoints(listed, written)
 
 
 def _listed(path: Path, section: str) -> dict[str, Endpoint]:

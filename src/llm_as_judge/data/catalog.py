@@ -264,7 +264,10 @@ def custom_datasets(path: Path) -> list[Dataset]:
         DataError: no such file, or the name of a known set.
     """
     if not path.is_file():
-        raise DataError(f"{path}: no such file")
+        raise DataError(
+            f"{path}: no such file; write one row a line into it: "
+            '{"problem": ..., "answer": ..., "type": "math"} (docs/DATA.md)'
+        )
     name = path.name.split(".")[0]
     if name in CATALOG:
         raise DataError(f"{path}: {name!r} is the name of a known data set; rename the file")

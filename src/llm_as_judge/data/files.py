@@ -137,6 +137,14 @@ def read_problems(path: Path) -> Iterator[Problem]:
         yield decode_problem(line, path, number)
 
 
+def how_rows_come(path: Path) -> str:
+    """The line about a file of rows that is missing."""
+    return (
+        f"{path}: no such file; run: llm-as-judge data download, then data process; for rows of your "
+        "own: llm-as-judge init FILE --executor URL"
+    )
+
+
 def _lines(path: Path) -> Iterator[bytes]:
     try:
         with path.open("rb") as stream:

@@ -12,7 +12,7 @@ from llm_as_judge.assembly import problem_file
 from llm_as_judge.config import Config, Split
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.duplicates import question_text, words
-from llm_as_judge.data.files import ProblemFile, read_problems
+from llm_as_judge.data.files import ProblemFile, how_rows_come, read_problems
 from llm_as_judge.data.mix import DOMAIN_SHARES
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.mixing import mix_of
@@ -86,7 +86,7 @@ def _not_there(config: Config, path: Path, known: Iterable[str]) -> str:
     """The line about a file that is missing, with the sets that could be evaluated instead."""
     split, folder = config.evaluation.split, config.data.data_dir
     there = [name for name in known if _file(folder, name, split).is_file()]
-    line = f"{path}: no such file; run: llm-as-judge data download, then data process"
+    line = how_rows_come(path)
     if not there:
         return line
     return f"{line}; or evaluate what is there: --set 'evaluation.sets=[{','.join(there)}]'"

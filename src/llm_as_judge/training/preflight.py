@@ -7,6 +7,7 @@ from pathlib import Path
 
 from llm_as_judge.chat_models import require_known_models
 from llm_as_judge.config import Config, known_model
+from llm_as_judge.data.files import how_rows_come
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.files import require_writable
 from llm_as_judge.policy.backends import SamplerBackend, sampler_backend
@@ -34,9 +35,7 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
         OutputError: the folder of checkpoints or of the run cannot be written.
     """
     if not config.data.train_file.is_file():
-        raise DataError(
-            f"{config.data.train_file}: no such file; run: llm-as-judge data download, then data process"
-        )
+        raise DataError(how_rows_come(config.data.train_file))
     known_model(config.policy.name, "policy.name")
     require_known_models(config)
     require_sinks(config)

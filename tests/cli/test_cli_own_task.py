@@ -273,6 +273,15 @@ def test_the_split_of_other_rows_is_not_overwritten(verb: Verbs) -> None:
     assert "holds other rows already (mine)" in line
 
 
+def test_a_set_of_a_hub_that_is_away_is_refused(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    line = verb.refused("init", "some-org/rows", "--executor", ADDRESS)
+    assert "not from the hub: HF_HUB_OFFLINE is set" in line
+    assert not Path("llm-as-judge.yaml").exists()
+
+
 def test_a_profile_that_is_not_shipped_is_refused() -> None:
     written("llm-as-judge.yaml", "profile: none\n")
     with pytest.raises(Exception, match="no profile 'none'"):

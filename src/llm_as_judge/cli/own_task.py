@@ -38,7 +38,8 @@ def init(
         Path,
         typer.Argument(
             metavar="FILE",
-            help='Own JSONL: {"problem", "answer", "type": math|code|qa} (docs/DATA.md).',
+            help='Own JSONL: {"problem", "answer", "type": math|code|qa} (docs/DATA.md); or '
+            "OWNER/NAME on the hub, whose train split has such rows.",
         ),
     ],
     executor: Annotated[
@@ -58,6 +59,8 @@ def init(
     """Begin a task of your own: check its rows, split them, write llm-as-judge.yaml here."""
     from llm_as_judge.chat_models import require_known_models
     from llm_as_judge.config.own_file import OwnTask, own_file_text
+    from llm_as_judge.data.hub import DatasetsHub
+    from llm_as_judge.data.own_source import own_rows
 
     if OWN_FILE.exists():
         raise ConfigError(
@@ -70,9 +73,12 @@ def init(
     require_known_models(settings)
     endpoint = load_endpoints()[asked] if asked.startswith("openai:") else None
     home = data_dir or settings.data.data_dir
-    report = _split(rows, home, settings.data.val_fraction, settings.data.seed)
+    file = own_rows(rows, DatasetsHub(settings.output.cache_dir() / "datasets"))
+    if file != rows:
+        console.print(f"rows     {file}, of {rows} on the hub", highlight=False)
+    report = _split(file, home, settings.data.val_fraction, settings.data.seed)
     task = OwnTask(
-        rows,
+        file,
         config,
         [part.dataset for part in report.sets],
         executor=(endpoint.model_name or asked) if endpoint else asked,

@@ -119,8 +119,9 @@ def test_the_key_is_never_written_and_is_read_when_it_is_asked_for(
 
 def test_the_file_is_yaml_whatever_the_names_hold(verb: Verbs) -> None:
     Path(rows()).rename('a "b": #c.jsonl')
-    code, _, err = verb("init", 'a "b": #c.jsonl', "--executor", "scripted", "--data-dir", "d: e")
+    code, out, err = verb("init", 'a "b": #c.jsonl', "--executor", "scripted", "--data-dir", "d: e")
     assert code == 0, err
+    assert "llm-as-judge headroom 'a \"b\": #c.jsonl'" in out
     config = load_config()
     assert config.evaluation.sets == ('a "b": #c',)
     assert config.data.train_file == Path("d: e/mixed/train_mixed.jsonl")

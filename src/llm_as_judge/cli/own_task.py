@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -88,7 +89,7 @@ def init(
     )
     with write_atomically(OWN_FILE) as stream:
         stream.write(own_file_text(task).encode())
-    _tell(report)
+    _tell(report, file)
 
 
 def _split(rows: Path, data_dir: Path, val_fraction: float, seed: int) -> ProcessReport:
@@ -140,7 +141,7 @@ def _require_free(data_dir: Path, names: set[str]) -> None:
         )
 
 
-def _tell(report: ProcessReport) -> None:
+def _tell(report: ProcessReport, rows: Path) -> None:
     for part in report.sets:
         console.print(
             f"{part.dataset:14} train {part.train:6}  val {part.val:5}  test {part.test:5}",
@@ -156,5 +157,5 @@ def _tell(report: ProcessReport) -> None:
             soft_wrap=True,
         )
     console.print(f"written  {OWN_FILE}", highlight=False)
-    for verb in ("evaluate --policy direct", "train", "evaluate"):
-        console.print(f"  next   llm-as-judge {verb}", highlight=False)
+    for verb in ("evaluate --policy direct", f"headroom {quote(str(rows))}", "train", "evaluate"):
+        console.print(f"  next   llm-as-judge {verb}", highlight=False, markup=False)

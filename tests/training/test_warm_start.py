@@ -151,6 +151,14 @@ async def test_the_right_program_is_likelier_than_the_other_on_held_out_problems
     assert min(map(min, after.values())) > 1.0
 
 
+async def test_the_rate_of_the_steps_is_not_the_warm_starts(place: Path) -> None:
+    bank = fill(place / "bank", by_kind)
+    one = await train(settings(place, "one", bank, learning_rate=1e-3), place)
+    rates = {"learning_rate": 1.0, "warm_start_learning_rate": 1e-3}
+    two = await train(settings(place, "two", bank, **rates), place)
+    require_equal(weights(one.checkpoint), weights(two.checkpoint))
+
+
 async def test_a_bank_in_which_all_are_wrong_changes_no_weight(place: Path) -> None:
     wrong = fill(place / "wrong", lambda one, kind: 0.0)
     taught = await train(settings(place, "taught", wrong), place)

@@ -47,6 +47,11 @@ class TrainingConfig(LossKeys, _Course):
         ge=1,
         description="Passes of the warm start over its problems. An update takes problems_per_step of them.",
     )
+    warm_start_learning_rate: Number | None = Field(
+        None,
+        gt=0,
+        description="Of the warm start at its first update; it falls to 0. Default: learning_rate.",
+    )
 
     max_logprob_gap: Number | None = Field(
         None,

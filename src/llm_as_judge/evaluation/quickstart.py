@@ -47,7 +47,7 @@ SYSTEMS = ("direct", "cot", BEST_FIXED, UNTRAINED, SAMPLED, WARM, TRAINED)
 SHIPPED = ("direct", "cot", "program_of_thought", "hand_crafted")
 """Workflows that the bank holds: the best fixed program is chosen from them, and the policy imitates the
 best one of each row."""
-BANK_ROWS = 16
+BANK_ROWS = 12
 """Training rows of each kind in the bank; GRPO sees the others, too."""
 START = "step_0"
 """Checkpoint after the warm start."""

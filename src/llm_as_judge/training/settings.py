@@ -71,7 +71,7 @@ def imitator_of(
         policy,
         LossOptions(),
         OptimizerOptions(
-            learning_rate=training.learning_rate,
+            learning_rate=training.warm_start_learning_rate or training.learning_rate,
             schedule="linear",
             total_steps=updates,
             weight_decay=training.weight_decay,

@@ -1,8 +1,9 @@
 """Replies of one GGUF model, many at once: OpenVINO GenAI's continuous batching, in one thread.
 
-A reply depends on its request alone, not on who else is in the batch: each request has a generator
-of its own, and the engine computes a row alike in every batch of two rows or more. A batch of one row
-it computes by another way, so a request that is alone gets a companion that nobody reads.
+Each request has a generator of its own, so who else is in the batch changes a reply by rounding alone: the
+engine computes a row alike in most batches of two rows or more (benchmarks/batch_order.py counts how
+often not). A batch of one row it computes by another way, so a request that is alone gets a companion
+that nobody reads.
 
 Prompts are kept in blocks: one that begins like an earlier one is not read again, and one that is
 being read just now is waited for.

@@ -122,7 +122,8 @@ def test_report_by_domain_is_whole_on_80_columns(
         Verdict(True, "exact", "x"),
     )
     log = RunLog(folder / "logs" / "train_qwen25-coder-0.5b_20261121-102910")
-    log.groups(110, [Group(of, (rollout,) * 1000)])
+    many = [replace(of, id=f"gsm8k/train/{number}") for number in range(1000)]
+    log.groups(110, [Group(one, (replace(rollout, problem_id=one.id),)) for one in many])
     code, out, _ = verb("report", "--by-domain", str(log.folder))
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80

@@ -40,7 +40,7 @@ def test_figures_by_domain_and_part_worked_by_hand(tmp_path: Path) -> None:
     first = rows[0]
     assert (first.run, first.strictly_valid, first.executed) == ("train_x", 0.5, 0.5)
     assert (first.accuracy, first.reward, first.calls, first.tokens) == (0.5, 9.0, 3.0, 60.0)
-    assert (first.accuracy_low, first.accuracy_high) == wilson(1, 2)
+    assert (first.accuracy_low, first.accuracy_high) == wilson(0.5, 1)  # two programs, one problem
     assert first.operators == ("Custom 50%",)
     assert (rows[2].accuracy, rows[2].reward) == (0.0, None)
     assert rows[4].accuracy is None

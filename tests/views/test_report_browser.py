@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.views.report import Sources, write_report
-from run_folders import HOSTILE, results, write_run
+from run_folders import HOSTILE, group, results, rollout, write_run
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="no playwright: pip install 'llm-as-judge[browser]'"
@@ -143,3 +145,26 @@ def test_curves_and_tables_need_no_script(browser: Any, address: str) -> None:
     assert page.locator("svg.chart").count() >= 6
     assert page.locator("#results").is_visible()
     assert page.locator("#rollouts noscript").count() == 1
+
+
+def test_equal_programs_are_one_card_with_each_of_their_outcomes(
+    browser: Any, tmp_path: Path
+) -> None:
+    alike = [replace(rollout(i), program=rollout(0).program) for i in range(3)]
+    otherwise = replace(rollout(3, correct=False, total=1.0), program=rollout(0).program)
+    log = RunLog(tmp_path / "run")
+    log.groups(1, [group(1, *alike, otherwise, rollout(4, text="another"))])
+    log.step(1, {"reward/mean": 1.0})
+    write_report(Sources(log.folder), tmp_path / "page.html")
+    page = opened(browser, (tmp_path / "page.html").as_uri())
+    cards = page.locator(".neighbors .card")
+    assert cards.count() == 2
+    first = cards.nth(0).inner_text()
+    assert first.startswith("Programs 1, 2, 3, 4")
+    assert "3 of 4 right" in first
+    assert "4 times the same program" in first
+    assert "reward +4.00" in first  # the mean
+    assert cards.nth(0).locator("pre").count() == 1
+    runs = cards.nth(0).locator(".runs")
+    assert runs.all_inner_texts() == ["Programs 1, 2, 3: right", "Program 4: wrong"]
+    assert cards.nth(1).inner_text().startswith("Program 5")

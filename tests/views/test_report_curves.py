@@ -10,12 +10,17 @@ import pytest
 from llm_as_judge.views.report import charts, curves
 from llm_as_judge.views.report.curves import Point, Series
 from llm_as_judge.views.report.results import audit_view, results_view
-from llm_as_judge.views.report.rollouts import StepSums
+from llm_as_judge.views.report.rollouts import ProblemSums, StepSums, count_rollout
 from run_folders import results
 
 
 def sums(right: int, graded: int, *rewards: float, **operators: int) -> StepSums:
-    found = StepSums(count=graded, rewards=list(rewards))
+    """One program a problem; rewards are of problems of their own."""
+    found = StepSums(count=graded)
+    for number in range(graded):
+        found.problems[f"p{number}"] = ProblemSums("math", 1, 1, 1, int(number < right))
+    for number, reward in enumerate(rewards):
+        found.problems[f"r{number}"] = ProblemSums("math", 1, rewards=[reward])
     for name in ("all", "math"):
         found.graded[name], found.correct[name] = graded, right
     found.operators.update(operators)
@@ -30,11 +35,32 @@ def test_steps_are_pooled_into_bins_of_equal_width() -> None:
 
 def test_a_share_has_its_wilson_interval() -> None:
     # 1 of 2: center 0.5, half 1.96 * sqrt(.125 + 3.8416/16) / 2.9208 = 0.405469
-    p, low, high = curves.share(1, 2)
+    p, low, high = curves.share([1.0, 0.0])
     assert p == 0.5
     assert (low, high) == pytest.approx((0.094531, 0.905469), abs=1e-5)
-    assert curves.share(0, 4)[1] == 0.0
-    assert curves.share(4, 4)[2] == 1.0
+    assert curves.share([0.0] * 4)[1] == 0.0
+    assert curves.share([1.0] * 4)[2] == 1.0
+
+
+def test_an_interval_is_over_problems_and_not_over_their_programs() -> None:
+    found = StepSums()
+    for index in range(16):
+        for name, right in (("a", True), ("b", False)):
+            verdict = {"correct": right}
+            rollout = {"problem_id": name, "verdict": verdict, "reward": {"total": 4.0 * right}}
+            count_rollout(found, {**rollout, "index": index}, "math")
+    assert found.graded["all"] == 32
+    (point,) = curves.accuracy(curves.pool({1: found})).points
+    assert (point.y, point.low, point.high, point.n) == (*curves.share([1.0, 0.0]), 2)
+    (reward,) = curves.reward_mean(curves.pool({1: found})).points
+    assert (reward.y, reward.n) == (2.0, 2)
+    valid = curves.program_shares(curves.pool({1: found}))[0].points[0]
+    assert (valid.low, valid.high, valid.n) == (*curves.share([0.0, 0.0])[1:], 2)
+
+
+def test_a_problem_that_comes_again_in_a_bin_is_one_problem() -> None:
+    (both,) = curves.pool({1: sums(1, 1), 2: sums(0, 1)}, max_bins=1)
+    assert curves.right_shares(both.sums) == [0.5]
 
 
 def test_a_step_without_graded_answers_has_no_point() -> None:

@@ -171,6 +171,12 @@ def test_long_texts_are_cut_and_say_so(tmp_path: Path) -> None:
     assert answer.endswith("[... cut]")
 
 
+def test_the_page_opens_with_the_verdict(tmp_path: Path) -> None:
+    page = render(Sources(write_run(tmp_path / "run"), verdict="Training helped: <b>"))
+    assert page.index("Training helped: &lt;b&gt;") < page.index('class="summary"')
+    assert 'class="verdict"' not in render(Sources(tmp_path / "run"))
+
+
 def test_the_page_is_written_whole(tmp_path: Path) -> None:
     target = tmp_path / "new" / "page.html"
     write_report(Sources(write_run(tmp_path / "run")), target)

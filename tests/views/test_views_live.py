@@ -9,11 +9,13 @@ from rich.console import Console
 from llm_as_judge.runs.results import Results
 from llm_as_judge.types import Completion, Program, Rollout
 from llm_as_judge.views.live import (
+    QUIET_S,
     STEP_COLUMNS,
     ProgressView,
     cells,
     results_table,
     smallness,
+    step_line,
     step_markdown,
     step_table,
 )
@@ -124,9 +126,43 @@ def test_progress_prints_a_line_a_step_and_a_stage() -> None:
         view.step(3, 5, {"reward/mean": 0.5})
     text = shown(console)
     assert "sampling" in text
-    assert "step 3" in text
-    assert "reward +0.50" in text
+    assert "step 3 of 5: reward +0.50" in text
     assert "3/5" in text
+
+
+def test_a_log_has_one_line_a_step_with_seconds_right_and_cost() -> None:
+    console = screen()
+    rollout = Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", ""))
+    metrics = {
+        "time/step_s": 41.4,
+        "accuracy/all": 0.5,
+        "rollout/strictly_valid": 0.97,
+        "reward/mean": 1.2,
+        "ledger/cost": 1234.0,
+        "ledger/cost_usd": 0.0123,
+    }
+    with ProgressView(console, rollouts=2, steps=5, clock=lambda: 0.0) as view:
+        for step in (1, 2):
+            view.doing(f"step {step}: sampling")
+            view.rollout(rollout)
+            view.rollout(rollout)
+            view.step(step, 5, metrics)
+        logged = shown(console)
+    assert logged.splitlines() == [
+        f"step {step} of 5: 41 s, right 50%, valid 97%, reward +1.20, cost 1,234 written tokens, $0.0123"
+        for step in (1, 2)
+    ]
+    assert step_line(1, 5, {"ledger/cost": 9.0, "ledger/cost_usd": 0.0}).endswith(" tokens")
+
+
+def test_a_log_says_how_far_it_is_after_a_silence_and_no_sooner() -> None:
+    console, now = screen(), [0.0]
+    rollout = Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", ""))
+    with ProgressView(console, rollouts=9, clock=lambda: now[0]) as view:
+        for second in (0.0, QUIET_S - 1, QUIET_S, QUIET_S + 1):
+            now[0] = second
+            view.rollout(rollout)
+        assert shown(console).splitlines() == ["program 3 of 9"]
 
 
 def test_progress_of_an_evaluation_has_no_steps() -> None:

@@ -47,6 +47,7 @@ def quickstart(
     require_known_models(settings)
     require_writable(out)
     from llm_as_judge.chat_models import embedded_servers_kept
+    from llm_as_judge.evaluation.before_after import verdict as verdict_of
     from llm_as_judge.evaluation.layout import read_results
     from llm_as_judge.evaluation.quickstart import quickstart as run
     from llm_as_judge.views.report import Sources, write_report
@@ -65,7 +66,8 @@ def quickstart(
         lines.done("all is measured")
     page = root / "report.html"
     results = {name: read_results(path) for name, path in outcome.results.items()}
-    write_report(Sources(outcome.run_dir, results), page)
+    said = verdict_of(outcome.results["untrained"], outcome.results["trained"])
+    write_report(Sources(outcome.run_dir, results, verdict=said), page)
     _show(outcome, page, config or "quickstart")
 
 
@@ -137,6 +139,9 @@ class Lines:
 
     def stage(self, text: str) -> None:
         self._doing, self._runs = text, 0
+
+    def doing(self, text: str) -> None:
+        self.stage(text)
 
     def warning(self, text: str) -> None:
         self._line(f"warning: {text}")

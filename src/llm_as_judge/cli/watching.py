@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,6 @@ from llm_as_judge.cli.options import ConfigOption, ModelOption, console, warn_of
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.runs.judges import judges_of
-from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import read_run, require_run
 from llm_as_judge.runs.runlog import newest_run, read_steps
 from llm_as_judge.views.keyboard import Keys
@@ -37,7 +36,7 @@ def report(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Results files to set side by side; default: before and after. "
+            help="Results files to set side by side; default: before and after the run. "
             "With --by-domain: run folders, or logs/train_*.log; default: the newest run."
         ),
     ] = None,
@@ -67,7 +66,8 @@ def report(
     ] = None,
 ) -> None:
     """Results side by side, and a run by steps or domains; as text, or as one HTML page."""
-    from llm_as_judge.evaluation.layout import headed
+    from llm_as_judge.evaluation.before_after import told_apart
+    from llm_as_judge.evaluation.layout import read_results
 
     if by_domain:
         if run_dir is not None or html is not None:
@@ -78,7 +78,7 @@ def report(
     if as_json:
         raise ConfigError("--json: only with --by-domain; results files are JSON already")
     if html is not None:
-        _write_page(html, run_dir, headed(results or ()), audit, config)
+        _write_page(html, run_dir, results or (), audit, config)
         return
     if run_dir is not None:
         require_run(run_dir)
@@ -88,8 +88,11 @@ def report(
         else:
             console.print(step_table(steps, title=str(run_dir)))
         warn_of_judges(judges_of(run_dir))
-    if results or run_dir is None:
-        found = headed(results) if results else _before_and_after(config, model)
+    files = _files(run_dir, results or (), config, model)
+    if files and not markdown:
+        if said := told_apart(files):
+            console.print(said, markup=False, highlight=False, soft_wrap=True)
+        found = {name: read_results(path) for name, path in files.items()}
         console.print(results_table(found))
         if note := smallness(found):
             console.print(note, highlight=False)
@@ -100,15 +103,20 @@ def report(
 def _write_page(
     html: Path,
     run_dir: Path | None,
-    results: Mapping[str, Results],
+    results: Sequence[Path],
     audit: Path | None,
     config: str | None,
 ) -> None:
+    from llm_as_judge.evaluation.before_after import told_apart
+    from llm_as_judge.evaluation.layout import read_results
     from llm_as_judge.views.report import Sources, write_report
 
     if run_dir is None and not results:
         run_dir = newest_run(load_config(config).output.logs)
-    write_report(Sources(run_dir, results, _audit(audit) if audit else None), html)
+    files = _files(run_dir, results, config, None)
+    read = {name: read_results(path) for name, path in files.items()}
+    audited = _audit(audit) if audit else None
+    write_report(Sources(run_dir, read, audited, told_apart(files)), html)
     console.print(f"page  {html} ({html.stat().st_size / 1e6:.1f} MB)", highlight=False)
 
 
@@ -126,14 +134,23 @@ def _audit(path: Path) -> dict[str, Any]:
     return data
 
 
-def _before_and_after(config: str | None, model: str | None) -> dict[str, Results]:
-    from llm_as_judge.evaluation.layout import read_results
+def _files(
+    run_dir: Path | None, results: Sequence[Path], config: str | None, model: str | None
+) -> dict[str, Path]:
+    """Results by their heading: those named; else before and after of the run, where it was evaluated;
+    else those of the configured policy."""
+    from llm_as_judge.evaluation.before_after import AFTER, BEFORE, evaluations_of
+    from llm_as_judge.evaluation.layout import heading
 
+    if results:
+        return {heading(path): path for path in results}
+    if run_dir is not None:
+        return evaluations_of(run_dir)
     settings = load_config(config, model=model)
     folder, name = settings.output.results / "evaluation", settings.policy.label
     return {
-        "before": read_results(folder / f"{name}_untrained_results.json"),
-        "after": read_results(folder / f"{name}_results.json"),
+        BEFORE: folder / f"{name}_untrained_results.json",
+        AFTER: folder / f"{name}_results.json",
     }
 
 

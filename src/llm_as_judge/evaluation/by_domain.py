@@ -11,7 +11,7 @@ from statistics import fmean
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.metrics import is_correct, is_graded
-from llm_as_judge.intervals import wilson
+from llm_as_judge.evaluation.statistics import share_interval
 from llm_as_judge.runs.runlog import ROLLOUTS, read_rollouts
 from llm_as_judge.types import Rollout
 
@@ -30,7 +30,7 @@ class DomainRow:
     strictly_valid: float
     executed: float
     accuracy: float | None
-    """Of graded rollouts; None where there is none."""
+    """Of graded rollouts, each problem weighing the same, as in its interval; None where there is none."""
     accuracy_low: float
     accuracy_high: float
     reward: float | None
@@ -86,9 +86,11 @@ def rows_by_domain(run: Path, parts: int = 2) -> list[DomainRow]:
 
 
 def _row(run: str, steps: str, domain: str, rollouts: Sequence[Rollout]) -> DomainRow:
-    graded = [r for r in rollouts if is_graded(r)]
-    correct = sum(map(is_correct, graded))
-    low, high = wilson(correct, len(graded))
+    of_problem: dict[str, list[bool]] = defaultdict(list)
+    for rollout in filter(is_graded, rollouts):
+        of_problem[rollout.problem_id].append(is_correct(rollout))
+    right = [fmean(verdicts) for verdicts in of_problem.values()]
+    low, high = share_interval(right)
     executions = [r.execution for r in rollouts if r.execution]
     rewards = [r.reward.total for r in rollouts if r.reward]
     runnable = [r.program for r in rollouts if r.program.runnable]
@@ -100,7 +102,7 @@ def _row(run: str, steps: str, domain: str, rollouts: Sequence[Rollout]) -> Doma
         len(rollouts),
         fmean(r.program.strictly_valid for r in rollouts),
         sum(e.status == "ok" for e in executions) / len(rollouts),
-        correct / len(graded) if graded else None,
+        fmean(right) if right else None,
         low,
         high,
         fmean(rewards) if rewards else None,

@@ -68,7 +68,12 @@ def headed(paths: Iterable[Path]) -> dict[str, Results]:
     Raises:
         DataError: see :func:`read_results`.
     """
-    return {path.name.removesuffix(_SUFFIX): read_results(path) for path in paths}
+    return {heading(path): read_results(path) for path in paths}
+
+
+def heading(path: Path) -> str:
+    """The name of who was evaluated."""
+    return path.name.removesuffix(_SUFFIX)
 
 
 def read_full(path: Path) -> FullResults:

@@ -22,6 +22,7 @@ from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.quickstart import write_quickstart
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.baselines import UNTRAINED, find_system
+from llm_as_judge.evaluation.before_after import LEVEL
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.evaluate import open_evaluation, results_folder, run_evaluation
 from llm_as_judge.evaluation.recorded_quickstart import RECORDED, grade_recorded, shipped_recording
@@ -51,8 +52,6 @@ BANK_ROWS = 12
 """Training rows of each kind in the bank; GRPO sees the others, too."""
 START = "step_0"
 """Checkpoint after the warm start."""
-LEVEL = 0.01
-"""A difference with a smaller p is called shown."""
 
 Work = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs a coroutine to its end."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from llm_as_judge.errors import DataError
@@ -31,12 +32,14 @@ class ProgramRecord:
     rewards: list[float] = field(default_factory=list)
     calls: float = 0.0
     tokens: float = 0.0
-    problems: set[str] = field(default_factory=set)
+    problems: dict[str, list[bool]] = field(default_factory=dict)
+    """Right or not of each graded run, by problem."""
 
     @property
     def accuracy(self) -> tuple[float, float, float]:
-        """Share of right answers among the graded with its Wilson interval (95 %); graded >= 1."""
-        return share(self.correct, self.graded)
+        """Share of right answers, each problem weighing the same, with its Wilson interval (95 %) over
+        problems; graded >= 1."""
+        return share([fmean(runs) for runs in self.problems.values()])
 
     @property
     def reward(self) -> float:
@@ -126,7 +129,7 @@ def _records(run_dir: Path) -> list[ProgramRecord]:
         record.runs += 1
         record.graded += 1
         record.correct += correct
-        record.problems.add(str(rollout.get("problem_id")))
+        record.problems.setdefault(str(rollout.get("problem_id")), []).append(correct)
         if (total := finite(reward.get("total"))) is not None:
             record.rewards.append(total)
         calls = execution.get("calls")

@@ -166,7 +166,7 @@ class Run:
     async def _start_step(self, step: int) -> StartedStep:
         """Draw the step's problems, begin to sample their programs, leave all that running."""
         training = self._config.training
-        self._view.stage(f"step {step}: sampling and running programs")
+        self._view.doing(f"step {step}: sampling and running programs")
         problems = [self._problems[i] for i in self._sampler.next_batch()]
         cursor = self._sampler.state_dict()
 
@@ -211,7 +211,7 @@ class Run:
         metrics["rollout/staleness"] = staleness(groups, self._system.policy.version)
         metrics.update(getattr(self._system.sampler, "metrics", dict)())
         metrics.update(self._system.bench.work.metrics())
-        self._view.stage(f"step {step}: update")
+        self._view.doing(f"step {step}: update")
         temperature = self._config.sampling.temperature
         metrics.update(
             await self._system.on_policy(

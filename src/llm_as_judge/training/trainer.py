@@ -133,7 +133,7 @@ class GRPOTrainer:
             if saved is None:
                 refuse_used(folder)
             sinks = stack.enter_context(open_sinks(self.config, folder))
-            self._view.stage("loading models")
+            self._view.doing("loading models")
             system = await stack.enter_async_context(
                 open_system(self.config, adapter=saved.folder if saved else None, training=True)
             )

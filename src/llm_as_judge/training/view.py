@@ -11,7 +11,11 @@ from llm_as_judge.types import Rollout
 class TrainingView(Protocol):
     """What a terminal or a notebook shows of a run."""
 
-    def stage(self, text: str) -> None: ...
+    def stage(self, text: str) -> None:
+        """Something to know of the run."""
+
+    def doing(self, text: str) -> None:
+        """What goes on until the next of these; nothing to keep."""
 
     def warning(self, text: str) -> None: ...
 
@@ -24,6 +28,9 @@ class SilentView:
     """Shows nothing."""
 
     def stage(self, text: str) -> None:
+        pass
+
+    def doing(self, text: str) -> None:
         pass
 
     def warning(self, text: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -40,6 +41,25 @@ FEW = 100
 def cells(row: Mapping[str, Any]) -> list[str]:
     """One step as text, a dash where it has no such figure."""
     return [form.format(row[key]) if key in row else "-" for _, key, form in STEP_COLUMNS]
+
+
+LINE: Sequence[tuple[str, str]] = (
+    ("time/step_s", "{:.0f} s"),
+    ("accuracy/all", "right {:.0%}"),
+    ("rollout/strictly_valid", "valid {:.0%}"),
+    ("reward/mean", "reward {:+.2f}"),
+    ("ledger/cost", "cost {:,.0f} written tokens"),
+    ("ledger/cost_usd", "${:,.4g}"),
+)
+"""Key of metrics.jsonl or timings.jsonl, how the line of a step says it; what a step has none of is left
+out."""
+
+
+def step_line(step: int, steps: int, metrics: Mapping[str, float]) -> str:
+    """``step 3 of 20: 41 s, right 50%, valid 97%, reward +1.20, cost 1,234 written tokens``"""
+    said = [form.format(metrics[key]) for key, form in LINE if metrics.get(key) is not None]
+    free = metrics.get("ledger/cost_usd") == 0
+    return f"step {step} of {steps}: {', '.join(said[:-1] if free else said)}"
 
 
 def step_table(steps: Sequence[Mapping[str, Any]], title: str = "") -> Table:
@@ -89,8 +109,13 @@ def smallness(results: Mapping[str, Results]) -> str:
     )
 
 
+QUIET_S = 60.0
+"""Seconds after which a log without bars says how far it is."""
+
+
 class ProgressView:
-    """Progress bars on the terminal (a line an event where it is no terminal)."""
+    """Progress bars on a terminal. Where it is none, a log: a line a step, and one a minute at most while
+    nothing else is said."""
 
     def __init__(
         self,
@@ -100,9 +125,11 @@ class ProgressView:
         *,
         each: str = "program",
         counted: str = "programs run",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
         Args:
+            clock: seconds, for the lines of a log.
             rollouts: of one step, or of the whole evaluation where ``steps`` is None.
             each: what one rollout is called.
             counted: what the bar counts.
@@ -110,6 +137,7 @@ class ProgressView:
         self._console = console
         self._rollouts = rollouts
         self._done = 0
+        self._clock, self._said_at = clock, clock()
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -139,25 +167,31 @@ class ProgressView:
         self._progress.update(self._task, total=rollouts, visible=rollouts > 0)
 
     def stage(self, text: str) -> None:
-        self._progress.console.print(f"[dim]{text}[/dim]", highlight=False)
+        self._say(text, style="dim")
+
+    def doing(self, text: str) -> None:
+        """What goes on until the next of these: beside the bar, and not in a log."""
+        self._progress.update(self._task, description=text)
 
     def warning(self, text: str) -> None:
-        self._progress.console.print(
-            f"warning: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True
-        )
+        self._say(f"warning: {text}", style="yellow")
 
     def rollout(self, rollout: Rollout) -> None:
         self._progress.advance(self._task)
-        if not self._console.is_terminal:  # a log file shows no bar, and minutes of nothing
-            self._done += 1
-            self._console.print(f"{self._each} {self._done} of {self._rollouts}", highlight=False)
+        self._done += 1
+        quiet = self._clock() - self._said_at >= QUIET_S
+        if quiet and not self._console.is_terminal:  # a log shows no bar, and minutes of nothing
+            self._say(f"{self._each} {self._done} of {self._rollouts}")
+
+    def _say(self, text: str, style: str | None = None) -> None:
+        self._said_at = self._clock()
+        self._progress.console.print(
+            text, style=style, markup=False, highlight=False, soft_wrap=True
+        )
 
     def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None:
         if self._steps is not None:
             self._progress.update(self._steps, completed=step, total=steps)
         self._progress.reset(self._task, total=self._rollouts)
         self._done = 0
-        named = zip(STEP_COLUMNS, cells({"step": step, **metrics}), strict=True)
-        self._progress.console.print(
-            "  ".join(f"{heading} {cell}" for (heading, _, _), cell in named), highlight=False
-        )
+        self._say(step_line(step, steps, metrics))

@@ -30,7 +30,7 @@ from llm_as_judge.views.advice import (
     warnings,
 )
 from llm_as_judge.views.live import step_table
-from llm_as_judge.views.report.curves import share
+from llm_as_judge.views.report.curves import right_shares, share
 from llm_as_judge.views.report.rollouts import StepSums, count_rollout
 
 TAIL_BYTES = 8 * 2**20
@@ -133,8 +133,8 @@ def _accuracies(tail: Tail, domain: str) -> str:
         whole.add(tail.sums[step])
     found = []
     for name in ("all", *DOMAINS) if domain == "all" else (domain,):
-        if n := whole.graded[name]:
-            p, low, high = share(whole.correct[name], n)
+        if values := right_shares(whole, name):
+            p, low, high = share(values)
             found.append(f"{name} {p:.0%} [{low:.0%}, {high:.0%}]")
     return f"{' · '.join(found)} (last {WINDOW} steps)" if found else ""
 
@@ -223,8 +223,8 @@ def _rows_of(tail: Tail) -> list[dict[str, float]]:
         }
         for name in sums.graded:
             row[f"accuracy/{name}"] = sums.correct[name] / sums.graded[name]
-        if sums.rewards:
-            row["reward/mean"] = sum(sums.rewards) / len(sums.rewards)
+        if rewards := [reward for p in sums.problems.values() for reward in p.rewards]:
+            row["reward/mean"] = sum(rewards) / len(rewards)
         made.append(row)
     return made
 

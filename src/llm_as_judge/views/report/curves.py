@@ -64,17 +64,26 @@ def pool(sums: Mapping[int, StepSums], max_bins: int = MAX_BINS) -> list[Bin]:
     return bins
 
 
-def share(successes: int, n: int) -> tuple[float, float, float]:
-    """Proportion with its Wilson interval; n >= 1."""
-    return successes / n, *wilson(successes, n)
+def share(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean of one value in 0..1 a problem, with its Wilson interval over problems; n >= 1."""
+    return fmean(values), *wilson(math.fsum(values), len(values))
+
+
+def right_shares(sums: StepSums, domain: str = "all") -> list[float]:
+    """Share of right answers among the graded ones of each problem that has any."""
+    return [
+        problem.correct / problem.graded
+        for problem in sums.problems.values()
+        if problem.graded and domain in ("all", problem.domain)
+    ]
 
 
 def accuracy(bins: Sequence[Bin], domain: str = "all") -> Series:
-    """Share of right answers among the graded ones."""
+    """Share of right answers, each problem weighing the same."""
     points = []
     for item in bins:
-        if n := item.sums.graded[domain]:
-            points.append(Point(item.x, *share(item.sums.correct[domain], n), n))
+        if values := right_shares(item.sums, domain):
+            points.append(Point(item.x, *share(values), len(values)))
     return Series("all domains" if domain == "all" else domain, tuple(points))
 
 
@@ -87,30 +96,36 @@ def accuracy_by_domain(bins: Sequence[Bin]) -> list[Series]:
 def program_shares(bins: Sequence[Bin]) -> list[Series]:
     """Shares of all rollouts; an interval on the first only, four bands hide each other."""
     counted: dict[str, Callable[[StepSums], int]] = {
-        "strictly valid": lambda sums: sums.valid,
         "executed": lambda sums: sums.executed,
         "not graded": lambda sums: sums.not_graded,
         "failed": lambda sums: sums.failed,
     }
-    series = []
-    for name, count in counted.items():
-        points = []
-        for item in bins:
-            if n := item.sums.count:
-                value, low, high = share(count(item.sums), n)
-                banded = name == "strictly valid"
-                points.append(
-                    Point(item.x, value, low if banded else None, high if banded else None, n)
-                )
-        series.append(Series(name, tuple(points)))
-    return series
+    full = [item for item in bins if item.sums.count]
+    valid = [[p.valid / p.count for p in item.sums.problems.values()] for item in full]
+    points = (
+        Point(item.x, *share(values), len(values)) for item, values in zip(full, valid, strict=True)
+    )
+    return [
+        Series("strictly valid", tuple(points)),
+        *(
+            Series(
+                name,
+                tuple(
+                    Point(item.x, count(item.sums) / item.sums.count, n=item.sums.count)
+                    for item in full
+                ),
+            )
+            for name, count in counted.items()
+        ),
+    ]
 
 
 def reward_mean(bins: Sequence[Bin]) -> Series:
-    """Mean total reward; interval of the normal approximation, for two rollouts or more."""
+    """Mean total reward, each problem weighing the same; interval of the normal approximation over
+    problems, for two or more."""
     points = []
     for item in bins:
-        rewards = item.sums.rewards
+        rewards = [fmean(p.rewards) for p in item.sums.problems.values() if p.rewards]
         if len(rewards) > 1:
             mean, half = fmean(rewards), _Z * stdev(rewards) / math.sqrt(len(rewards))
             points.append(Point(item.x, mean, mean - half, mean + half, len(rewards)))

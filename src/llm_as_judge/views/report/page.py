@@ -43,6 +43,8 @@ class Sources:
     """By their heading, in the order of the columns."""
     audit: Mapping[str, Any] | None = None
     """Parsed report of the ``judge audit`` verb."""
+    verdict: str = ""
+    """The sentence that the page opens with."""
 
 
 def write_report(sources: Sources, path: Path) -> None:
@@ -76,6 +78,7 @@ def render(sources: Sources, *, max_rollouts: int = MAX_ROLLOUTS) -> str:
             data=embedded({"groups": found.groups}),
             run=run,
             found=found,
+            verdict=sources.verdict,
             summary=_summary(run, found) if run else [],
             charts=_charts(run, found, results),
             results=results,
@@ -112,13 +115,13 @@ def _charts(
 
 def _learning_charts(bins: Sequence[curves.Bin], per: str) -> list[charts.Chart | None]:
     percent, whole = charts.PERCENT, (0.0, 1.0)
-    band = f"{per}Band: 95 % Wilson interval over graded answers."
+    band = f"{per}Band: 95 % Wilson interval over problems, not programs."
     made = [
         charts.line_chart(
             "accuracy", "Accuracy", band, [curves.accuracy(bins)], unit=percent, bounds=whole
         ),
         charts.line_chart(
-            "reward", "Reward", f"{per}Band: 95 % interval of the mean; at most 10.",
+            "reward", "Reward", f"{per}Band: 95 % interval of the mean over problems; at most 10.",
             [curves.reward_mean(bins)],
         ),
     ]  # fmt: skip
@@ -137,7 +140,7 @@ def _learning_charts(bins: Sequence[curves.Bin], per: str) -> list[charts.Chart 
             curves.reward_parts(bins),
         ),
         charts.line_chart(
-            "programs", "Programs", f"{per}Shares of all rollouts; failed: our fault, left out of training. Band: 95 % interval.",
+            "programs", "Programs", f"{per}Shares of all rollouts; failed: our fault, left out of training. Band: 95 % interval over problems.",
             curves.program_shares(bins), unit=percent, bounds=whole,
         ),
         charts.stacked_chart(

@@ -25,6 +25,26 @@ MAX_REMARK = 400
 
 
 @dataclass(slots=True)
+class ProblemSums:
+    """Counts over the programs of one problem: the unit of every interval, since programs of one
+    problem are right and wrong together."""
+
+    domain: str
+    count: int = 0
+    valid: int = 0
+    graded: int = 0
+    correct: int = 0
+    rewards: list[float] = field(default_factory=list)
+
+    def add(self, other: ProblemSums) -> None:
+        self.count += other.count
+        self.valid += other.valid
+        self.graded += other.graded
+        self.correct += other.correct
+        self.rewards += other.rewards
+
+
+@dataclass(slots=True)
 class StepSums:
     """Counts over the rollouts of one step."""
 
@@ -33,7 +53,8 @@ class StepSums:
     executed: int = 0
     failed: int = 0
     not_graded: int = 0
-    rewards: list[float] = field(default_factory=list)
+    problems: dict[str, ProblemSums] = field(default_factory=dict)
+    """By id."""
     parts: dict[str, list[float]] = field(default_factory=dict)
     graded: Counter[str] = field(default_factory=Counter)
     """By domain, and ``all``."""
@@ -47,7 +68,8 @@ class StepSums:
         self.executed += other.executed
         self.failed += other.failed
         self.not_graded += other.not_graded
-        self.rewards += other.rewards
+        for id_, problem in other.problems.items():
+            self.problems.setdefault(id_, ProblemSums(problem.domain)).add(problem)
         for name, scores in other.parts.items():
             self.parts.setdefault(name, []).extend(scores)
         self.graded += other.graded
@@ -121,6 +143,7 @@ def shown_rollout(rollout: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "index": finite(rollout.get("index")),
         # a reply that holds no program is shown as it came
+        "hash": _text(program.get("hash"), 100),
         "source": source or _text(completion.get("text"), MAX_TEXT),
         "cut": completion.get("stop") == "length",
         "valid": _strictly_valid(program),
@@ -178,14 +201,19 @@ def _shown_call(call: Mapping[str, Any]) -> dict[str, Any]:
 def count_rollout(sums: StepSums, rollout: Mapping[str, Any], domain: str) -> None:
     """Add one logged rollout to the sums of its step."""
     execution, verdict = _part(rollout, "execution"), _part(rollout, "verdict")
-    sums.count += 1
-    sums.valid += _strictly_valid(_part(rollout, "program"))
+    id_ = _text(rollout.get("problem_id"), 200)
+    problem = sums.problems.setdefault(id_, ProblemSums(domain))
+    valid = _strictly_valid(_part(rollout, "program"))
+    sums.count, problem.count = sums.count + 1, problem.count + 1
+    sums.valid, problem.valid = sums.valid + valid, problem.valid + valid
     sums.executed += execution.get("status") == "ok"
     failed = bool(rollout.get("failure"))
     sums.failed += failed
     correct = verdict.get("correct")
     sums.not_graded += not failed and not isinstance(correct, bool)
     if isinstance(correct, bool):
+        problem.graded += 1
+        problem.correct += correct
         for name in ("all", domain):
             sums.graded[name] += 1
             sums.correct[name] += correct
@@ -193,7 +221,7 @@ def count_rollout(sums: StepSums, rollout: Mapping[str, Any], domain: str) -> No
         sums.operators[_asked(call)] += 1
     reward = _part(rollout, "reward")
     if (total := finite(reward.get("total"))) is not None:
-        sums.rewards.append(total)
+        problem.rewards.append(total)
         for name, part in _part(reward, "parts").items():
             score = finite(part.get("score")) if isinstance(part, dict) else None
             if score is not None:

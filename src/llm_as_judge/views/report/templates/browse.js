@@ -86,7 +86,7 @@
       problem ? statement(problem) : make("p", { class: "note" },
         "The text of this problem is not in the run's folder, and the file it was drawn from was not found."),
       make("div", { class: "neighbors", tabindex: "0", role: "region", "aria-label": "Programs side by side" },
-        ...group.rollouts.map(card)));
+        ...distinct(group.rollouts).map(card)));
     history.replaceState(null, "", `#group-${group.number}`);
     if (focus) byId("group").focus({ preventScroll: window.innerWidth > 768 });
   }
@@ -98,26 +98,66 @@
       text.filter(Boolean).join("\n\n") + gold);
   }
 
+  // Programs that are equal up to names and layout are one card; one that could not be read is its text.
+  function distinct(rollouts) {
+    const alike = new Map();
+    for (const r of rollouts) {
+      const key = r.hash || `text ${r.source}`;
+      alike.set(key, [...(alike.get(key) || []), r]);
+    }
+    return [...alike.values()];
+  }
+
+  // Runs of one program that ended alike: most often all of them.
+  function outcomesOf(runs) {
+    const alike = new Map();
+    for (const r of runs) {
+      const key = JSON.stringify([r.status, r.error, r.answer, r.correct, r.rule, r.explanation, r.failure, r.parts]);
+      alike.set(key, [...(alike.get(key) || []), r]);
+    }
+    return [...alike.values()];
+  }
+
   function verdict(r) {
     if (r.failure) return ["failed", "unsure"];
     if (r.correct === null) return ["not graded", "unsure"];
     return r.correct ? ["right", "good"] : ["wrong", "bad"];
   }
 
-  function card(r) {
-    const [word, kind] = verdict(r);
+  function verdictOf(runs) {
+    const [first, ...others] = runs.map(verdict);
+    if (others.every(([word]) => word === first[0])) return first;
+    const right = runs.filter((r) => verdict(r)[0] === "right").length;
+    return [`${right} of ${runs.length} right`, "unsure"];
+  }
+
+  const numbers = (runs) => runs.map((r) => (r.index === null ? "-" : r.index + 1)).join(", ");
+  const named = (runs) => (runs.length === 1 ? "Program " : "Programs ") + numbers(runs);
+
+  function card(runs) {
+    const r = runs[0], [word, kind] = verdictOf(runs), outcomes = outcomesOf(runs);
+    const rewards = runs.map((run) => run.reward).filter((value) => value !== null);
+    const mean = rewards.length ? rewards.reduce((a, b) => a + b, 0) / rewards.length : null;
     const validity = r.valid ? "valid as written" : r.repairs.length ? `repaired: ${r.repairs.join(", ")}` : "cannot run as written";
+    const alike = runs.length > 1 ? `; ${runs.length} times the same program` : "";
     return make("article", { class: "card" },
-      make("h4", {}, make("span", {}, `Program ${r.index === null ? "-" : r.index + 1}`),
-        make("span", { class: kind }, word), make("span", {}, `reward ${signed(r.reward)}`)),
-      make("p", { class: "note" }, validity + (r.cut ? "; cut at the token limit" : "")),
+      make("h4", {}, make("span", {}, named(runs)),
+        make("span", { class: kind }, word), make("span", {}, `reward ${signed(mean)}`)),
+      make("p", { class: "note" }, validity + (r.cut ? "; cut at the token limit" : "") + alike),
       program(r),
+      ...outcomes.flatMap((alike) => outcome(alike, outcomes.length > 1)));
+  }
+
+  function outcome(runs, oneOfSeveral) {
+    const r = runs[0], [word, kind] = verdict(r);
+    return [
+      oneOfSeveral ? make("h5", { class: "runs" }, `${named(runs)}: `, make("span", { class: kind }, word)) : null,
       titled("Run", r.status + (r.error ? `: ${r.error}` : "")),
       calls(r.calls),
       titled("Answer", r.answer),
       titled("Verdict", [r.rule, r.explanation].filter(Boolean).join(": ")),
       titled("Failure (ours)", r.failure),
-      parts(r.parts));
+      parts(r.parts)];
   }
 
   function titled(title, text) {
@@ -131,7 +171,7 @@
       `  ${finding.code} ${finding.message}${finding.hint ? ` (${finding.hint})` : ""}\n`);
     r.findings.filter((f) => f.line < 1).forEach((f) => code.append(said(f)));
     r.source.split("\n").forEach((line, i) => {
-      code.append(`${String(i + 1).padStart(2)}  ${line}\n`);
+      code.append(make("span", { class: "line" }, `${String(i + 1).padStart(2)}  ${line}\n`));
       r.findings.filter((f) => f.line === i + 1).forEach((f) => code.append(said(f)));
     });
     return code;

@@ -1,0 +1,192 @@
+"""Before and after a training run: its own evaluations, found beside it, and what they say in a sentence.
+
+The sentence is over the problems that both have graded, paired, so that a difference is never one of
+rows: right before and after, the difference with its interval, p, n, and what a problem costs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.compare import Comparison, compare
+from llm_as_judge.evaluation.layout import read_full, read_results
+from llm_as_judge.evaluation.system_results import SystemResults, read_systems
+from llm_as_judge.runs.results import Results
+from llm_as_judge.runs.rundir import read_run
+
+__all__ = ["AFTER", "BEFORE", "LEVEL", "evaluations_of", "is_shown", "told_apart", "verdict"]
+
+BEFORE, AFTER = "before", "after"
+LEVEL = 0.01
+"""A difference with a smaller p is called shown."""
+
+
+def is_shown(pair: Comparison) -> bool:
+    """Whether the two differ beyond chance; by the interval where there is no p."""
+    if pair.p is None:
+        return pair.low > 0 or pair.high < 0
+    return pair.p < LEVEL
+
+
+# ----------------------------------------------------------------------------------- the sentence
+def verdict(before: Path, after: Path, names: tuple[str, str] = (BEFORE, AFTER)) -> str:
+    """What two evaluations say of each other, in one line.
+
+    Args:
+        before, after: results files.
+        names: what the two are called; ``before`` and ``after`` speak of training.
+    """
+    try:
+        systems = read_systems([before, after])
+        if len(systems) < 2:
+            return "No verdict: the two are seeds of one evaluation."
+        first, second = systems
+        pair = compare([second, first], first)[0]
+    except DataError as error:
+        return f"No verdict: {error}"
+    common = first.correct.keys() & second.correct.keys()
+    after_, before_ = (sum(one.correct[id_] for id_ in common) for one in (second, first))
+    line = (
+        f"{_head(pair, names)}: {_right(after_, pair)} right {_when(names[1])}, "
+        f"{_right(before_, pair)} {_when(names[0])}; {100 * pair.difference:+.0f} points "
+        f"(95 % interval {100 * pair.low:+.0f} to {100 * pair.high:+.0f}), {_p(pair)}, "
+        f"n = {pair.problems}."
+    )
+    return line + _cost(first, second, names)
+
+
+def _head(pair: Comparison, names: tuple[str, str]) -> str:
+    training = names == (BEFORE, AFTER)
+    if not is_shown(pair):
+        return "Training made no difference that is shown" if training else "No difference is shown"
+    if pair.difference > 0:
+        return "Training helped" if training else f"{names[1]} is better than {names[0]}"
+    return "Training did harm" if training else f"{names[1]} is worse than {names[0]}"
+
+
+def _when(name: str) -> str:
+    return f"{name} training" if name in (BEFORE, AFTER) else f"by {name}"
+
+
+def _right(right: float, pair: Comparison) -> str:
+    """
+    Args:
+        right: sum over the problems that both have graded.
+    """
+    if pair.p is None:  # shares of several samples
+        return f"{right / pair.problems:.0%}"
+    return f"{right:.0f} of {pair.problems}"
+
+
+def _p(pair: Comparison) -> str:
+    if pair.p is None:
+        return "no p for several samples a problem"
+    return "p < 0.001" if pair.p < 0.001 else f"p = {pair.p:.3f}"
+
+
+def _cost(first: SystemResults, second: SystemResults, names: tuple[str, str]) -> str:
+    """What a problem costs the executor; empty where the files do not say it."""
+    costs = first.mean_cost, second.mean_cost
+    if costs[0] is None or costs[1] is None:
+        return ""
+    dollars = [one.cost_usd for one in (first, second)]
+    paid = [f" (${usd:.2g})" if usd else "" for usd in dollars]
+    return (
+        f" A problem costs {costs[1]:,.0f} written tokens{paid[1]} {_when(names[1])}, "
+        f"{costs[0]:,.0f}{paid[0]} {_when(names[0])}."
+    )
+
+
+# ------------------------------------------------------------------------------- which they are
+@dataclass(frozen=True, slots=True)
+class _Evaluated:
+    path: Path
+    results: Results
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What must be equal for a comparison."""
+        found = self.results
+        return found.model, found.split, found.samples, found.draws, self.temperature
+
+    @property
+    def temperature(self) -> object:
+        try:
+            config: Mapping[str, Any] = read_full(self.path).config
+        except DataError:  # without rows there is no verdict, which says so
+            return None
+        return config.get("evaluation", {}).get("temperature")
+
+
+def evaluations_of(run_dir: Path) -> dict[str, Path]:
+    """``before`` and ``after`` of a run among the evaluations beside it; empty if one is missing.
+
+    After: the results of its latest checkpoint. Before: those of the same untrained policy on the same
+    split with as many samples.
+
+    Raises:
+        DataError: no run there.
+    """
+    run = read_run(run_dir)
+    output = run.config.get("output")
+    named = output.get("results") if isinstance(output, dict) else None
+    folder = _placed(Path(named if isinstance(named, str) else "results"), run_dir)
+    if folder is None:
+        return {}
+    found = list(_read(folder / "evaluation"))
+    steps = {one.path: _step_of(one.results, run_dir) for one in found}
+    trained = [one for one in found if steps[one.path]]
+    if not trained:
+        return {}
+    after = max(trained, key=lambda one: steps[one.path])
+    untrained = [one for one in found if one.results.policy == "untrained"]
+    before = next((one for one in untrained if one.kind == after.kind), None)
+    return {BEFORE: before.path, AFTER: after.path} if before else {}
+
+
+def told_apart(results: Mapping[str, Path]) -> str:
+    """The verdict over results by their heading: of an untrained policy and a checkpoint, where there is
+    one of each, else of two in their order; empty for others."""
+    read = {name: read_results(path) for name, path in results.items()}
+    trained = [name for name, one in read.items() if one.checkpoint]
+    untrained = [name for name, one in read.items() if one.policy == "untrained"]
+    if len(trained) == len(untrained) == 1:
+        return verdict(results[untrained[0]], results[trained[0]])
+    if len(results) == 2:
+        first, second = results
+        return verdict(results[first], results[second], (first, second))
+    return ""
+
+
+def _read(folder: Path) -> Iterator[_Evaluated]:
+    for path in sorted(folder.glob("*_results.json")):
+        try:
+            yield _Evaluated(path, read_results(path))
+        except DataError:  # a foreign or half-written file is no evaluation of this run
+            continue
+
+
+def _step_of(results: Results, run_dir: Path) -> int:
+    """Of the checkpoint, if it is the run's; else 0."""
+    checkpoint = _placed(Path(results.checkpoint), run_dir) if results.checkpoint else None
+    if checkpoint is None:
+        return 0
+    try:
+        state = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
+        own = Path(state["run_dir"]).name == run_dir.resolve().name
+        return int(state["step"]) if own else 0
+    except (OSError, ValueError, KeyError, TypeError):  # an exported adapter, of no known run
+        return 0
+
+
+def _placed(path: Path, run_dir: Path) -> Path | None:
+    """``path`` as the run knew it: from here, or from the folder that holds the run's logs."""
+    above = run_dir.resolve().parent.parent
+    parts = path.parts
+    tails = (above.joinpath(*parts[start:]) for start in range(len(parts)))
+    return next((place for place in (path, *tails) if place.is_dir()), None)

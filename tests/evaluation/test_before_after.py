@@ -1,0 +1,115 @@
+"""The verdict sentence, worked by hand, and before and after found beside a run without naming files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from written_results import row, written
+
+from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.before_after import evaluations_of, told_apart, verdict
+from llm_as_judge.runs.runlog import RunLog
+
+RIGHT_BEFORE, ALL = 9, 36
+
+
+def evaluated(folder: Path, name: str, right: int, **more: Any) -> Path:
+    """NAME_results.json of 36 problems, the first ``right`` of them right, each of 100 written tokens."""
+    costs = more.pop("cost", 100.0)
+    rows = [{**row(i, [i < right], 50), "cost": [costs]} for i in range(ALL)]
+    policy = more.pop("policy", name)
+    run = written(folder, name, rows, policy=policy, split="test", **more)
+    told = json.loads((run / "full.json").read_text())
+    for key in ("problems", "facts", "config"):
+        del told[key]
+    path = folder / f"{name}_results.json"
+    path.write_text(json.dumps({**told, "run": f"{name}/hash"}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [
+        pytest.param(
+            22,  # 13 won, none lost: p = 2 / 2 ** 13
+            "Training helped: 22 of 36 right after training, 9 of 36 before training; +36 points "
+            "(95 % interval +22 to +52), p < 0.001, n = 36. A problem costs 120 written tokens after "
+            "training, 100 before training.",
+            id="helped",
+        ),
+        pytest.param(
+            12,  # 3 won, none lost: p = 2 / 2 ** 3
+            "Training made no difference that is shown: 12 of 36 right after training, 9 of 36 before "
+            "training; +8 points (95 % interval -2 to +22), p = 0.250, n = 36.",
+            id="not shown",
+        ),
+        pytest.param(0, "Training did harm: 0 of 36 right", id="harm"),
+    ],
+)
+def test_the_verdict_says_before_after_difference_p_n_and_cost(
+    tmp_path: Path, right: int, said: str
+) -> None:
+    before = evaluated(tmp_path, "m_untrained", RIGHT_BEFORE)
+    after = evaluated(tmp_path, "m", right, cost=120.0)
+    assert verdict(before, after).startswith(said)
+
+
+def test_two_that_are_not_before_and_after_are_called_by_their_names(tmp_path: Path) -> None:
+    files = {name: evaluated(tmp_path, name, n) for name, n in (("direct", 9), ("cot", 22))}
+    said = told_apart(files)
+    assert said.startswith(
+        "cot is better than direct: 22 of 36 right by cot, 9 of 36 by direct; +36"
+    )
+    assert told_apart({**files, "third": evaluated(tmp_path, "third", 3)}) == ""
+
+
+def test_results_without_rows_have_no_verdict_and_it_says_why(tmp_path: Path) -> None:
+    first, second = (evaluated(tmp_path, name, 9) for name in ("a", "b"))
+    (tmp_path / "b" / "hash" / "full.json").unlink()
+    said = told_apart({"a": first, "b": second})
+    assert said.startswith("No verdict: ")
+    assert "full.json: no such file" in said
+
+
+def run_with(place: Path, *, results: str, checkpoints: Path) -> Path:
+    log = RunLog(place / "logs" / "train_m_1")
+    log.write_config({"output": {"results": results}})
+    log.step(1, {"reward/mean": 1.0})
+    for step in (2, 4):
+        folder = checkpoints / f"step_{step}"
+        folder.mkdir(parents=True)
+        state = {"step": step, "run_dir": "logs/train_m_1"}
+        (folder / "state.json").write_text(json.dumps(state))
+    return log.folder
+
+
+def test_before_and_after_of_a_run_are_found_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "mine"
+    run = run_with(place, results="results", checkpoints=place / "ck")
+    assert evaluations_of(run) == {}
+    folder = place / "results" / "evaluation"
+    folder.mkdir(parents=True)
+    evaluated(folder, "direct", 9)
+    early = evaluated(folder, "early", 10, checkpoint="ck/step_2")
+    assert evaluations_of(run) == {}  # nothing of before
+    sampled = {"evaluation": {"temperature": 1.0}}
+    evaluated(folder, "a_sampled", 9, policy="untrained", config=sampled)
+    before = evaluated(folder, "m_untrained", 9, policy="untrained")
+    evaluated(folder, "other_split", 9, policy="untrained", model="another")
+    evaluated(folder, "foreign", 30, checkpoint="ck/step_9")
+    assert evaluations_of(run) == {"before": before, "after": early}
+    after = evaluated(folder, "m", 22, checkpoint="ck/step_4")
+    (folder / "broken_results.json").write_text("{")
+    monkeypatch.chdir(tmp_path)  # not where the run was started
+    assert evaluations_of(run) == {"before": before, "after": after}
+    assert told_apart(evaluations_of(run)).startswith("Training helped: 22 of 36 right")
+
+
+def test_a_folder_that_holds_no_run_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such folder"):
+        evaluations_of(tmp_path / "none")

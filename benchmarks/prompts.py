@@ -37,7 +37,7 @@ from typing import Any
 from real_problems import real_problems
 
 from llm_as_judge.assembly import Workbench, model_weights, open_workbench
-from llm_as_judge.config import config_dir, load_config
+from llm_as_judge.config import load_config, shipped_dir
 from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.intervals import wilson
 from llm_as_judge.llm.batching import Batch, Sampling
@@ -247,7 +247,7 @@ def main() -> None:
     parser.add_argument("--temperature", type=float, default=config.sampling.temperature)
     parser.add_argument("--problem-chars", type=int, default=config.sampling.problem_chars)
     parser.add_argument("--model", default=config.policy.name)
-    parser.add_argument("--folder", type=Path, default=config_dir() / "prompts" / "policy")
+    parser.add_argument("--folder", type=Path, default=shipped_dir() / "prompts" / "policy")
     parser.add_argument("--keep", type=Path, help="JSONL file of programs written before")
     parser.add_argument("--run", metavar="EXECUTOR", help="run and grade the programs too")
     parser.add_argument("--cache", type=Path, help="folder of the executor's replies, for --run")

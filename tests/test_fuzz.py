@@ -23,11 +23,11 @@ import yaml
 
 from llm_as_judge.cli import main
 from llm_as_judge.config import (
-    config_dir,
     load_config,
     load_endpoints,
     load_hub_records,
     load_models,
+    shipped_dir,
 )
 from llm_as_judge.data.files import ProblemFile, encode_problem, read_problems
 from llm_as_judge.errors import LlmAsJudgeError, ModelError, UserError
@@ -98,7 +98,7 @@ def test_spoiled_configurations(tmp_path: Path) -> None:
     for number in range(TRIES):
         chance = random.Random(number)
         name, load = chance.choice(list(CONFIGS.items()))
-        sound = (config_dir() / name).read_bytes()
+        sound = (shipped_dir() / name).read_bytes()
         path = tmp_path / "spoiled.yaml"
         path.write_bytes(spoiled(sound, chance, yaml.safe_load, yaml.safe_dump))
         met[outcome(partial(load, path))] += 1

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from llm_as_judge.cli import main
-from llm_as_judge.config import config_dir, load_config
+from llm_as_judge.config import load_config, shipped_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.sandbox import open_sandbox
@@ -72,7 +72,7 @@ def place(tmp_path: Path, echo: str, fluent_weights: Path, monkeypatch: pytest.M
         monkeypatch.setenv(name, f"{KEY}-{name}")
     monkeypatch.setenv("EXECUTOR_KEY", KEY)
     monkeypatch.setenv("EXECUTOR_URL", echo)
-    shutil.copytree(config_dir(), tmp_path / "config")
+    shutil.copytree(shipped_dir(), tmp_path / "config")
     monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(tmp_path / "config"))
     models = {"tiny": {"format": "safetensors", "sources": [{"path": str(fluent_weights)}]}}
     (tmp_path / "config" / "models.yaml").write_text(yaml.safe_dump({"models": models}))

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from fault_endpoint import FAULTS, KIND_OF_FAULT, MOSTLY_QUICK, FaultEndpoint
-from llm_as_judge.config import Config, config_dir
+from llm_as_judge.config import Config, shipped_dir
 from llm_as_judge.training.step_metrics import group_metrics
 from llm_as_judge.types import Execution, Group, Problem, Rollout
 from written_programs import PROGRAMS, written_run
@@ -49,7 +49,7 @@ def config(folder: Path, url: str) -> Config:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(config_dir(), tmp_path / "config")
+    shutil.copytree(shipped_dir(), tmp_path / "config")
     monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "config"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_as_judge.config import config_dir
+from llm_as_judge.config import shipped_dir
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import load_registry, operator_docs, registry
 from llm_as_judge.operators.registry import operator_classes
@@ -31,7 +31,7 @@ async def test_the_example_adds_an_operator(tmp_path: Path) -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     folder = tmp_path / "descriptions"
-    shutil.copytree(config_dir() / "operator_descriptions", folder)
+    shutil.copytree(shipped_dir() / "operator_descriptions", folder)
     (folder / "Decompose.yaml").write_text(description)
 
     shipped = [entry.operator for entry in registry().values()]

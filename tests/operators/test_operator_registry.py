@@ -7,7 +7,7 @@ import pytest
 import yaml
 from operator_fakes import MATH, service
 
-from llm_as_judge.config import config_dir
+from llm_as_judge.config import shipped_dir
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.operators import (
     Operator,
@@ -21,7 +21,7 @@ from llm_as_judge.operators.prompts import Enhancement, fill
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.operators.text import Custom
 
-CUSTOM = config_dir() / "operator_descriptions" / "Custom.yaml"
+CUSTOM = shipped_dir() / "operator_descriptions" / "Custom.yaml"
 
 
 def described(folder: Path, **changes: object) -> Path:

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.config import config_dir
+from llm_as_judge.config import shipped_dir
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.operators import operator_docs, registry
 from llm_as_judge.policy.prompt import Example, PolicyPrompt, fill, shorten
 from llm_as_judge.types import BUDGETS, DOMAINS, Domain, Message, Problem, PromptFacts
 from llm_as_judge.workflow.program import extract, parse_program
 
-SHIPPED = config_dir() / "prompts" / "policy"
+SHIPPED = shipped_dir() / "prompts" / "policy"
 DOCS: dict[Domain, str] = {domain: f"operators of {domain}" for domain in DOMAINS}
 TEMPLATE = """
 system: "S <<operators>>"

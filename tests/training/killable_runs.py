@@ -28,7 +28,7 @@ from safetensors.torch import load_file
 from tiny_runs import tiny_settings
 
 from llm_as_judge.cli import main
-from llm_as_judge.config import config_dir
+from llm_as_judge.config import shipped_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.runs.runlog import METRICS, PENDING, ROLLOUTS
@@ -121,7 +121,7 @@ def serving(found: EndpointT) -> Iterator[EndpointT]:
 # ----------------------------------------------------------------------------------- the processes
 def prepared(folder: Path, weights: Path, url: str, **server: Any) -> Path:
     """``folder`` with a configuration, its only endpoint at ``url``, and problems."""
-    shutil.copytree(config_dir(), folder / "config")
+    shutil.copytree(shipped_dir(), folder / "config")
     models = {"tiny": {"format": "safetensors", "sources": [{"path": str(weights)}]}}
     (folder / "config" / "models.yaml").write_text(yaml.safe_dump({"models": models}))
     entry = {"base_url": url, "api_key": "x", "model_name": "m", "no_proxy": True, **server}

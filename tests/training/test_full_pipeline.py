@@ -25,7 +25,7 @@ import yaml
 from killable_runs import Endpoint, in_fields, serving
 
 from judge_oracle import Oracle, asks_a_judge, audited_cases
-from llm_as_judge.config import config_dir
+from llm_as_judge.config import shipped_dir
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +88,7 @@ class Place:
 
 @contextmanager
 def prepared(folder: Path, weights: Path, encoder: Path) -> Iterator[Place]:
-    shutil.copytree(config_dir(), folder / "config")
+    shutil.copytree(shipped_dir(), folder / "config")
     (folder / "scripts").mkdir()
     shutil.copy(SCRIPT, folder / "scripts")
     python = folder / ".venv" / "bin" / "python"

@@ -14,7 +14,7 @@ import yaml
 from llm_as_judge import plugins
 from llm_as_judge.assembly import judge_fingerprint, open_judge
 from llm_as_judge.audit.status import report_path
-from llm_as_judge.config import Config, config_dir, load_config
+from llm_as_judge.config import Config, load_config, shipped_dir
 from llm_as_judge.errors import AuditError, ConfigError
 from llm_as_judge.training.judge_gate import (
     audit_command,
@@ -28,7 +28,7 @@ from llm_as_judge.training.judge_gate import (
 def endpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """aflow_llm.yaml with one judge, which nobody answers for."""
     folder = tmp_path / "config"
-    shutil.copytree(config_dir(), folder)
+    shutil.copytree(shipped_dir(), folder)
     path = folder / "aflow_llm.yaml"
     path.write_text(yaml.safe_dump({"models": {"big": endpoint()}}))
     monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))

@@ -23,7 +23,7 @@ from safetensors.torch import load_file
 from test_trainer import PROBLEMS
 from tiny_runs import tiny_settings
 
-from llm_as_judge.config import config_dir
+from llm_as_judge.config import shipped_dir
 from llm_as_judge.data.files import write_problems
 
 pytestmark = pytest.mark.skipif("RANKS" not in os.environ, reason="minutes: `make ranks`")
@@ -89,7 +89,7 @@ class Place:
 @pytest.fixture(scope="module")
 def place(tiny_weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = tmp_path_factory.mktemp("launched")
-    shutil.copytree(config_dir(), folder / "config")
+    shutil.copytree(shipped_dir(), folder / "config")
     entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
     (folder / "config" / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
     write_problems(folder / "train.jsonl", PROBLEMS)

@@ -14,7 +14,7 @@ import yaml
 from safetensors.torch import load_file
 from tiny_runs import tiny_settings
 
-from llm_as_judge.config import Config, config_dir
+from llm_as_judge.config import Config, shipped_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import AuditError, ConfigError, DataError, TrainingError
 from llm_as_judge.policy.model import AdapterSpec, load_policy
@@ -44,7 +44,7 @@ STEPS, GROUPS, SAMPLES = 3, 2, 4
 def prepared(place: Path, weights: Path, patch: pytest.MonkeyPatch) -> Path:
     """``place`` with configuration and data; the tiny policy is its only model."""
     folder = place / "config"
-    shutil.copytree(config_dir(), folder)
+    shutil.copytree(shipped_dir(), folder)
     entry = {"format": "safetensors", "sources": [{"path": str(weights)}]}
     (folder / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
     patch.setenv("LLM_AS_JUDGE_CONFIG", str(folder))

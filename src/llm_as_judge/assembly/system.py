@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.assembly.workbench import Workbench, open_workbench
-from llm_as_judge.config import Config, config_dir, find_model, known_model
+from llm_as_judge.config import Config, config_file, find_model, known_model
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.executor_settings import operator_settings, written_price
 from llm_as_judge.files import file_sha256
@@ -222,7 +222,7 @@ def policy_prompt(
     )
     room = context_tokens - sampling.max_new_tokens if context_tokens else None
     return PolicyPrompt(
-        config_dir() / "prompts" / "policy",
+        config_file(f"prompts/policy/{sampling.form}.yaml").parent,
         sampling.form,
         {domain: operator_docs(domain, sampling.prompt_style, shown) + told for domain in DOMAINS},
         budget=config.reward.told_budget,

@@ -17,7 +17,14 @@ from llm_as_judge.config.loss import Baseline, LossKeys
 from llm_as_judge.config.names import find_model, hub_base, known_model, published_base
 from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.presets import PRESETS
-from llm_as_judge.config.reading import OWN_FILE, config_dir, iterate_fields, parse_yaml
+from llm_as_judge.config.reading import (
+    OWN_FILE,
+    config_file,
+    config_files,
+    iterate_fields,
+    parse_yaml,
+    shipped_dir,
+)
 from llm_as_judge.config.running import DEFAULT_EXECUTOR, CallsConfig, NamedExecutorConfig
 from llm_as_judge.config.tree import Config
 
@@ -43,7 +50,8 @@ __all__ = [
     "PackageSource",
     "Split",
     "checked_key",
-    "config_dir",
+    "config_file",
+    "config_files",
     "entry_to_write",
     "environment_key",
     "find_model",
@@ -56,4 +64,5 @@ __all__ = [
     "load_models",
     "parse_yaml",
     "published_base",
+    "shipped_dir",
 ]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from llm_as_judge.config.reading import Section, config_dir, read_yaml, validated
+from llm_as_judge.config.reading import Section, config_folders, read_yaml, shipped_dir, validated
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.renamed import with_new_keys
 
@@ -103,26 +103,40 @@ def entries_of(path: Path, section: str, wanted: str) -> dict[str, dict[str, Any
 
 
 def load_hub_records(path: Path | None = None) -> dict[str, tuple[HubRecord, ...]]:
-    """Places on the hub by data set, from dataset.yaml.
+    """Places on the hub by data set: of the shipped dataset.yaml and, over it, of one's own.
 
     Raises:
         ConfigError: missing file, unknown key or wrong type, with file and key.
     """
-    path = path or config_dir() / "dataset.yaml"
     records = {}
-    for name, body in entries_of(path, "datasets", "the key hub").items():
-        where = f"{path}: datasets.{name}"
-        records[name] = validated(DatasetEntry, body, where).hub
+    for place in _places(path, "dataset.yaml"):
+        for name, body in entries_of(place, "datasets", "the key hub").items():
+            where = f"{place}: datasets.{name}"
+            records[name] = validated(DatasetEntry, body, where).hub
     return records
 
 
 def load_models(path: Path | None = None) -> dict[str, ModelEntry]:
-    """Entries of models.yaml by name.
+    """Entries by name: of the shipped models.yaml and, over them, of one's own.
 
     Raises:
         ConfigError: missing file, unknown key or wrong type, with file and key.
     """
-    path = path or config_dir() / "models.yaml"
+    entries = {}
+    for place in _places(path, "models.yaml"):
+        entries.update(_models_of(place))
+    return entries
+
+
+def _places(path: Path | None, name: str) -> list[Path]:
+    """Files whose entries are laid over each other, the shipped one first."""
+    if path is not None:
+        return [path]
+    own, shipped = [folder / name for folder in config_folders()[:-1]], shipped_dir() / name
+    return [shipped, *(place for place in own if place.is_file())]
+
+
+def _models_of(path: Path) -> dict[str, ModelEntry]:
     entries = {}
     for name, body in entries_of(path, "models", "keys like sources").items():
         where = f"{path}: models.{name}"

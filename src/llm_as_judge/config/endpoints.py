@@ -12,7 +12,14 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator, model_valida
 
 from llm_as_judge.config.catalog import ENVIRONMENT_NAME, entries_of, expand
 from llm_as_judge.config.credentials import checked_key, environment_key, from_environment
-from llm_as_judge.config.reading import OWN_FILE, Number, Section, config_dir, validated
+from llm_as_judge.config.reading import (
+    OWN_FILE,
+    Number,
+    Section,
+    config_folders,
+    shipped_dir,
+    validated,
+)
 from llm_as_judge.errors import ConfigError
 
 _FILE = "aflow_llm.yaml"
@@ -145,9 +152,8 @@ def entry_to_write(name: str) -> str:
 
 def _made_file() -> Path | None:
     """The aflow_llm.yaml that a person made, if there is one."""
-    folders = [Path("config"), config_dir()]
-    if os.environ.get("LLM_AS_JUDGE_CONFIG"):
-        folders.reverse()
+    *own, shipped = config_folders()
+    folders = [*own, Path("config"), shipped]
     return next((folder / _FILE for folder in folders if (folder / _FILE).is_file()), None)
 
 
@@ -162,7 +168,7 @@ def load_endpoints(path: Path | None = None) -> Endpoints:
     """
     own = path is None and OWN_FILE.is_file()
     file = path or _made_file()
-    listed = _listed(file or config_dir() / f"{_FILE}.example", "models")
+    listed = _listed(file or shipped_dir() / f"{_FILE}.example", "models")
     written = {n: f"{file}: models.{n}" if file else entry_to_write(n) for n in listed}
     if own:
         owned = _listed(OWN_FILE, "endpoints")

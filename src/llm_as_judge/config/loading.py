@@ -22,7 +22,8 @@ from llm_as_judge.config.policy import PolicyConfig
 from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import (
     OWN_FILE,
-    config_dir,
+    config_file,
+    config_folders,
     merge,
     parse_yaml,
     read_yaml,
@@ -130,13 +131,13 @@ def _with_preset(layer: Mapping[str, Any]) -> dict[str, Any]:
 
 def _find_profile(path: Path | str | None) -> Path:
     if path is None:
-        return OWN_FILE if OWN_FILE.is_file() else config_dir() / "training.yaml"
+        return OWN_FILE if OWN_FILE.is_file() else config_file("training.yaml")
     if Path(path).suffix in (".yaml", ".yml"):
         return Path(path)
-    shipped = config_dir() / f"{path}.yaml"
+    shipped = config_file(f"{path}.yaml")
     if not shipped.is_file():
         others = {"models", "dataset", "aflow_llm"}  # files of other things than a run
-        found = {p.stem for p in config_dir().glob("*.yaml")} - others
+        found = {p.stem for folder in config_folders() for p in folder.glob("*.yaml")} - others
         profiles = ", ".join(sorted(found))
         raise ConfigError(f"no profile {str(path)!r} (shipped: {profiles}); or give a .yaml file")
     return shipped

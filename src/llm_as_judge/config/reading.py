@@ -19,13 +19,47 @@ OWN_FILE = Path("llm-as-judge.yaml")
 """What ``init`` writes into the working folder: every verb without ``--config`` reads it."""
 
 
-def config_dir() -> Path:
-    """The folder of shipped configuration: ``$LLM_AS_JUDGE_CONFIG``, the checkout's, the wheel's."""
-    if chosen := os.environ.get("LLM_AS_JUDGE_CONFIG"):
-        return Path(chosen)
+_OWN = "LLM_AS_JUDGE_CONFIG"
+
+
+def shipped_dir() -> Path:
+    """The folder of shipped configuration: the checkout's, or the wheel's."""
     here = Path(__file__).resolve().parent
     checkout = here.parents[2] / "config"
     return checkout if (checkout / "models.yaml").is_file() else here.parent / "_config"
+
+
+def config_folders() -> tuple[Path, ...]:
+    """``$LLM_AS_JUDGE_CONFIG`` where it is set, and below it the shipped folder: a file of an earlier one
+    stands in for that of a later one.
+
+    Raises:
+        ConfigError: the variable names no folder.
+    """
+    own = os.environ.get(_OWN)
+    if own and not Path(own).is_dir():
+        raise ConfigError(f"{_OWN}={own}: no such folder; make it, or unset the variable")
+    return (*((Path(own),) if own else ()), shipped_dir())
+
+
+def config_file(name: str) -> Path:
+    """A file of configuration by its path below the folder, say ``prompts/judge/plain.txt``.
+
+    Returns:
+        The shipped place where no folder has it.
+    """
+    places = [folder / name for folder in config_folders()]
+    return next((place for place in places if place.is_file()), places[-1])
+
+
+def config_files(below: str, suffix: str = "") -> list[Path]:
+    """All files below a folder of configuration, in the order of their paths there."""
+    found: dict[Path, Path] = {}
+    for folder in reversed(config_folders()):
+        for path in (folder / below).rglob(f"*{suffix}"):
+            if path.is_file():
+                found[path.relative_to(folder)] = path
+    return [found[name] for name in sorted(found)]
 
 
 class Section(BaseModel):

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 import llm_as_judge
 from llm_as_judge.assembly import judge_fingerprint, versions
-from llm_as_judge.config import Config, config_dir
+from llm_as_judge.config import Config, config_files
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.layout import FULL, ISOLATION, LEDGER, PLAN, ROLLOUTS, run_folder
 from llm_as_judge.evaluation.selection import EvaluatedSet
@@ -142,9 +142,7 @@ def code_digest() -> str:
     must not find the figures of the old one."""
     package = Path(llm_as_judge.__file__).parent
     files = [path for part in _CODE for path in _under(package / part, ".py")]
-    files += _under(config_dir() / "prompts", "") + _under(
-        config_dir() / "operator_descriptions", ""
-    )
+    files += config_files("prompts") + config_files("operator_descriptions")
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.name.encode() + path.read_bytes())

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from llm_as_judge.config import config_dir
+from llm_as_judge.config import config_file
 from llm_as_judge.errors import ConfigError, EndpointError
 from llm_as_judge.grading.extract import clean
 from llm_as_judge.grading.squad import normalize_answer
@@ -58,11 +58,13 @@ class JudgePrompts:
         Raises:
             ConfigError: a file is missing.
         """
-        folder = folder or config_dir() / "prompts" / "judge"
+        names = ("rubric.txt", "plain.txt")
+        files = [folder / n if folder else config_file(f"prompts/judge/{n}") for n in names]
         try:
-            texts = [(folder / f"{name}.txt").read_text("utf-8") for name in ("rubric", "plain")]
+            texts = [file.read_text("utf-8") for file in files]
         except OSError as error:
-            raise ConfigError(f"{folder}: judge prompt missing ({error.strerror})") from None
+            place = error.filename
+            raise ConfigError(f"{place}: judge prompt missing ({error.strerror})") from None
         return JudgePrompts(*(text.strip() for text in texts))
 
 

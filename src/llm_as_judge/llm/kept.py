@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from llm_as_judge.config import CallsConfig, config_dir, find_model, load_endpoints
+from llm_as_judge.config import CallsConfig, config_files, find_model, load_endpoints
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.pool import Pool, is_pool
@@ -41,9 +41,8 @@ def origin(name: str, role: Role, seed: int) -> dict[str, str]:
     if role == "judge":
         return weights
     prompts = hashlib.sha256()
-    for path in sorted((config_dir() / "prompts" / "operators").rglob("*")):
-        if path.is_file():
-            prompts.update(path.name.encode() + path.read_bytes())
+    for path in config_files("prompts/operators"):
+        prompts.update(path.name.encode() + path.read_bytes())
     return {**weights, "prompts": prompts.hexdigest()[:12], "seed": str(seed)}
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from llm_as_judge.config import config_dir, parse_yaml
+from llm_as_judge.config import config_file, parse_yaml
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import DOMAINS, Domain
 
@@ -66,7 +66,7 @@ def load_enhancements(path: Path | None = None) -> tuple[Enhancement, ...]:
     Raises:
         ConfigError: the file is not a list of enhancements.
     """
-    path = path or config_dir() / "prompts" / "operators" / "enhancements.yaml"
+    path = path or config_file("prompts/operators/enhancements.yaml")
     try:
         raw = parse_yaml(path.read_text(encoding="utf-8"), str(path)) or []
         return tuple(TypeAdapter(list[Enhancement]).validate_python(raw))

@@ -19,7 +19,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from llm_as_judge import operators, plugins
-from llm_as_judge.config import config_dir, parse_yaml
+from llm_as_judge.config import config_files, parse_yaml
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.files import file_sha256
 from llm_as_judge.operators.base import Argument, Operator, snake_case
@@ -39,6 +39,7 @@ __all__ = [
     "registry",
 ]
 
+_DESCRIPTIONS = "operator_descriptions"
 EXECUTOR = "executor"
 """Argument of every operator that asks: which of several executors."""
 
@@ -179,20 +180,21 @@ def operator_classes(modules: Iterable[ModuleType]) -> list[type[Operator]]:
 
 
 def load_registry(classes: Iterable[type[Operator]], folder: Path | None = None) -> Registry:
-    """Classes with the descriptions of ``folder``, one ``<Name>.yaml`` each.
+    """Classes with their descriptions, one ``<Name>.yaml`` each: of ``folder``, or of the configuration.
 
     Raises:
         ConfigError: a class without description, a description without class, or a contradiction
             between the two; says which file and what.
     """
-    folder = folder or config_dir() / "operator_descriptions"
+    files = folder.glob("*.yaml") if folder else config_files(_DESCRIPTIONS, ".yaml")
     by_name = {cls.__name__: cls for cls in classes}
-    described = {path.stem for path in folder.glob("*.yaml")}
-    if missing := sorted(set(by_name) - described):
-        raise ConfigError(f"{folder}: no {missing[0]}.yaml, the operator has no description")
-    if stray := sorted(described - set(by_name)):
-        raise ConfigError(f"{folder}/{stray[0]}.yaml: there is no operator class {stray[0]}")
-    return {name: _entry(by_name[name], folder / f"{name}.yaml") for name in sorted(by_name)}
+    described = {path.stem: path for path in files}
+    if missing := sorted(set(by_name) - set(described)):
+        place = folder or _DESCRIPTIONS
+        raise ConfigError(f"{place}: no {missing[0]}.yaml, the operator has no description")
+    if stray := sorted(set(described) - set(by_name)):
+        raise ConfigError(f"{described[stray[0]]}: there is no operator class {stray[0]}")
+    return {name: _entry(by_name[name], described[name]) for name in sorted(by_name)}
 
 
 def _entry(operator: type[Operator], path: Path) -> OperatorEntry:

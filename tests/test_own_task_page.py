@@ -23,6 +23,7 @@ from documented import ROOT, blocks, commands
 from fault_endpoint import FaultEndpoint, in_a_thread
 from judge_oracle import Oracle, audited_cases
 from llm_as_judge.data.files import read_problems
+from llm_as_judge.types.datasets import DOMAINS
 from test_typed_commands import clean_environment, in_a_shell
 from typed_place import Knowing, ended, write_config
 
@@ -121,11 +122,11 @@ def test_the_rows_of_the_example_are_forty_of_three_kinds_and_can_be_graded() ->
     kinds = [problem.domain for problem in read_problems(ROWS)]
     assert (len(kinds), {kind: kinds.count(kind) for kind in kinds}) == (
         40,
-        {"math": 14, "qa": 13, "code": 13},
+        dict(zip(DOMAINS, (14, 13, 13), strict=True)),
     )
 
 
 def test_the_rows_that_the_page_shows_are_rows(tmp_path: Path) -> None:
     (shown,) = (block.text for block in blocks(PAGE) if block.kind == "jsonl")
     (tmp_path / "shown.jsonl").write_text(shown, encoding="utf-8")
-    assert [p.domain for p in read_problems(tmp_path / "shown.jsonl")] == ["math", "qa", "code"]
+    assert [p.domain for p in read_problems(tmp_path / "shown.jsonl")] == list(DOMAINS)

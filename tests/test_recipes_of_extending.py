@@ -61,6 +61,7 @@ def my_module(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(plugins, "_loaded", {})
+    sys.modules.pop("my_module", None)  # the name that other pages' commands load, too
     with ExitStack() as stack:
         for registry in REGISTRIES:
             stack.enter_context(registry.with_also([]))
@@ -175,6 +176,7 @@ def _name(node: ast.stmt) -> str:
 def test_the_advantage_estimator_is_chosen_by_its_name(tmp_path: Path) -> None:
     package = tmp_path / "copy" / "llm_as_judge"
     shutil.copytree(ROOT / "src" / "llm_as_judge", package)
+    shutil.copytree(ROOT / "config", package / "_config")  # where a wheel has it
     walked = {b.words.removeprefix("in "): b.text for b in blocks(CONTRIBUTING) if b.words}
     assert list(walked) == ["config/loss.py", "training/grpo.py"]
     for name, text in walked.items():
@@ -184,7 +186,6 @@ def test_the_advantage_estimator_is_chosen_by_its_name(tmp_path: Path) -> None:
         [sys.executable, "-c", USED],
         env={
             "PYTHONPATH": str(package.parent),
-            "LLM_AS_JUDGE_CONFIG": str(ROOT / "config"),
             "PATH": "/usr/bin:/bin",
         },
         capture_output=True,

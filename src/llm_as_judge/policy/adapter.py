@@ -17,8 +17,10 @@ import torch
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from torch.nn import Linear
 
 from llm_as_judge.errors import ModelError
+from llm_as_judge.policy.lora_linear import LoraLinear
 
 __all__ = ["CONFIG", "WEIGHTS", "AdapterSpec", "new_adapter", "read_spec", "saved_adapter"]
 
@@ -126,13 +128,16 @@ def _names(value: Any) -> TypeGuard[list[str]]:
 
 
 def _lora(spec: AdapterSpec) -> LoraConfig:
-    return LoraConfig(
+    config = LoraConfig(
         r=spec.rank,
         lora_alpha=spec.alpha,
         lora_dropout=0.0,  # dropout would part the update's distribution from the sampled one
         target_modules=list(spec.targets),
         task_type="CAUSAL_LM",
     )
+    # The name that PEFT's guide to layers of one's own gives.
+    config._register_custom_module({Linear: LoraLinear})  # noqa: SLF001
+    return config
 
 
 def _require_same(

@@ -194,10 +194,13 @@ def _node_attention(
 ) -> Tensor:
     grouped = query.shape[1] != key.shape[1]
     outputs = []
-    for node in nodes:
-        own = query[:, :, node.start : node.stop]
-        keys = torch.cat([key[:, :, a:b] for a, b in node.spans], dim=2)
-        values = torch.cat([value[:, :, a:b] for a, b in node.spans], dim=2)
+    # Split, not sliced: the gradient of a slice is as large as the row.
+    lengths = [node.stop - node.start for node in nodes]
+    at = {node.spans[-1]: i for i, node in enumerate(nodes)}
+    queries, keys_of, values_of = (torch.split(x, lengths, dim=2) for x in (query, key, value))
+    for node, own in zip(nodes, queries, strict=True):
+        keys = torch.cat([keys_of[at[span]] for span in node.spans], dim=2)
+        values = torch.cat([values_of[at[span]] for span in node.spans], dim=2)
         outputs.append(
             scaled_dot_product_attention(
                 own,

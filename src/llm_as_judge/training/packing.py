@@ -23,6 +23,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from llm_as_judge.policy.attention import (
@@ -133,7 +135,32 @@ def logprobs_and_entropy(
     logits_LV: Tensor, labels_L: Tensor, temperature: float
 ) -> tuple[Tensor, Tensor]:
     """(L,) log-prob of each label, with gradient, and (L,) entropy without; nats, float32."""
-    logprobs_LV = torch.log_softmax(logits_LV.float() / temperature, dim=-1)
-    with torch.no_grad():
-        entropy_L = -(logprobs_LV.exp() * logprobs_LV).sum(-1)
-    return logprobs_LV.gather(-1, labels_L[:, None])[:, 0], entropy_L
+    found: tuple[Tensor, Tensor] = _LabelLogprobs.apply(logits_LV, labels_L, temperature)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _LabelLogprobs(Function):
+    """Log-softmax at the labels: two float32 copies of the vocabulary-wide logits, and none going back.
+
+    Autograd would make five and three of them, each a part of what an update on a CPU takes.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits_LV: Tensor, labels_L: Tensor, temperature: float
+    ) -> tuple[Tensor, Tensor]:
+        scaled_LV = logits_LV.float() if temperature == 1.0 else logits_LV.float() / temperature
+        logprobs_LV = torch.log_softmax(scaled_LV, dim=-1)
+        entropy_L = -torch.linalg.vecdot(logprobs_LV.exp(), logprobs_LV)
+        ctx.save_for_backward(logprobs_LV, labels_L)
+        ctx.temperature, ctx.dtype = temperature, logits_LV.dtype
+        ctx.mark_non_differentiable(entropy_L)
+        return logprobs_LV.gather(-1, labels_L[:, None])[:, 0], entropy_L
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_L: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+        logprobs_LV, labels_L = ctx.saved_tensors
+        grad_L1 = grad_L[:, None] / ctx.temperature
+        of_LV = logprobs_LV.exp().mul_(-grad_L1).scatter_add_(-1, labels_L[:, None], grad_L1)
+        return of_LV.to(ctx.dtype), None, None

@@ -11,7 +11,7 @@ import typer
 from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
-from llm_as_judge.cli.evaluating import _complain_of_failures, sums
+from llm_as_judge.cli.evaluating import _complain_of_cut_replies, _complain_of_failures, sums
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.llm.billing import Attempt
@@ -296,9 +296,28 @@ def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(
         _complain_of_failures(record)
     assert caught.value.exit_code == 1
     said = capsys.readouterr().err
-    assert "2 rollouts failed by our fault, not the policy's; the first: the endpoint is" in said
+    assert "2 rollouts failed outside of their programs (executor, judge or sandbox)" in said
+    assert "the first: the endpoint is down" in said
     code, out, _ = verb("evaluate", *OPTIONS, "--policy", "direct", "--json")
     assert (code, json.loads(out)["overall"]["failed"]) == (0, 0.0)  # run again, and well
+
+
+def test_replies_that_end_at_the_limit_are_said(
+    verb: Verbs, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
+    record = EvaluationRecord.read(folder / "results" / "evaluation" / "direct_results.json")
+    _complain_of_cut_replies(record)
+    assert capsys.readouterr().err == ""
+    rollout = record.groups()[0].rollouts[0]
+    assert rollout.execution is not None
+    limit = record.config.executor.max_tokens
+    calls = tuple(replace(c, completion_tokens=limit) for c in rollout.execution.calls)
+    record.add(replace(rollout, execution=replace(rollout.execution, calls=calls)))
+    _complain_of_cut_replies(record)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "1 of" in said
+    assert f"cut at executor.max_tokens ({limit})" in said
 
 
 def test_an_evaluation_that_could_not_begin_leaves_no_accuracy_of_zero(verb: Verbs) -> None:

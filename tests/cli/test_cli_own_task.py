@@ -14,6 +14,7 @@ import yaml
 from called_verbs import Verbs, written
 
 from llm_as_judge.config import load_config, load_endpoints
+from llm_as_judge.config.own_file import HOSTED_TOKENS
 
 ADDRESS = "openai:some/model:7b@http://127.0.0.1:9/v1"
 
@@ -74,6 +75,8 @@ def test_the_file_is_found_by_every_verb_and_lies_over_the_shipped_profile(verb:
     assert load_endpoints()["some/model:7b"].urls() == ("http://127.0.0.1:9/v1",)
     assert (config.data.sets, config.evaluation.sets) == ((), ("mine_math", "mine_qa"))
     assert config.evaluation.limit_per_set is None
+    small = shipped.executor
+    assert (small.max_tokens, config.executor.max_tokens) == (160, HOSTED_TOKENS)
     assert (
         config.training.loss_type
         == shipped.training.loss_type

@@ -141,7 +141,7 @@ def test_alarms_name_what_to_do() -> None:
     good = {"rollout/strictly_valid": 0.9, "update/entropy": 0.5, "rollout/distinct_programs": 0.8}
     assert alarms(good) == []
     assert "30% of programs run as written" in alarms({"rollout/strictly_valid": 0.3})
-    assert "10% of rollouts failed by our fault" in alarms({"rollout/failed": 0.1})
+    assert "10% of rollouts failed outside of their programs" in alarms({"rollout/failed": 0.1})
     assert alarms({"update/loss": float("nan")}) == ["update/loss: not a finite number"]
 
 

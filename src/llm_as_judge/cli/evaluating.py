@@ -186,6 +186,7 @@ def evaluate(
     show(record, path, as_json)
     said = _bill(now[-1], before, settings.calls.mode == "replay")
     status_console.print(said, highlight=False, soft_wrap=True)
+    _complain_of_cut_replies(record)
     _complain_of_failures(record)
 
 
@@ -353,13 +354,38 @@ def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
     warn_of_judges(data.judges)
 
 
+CUT_SHARE = 0.05
+"""Of the executor's replies; more that end at the limit are said."""
+
+
+def _complain_of_cut_replies(record: EvaluationRecord) -> None:
+    """A reply that ends at the limit has no answer yet: the figure is then the limit's."""
+    executor = record.config.executor
+    asked = cut = 0
+    for group in record.groups():
+        limit = executor.max_tokens_of.get(group.problem.dataset, executor.max_tokens)
+        runs = [run for r in group.rollouts if r.execution for run in r.execution.runs]
+        calls = [call for run in runs for call in run.calls if call.llm_calls]
+        asked += len(calls)
+        cut += sum(call.completion_tokens >= limit * call.llm_calls for call in calls)
+    if cut > CUT_SHARE * asked:
+        status_console.print(
+            f"{cut} of {asked} operator calls were cut at executor.max_tokens "
+            f"({executor.max_tokens}), most likely before the answer: raise it, with "
+            f"--set executor.max_tokens={8 * executor.max_tokens} or in the configuration file",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
 def _complain_of_failures(record: EvaluationRecord) -> None:
-    """Our own failures are no figures: say so, and end with 1 where they are many."""
+    """Failures outside of programs are no figures: say so, and end with 1 where they are many."""
     failures = [r.failure for g in record.groups() for r in g.rollouts if r.failure]
     if not failures:
         return
     status_console.print(
-        f"{len(failures)} rollouts failed by our fault, not the policy's; the first: "
+        f"{len(failures)} rollouts failed outside of their programs (executor, judge or sandbox); the first: "
         f"{failures[0].message}. The same command runs them again",
         markup=False,
         highlight=False,

@@ -165,7 +165,7 @@ def fill(
     )
     if asked.failed:
         _say(
-            f"{asked.failed} draws failed by our fault; the first: {asked.first_failure}. The same "
+            f"{asked.failed} draws failed at the executor; the first: {asked.first_failure}. The same "
             "command asks for them again"
         )
         raise typer.Exit(1)

@@ -10,6 +10,8 @@ from pathlib import Path
 from llm_as_judge.config.endpoints import Endpoint
 
 KEY_VARIABLE = "OPENAI_API_KEY"
+HOSTED_TOKENS = 2048
+"""Tokens of a reply at most: the full-size default, since a profile's limit may be a small model's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,10 @@ def own_file_text(task: OwnTask) -> str:
     if task.policy is not None:
         lines += ["policy:", f"  name: {_text(task.policy)}"]
     lines += ["executor:", f"  model: {_text(task.executor)}"]
+    if task.endpoint is not None:
+        lines += [
+            f"  max_tokens: {HOSTED_TOKENS}  # of one reply; a longer one is cut, most likely before its answer",
+        ]
     lines += [
         "judge:",
         "  model: none  # rules grade the answers; docs/judge.md adds a judge for the others",

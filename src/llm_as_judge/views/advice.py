@@ -52,7 +52,7 @@ _RULES = (
     _Rule(
         "rollout/failed",
         lambda v: v > 0.02,
-        "{value:.0%} of rollouts failed by our fault",
+        "{value:.0%} of rollouts failed outside of their programs",
         "see `failure` in rollouts.jsonl: endpoint or sandbox",
     ),
     _Rule(

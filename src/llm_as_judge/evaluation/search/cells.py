@@ -149,8 +149,8 @@ class BankRunner:
                 self.cost += cell.cost
         if failed:
             raise EndpointError(
-                f"{len(failed)} of {len(missing)} runs failed by our fault, not the programs'; the "
-                f"first: {failed[0]}; the same command tries again, the others are kept"
+                f"{len(failed)} of {len(missing)} runs failed outside of their programs "
+                f"(executor, judge or sandbox); the first: {failed[0]}; the same command tries again, the others are kept"
             )
 
     async def _run_all(self, wanted: Sequence[Wanted]) -> list[Exception]:

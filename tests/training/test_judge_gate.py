@@ -21,6 +21,7 @@ from llm_as_judge.training.judge_gate import (
     judge_entry,
     judge_history,
     require_audit,
+    require_measured_model,
 )
 
 
@@ -63,6 +64,17 @@ async def test_a_model_without_an_audit_may_not_train(tmp_path: Path) -> None:
     assert "run: llm-as-judge judge audit --set judge.model=big --set output.results=" in said
     assert "--force-unaudited-judge" in said
     assert "\n" not in said
+
+
+def test_a_model_without_an_audit_is_refused_before_anything_is_loaded(
+    tmp_path: Path,
+) -> None:
+    settings = config(tmp_path, model="big")
+    with pytest.raises(AuditError, match=r"run: llm-as-judge judge audit"):
+        require_measured_model(settings)
+    leave_report(settings)
+    require_measured_model(settings)
+    require_measured_model(config(tmp_path, model="none"))
 
 
 async def test_a_model_that_passed_may_train(tmp_path: Path) -> None:

@@ -77,10 +77,13 @@ def train(
         serve_gradients(settings, place)
         return
     from llm_as_judge.chat_models import require_endpoints
+    from llm_as_judge.training.judge_gate import require_measured_model
     from llm_as_judge.training.preflight import check_before_training
 
     # before torch is loaded
     latest = check_before_training(settings, run_dir=run_dir, resume=resume)
+    if not force_unaudited_judge:
+        require_measured_model(settings)
     if dry_run:
         for line in _estimate(settings, int(latest.name.removeprefix("step_")) if latest else 0):
             console.print(line, highlight=False, soft_wrap=True)

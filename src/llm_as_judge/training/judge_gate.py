@@ -24,7 +24,13 @@ from llm_as_judge.config import Config
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.kinds import rules_alone
 
-__all__ = ["audit_command", "judge_entry", "judge_history", "require_audit"]
+__all__ = [
+    "audit_command",
+    "judge_entry",
+    "judge_history",
+    "require_audit",
+    "require_measured_model",
+]
 
 _NO_PART_OF_THE_JUDGE = frozenset(
     {
@@ -35,6 +41,19 @@ _NO_PART_OF_THE_JUDGE = frozenset(
         "second_fraction",
     }
 )
+
+
+def require_measured_model(config: Config) -> None:
+    """Returns if rules alone judge, or the audit of the judge's model has passed; loads nothing.
+
+    Raises:
+        AuditError: unaudited, failed, too old. ConfigError: no such model.
+    """
+    if rules_alone(config.judge):
+        return
+    fingerprint = judge_fingerprint(config)
+    found = read_audit_status(report_path(config.output.results, fingerprint), fingerprint)
+    require_passing_audit(found, audit_command(config))
 
 
 async def require_audit(

@@ -266,4 +266,5 @@ def test_serve_refuses_the_network_with_a_key_that_is_none(
 
 
 def test_solve_with_a_policy_that_is_nothing_is_2(verb: Verbs) -> None:
-    assert "wanted untrained, a checkpoint folder" in verb.refused(*SOLVE, "--policy", "none.py")
+    said = verb.refused(*SOLVE, "--policy", "none.py")
+    assert "none.py: no such file or folder; wanted untrained, a checkpoint folder" in said

@@ -95,6 +95,8 @@ def test_a_folder_of_something_else_is_no_model_though_it_reads_like_a_hub_id(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results" / "searched").mkdir(parents=True)
     assert find_model("results/searched") is None
+    with pytest.raises(ConfigError, match=r"--model: the folder results has no config\.json"):
+        load_config(model="results")
 
 
 def test_files_of_a_model_never_leave_their_folder() -> None:

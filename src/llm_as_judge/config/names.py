@@ -58,6 +58,10 @@ def known_model(name: str, key: str) -> ModelEntry:
 
 
 def no_such_policy(name: str, key: str) -> ConfigError:
+    if Path(name).is_dir():
+        return ConfigError(
+            f"{key}: the folder {name} has no config.json; wanted a model's folder as transformers saves it"
+        )
     known = ", ".join(load_models())
     return ConfigError(f"{key}: no model {name!r} in models.yaml (known: {known}; or {FORMS})")
 

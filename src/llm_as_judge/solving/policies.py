@@ -33,8 +33,9 @@ async def open_writer(
             yield bench, FileWriter(path, bench)
         return
     if policy != UNTRAINED and not path.is_dir():
+        found = "no such file or folder" if not path.exists() else "no Python file"
         raise ConfigError(
-            f"--policy {policy!r}: wanted untrained, a checkpoint folder or a program file"
+            f"--policy {policy}: {found}; wanted untrained, a checkpoint folder or a program file (.py)"
         )
     async with open_system(config, adapter=None if policy == UNTRAINED else path) as system:
         writer = PolicyWriter(system.sampler, system.prompt, system.bench)

@@ -62,6 +62,7 @@ def test_an_unknown_key_without_a_neighbor_lists_known_ones(tmp_path: Path) -> N
         ("learning_rate: fast\n", "training.learning_rate: found 'fast'"),
         ("policy: {dtype: float8}\n", "policy.dtype: found 'float8'"),
         ("policy: 7\n", "policy: found 7"),
+        ("plugins: mine\n", "plugins: found 'mine'; wanted a list in brackets, e.g. [one]"),
         ("physical_gpus: 0\n", "physical_gpus: found 0, wanted e.g. [0]"),
         ("physical_gpus: [one]\n", "physical_gpus: found ['one'], wanted e.g. [0]"),
     ],

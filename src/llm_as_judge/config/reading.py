@@ -165,6 +165,8 @@ def validated(
                 f"{where}: unknown key {key!r}{_did_you_mean(key, kind, also_known)}"
             ) from None
         said = first["msg"].removeprefix("Value error, ")
+        if first["type"] in ("tuple_type", "list_type"):
+            said = "wanted a list in brackets, e.g. [one] or [one, two]"
         if not key:  # about several keys together, which may hold a secret
             raise ConfigError(f"{where}: {said}") from None
         shown = without_secrets(repr(first.get("input")))

@@ -29,7 +29,19 @@ from typed_place import Knowing, ended, write_config
 
 PAGE = ROOT / "docs" / "own-task.md"
 ROWS = ROOT / "examples" / "own_task.jsonl"
-COMMANDS = [c.text for c in commands(PAGE) if " FILE" not in c.text and c.text[:2] != "--"]
+FEWER = (("--steps 60", "--steps 5"), ("step_60", "step_5"))
+"""Five steps are trained in the place of the page's sixty."""
+
+
+def fewer_steps(text: str) -> str:
+    for page, here in FEWER:
+        text = text.replace(page, here)
+    return text
+
+
+COMMANDS = [
+    fewer_steps(c.text) for c in commands(PAGE) if " FILE" not in c.text and c.text[:2] != "--"
+]
 (SERVE,) = (c for c in COMMANDS if c.startswith("llm-as-judge serve"))
 BEFORE_SERVING = COMMANDS[: COMMANDS.index(SERVE)]
 (AUDIT,) = (c for c in COMMANDS if c.startswith("llm-as-judge judge audit"))
@@ -87,6 +99,7 @@ def test_the_page_leads_from_rows_to_a_trained_evaluated_and_served_policy(place
         for command in BEFORE_SERVING:
             typed(command, endpoint.url)
         assert (place / "checkpoints/qwen25-coder-0.5b/grpo_mixed/step_5").is_dir()
+        assert results_of("qwen25-coder-0.5b_untrained")["policy"] == "untrained"
         names = {part["dataset"] for part in results_of("qwen25-coder-0.5b")["datasets"]}
         assert names >= {"own_task_math", "own_task_qa", "own_task_code"}
         with served(place) as url:
@@ -116,6 +129,18 @@ def test_the_page_says_every_step_in_order() -> None:
     wanted = ["init", "evaluate", "headroom", "train", "evaluate", "compare", "serve", "judge"]
     left = iter(verbs)
     assert all(verb in left for verb in wanted)
+
+
+@pytest.mark.parametrize("document", ["docs/own-task.md", "README.md"])
+def test_before_and_after_are_evaluated_around_a_training_of_sixty_steps(document: str) -> None:
+    """So that `compare` has both."""
+    told = [c.text for c in commands(ROOT / document)]
+    steps = ("evaluate --untrained", "train --steps 60", "evaluate", "compare results/evaluation/")
+    left = iter(told)
+    assert all(
+        any(text == f"llm-as-judge {step}" or (step[-1] == "/" and step in text) for text in left)
+        for step in steps
+    )
 
 
 def test_the_rows_of_the_example_are_forty_of_three_kinds_and_can_be_graded() -> None:

@@ -1,13 +1,19 @@
-"""docs/python.md is run from top to bottom; blocks marked `no-run` are compiled."""
+"""docs/python.md is run from top to bottom; blocks marked `no-run` are compiled. README's is a script."""
 
 from __future__ import annotations
 
 import ast
 import re
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from documented import ROOT, blocks
+from llm_as_judge import GRPOTrainer
+from typed_place import ended
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "python.md"
 BLOCKS = re.findall(r"^```python( no-run)?\n(.*?)^```", PAGE.read_text("utf-8"), re.S | re.M)
@@ -36,3 +42,26 @@ def test_imports_of_blocks_that_are_not_run_exist() -> None:
             if isinstance(node, ast.ImportFrom):
                 module = __import__(str(node.module), fromlist=[a.name for a in node.names])
                 assert all(hasattr(module, alias.name) for alias in node.names)
+
+
+def test_the_script_of_the_readme_comes_with_its_reward_to_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (script,) = (
+        b.text for b in blocks(ROOT / "README.md") if (b.kind, b.words) == ("python", "no-run")
+    )
+    (tmp_path / "script.py").write_text(script, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    ended(["init", str(ROOT / "examples" / "own_task.jsonl"), "--executor", "scripted"])
+    begun: list[tuple[GRPOTrainer, int]] = []
+
+    async def begin(trainer: GRPOTrainer, num_steps: int) -> None:
+        begun.append((trainer, num_steps))
+
+    monkeypatch.setattr(GRPOTrainer, "train", begin)
+    scored = runpy.run_path("script.py", run_name="__main__")["brevity"]
+    ((trainer, steps),) = begun
+    assert trainer.config.reward.weights["brevity"] == 1.0
+    assert steps == 60
+    lengths = [SimpleNamespace(program=SimpleNamespace(source="x" * n)) for n in (199, 200)]
+    assert [scored(rollout, []) for rollout in lengths] == [10.0, -10.0]

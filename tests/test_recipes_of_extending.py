@@ -1,6 +1,6 @@
 """Each recipe of docs/extending.md and CONTRIBUTING.md is walked with the code of the page itself.
 
-The recipe of an operator is walked by tests/operators/test_operator_example.py.
+The recipe of an operator is walked by tests/operators/test_own_operators.py.
 """
 
 from __future__ import annotations

@@ -295,9 +295,10 @@ def test_a_policy_named_by_its_folder_or_hub_id_is_trained_evaluated_and_reporte
 def type_in(command: Command) -> None:
     """Type one command: a verb in this process, its words expanded by the shell; all else in a shell."""
     words = None
-    if command.text.startswith("llm-as-judge ") and not SHELL.search(command.text):
-        words = in_a_shell(rf"printf '%s\0' {command.text}").split("\0")[1:-1]
-    ended(words) if words else in_a_shell(command.text)
+    text = command.text.replace("--steps 60", "--steps 2")  # seconds in the place of minutes
+    if text.startswith("llm-as-judge ") and not SHELL.search(text):
+        words = in_a_shell(rf"printf '%s\0' {text}").split("\0")[1:-1]
+    ended(words) if words else in_a_shell(text)
 
 
 def in_a_shell(text: str) -> str:

@@ -27,28 +27,25 @@ SOURCE, DESCRIPTION, PROGRAM = BLOCKS
 
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The operator of the example as a plugin ``own_decompose``, not yet loaded."""
+    """The files of the example, word for word: the plugin ``my_operators``, not yet loaded."""
     monkeypatch.setattr(plugins, "_loaded", {})
     monkeypatch.syspath_prepend(tmp_path)
-    marked = SOURCE.replace("class Decompose", "@operator\nclass Decompose")
-    assert marked != SOURCE
-    (tmp_path / "own_decompose.py").write_text(
-        f"from llm_as_judge.operators import operator\n{marked}"
-    )
+    (tmp_path / "my_operators.py").write_text(SOURCE)
     (tmp_path / "Decompose.yaml").write_text(DESCRIPTION)
     with OWN_OPERATORS.with_also([]):
         yield tmp_path
-    sys.modules.pop("own_decompose", None)
+    sys.modules.pop("my_operators", None)
 
 
 @pytest.mark.slow
 async def test_a_program_with_an_operator_of_a_plugin_is_checked_and_run(plugin: Path) -> None:
     before = parse_program(PROGRAM, "math")
     assert not before.strictly_valid
-    load_plugins(["own_decompose"])
+    load_plugins(["my_operators"])
     program = parse_program(PROGRAM, "math")
     assert program.strictly_valid, program.diagnostics
     assert program.operators == ("Decompose", "Custom")
+    assert program.worst_case_calls == 4
 
     work = await open_local_work("subprocess", 1, None)
     chat = ScriptedChat({"Split this into 2": "- What is 2?\n- What is 3?", "What is": "six"})
@@ -67,7 +64,7 @@ async def test_a_program_with_an_operator_of_a_plugin_is_checked_and_run(plugin:
 
 def test_prompt_and_grammar_name_it_where_its_description_says(plugin: Path) -> None:
     assert "decompose" not in program_grammar("math")
-    load_plugins(["own_decompose"])
+    load_plugins(["my_operators"])
     assert 'decompose(problem, parts="3") -> {"questions"}' in operator_docs("math", "short")
     assert "decompose" not in operator_docs("code", "short")
     assert "decompose" in program_grammar("math")
@@ -75,7 +72,7 @@ def test_prompt_and_grammar_name_it_where_its_description_says(plugin: Path) -> 
 
 def test_without_the_plugin_it_is_gone(plugin: Path) -> None:
     with OWN_OPERATORS.with_also([]):
-        load_plugins(["own_decompose"])
+        load_plugins(["my_operators"])
         assert "Decompose" in registry()
     assert "Decompose" not in registry()
     assert "decompose" not in program_grammar("math")
@@ -86,7 +83,7 @@ def test_without_the_plugin_it_is_gone(plugin: Path) -> None:
     [
         ("Decompose.yaml", None, r"Decompose\.yaml: cannot be read"),
         ("Decompose.yaml", ("worst_case_calls: 1", "worst_case_calls: 2"), "the class says 1"),
-        ("own_decompose.py", ("class Decompose", "class Review"), "'Review' is a shipped one"),
+        ("my_operators.py", ("class Decompose", "class Review"), "'Review' is a shipped one"),
     ],
 )
 def test_what_is_wrong_with_it_is_one_line(
@@ -98,15 +95,15 @@ def test_what_is_wrong_with_it_is_one_line(
     else:
         file.write_text(file.read_text().replace(*change))
     with pytest.raises(ConfigError, match=said) as refused:
-        load_plugins(["own_decompose"])
-    assert str(refused.value).startswith("plugins: own_decompose: ")
+        load_plugins(["my_operators"])
+    assert str(refused.value).startswith("plugins: my_operators: ")
     assert "\n" not in str(refused.value)
 
 
 def test_a_record_of_it_follows_class_and_description(plugin: Path) -> None:
-    load_plugins(["own_decompose"])
+    load_plugins(["my_operators"])
     module, described = plugin_facts(), operator_facts()
-    assert list(module) == ["own_decompose"]
+    assert list(module) == ["my_operators"]
     assert list(described) == ["Decompose"]
     (plugin / "Decompose.yaml").write_text(DESCRIPTION.replace("sub-questions", "questions"))
     assert operator_facts() != described

@@ -157,5 +157,12 @@ def _tell(report: ProcessReport, rows: Path) -> None:
             soft_wrap=True,
         )
     console.print(f"written  {OWN_FILE}", highlight=False)
-    for verb in ("evaluate --policy direct", f"headroom {quote(str(rows))}", "train", "evaluate"):
+    for verb in (
+        "evaluate --policy direct",
+        f"headroom {quote(str(rows))}",
+        "evaluate --untrained",
+        "train --steps 60",
+        "evaluate",
+        "compare results/evaluation/*_results.json",
+    ):
         console.print(f"  next   llm-as-judge {verb}", highlight=False, markup=False)

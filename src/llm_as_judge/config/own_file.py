@@ -59,7 +59,7 @@ def own_file_text(task: OwnTask) -> str:
         ]
     lines += [
         "judge:",
-        "  model: none  # rules grade the answers; docs/judge.md adds a judge for the others",
+        "  model: none  # rules grade the answers; docs/judge.md#an-llm-judge adds a judge for the others",
     ]
     if task.endpoint is not None:
         lines += _endpoint_lines(task.executor, task.endpoint)
@@ -68,7 +68,7 @@ def own_file_text(task: OwnTask) -> str:
 
 def _endpoint_lines(name: str, endpoint: Endpoint) -> list[str]:
     return [
-        "endpoints:  # docs/models.md lists their keys",
+        "endpoints:  # docs/configuration.md#endpoints lists their keys",
         f"  {_text(name)}:",
         f"    base_url: {_text(endpoint.base_url)}",
         f"    model_name: {_text(endpoint.model_name or name)}",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from llm_as_judge.config import Config, Endpoint, load_endpoints
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.llm.billing import Role
-from llm_as_judge.llm.estimate import Estimate, Means, assumed_means
+from llm_as_judge.llm.estimate import ASSUMED_CALLS, Estimate, Means, assumed_means
 from llm_as_judge.llm.ledger import Price, prompt_price
 from llm_as_judge.operators import ExecutorSettings, OperatorSettings
 from llm_as_judge.types import Problem, RunLimits
@@ -118,6 +118,7 @@ def estimate_of(
     problems: Sequence[Problem],
     measured: Means | None,
     runs: int = 1,
+    calls_a_run: float = ASSUMED_CALLS,
 ) -> Estimate:
     """What ``rollouts`` more programs will ask of the executor.
 
@@ -125,12 +126,13 @@ def estimate_of(
         runs: of each program.
         problems: of the run, or a sample of them.
         measured: means of earlier rollouts; None = none were made yet.
+        calls_a_run: what a run of a program is expected to ask, as long as nothing is measured.
     """
     executor, endpoints = config.executor, load_endpoints()
     dearest, factor = max(_prices(config), key=lambda item: item[1])
     lengths = [len(problem.statement().encode()) for problem in problems]
     means = measured or assumed_means(
-        sum(lengths) / max(1, len(lengths)), executor.max_tokens, runs
+        sum(lengths) / max(1, len(lengths)), executor.max_tokens, runs, calls_a_run
     )
     most_calls = rollouts * runs * config.workflow.most_calls
     longest = max(executor.max_tokens, *executor.max_tokens_of.values(), 0)
@@ -158,7 +160,8 @@ def training_estimate(
     training = config.training
     rollouts = steps * training.problems_per_step * training.samples_per_problem
     sample = [problems[i] for i in range(min(200, len(problems)))]
-    return estimate_of(config, rollouts, sample, measured, config.workflow.draws)
+    found = estimate_of(config, rollouts, sample, measured, config.workflow.draws)
+    return replace(found, steps=steps)
 
 
 def _prices(config: Config) -> list[tuple[str, float]]:

@@ -10,8 +10,9 @@ import pytest
 from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
-from llm_as_judge.cli.comparing import _p_value
+from llm_as_judge.cli.comparing import CHOOSING_PROBLEMS, _p_value, _remarks
 from llm_as_judge.data.files import write_problems
+from llm_as_judge.evaluation.compare import Front, Headroom
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.types import (
     Completion,
@@ -64,10 +65,20 @@ def test_sanity_baselines_are_marked_and_neither_starred_nor_tested(
     assert found["headroom"]["by_problem"] < 1
     out = verb("compare", *files, "--markdown")[1]
     assert "| control_gold (sanity baseline) |" in out
-    assert f"Choosing among them, on {found['headroom']['problems']} problems: " in out
+    assert "Choosing among them" not in out  # of fewer than 30 problems it is mostly luck
     assert "Sanity baselines are known answers, of no policy: neither starred nor tested." in out
     assert verb("compare", *files[:2])[0] == 0
+    assert "evaluate --untrained gives the one before training" in verb("compare", files[2])[1]
     assert verb("grade", files[0], "--rules-only")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("problems", "shown"), [(CHOOSING_PROBLEMS - 1, False), (CHOOSING_PROBLEMS, True)]
+)
+def test_choosing_among_them_is_told_from_enough_problems_on(problems: int, shown: bool) -> None:
+    room = Headroom(problems, "cot", 0.5, {"math": "cot"}, 0.5, 0.6, None)
+    (line,) = _remarks([], Front((), problems, (), True), room) or ("",)
+    assert line.startswith(f"Choosing among them, on {problems} problems: ") == shown
 
 
 def test_compare_and_evaluate_give_one_accuracy_where_the_mix_is_a_set(

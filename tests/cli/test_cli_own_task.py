@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import pytest
 import yaml
 from called_verbs import Verbs, written
 
+from documented import ROOT
 from llm_as_judge.config import load_config, load_endpoints
 from llm_as_judge.config.own_file import HOSTED_TOKENS
 
@@ -168,11 +170,46 @@ def test_a_dry_run_says_calls_tokens_and_dollars_before_any_model_is_there(
     code, out, err = verb("train", "--steps", "10", "--dry-run", "--set", "budget.calls=1")
     assert code == 0, err
     estimate, warning = out.splitlines()
-    assert estimate.startswith("estimate: 120 programs, about 240 executor calls, ")
+    assert estimate.startswith("estimate: 10 steps, 120 programs, about 240 executor calls, ")
     assert " dollars (" in estimate
     assert warning.startswith("budget.calls = 1 will probably not suffice")
     assert not list(folder.glob("logs/*"))
     assert not list(folder.glob("checkpoints/*"))
+
+
+def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:
+    page = (ROOT / "docs" / "answers.md").read_text("utf-8")
+    Path("mine.jsonl").write_text((ROOT / "examples" / "own_task.jsonl").read_text("utf-8"))
+    began(verb, "--config", "training")
+    text = Path("llm-as-judge.yaml").read_text().replace("# usd_per", "usd_per")
+    written("llm-as-judge.yaml", text.replace(": 0.10 ", ": 0.15 ").replace(": 0.50 ", ": 0.60 "))
+    _, out, _ = verb("train", "--steps", "500", "--dry-run")
+    found = re.search(r"([\d,]+) \+ ([\d,]+) tokens, .*, ([\d.]+) dollars", out)
+    assert found is not None, out
+    prompt, completion = (int(found[n].replace(",", "")) / 1e6 for n in (1, 2))
+    said = " ".join(page.split())
+    assert (
+        f"{prompt:.1f} million prompt tokens, {completion:.1f} million written tokens and "
+        f"{float(found[3]):.1f} dollars"
+    ) in said
+    assert "12,000 programs, about 24,000 executor calls" in out
+    assert "| 500 steps | 12,000 | 24,000 |" in page
+
+
+def test_init_names_what_gives_before_and_after(verb: Verbs) -> None:
+    rows()
+    told = [
+        line.split("llm-as-judge ")[1] for line in began(verb).splitlines() if "  next " in line
+    ]
+    after = told.index("train --steps 60")
+    assert told.index("evaluate --untrained") < after < told.index("evaluate")
+    assert told[-1] == "compare results/evaluation/*_results.json"
+
+
+def test_a_pipe_gets_no_progress_bar(verb: Verbs) -> None:
+    rows()
+    assert "\u2501" not in began(verb)
+    assert "starting" not in verb("init", "none.jsonl", "--executor", ADDRESS)[2]
 
 
 def test_a_dry_run_of_an_evaluation_asks_nobody_and_leaves_no_results(
@@ -182,6 +219,10 @@ def test_a_dry_run_of_an_evaluation_asks_nobody_and_leaves_no_results(
     began(verb)
     code, _, err = verb("evaluate", "--policy", "direct", "--dry-run")
     assert code == 0, err
+    assert "estimate: 2 programs, about 2 executor calls" in err
+    _, _, err = verb("evaluate", "--policy", "vote_of_5", "--dry-run")
+    assert "estimate: 2 programs, about 10 executor calls" in err
+    _, _, err = verb("evaluate", "--policy", "random", "--dry-run")  # not known before it is drawn
     assert "estimate: 2 programs, about 4 executor calls" in err
     assert not list(folder.glob("results/**/*_results.json"))
     assert "leave one" in verb.refused("evaluate", "--policy", "direct", "--dry-run", "--fresh")

@@ -163,8 +163,22 @@ def test_report_sets_results_side_by_side(verb: Verbs) -> None:
     assert out.count("50% [25%, 75%]") == 4
 
 
+def test_report_without_before_shows_what_is_there_and_names_what_is_missing(verb: Verbs) -> None:
+    figures = dict.fromkeys(("strictly_valid", "executed", "calls", "tokens"), 1.0)
+    figures |= {"accuracy": 0.5, "accuracy_low": 0.25, "accuracy_high": 0.75}
+    data = {"datasets": [{"dataset": "gsm8k", "metrics": figures}], "overall": figures}
+    Path("results/evaluation").mkdir(parents=True)
+    for name in ("direct", "cot"):
+        written(f"results/evaluation/{name}_results.json", json.dumps(data))
+    code, out, err = verb("report")
+    assert code == 0, err
+    assert out.count("50% [25%, 75%]") == 4
+    assert "no results of qwen25-7b before training; run: llm-as-judge evaluate --untrained" in err
+    assert "no results of qwen25-7b after training; run: llm-as-judge evaluate" in err
+
+
 def test_report_of_no_or_broken_results_is_2(verb: Verbs) -> None:
-    assert "llm-as-judge evaluate" in verb.refused("report")
+    assert "run: llm-as-judge evaluate --untrained" in verb.refused("report")
     assert "Invalid JSON" in verb.refused("report", written("a.json", "{"))
     assert "datasets: Field required" in verb.refused("report", written("a.json", "{}"))
 

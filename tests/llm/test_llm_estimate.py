@@ -49,3 +49,10 @@ def test_the_line_says_what_it_rests_on_and_that_a_price_is_unknown() -> None:
         "cost 350 written tokens, dollars unknown (as the last 10 programs); at most 50 calls and 800 written tokens"
     )
     assert "assuming 2 calls a program" in str(Estimate(1, Means(2, 1, 1), 5, 5, None))
+    assert "assuming 1 call a program" in str(Estimate(1, Means(1, 1, 1), 5, 5, None))
+
+
+def test_the_line_of_a_training_counts_its_steps() -> None:
+    assert str(Estimate(48, Means(2, 1, 1), 5, 5, None, steps=2)).startswith(
+        "estimate: 2 steps, 48 programs, about 96 executor calls, "
+    )

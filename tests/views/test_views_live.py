@@ -23,8 +23,8 @@ from llm_as_judge.views.live import (
 STEP = {"step": 3, "accuracy/all": 0.5, "reward/mean": -1.25, "executor/tokens": 120.4}
 
 
-def screen() -> Console:
-    return Console(file=io.StringIO(), width=200)
+def screen(terminal: bool = False) -> Console:
+    return Console(file=io.StringIO(), width=200, force_terminal=terminal)
 
 
 def shown(console: Console) -> str:
@@ -118,7 +118,7 @@ def test_a_few_problems_are_told_to_show_little_and_many_are_not() -> None:
 
 
 def test_progress_prints_a_line_a_step_and_a_stage() -> None:
-    console = screen()
+    console = screen(terminal=True)
     rollout = Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", ""))
     with ProgressView(console, rollouts=2, steps=5) as view:
         view.stage("sampling [1]")
@@ -166,15 +166,22 @@ def test_a_log_says_how_far_it_is_after_a_silence_and_no_sooner() -> None:
 
 
 def test_progress_of_an_evaluation_has_no_steps() -> None:
-    console = screen()
+    console = screen(terminal=True)
     with ProgressView(console, rollouts=1) as view:
         view.rollout(Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", "")))
         view.step(1, 1, {})
     assert "steps" not in shown(console)
 
 
-def test_progress_of_a_grading_counts_answers_and_says_that_no_program_is_run() -> None:
+def test_a_log_has_no_bar() -> None:
     console = screen()
+    with ProgressView(console, 2) as view:
+        view.rollout(Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", "")))
+    assert shown(console) == ""
+
+
+def test_progress_of_a_grading_counts_answers_and_says_that_no_program_is_run() -> None:
+    console = screen(terminal=True)
     with ProgressView(console, 9, each="answer", counted="answers graded") as view:
         view.expect(2)
         view.rollout(Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", "")))

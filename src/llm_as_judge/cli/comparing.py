@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from llm_as_judge.evaluation.system_results import Share, SystemResults
 
 
+CHOOSING_PROBLEMS = 30
+"""With fewer, the best for each domain or problem is mostly luck, and is not shown."""
+
+
 def register(app: typer.Typer) -> None:
     app.command(
         epilog="Example: llm-as-judge compare results/evaluation/*_results.json --against direct"
@@ -187,7 +191,7 @@ def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | No
         f"problems that all of these have graded.{apart}"
     )
     lines = [best] if front.names else []
-    if room:
+    if room and room.problems >= CHOOSING_PROBLEMS:
         chosen = ", ".join(f"{domain}: {name}" for domain, name in room.chosen.items())
         lines.append(
             f"Choosing among them, on {room.problems} problems: {room.best} for everything "
@@ -198,6 +202,8 @@ def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | No
         if room.audit is not None:
             lines += room.audit.lines
     policies = [c for c in systems if not c.sanity_baseline]
+    if len(policies) == 1:
+        lines.append(_lacking(policies[0]))
     if len(policies) < len(systems):
         lines.append(
             "Sanity baselines are known answers, of no policy: neither starred nor tested."
@@ -209,6 +215,15 @@ def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | No
             "how many points of true difference so many problems would show in 4 of 5 repetitions."
         )
     return lines
+
+
+def _lacking(only: SystemResults) -> str:
+    """What gives the evaluation to compare the only one with."""
+    if only.policy == "untrained":
+        other = "llm-as-judge train, then evaluate, gives the one after training"
+    else:
+        other = "llm-as-judge evaluate --untrained gives the one before training"
+    return f"One evaluation alone: {other}, to compare it with."
 
 
 def _cell(share: Share | None) -> str:

@@ -17,6 +17,7 @@ from llm_as_judge.cli.options import (
     progress_bar,
     settings_of,
 )
+from llm_as_judge.cli.tables import show_table
 from llm_as_judge.config import load_config
 from llm_as_judge.types import to_json
 
@@ -146,4 +147,6 @@ def stats(
     if as_json:
         print(json.dumps(to_json(found)))  # noqa: T201
     else:
-        console.print(stats_table(found))
+        show_table(
+            "Data sets (lengths in tokens of the statement)", *stats_table(found), markdown=False
+        )

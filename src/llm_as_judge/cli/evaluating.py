@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,6 +33,7 @@ from llm_as_judge.views.live import ProgressView, results_table
 
 if TYPE_CHECKING:
     from llm_as_judge.evaluation.records import EvaluationRecord
+    from llm_as_judge.evaluation.systems import EvaluatedSystem
     from llm_as_judge.llm.ledger import Ledger
 
 
@@ -164,7 +166,7 @@ def evaluate(
         if not missing and (record_to or replay_from):
             _say_not_asked(record_to)
         if missing and not is_sanity_baseline(record.plan.policy):
-            status_console.print(_estimate(record), highlight=False, soft_wrap=True)
+            status_console.print(_estimate(record, system), highlight=False, soft_wrap=True)
         if dry_run:
             return
 
@@ -317,16 +319,21 @@ def _announce(record: EvaluationRecord) -> None:
         status_console.print(line, markup=False, highlight=False)
 
 
-def _estimate(record: EvaluationRecord) -> str:
-    """What the missing rollouts will ask of the executor, as those on disk did."""
+def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> str:
+    """What the missing rollouts will ask of the executor, as those on disk did; without any on disk,
+    what fixed programs are expected to ask."""
+    from llm_as_judge.evaluation.systems import ProgramSystem
     from llm_as_judge.executor_settings import estimate_of
-    from llm_as_judge.llm.estimate import means_of_executions
+    from llm_as_judge.llm.estimate import ASSUMED_CALLS, means_of_executions
 
     groups = record.groups()
     done = [r.execution for group in groups for r in group.rollouts if r.execution]
     means = means_of_executions(done)
     problems, draws = [g.problem for g in groups], record.config.workflow.draws
-    return str(estimate_of(record.config, len(record.missing()), problems, means, draws))
+    written = system.expected_calls(record.config) if isinstance(system, ProgramSystem) else {}
+    calls = [written.get(problem.domain, ASSUMED_CALLS) for problem in problems]
+    left = len(record.missing())
+    return str(estimate_of(record.config, left, problems, means, draws, fmean(calls)))
 
 
 def say_replaced(earlier: Path) -> None:

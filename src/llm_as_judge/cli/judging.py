@@ -12,7 +12,6 @@ import typer
 from llm_as_judge.cli.options import (
     ConfigOption,
     DeviceOption,
-    ModelOption,
     SeedOption,
     SetOption,
     console,
@@ -147,7 +146,12 @@ def audit(
 def train(
     labeled: LabeledOption,
     out: Annotated[Path, typer.Option("--out", help="Folder of the judge.")],
-    model: ModelOption = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", help="The judge's base model: entry of models.yaml, hub id or path."
+        ),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", min=40, help="Examples to learn from at most.")
     ] = None,

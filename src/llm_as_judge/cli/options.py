@@ -159,9 +159,13 @@ def warn_of_judges(judges: Sequence[Mapping[str, Any]]) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int | None], None]]:
-    """A callback ``(what, done, total)`` that moves a bar on the terminal."""
+    """A callback ``(what, done, total)`` that moves a bar on the terminal; a file or pipe gets none."""
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=status_console
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=status_console,
+        disable=not status_console.is_terminal,
     ) as bars:
         task = bars.add_task("starting", total=None)
 

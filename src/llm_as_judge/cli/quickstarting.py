@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from llm_as_judge.chat_models import require_known_models
-from llm_as_judge.cli.options import ConfigOption, SeedOption, SetOption, console, settings_of
+from llm_as_judge.cli.options import SeedOption, SetOption, console, settings_of
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.tables import show_table
 from llm_as_judge.config import Config, known_model
@@ -36,7 +36,9 @@ def quickstart(
         Path, typer.Option("--out", help="Folder of all that it writes, by seed.")
     ] = Path("quickstart"),
     steps: Annotated[int | None, typer.Option("--steps", help="Updates in the run.")] = None,
-    config: ConfigOption = "quickstart",
+    config: Annotated[
+        str, typer.Option("--config", help="YAML file or shipped profile.")
+    ] = "quickstart",
     seed: SeedOption = None,
     set_: SetOption = None,
 ) -> None:
@@ -68,11 +70,11 @@ def quickstart(
     results = {name: read_results(path) for name, path in outcome.results.items()}
     said = verdict_of(outcome.results["untrained"], outcome.results["trained"])
     write_report(Sources(outcome.run_dir, results, verdict=said), page)
-    _show(outcome, page, config or "quickstart")
+    _show(outcome, page, config)
 
 
 def _settings(
-    out: Path, config: str | None, seed: int | None, steps: int | None, set_: list[str] | None
+    out: Path, config: str, seed: int | None, steps: int | None, set_: list[str] | None
 ) -> Config:
     """The configuration, everything it writes below OUT/seed_N but the executor's replies, which
     other seeds can use, too."""

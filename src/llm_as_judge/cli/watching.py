@@ -14,7 +14,13 @@ from rich.live import Live
 from rich.text import Text
 
 from llm_as_judge.cli.by_domain import show_by_domain
-from llm_as_judge.cli.options import ConfigOption, ModelOption, console, warn_of_judges
+from llm_as_judge.cli.options import (
+    ConfigOption,
+    ModelOption,
+    console,
+    status_console,
+    warn_of_judges,
+)
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.runs.judges import judges_of
@@ -23,6 +29,9 @@ from llm_as_judge.runs.runlog import newest_run, read_steps
 from llm_as_judge.views.keyboard import Keys
 from llm_as_judge.views.live import results_table, smallness, step_markdown, step_table
 from llm_as_judge.views.screen import HELP, KEYS, look, read_tail
+
+_MAKES = {"before": "evaluate --untrained", "after": "evaluate"}
+"""The verb that makes the results of before and after training."""
 
 
 def register(app: typer.Typer) -> None:
@@ -36,7 +45,7 @@ def report(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Results files to set side by side; default: before and after the run. "
+            help="Results files to set side by side; default: before and after the run, else all. "
             "With --by-domain: run folders, or logs/train_*.log; default: the newest run."
         ),
     ] = None,
@@ -138,9 +147,13 @@ def _files(
     run_dir: Path | None, results: Sequence[Path], config: str | None, model: str | None
 ) -> dict[str, Path]:
     """Results by their heading: those named; else before and after of the run, where it was evaluated;
-    else those of the configured policy."""
+    else those of the configured policy, or where one of these is missing all that are there.
+
+    Raises:
+        DataError: none is there.
+    """
     from llm_as_judge.evaluation.before_after import AFTER, BEFORE, evaluations_of
-    from llm_as_judge.evaluation.layout import heading
+    from llm_as_judge.evaluation.layout import RESULTS_SUFFIX, heading
 
     if results:
         return {heading(path): path for path in results}
@@ -148,10 +161,23 @@ def _files(
         return evaluations_of(run_dir)
     settings = load_config(config, model=model)
     folder, name = settings.output.results / "evaluation", settings.policy.label
-    return {
+    pair = {
         BEFORE: folder / f"{name}_untrained_results.json",
         AFTER: folder / f"{name}_results.json",
     }
+    missing = [when for when, path in pair.items() if not path.is_file()]
+    if not missing:
+        return pair
+    there = {heading(path): path for path in sorted(folder.glob(f"*{RESULTS_SUFFIX}"))}
+    lines = [
+        f"no results of {name} {when} training; run: llm-as-judge {_MAKES[when]}"
+        for when in missing
+    ]
+    if not there:
+        raise DataError(f"{folder}: {'; '.join(lines)}")
+    for line in lines:
+        status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return there
 
 
 def monitor(

@@ -28,16 +28,19 @@ _ADDRESS = re.compile(r"openai:(?P<model>[^@\s]+)@(?P<url>https?://[^\s@?#]+)")
 
 
 class Endpoint(Section):
-    """An OpenAI-compatible endpoint, in the form of aflow_llm.yaml."""
+    """An OpenAI-compatible endpoint: an entry below `endpoints:` of llm-as-judge.yaml, or below `models:` of
+    aflow_llm.yaml. One form serves both."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
-    api_type: Literal["openai"] = "openai"
+    api_type: Literal["openai"] = Field("openai", description="The protocol.")
     base_url: str = Field("", description="http://HOST:PORT/v1")
     base_urls: tuple[str, ...] = Field(
         (), description="Instead of base_url: several servers of the same model."
     )
-    api_key: SecretStr = SecretStr("")
+    api_key: SecretStr = Field(
+        SecretStr(""), description="Empty: OPENAI_API_KEY; `${NAME}` reads another variable."
+    )
     model_name: str | None = Field(None, description="Name sent to the server; default: the key.")
     temperature: Number | None = Field(
         None, ge=0, description="Of operator calls where executor.temperature is not set."
@@ -62,8 +65,12 @@ class Endpoint(Section):
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = Field(
         None, description="How long a reasoning model thinks; null: the server's own choice."
     )
-    usd_per_million_prompt_tokens: Number | None = Field(None, ge=0)
-    usd_per_million_completion_tokens: Number | None = Field(None, ge=0)
+    usd_per_million_prompt_tokens: Number | None = Field(
+        None, ge=0, description="Price in dollars; both prices or neither."
+    )
+    usd_per_million_completion_tokens: Number | None = Field(
+        None, ge=0, description="Of written tokens."
+    )
     usd_per_million_cached_tokens: Number | None = Field(
         None,
         ge=0,

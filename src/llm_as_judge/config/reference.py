@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
+from llm_as_judge.config.endpoints import Endpoint
 from llm_as_judge.config.loading import FLAT_KEYS
 from llm_as_judge.config.reading import Section
 from llm_as_judge.config.tree import Config
@@ -25,8 +27,9 @@ def configuration_page() -> str:
         "files in `config/` change some. Written by `python scripts/reference_pages.py` from",
         "`src/llm_as_judge/config/`; in brackets the documented flat name, where there is one.",
     ]
+    lines += ["", *_TABLE, _PROFILE]
     alone = {key: field for key, field in Config.model_fields.items() if _section(field) is None}
-    lines += ["", *_TABLE, *(_row(key, field, flat) for key, field in alone.items())]
+    lines += [_row(key, field, flat) for key, field in alone.items()]
     for section, info in Config.model_fields.items():
         if kind := _section(info):
             lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
@@ -35,6 +38,8 @@ def configuration_page() -> str:
         if kind := _named_section(info):
             lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
             lines += [_row(f"{section}.NAME.{k}", f, flat) for k, f in kind.model_fields.items()]
+    lines += ["", "## endpoints", " ".join((Endpoint.__doc__ or "").split()), "", *_TABLE]
+    lines += [_row(f"endpoints.NAME.{k}", f, flat) for k, f in Endpoint.model_fields.items()]
     lines += [
         "",
         "## Older names",
@@ -46,6 +51,10 @@ def configuration_page() -> str:
 
 
 _TABLE = ["| key | default | meaning |", "|---|---|---|"]
+_PROFILE = (
+    "| `profile` | - | In a file of your own: the shipped profile below it, such as `embedded`. "
+    "`--set` does not take it. |"
+)
 
 
 def _section(field: Any) -> type[Section] | None:
@@ -72,7 +81,7 @@ def _row(name: str, field: Any, flat: dict[str, str]) -> str:
 def _shown(value: Any) -> str:
     if value is PydanticUndefined:
         return "wanted"
-    if value is None or value in ((), {}, ""):
+    if value is None or isinstance(value, SecretStr) or value in ((), {}, ""):
         return "-"
     if isinstance(value, tuple):
         return f"`[{', '.join(map(str, value))}]`"

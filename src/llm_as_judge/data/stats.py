@@ -17,7 +17,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.types import Problem
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    pass
 
 __all__ = ["SetStats", "answer_type", "count_tokens", "data_stats", "stats_table"]
 
@@ -149,20 +149,14 @@ def _quantile(values: Sequence[int], share: float) -> int:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0
 
 
-def stats_table(stats: Sequence[SetStats]) -> Table:
-    """For the terminal."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title="Data sets (lengths in tokens of the statement)", box=box.SIMPLE_HEAD)
-    for column in ("set", "split"):
-        table.add_column(column, no_wrap=True, overflow="fold", min_width=5)
-    for column in ("rows", "median", "p95", "max", "in train", "in others"):
-        table.add_column(column, justify="right")
-    table.add_column("answers", no_wrap=True, min_width=18)
+def stats_table(stats: Sequence[SetStats]) -> tuple[list[str], list[list[str]]]:
+    """(Headings, rows) for the terminal; the first column names set and split."""
+    head = ["", "rows", "median", "p95", "max", "in train", "in others", "answers"]
+    rows = []
     for entry in stats:
         kinds = "\n".join(f"{kind} {count}" for kind, count in entry.answer_types.items())
         numbers = (entry.rows, entry.tokens_median, entry.tokens_p95, entry.tokens_max)
         overlap = (entry.in_train_of_same_set, entry.in_train_of_other_sets)
-        table.add_row(entry.dataset, entry.split, *map(str, (*numbers, *overlap)), kinds)
-    return table
+        name = f"{entry.dataset} {entry.split}"
+        rows.append([name, *map(str, (*numbers, *overlap)), kinds])
+    return head, rows

@@ -22,7 +22,7 @@ from llm_as_judge.runs.results import FullResults, Results, read_results_file
 
 PLAN, ROLLOUTS, FULL = "plan.json", "rollouts.jsonl", "full.json"
 LEDGER, ISOLATION = "ledger.json", "isolation.jsonl"
-_SUFFIX = "_results.json"
+RESULTS_SUFFIX = "_results.json"
 _COMPARED = ("policy_tokens", "calls", "seconds", "cost_usd")
 
 
@@ -73,7 +73,7 @@ def headed(paths: Iterable[Path]) -> dict[str, Results]:
 
 def heading(path: Path) -> str:
     """The name of who was evaluated."""
-    return path.name.removesuffix(_SUFFIX)
+    return path.name.removesuffix(RESULTS_SUFFIX)
 
 
 def read_full(path: Path) -> FullResults:

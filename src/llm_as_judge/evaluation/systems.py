@@ -47,6 +47,7 @@ from llm_as_judge.types import (
     SampleStream,
     Sampling,
 )
+from llm_as_judge.workflow.program import form_of, parse_program
 
 Keep = Callable[[Rollout], None]
 Attempt = Callable[[Sequence[tuple[Problem, int]], Keep], Awaitable[None]]
@@ -217,12 +218,12 @@ class FixedProgram:
     """A policy that writes the same text for every problem."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.text = text
 
     async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
         """See ``types.PolicySampler``."""
         # no ids: no model wrote it, so it costs the policy no tokens
-        written = Completion((), (), (), self._text, "stop")
+        written = Completion((), (), (), self.text, "stop")
         return ready([[written] * sampling.samples for _ in prompts_P])
 
 
@@ -252,6 +253,17 @@ class ProgramSystem:
     def is_written(self) -> bool:
         """Whether every sample is the same program."""
         return all(isinstance(sampler, FixedProgram) for sampler in self.samplers.values())
+
+    def expected_calls(self, config: Config) -> dict[Domain, float]:
+        """Executor calls that a run of each fixed program is expected to make; drawn ones are left out."""
+        most, executors = config.workflow.max_worst_case_calls, config.executors
+        return {
+            domain: parse_program(
+                sampler.text, domain, form_of(sampler.text), max_calls=most, executors=executors
+            ).expected_calls
+            for domain, sampler in self.samplers.items()
+            if isinstance(sampler, FixedProgram)
+        }
 
     def identity(self) -> Mapping[str, str]:
         return {"programs": _digest(self.contents.encode())}

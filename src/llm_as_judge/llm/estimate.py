@@ -47,6 +47,8 @@ class Estimate:
     """Of the dearest executor, where there are several."""
     written_price: float = 1.0
     """Of its written token, in those of the default one."""
+    steps: int | None = None
+    """Of training."""
 
     @property
     def calls(self) -> int:
@@ -95,27 +97,32 @@ class Estimate:
         usage, means = self.usage, self.means
         cost = f"cost {self.cost:,.0f} written tokens, "
         cost += "dollars unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} dollars"
+        calls = f"{means.calls:g} call{'' if means.calls == 1 else 's'} a program"
         basis = (
-            f"as the last {means.rollouts:,} programs"
-            if means.rollouts
-            else f"assuming {means.calls:g} calls a program"
+            f"as the last {means.rollouts:,} programs" if means.rollouts else f"assuming {calls}"
+        )
+        steps = (
+            "" if self.steps is None else f"{self.steps:,} step{'' if self.steps == 1 else 's'}, "
         )
         return (
-            f"estimate: {self.rollouts:,} programs, about {self.calls:,} executor calls, "
+            f"estimate: {steps}{self.rollouts:,} programs, about {self.calls:,} executor calls, "
             f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens, {cost} ({basis}); "
             f"at most {self.most_calls:,} calls and {self.most_completion_tokens:,} written tokens"
         )
 
 
-def assumed_means(problem_bytes: float, max_tokens: int, runs: int = 1) -> Means:
-    """Without a measurement: two calls, each with the problem's text, each half its greatest length.
+def assumed_means(
+    problem_bytes: float, max_tokens: int, runs: int = 1, calls_a_run: float = ASSUMED_CALLS
+) -> Means:
+    """Without a measurement: each call with the problem's text, each half its greatest length.
 
     Args:
         problem_bytes: mean length of the problems' texts.
         max_tokens: of one reply.
         runs: of each program.
+        calls_a_run: of a program, where it is known what it asks.
     """
-    calls = runs * ASSUMED_CALLS
+    calls = runs * calls_a_run
     prompt = problem_bytes / BYTES_PER_TOKEN + ASSUMED_INSTRUCTION_TOKENS
     return Means(calls, calls * prompt, calls * max_tokens / 2)
 

@@ -144,6 +144,7 @@ class ProgressView:
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             console=console,
+            disable=not console.is_terminal,
         )
         self._steps = self._progress.add_task("steps", total=steps) if steps else None
         self._each = each

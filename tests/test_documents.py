@@ -18,6 +18,7 @@ from documented import DOCUMENTS, ROOT, blocks, commands
 from llm_as_judge.cli import app
 from llm_as_judge.config import (
     Config,
+    Endpoint,
     iterate_fields,
     load_config,
     load_endpoints,
@@ -156,6 +157,7 @@ def test_every_configuration_key_says_what_it_means() -> None:
     undescribed = [
         name for name, info in iterate_fields(Config) if "." in name and not info.description
     ]
+    undescribed += [name for name, info in Endpoint.model_fields.items() if not info.description]
     assert not undescribed
 
 

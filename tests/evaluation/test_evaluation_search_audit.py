@@ -58,6 +58,8 @@ async def test_programs_that_are_all_alike_leave_no_room(tmp_path: Path) -> None
 
 async def test_few_rows_are_said_to_show_little(tmp_path: Path) -> None:
     answer = await told(tmp_path, lambda *_: 0.5, rows=10)
+    assert answer.answer == "too few rows to say"
+    assert "Hardly a row" not in answer.reason
     assert "Fewer than 30 rows show little: take more" in answer.reason
 
 

@@ -22,7 +22,9 @@ from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.files import write_atomically
 
 if TYPE_CHECKING:
-    from llm_as_judge.data.process import ProcessReport
+    from collections.abc import Sequence
+
+    from llm_as_judge.data.process import ProcessReport, SetReport
 
 ENOUGH_TEST_ROWS = 30
 """With fewer, a 95 % interval is wider than 35 points at one half right."""
@@ -56,6 +58,9 @@ def init(
         str, typer.Option("--config", help="Shipped profile below the new file.")
     ] = "embedded",
     data_dir: DataDirOption = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave bad rows out and name them.")
+    ] = False,
 ) -> None:
     """Begin a task of your own: check its rows, split them, write llm-as-judge.yaml here."""
     from llm_as_judge.chat_models import require_known_models
@@ -77,7 +82,7 @@ def init(
     file = own_rows(rows, DatasetsHub(settings.output.cache_dir() / "datasets"))
     if file != rows:
         console.print(f"rows     {file}, of {rows} on the hub", highlight=False)
-    report = _split(file, home, settings.data.val_fraction, settings.data.seed)
+    report = _split(file, home, settings.data.val_fraction, settings.data.seed, skip_bad=skip_bad)
     task = OwnTask(
         file,
         config,
@@ -92,7 +97,9 @@ def init(
     _tell(report, file)
 
 
-def _split(rows: Path, data_dir: Path, val_fraction: float, seed: int) -> ProcessReport:
+def _split(
+    rows: Path, data_dir: Path, val_fraction: float, seed: int, *, skip_bad: bool
+) -> ProcessReport:
     """The rows, checked and in train, validation and test files.
 
     Raises:
@@ -102,24 +109,28 @@ def _split(rows: Path, data_dir: Path, val_fraction: float, seed: int) -> Proces
     from llm_as_judge.data.catalog import custom_datasets
     from llm_as_judge.data.process import process
 
+    def require_test_rows(reports: Sequence[SetReport]) -> None:
+        for part in reports:
+            if not part.test:
+                raise DataError(
+                    f"{rows}: {part.dataset} leaves no row to test on; found {part.rows} rows in "
+                    f"{part.groups} groups of nearly the same question, the largest of "
+                    f"{part.largest_group}; wanted two groups or more. Add other questions"
+                )
+
     _require_free(data_dir, {part.name for part in custom_datasets(rows)})
     with progress_bar() as show:
-        report = process(
+        return process(
             data_dir / "raw",
             data_dir,
             sets=(),
             custom=(rows,),
             seed=seed,
             val_fraction=val_fraction,
+            skip_bad=skip_bad,
             progress=show,
+            check=require_test_rows,
         )
-    for part in report.sets:
-        if not part.test:
-            raise DataError(
-                f"{rows}: {part.dataset} has {part.rows} rows and leaves none to test on; wanted two "
-                "or more that neither share a passage nor are nearly the same. Add rows"
-            )
-    return report
 
 
 def _require_free(data_dir: Path, names: set[str]) -> None:
@@ -147,6 +158,15 @@ def _tell(report: ProcessReport, rows: Path) -> None:
             f"{part.dataset:14} train {part.train:6}  val {part.val:5}  test {part.test:5}",
             highlight=False,
         )
+        if part.by_question:
+            console.print(
+                "  its rows share too few passages to hold one out: test rows have questions of their "
+                "own, and a passage may be in train, too",
+                highlight=False,
+                soft_wrap=True,
+            )
+        for refusal in part.refusals:
+            console.print(f"  left out {refusal.where}: {refusal.reason}", markup=False)
     test = sum(part.test for part in report.sets)
     if test < ENOUGH_TEST_ROWS:
         status_console.print(

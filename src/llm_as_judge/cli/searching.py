@@ -216,11 +216,11 @@ def headroom(
         write_found(found, out, settings.reward.one_budget, room, added)
         words = [f"{told.answer}.", *(room.lines[:-1] if room is not None else []), told.reason]
         write_page(found, filled, number, words, out / PAGE, added)
-    _show(found)
+    console.print(f"answer: {told.answer}", markup=False, highlight=False, style="bold")
     for line in words[1:]:
         _print(line)
+    _show(found)
     _print(f"programs, report.json and {PAGE} in {out}")
-    console.print(f"answer: {told.answer}", markup=False, highlight=False, style="bold")
     return None
 
 
@@ -377,19 +377,21 @@ def _show_program(program: BankProgram, share: float) -> None:
 
 def _show(found: Found) -> None:
     from llm_as_judge.evaluation.search.page import cost_text, right_text
+    from llm_as_judge.reward import PRICES
 
     head = ["scope", "of", "budget", "program", "right, % [95 %]", "cost", "flattered, %"]
-    rows = [
-        [
-            choice.scope,
-            choice.of,
-            choice.budget,
+    budgets: dict[tuple[str, ...], list[str]] = {}
+    for choice in found.choices:
+        same = (
             choice.name,
             right_text(choice.crossed),
             cost_text(choice.crossed),
             f"{100 * choice.flattered.right:.1f}",
-        ]
-        for choice in found.choices
+        )
+        budgets.setdefault((choice.scope, choice.of, *same), []).append(choice.budget)
+    rows = [
+        [scope, of, "all" if len(which) == len(PRICES) else ", ".join(which), *same]
+        for (scope, of, *same), which in budgets.items()
     ]
     show_table("Best fixed programs", head, rows, False)
     console.print(

@@ -81,6 +81,11 @@ class Dataset:
         return self.convert
 
     @property
+    def own(self) -> bool:
+        """Whether its rows are a user's own file."""
+        return self.split == OWN_SPLIT
+
+    @property
     def plugin(self) -> str:
         """Module outside this package that makes its problems; empty for shipped and own rows."""
         module = self.convert.__module__
@@ -117,6 +122,8 @@ class Dataset:
 
 _HUB_NAMES = ("train.jsonl", "train*.parquet", "*/train*.parquet")
 
+OWN_SPLIT = "custom"
+"""Middle part of the ids of own rows."""
 CATALOG: Registry[Dataset] = Registry("data set")
 for _shipped in (
     Dataset(
@@ -284,7 +291,7 @@ def custom_datasets(path: Path) -> list[Dataset]:
                 own_dataset(part, domain),
                 "",
                 (path.name,),
-                "custom",
+                OWN_SPLIT,
                 "unknown",
                 convert,
                 flatten=flatten,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -36,6 +37,7 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
         RowError: a field is missing or not as wanted, or tests of code that no solution can fail.
     """
     record = fields(row.record)
+    _require_no_misspelled(record)
     domain = known_domain(text(record, "type"))
     if domain is None:
         raise RowError(f"'type' is {record['type']!r}, wanted math, code or qa")
@@ -61,6 +63,27 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
         visible_tests=tuple(texts(record.get("visible_tests", []), "visible_tests")),
         hidden_tests=answers,
     )
+
+
+_FIELDS = (
+    "problem",
+    "answer",
+    "type",
+    "context",
+    "id",
+    "entry_point",
+    "setup_code",
+    "visible_tests",
+)
+
+
+def _require_no_misspelled(record: Mapping[str, Any]) -> None:
+    """Other fields are one's own business, unless they read like one that is then not there."""
+    absent = [name for name in _FIELDS if name not in record]
+    for name in record:
+        near = difflib.get_close_matches(str(name), absent, n=1, cutoff=0.85)
+        if name not in _FIELDS and near:
+            raise RowError(f"unknown field {name!r}; did you mean {near[0]!r}?")
 
 
 def _entry_point(record: Mapping[str, Any], tests: Sequence[str]) -> str:

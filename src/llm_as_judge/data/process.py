@@ -18,7 +18,7 @@ import shutil
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -94,6 +94,7 @@ def process(
     skip_bad: bool = False,
     workers: int = 1,
     progress: Progress = silent,
+    check: Callable[[Sequence[SetReport]], None] = lambda reports: None,
 ) -> ProcessReport:
     """Unify, split and mix the upstream files under ``raw_dir`` into ``data_dir``.
 
@@ -104,6 +105,7 @@ def process(
         limit_per_set: at most so many rows of each set, drawn at random before the split.
         skip_bad: leave bad rows out and count them, instead of stopping at the first.
         workers: processes that unify sets at the same time.
+        check: called before any file appears; where it raises, none does.
     Raises:
         ConfigError: no such set.
         DataError: a set has no file or no row, a row is bad (``file:line``), or two sets may not
@@ -113,6 +115,7 @@ def process(
     datasets = [(CATALOG[name], raw_dir) for name in dict.fromkeys(sets)]
     datasets += [(part, path.parent) for path in custom for part in custom_datasets(path)]
     _require_apart([dataset.name for dataset, _ in datasets])
+    fresh = not data_dir.exists()
     work = _work_folder(data_dir)
     try:
         plans = [
@@ -122,6 +125,7 @@ def process(
             for dataset, root in datasets
         ]
         reports = list(_process_sets(plans, workers, progress))
+        check(reports)
         size = mix_size or sum(report.train for report in reports)
         mixes = _write_mixes(work, reports, seed, size, progress)
         report = ProcessReport(
@@ -133,6 +137,9 @@ def process(
         raise OutputError(f"{data_dir}: cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
+        if fresh:
+            with contextlib.suppress(OSError):  # it holds the files
+                data_dir.rmdir()
     return report
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_as_judge.data.catalog import Dataset
-from llm_as_judge.data.duplicates import Grouping
+from llm_as_judge.data.duplicates import Grouping, question_text
 from llm_as_judge.data.files import encode_problem
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.data.rows import RawRow, RowError
@@ -68,6 +68,9 @@ class SetReport:
     """The first 1,000 of them."""
     plugin: str = ""
     """Module that must be loaded wherever these rows are read; empty for none."""
+    by_question: bool = False
+    """Own rows of so few passages that none could be held out: nearly equal questions alone are kept
+    on one side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,11 @@ def process_set(plan: SetPlan, progress: Progress) -> SetReport:
     else:
         rng = named_rng(plan.seed, plan.dataset.name, "split")
         split = split_rows(groups, plan.val_fraction, rng)
+    by_question = not split.test and plan.dataset.own and len(groups) > 1
+    if by_question:
+        kept, groups = _limited(unified.questions.groups(), plan)
+        rng = named_rng(plan.seed, plan.dataset.name, "split")
+        split = split_rows(groups, plan.val_fraction, rng)
     name = plan.dataset.name
     sides = {
         f"processed/{name}_train.jsonl": split.train,
@@ -137,6 +145,7 @@ def process_set(plan: SetPlan, progress: Progress) -> SetReport:
         refused=unified.refused,
         refusals=tuple(unified.refusals),
         plugin=plan.dataset.plugin,
+        by_question=by_question,
     )
 
 
@@ -145,13 +154,15 @@ class _Unified:
     domain: Domain
     offsets: array[int]
     grouping: Grouping
+    questions: Grouping
+    """The same without passages; filled for own rows."""
     refusals: list[Refusal]
     refused: int = 0
 
 
 def _unify(plan: SetPlan, target: Path, progress: Progress) -> _Unified:
     """Upstream rows -> one unified line each; only offsets and group keys stay in memory."""
-    found = _Unified(plan.dataset.domain, array("Q", [0]), Grouping(), [])
+    found = _Unified(plan.dataset.domain, array("Q", [0]), Grouping(), Grouping(), [])
     with target.open("wb", buffering=1 << 20) as stream:
         for line in _unified_lines(plan, found, progress):
             stream.write(line)
@@ -187,6 +198,8 @@ def _unified_lines(plan: SetPlan, found: _Unified, progress: Progress) -> Iterat
             continue
         seen.add(problem.id)
         found.grouping.add(problem)
+        if plan.dataset.own:
+            found.questions.add_texts(question_text(problem), ())
         found.domain = problem.domain
         if len(seen) % 2048 == 0:
             progress(f"{name}: rows", len(seen), None)

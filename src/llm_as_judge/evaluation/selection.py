@@ -16,7 +16,7 @@ from llm_as_judge.data.files import ProblemFile, how_rows_come, read_problems
 from llm_as_judge.data.mix import DOMAIN_SHARES
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.mixing import mix_of
-from llm_as_judge.types import DATASET_INFO, Domain, Problem
+from llm_as_judge.types import DATASET_INFO, DOMAINS, Domain, Problem
 
 MIXED = "mixed"
 """Name of the mix among the sets: ``data/mixed/test_mixed.jsonl``, or that of another split."""
@@ -61,10 +61,10 @@ def evaluated_files(config: Config) -> dict[str, ProblemFile]:
             rows of another set.
     """
     own = _own_sets(config)
-    names = config.evaluation.sets or _default_names(config, own)
+    asked = config.evaluation.sets or _default_names(config, own)
     known = tuple(dict.fromkeys((*config.data.sets, *own, *_other_sets(config), MIXED)))
     files = {}
-    for name in names:
+    for name in _parts(asked, known, own):
         if name not in known:
             raise ConfigError(f"evaluation.sets: no set {name!r} (known: {', '.join(known)})")
         path = _file(config.data.data_dir, name, config.evaluation.split)
@@ -80,6 +80,15 @@ def evaluated_files(config: Config) -> dict[str, ProblemFile]:
         if name != MIXED:
             _require_own_rows(files[name], name)
     return files
+
+
+def _parts(asked: Iterable[str], known: Collection[str], own: Collection[str]) -> list[str]:
+    """The names asked for; that of a file of several types stands for all its sets."""
+    names: list[str] = []
+    for name in asked:
+        parts = [f"{name}_{domain}" for domain in DOMAINS if f"{name}_{domain}" in own]
+        names += [name] if name in known or not parts else parts
+    return list(dict.fromkeys(names))
 
 
 def _not_there(config: Config, path: Path, known: Iterable[str]) -> str:

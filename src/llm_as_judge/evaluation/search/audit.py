@@ -22,6 +22,9 @@ Vectors = Mapping[str, Sequence[float]]
 PLAIN = "direct"
 """What a person has without this package."""
 FEW_ROWS = 30
+"""With fewer no interval is narrow enough for an answer."""
+HARDLY_RIGHT = 0.05
+"""Share of rows; below it something other than the program is wrong."""
 
 
 def text_vectors(problems: Sequence[Problem], config: Config) -> Vectors | None:
@@ -72,7 +75,7 @@ class Advice:
 
 
 def advice(found: Found, room: Headroom | None, bank: Bank, draws: int, budget: Budget) -> Advice:
-    """By the crossed figures: training where programs suit problems; else the best fixed program where
+    """By the crossed figures, from 30 rows on: training where programs suit problems; else the best fixed program where
     it is shown to be better than a direct call; else nothing."""
     chosen = found.crossed[DOMAIN, budget]
     plain = _plain(bank, draws)
@@ -90,6 +93,13 @@ def advice(found: Found, room: Headroom | None, bank: Bank, draws: int, budget: 
     )
     if len(ids) < FEW_ROWS:
         gain += f" Fewer than {FEW_ROWS} rows show little: take more."
+        right = fmean([chosen[id_][0] for id_ in ids]) if ids else 0.0
+        if right < HARDLY_RIGHT:
+            gain += (
+                " Hardly a row is right under any program: look at a reply first (wrong executor, replies "
+                "cut at executor.max_tokens, answers that the rules cannot read)."
+            )
+        return Advice("too few rows to say", f"{room.words} {gain}" if room is not None else gain)
     if room is not None and room.adaptation and _clear(room):
         return Advice("train", f"{room.words} {gain}")
     said = f"{room.words} {gain}" if room is not None else gain

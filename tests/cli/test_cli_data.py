@@ -113,8 +113,8 @@ def test_ones_own_sets_are_evaluated_compared_and_tabulated_by_name(verb: Verbs)
     assert code == 0, err
     shown = ("mine_math", "all math", "balanced over sets", "Against cot, code")
     assert all(text in out for text in shown)
-    wrong = verb.refused("evaluate", *WITH, "--policy", "cot", "--set", "evaluation.sets=[mine]")
-    assert "no set 'mine' (known: " in wrong
+    wrong = verb.refused("evaluate", *WITH, "--policy", "cot", "--set", "evaluation.sets=[min]")
+    assert "no set 'min' (known: " in wrong
     assert "mine_code, mine_math, mine_qa, mixed" in wrong
 
 

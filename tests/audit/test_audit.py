@@ -20,6 +20,7 @@ from llm_as_judge.audit.report import render_report, write_report
 from llm_as_judge.audit.status import read_audit_status, require_passing_audit
 from llm_as_judge.errors import AuditError, DataError, OutputError
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.types import Problem, Verdict
 
 TRUTH_CASES = [*make_attacks(numbers=10), *make_controls(numbers=10)]
@@ -37,15 +38,19 @@ class Falsified:
     """Knows every label, and does with it what its rule says."""
 
     def __init__(
-        self, rule: Callable[[Problem, str, int], bool | None], stage: str = "llm"
+        self,
+        rule: Callable[[Problem, str, int], bool | None],
+        stage: str = "llm",
+        said: str = "test",
     ) -> None:
         self.rule = rule
         self.stage = stage
+        self.said = said
         self.calls = 0
 
     async def grade(self, problem: Problem, answer: str) -> Verdict:
         self.calls += 1
-        return Verdict(self.rule(problem, answer, self.calls), self.stage, "test")
+        return Verdict(self.rule(problem, answer, self.calls), self.stage, self.said)
 
 
 def contains(problem: Problem, answer: str, call: int) -> bool:
@@ -105,6 +110,13 @@ async def test_only_the_reason_is_reported_of_a_judge_right_otherwise() -> None:
     assert report.failures == ("flip rate",)
     by_category = (await audited(prone_to_master_keys)).attacks
     assert {name for name, cells in by_category.items() if cells["accepted"]} == {"master_key"}
+
+
+async def test_a_trained_judge_that_is_not_sure_abstains_and_can_be_read() -> None:
+    unsure = Falsified(lambda p, a, n: None if n % 7 == 0 else is_right(p, a), said=UNSURE)
+    report = await run_audit(unsure, "f", "model", OWN_LABELS, attack_numbers=10)
+    assert "abstain rate" in report.failures
+    assert report.parse_failure_rate.value == 0
 
 
 async def test_a_judge_that_knows_the_truth_passes() -> None:

@@ -23,6 +23,7 @@ from llm_as_judge.audit.journal import Journal
 from llm_as_judge.audit.labeled import cases_sha256
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.judge.rows import Grader
+from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.types import Verdict
 
 __all__ = ["AuditReport", "Mode", "run_audit"]
@@ -236,7 +237,9 @@ def _share(graded: Sequence[Graded], is_so: Callable[[Graded], bool]) -> Interva
 
 
 def _unreadable(graded: Graded) -> bool:
-    return graded.verdict.correct is None and graded.verdict.stage == "llm"
+    """No verdict could be read; that a trained judge is not sure is a verdict."""
+    verdict = graded.verdict
+    return verdict.correct is None and verdict.stage == "llm" and verdict.rule != UNSURE
 
 
 def _flipped(graded: Graded) -> bool:

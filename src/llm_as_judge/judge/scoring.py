@@ -19,7 +19,14 @@ from llm_as_judge.judge.judge_file import JudgeFile, judge_sha256, read_judge_fi
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.types import Problem, Verdict
 
-__all__ = ["OpenScorer", "Scorer", "ScoringJudge", "ScoringOptions", "scoring_fingerprint"]
+__all__ = [
+    "UNSURE",
+    "OpenScorer",
+    "Scorer",
+    "ScoringJudge",
+    "ScoringOptions",
+    "scoring_fingerprint",
+]
 
 _PACKAGE = Path(__file__).parents[1]
 _SOURCES = (
@@ -32,6 +39,8 @@ _SOURCES = (
     "grading/squad",
 )
 _MOST_AT_ONCE = 32
+UNSURE = "score.unsure"
+"""Rule of a verdict between the thresholds."""
 
 
 class Scorer(Protocol):
@@ -100,7 +109,7 @@ class ScoringJudge:
         log_odds = await self._log_odds(problem, candidate)
         correct = thresholds.verdict(log_odds)
         share = probability(log_odds, thresholds)
-        rule = {True: "score.right", False: "score.wrong", None: "score.unsure"}[correct]
+        rule = {True: "score.right", False: "score.wrong", None: UNSURE}[correct]
         explanation = f"right with probability {share:.2f}"
         verdict = Verdict(correct, "llm", rule, explanation, score, confidence=share)
         if correct is not None and not fresh:

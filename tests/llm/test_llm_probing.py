@@ -43,7 +43,13 @@ async def test_the_probe_says_in_one_line_what_to_do(
 
 
 async def test_an_endpoint_without_a_model_list_passes_the_probe() -> None:
-    await chat_over(Script(refuses(404))).probe()
+    await chat_over(Script(refuses(404), refuses(404))).probe()
+
+
+async def test_an_address_that_lacks_its_v1_is_told_so_before_work_is_sent() -> None:
+    models = httpx.Response(200, json={"data": [{"id": "m"}]})
+    with pytest.raises(ModelError, match=r"no such page there, .* write base_url: \S+/v1$"):
+        await chat_over(Script(refuses(404), models)).probe()
 
 
 @pytest.mark.parametrize("proxy", ["nosuch://someone:hunter2@proxy:1", "http://proxy:port"])

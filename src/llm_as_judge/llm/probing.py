@@ -43,6 +43,11 @@ async def served_models(
         what = "the API key was refused" if given else "it wants a key, and none was given"
         raise ModelError(f"{where}: {what}; set OPENAI_API_KEY or api_key")
     if response.status_code in (404, 405, 501):
+        if await _lists_below_v1(http, server, wait_s):
+            raise ModelError(
+                f"{where}: no such page there, and its models are listed at /v1/models; write "
+                f"base_url: {server.shown}/v1"
+            )
         return None
     try:
         return [str(model["id"]) for model in response.json()["data"]]
@@ -51,6 +56,15 @@ async def served_models(
             f"{where}: /models answered HTTP {response.status_code} without a list of models; "
             "does base_url end in /v1?"
         ) from None
+
+
+async def _lists_below_v1(http: httpx.AsyncClient, server: Replica, wait_s: float) -> bool:
+    """Whether the address only lacks its /v1: every request would be a page not found."""
+    try:
+        response = await http.get(f"{server.base_url}/v1/models", timeout=wait_s)
+        return isinstance(response.json()["data"], list)
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        return False
 
 
 async def answered(

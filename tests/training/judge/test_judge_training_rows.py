@@ -11,7 +11,7 @@ from llm_as_judge.audit.attacks import Case
 from llm_as_judge.errors import DataError
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.training.judge.changes import changed_golds, restated_math
+from llm_as_judge.training.judge.changes import changed_golds, crossed_golds, restated_math
 from llm_as_judge.training.judge.examples import free_examples, questions_of
 from llm_as_judge.training.judge.rows import (
     Sets,
@@ -159,7 +159,10 @@ def made(seed: int = 0) -> list[Case]:
 
 def test_every_family_is_made() -> None:
     families = {one.category for one in made()}
-    assert families == {"other gold", "denied", "joined", "attack", "restated", "alias"}
+    assert families == {
+        "other gold", "near miss", "near miss in a reply", "denied", "joined", "attack", "restated",
+        "alias",
+    }  # fmt: skip
 
 
 def test_no_wrong_answer_is_a_gold_of_its_question() -> None:
@@ -175,6 +178,8 @@ def test_no_wrong_answer_is_a_gold_of_its_question() -> None:
         ("qa", "14 miles", "15 miles"),
         ("qa", "5 hours", "5 minutes"),
         ("qa", "Anna Quist", "James Quist"),
+        ("qa", "the northern wall", "the southern wall"),
+        ("qa", "Second Street", "First Street"),
         ("math", "12", "-12"),
         ("math", "-\\frac{1}{2}", "\\frac{1}{2}"),
         ("math", "2x + 3", "2x - 3"),
@@ -185,6 +190,32 @@ def test_a_changed_gold_differs_in_one_thing(domain: Any, gold: str, changed: st
     found = changed_golds(problem, gold)
     assert changed in found
     assert gold not in found
+
+
+@pytest.mark.parametrize(
+    ("gold", "other", "crossed"),
+    [
+        ("whale oil", "olive soap", ["whale soap", "olive oil"]),
+        ("Ilse Hartog", "Mara Reuel", ["Ilse Reuel", "Mara Hartog"]),
+        ("Ilse Hartog", "red lamps", []),  # written otherwise: nobody would confuse them
+        ("oil", "olive soap", []),  # a word alone keeps nothing
+        ("whale oil", "fish oil", ["fish oil"]),
+        ("12 crowns", "14 crowns", []),
+    ],
+)
+def test_a_near_miss_keeps_words_of_the_gold_and_has_one_of_another(
+    gold: str, other: str, crossed: list[str]
+) -> None:
+    assert crossed_golds(gold, other) == crossed
+
+
+def test_a_near_miss_is_never_another_accepted_spelling() -> None:
+    fuel = Problem("q/1", "open", "qa", "What lit the lamps?", ("whale oil", "whale fat"))
+    kitchen = Problem("q/2", "open", "qa", "What did they cook with?", ("goose fat",))
+    cases = [Case(problem, "", False, "bare", "labeled") for problem in (fuel, kitchen)]
+    first, second = questions_of(cases, random.Random(0))
+    assert set(first.near) == {"goose oil"}
+    assert set(second.near) == {"goose oil", "whale fat"}
 
 
 def test_a_zero_has_no_other_sign() -> None:

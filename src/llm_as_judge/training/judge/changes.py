@@ -1,4 +1,5 @@
-"""Golds changed in one thing, so that they are surely wrong; golds of mathematics said otherwise."""
+"""Golds changed in one thing, or crossed with another gold, so that they are surely wrong; golds of
+mathematics said otherwise."""
 
 from __future__ import annotations
 
@@ -10,19 +11,28 @@ from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.wordlists import MONTHS
 from llm_as_judge.types import Problem
 
-__all__ = ["changed_golds", "restated_math"]
+__all__ = ["changed_golds", "crossed_golds", "restated_math"]
 
 _MONTHS = sorted(MONTHS)
 _UNITS = (
     ("kilometers", "miles"), ("km", "miles"), ("meters", "feet"), ("hours", "minutes"),
     ("minutes", "hours"), ("years", "months"), ("days", "weeks"), ("million", "billion"),
-    ("thousand", "million"), ("percent", "points"), ("°C", "°F"), ("$", "€"),
+    ("thousand", "million"), ("percent", "points"), ("°C", "°F"), ("$", "€"), ("dollars", "pounds"),
+    ("pounds", "kilograms"), ("euros", "dollars"),
 )  # fmt: skip
+_OPPOSITES = (
+    ("north", "south"), ("east", "west"), ("northern", "southern"), ("eastern", "western"),
+    ("upper", "lower"), ("left", "right"), ("first", "second"), ("third", "fourth"), ("early", "late"),
+    ("summer", "winter"), ("spring", "autumn"), ("father", "mother"), ("brother", "sister"),
+    ("son", "daughter"), ("king", "queen"), ("old", "new"), ("black", "white"), ("more", "less"),
+    ("before", "after"), ("largest", "smallest"), ("highest", "lowest"), ("increase", "decrease"),
+)  # fmt: skip
+_OTHER_WORD = {one: other for pair in _OPPOSITES for one, other in (pair, pair[::-1])}
 
 
 def changed_golds(problem: Problem, gold: str) -> list[str]:
-    """``gold`` with another number, month, unit, sign or given name."""
-    found = [*_other_number(gold), *_other_month(gold), *_other_unit(gold)]
+    """``gold`` with another number, month, unit, sign or given name, or with a word's opposite."""
+    found = [*_other_number(gold), *_other_month(gold), *_other_unit(gold), *_opposite(gold)]
     if problem.domain == "math":
         found += _other_sign(gold)
     else:
@@ -49,6 +59,35 @@ def _other_month(gold: str) -> list[str]:
 
 def _other_unit(gold: str) -> list[str]:
     return [gold.replace(one, other, 1) for one, other in _UNITS if one in gold][:1]
+
+
+def _opposite(gold: str) -> list[str]:
+    words = gold.split()
+    for at, word in enumerate(words):
+        other = _OTHER_WORD.get(word.casefold())
+        if other is not None and len(words) > 1:
+            other = other.title() if word.istitle() else other
+            return [" ".join([*words[:at], other, *words[at + 1 :]])]
+    return []
+
+
+def crossed_golds(gold: str, other: str) -> list[str]:
+    """Near misses: ``gold`` with its last word, or its first one, from the gold of another question.
+
+    Only where both have two to five words, written alike: "whale oil" and "olive soap" give "whale soap"
+    and "olive oil". A word is never only left out, since what is left may be right ("Obama").
+    """
+    ours, theirs = gold.split(), other.split()
+    if not (2 <= len(ours) <= 5 and 2 <= len(theirs) <= 5):
+        return []
+    known = {word.casefold().strip(".,") for word in ours}
+    found = []
+    for at in (-1, 0):
+        mine, new = ours[at], theirs[at]
+        alike = mine.isalpha() and new.isalpha() and mine.istitle() == new.istitle()
+        if alike and len(mine) > 2 and len(new) > 2 and new.casefold() not in known:
+            found.append(" ".join([*ours[:-1], new] if at else [new, *ours[1:]]))
+    return found
 
 
 def _other_sign(gold: str) -> list[str]:

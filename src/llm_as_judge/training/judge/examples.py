@@ -2,8 +2,8 @@
 
 A row with a label is an example as it is. A question with its reference alone is enough for free
 examples: each writer below makes answers that are surely wrong (another question's gold, one number
-or date further, the gold denied, hedged or among others, every family of the audit's attacks) or
-surely right (the gold restated, another accepted spelling).
+or date further, one word of the gold with a word of another, the gold denied, hedged or among others,
+every family of the audit's attacks) or surely right (the gold restated, another accepted spelling).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from llm_as_judge.audit.seeds import Seed
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.grading.wording import tokens
-from llm_as_judge.training.judge.changes import changed_golds, restated_math
+from llm_as_judge.training.judge.changes import changed_golds, crossed_golds, restated_math
 from llm_as_judge.types import Problem
 
 __all__ = ["Question", "free_examples", "questions_of"]
@@ -35,6 +35,8 @@ class Question:
     """Replies that were labeled right."""
     wrong: tuple[str, ...] = ()
     """Replies that were labeled wrong, and golds of other questions."""
+    near: tuple[str, ...] = ()
+    """The gold with one word from the gold of another question."""
 
 
 def questions_of(cases: Sequence[Case], rng: random.Random) -> list[Question]:
@@ -47,8 +49,9 @@ def questions_of(cases: Sequence[Case], rng: random.Random) -> list[Question]:
     found = []
     for problem, group in zip(problems, groups.values(), strict=True):
         others = _others(problem, problems, rng)
+        near = _near(problem, problems, rng)
         replies = {label: _replies(group, label) for label in (True, False)}
-        found.append(Question(problem, replies[True], (*replies[False], *others)))
+        found.append(Question(problem, replies[True], (*replies[False], *others), near))
     return found
 
 
@@ -76,6 +79,20 @@ def _others(problem: Problem, problems: Sequence[Problem], rng: random.Random) -
     drawn.sort(key=lambda p: _kind(p) != kind)
     golds = (rng.choice(p.answers[:3]) for p in drawn)
     apart = [gold for gold in golds if not _overlap(normalize_answer(gold), own)]
+    return tuple(dict.fromkeys(apart))[:_FEW]
+
+
+def _near(problem: Problem, problems: Sequence[Problem], rng: random.Random) -> tuple[str, ...]:
+    """The gold crossed with those of other questions, of the same kind where chance finds them."""
+    if problem.domain != "qa" or not problem.answers:
+        return ()
+    own = {normalize_answer(gold) for gold in problem.answers}
+    drawn = [rng.choice(problems) for _ in range(120)]
+    drawn = [p for p in drawn if p.domain == "qa" and p.answers]
+    drawn.sort(key=lambda p: _kind(p) != _kind(problem))
+    golds = [p.answers[0] for p in drawn]
+    crossed = [text for gold in golds for text in crossed_golds(problem.answers[0], gold)]
+    apart = [text for text in crossed if normalize_answer(text) not in own]
     return tuple(dict.fromkeys(apart))[:_FEW]
 
 
@@ -137,6 +154,26 @@ def _other_gold(question: Question, rng: random.Random) -> Sequence[str]:
     return found
 
 
+def _near_miss(question: Question, rng: random.Random) -> Sequence[str]:
+    """A wrong answer that keeps words of the gold, alone."""
+    gold = question.problem.answers[0] if question.problem.answers else ""
+    near = [*question.near, *changed_golds(question.problem, gold)]
+    return (rng.choice(near),) if near else ()
+
+
+def _near_reply(question: Question, rng: random.Random) -> Sequence[str]:
+    """The same in a right reply, in the place of the gold; else in a sentence of its own."""
+    golds = sorted(question.problem.answers, key=len, reverse=True)
+    near = [*question.near, *changed_golds(question.problem, golds[0] if golds else "")]
+    if not near or question.problem.domain == "math":
+        return ()
+    for reply in question.right[:3]:
+        gold = next((gold for gold in golds if gold and gold in reply), None)
+        if gold is not None:
+            return (reply.replace(gold, rng.choice(near)),)
+    return (f"It is {rng.choice(near)}.",)
+
+
 def _denied(question: Question, rng: random.Random) -> Sequence[str]:
     """A right reply with its verb denied."""
     for reply in question.right[:3]:
@@ -184,6 +221,8 @@ def _alias(question: Question, rng: random.Random) -> Sequence[str]:
 
 WRITERS: Mapping[str, tuple[bool, Writer]] = {
     "other gold": (False, _other_gold),
+    "near miss": (False, _near_miss),
+    "near miss in a reply": (False, _near_reply),
     "denied": (False, _denied),
     "joined": (False, _joined),
     "attack": (False, _attack),

@@ -201,6 +201,7 @@ def test_a_changed_gold_differs_in_one_thing(domain: Any, gold: str, changed: st
         ("oil", "olive soap", []),  # a word alone keeps nothing
         ("whale oil", "fish oil", ["fish oil"]),
         ("12 crowns", "14 crowns", []),
+        ("whale oil/tallow", "olive soap", []),  # the other spelling would stay right
     ],
 )
 def test_a_near_miss_keeps_words_of_the_gold_and_has_one_of_another(
@@ -216,6 +217,11 @@ def test_a_near_miss_is_never_another_accepted_spelling() -> None:
     first, second = questions_of(cases, random.Random(0))
     assert set(first.near) == {"goose oil"}
     assert set(second.near) == {"goose oil", "whale fat"}
+
+
+def test_one_of_several_answers_in_a_text_is_not_changed() -> None:
+    problem = Problem("q", "open", "qa", "?", ("27/twenty-seven",))
+    assert changed_golds(problem, "27/twenty-seven") == []
 
 
 def test_a_zero_has_no_other_sign() -> None:

@@ -32,6 +32,8 @@ _OTHER_WORD = {one: other for pair in _OPPOSITES for one, other in (pair, pair[:
 
 def changed_golds(problem: Problem, gold: str) -> list[str]:
     """``gold`` with another number, month, unit, sign or given name, or with a word's opposite."""
+    if problem.domain == "qa" and "/" in gold:  # several answers in one text: the others stay right
+        return []
     found = [*_other_number(gold), *_other_month(gold), *_other_unit(gold), *_opposite(gold)]
     if problem.domain == "math":
         found += _other_sign(gold)
@@ -78,7 +80,7 @@ def crossed_golds(gold: str, other: str) -> list[str]:
     and "olive oil". A word is never only left out, since what is left may be right ("Obama").
     """
     ours, theirs = gold.split(), other.split()
-    if not (2 <= len(ours) <= 5 and 2 <= len(theirs) <= 5):
+    if "/" in gold + other or not (2 <= len(ours) <= 5 and 2 <= len(theirs) <= 5):
         return []
     known = {word.casefold().strip(".,") for word in ours}
     found = []

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -29,6 +30,8 @@ from llm_as_judge.data.files import write_problems
 pytestmark = pytest.mark.skipif("RANKS" not in os.environ, reason="minutes: `make ranks`")
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 5
+SAME = 5e-4
+"""Gap that the order of the sums explains: 1e-5 to 1e-4 on processors with and without AVX-512."""
 
 
 @dataclass
@@ -80,10 +83,18 @@ class Place:
         return self.folder / name / "tiny" / "grpo_mixed" / f"step_{step}"
 
     def gap(self, name: str, other: str) -> float:
-        left, right = (
-            load_file(self.checkpoint(n) / "adapter_model.safetensors") for n in (name, other)
+        """Distance of two adapters, as a part of the way from step 1 to the last one.
+
+        Over all weights together: AdamW divides a gradient by its own size, so that a single weight with a
+        gradient near zero moves by what the order of the sums leaves, which differs by processor.
+        """
+        first, left, right = (
+            load_file(self.checkpoint(n, step) / "adapter_model.safetensors")
+            for n, step in ((name, 1), (name, STEPS), (other, STEPS))
         )
-        return max(float((left[key] - right[key]).abs().max()) for key in left)
+        apart = sum(float((left[key] - right[key]).pow(2).sum()) for key in left)
+        moved = sum(float((left[key] - first[key]).pow(2).sum()) for key in left)
+        return math.sqrt(apart / moved)
 
 
 @pytest.fixture(scope="module")
@@ -125,8 +136,8 @@ def wait_for(path: Path, launcher: subprocess.Popen[str]) -> None:
 def test_two_processes_from_a_shell_train_what_one_does(place: Place) -> None:
     place.trained("two", 2)
     gap = place.gap("alone", "two")
-    print(f"\ngreatest gap of a weight after {STEPS} steps: {gap:.1e}")  # noqa: T201
-    assert gap <= 1e-6
+    print(f"\ngap to one process's adapter after {STEPS} steps, of the way moved: {gap:.1e}")  # noqa: T201
+    assert gap <= SAME
     (facts,) = [
         json.loads(path.read_text())
         for path in (place.folder / "logs").glob("*/run.json")
@@ -153,7 +164,7 @@ def test_whoever_is_killed_the_others_end_and_another_number_goes_on(
     assert len(said) == 1, out + err
     assert err.count("Traceback (most recent call last)") == 1  # the launcher's own
     place.trained(name, 3 if victim else 1, "--resume")
-    assert place.gap("alone", name) <= 1e-6
+    assert place.gap("alone", name) <= SAME
 
 
 def test_one_process_where_several_were_asked_for_is_refused(place: Place) -> None:

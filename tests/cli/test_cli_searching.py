@@ -148,6 +148,29 @@ def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> 
     assert (folder / "results" / "headroom" / "bank" / "cells.jsonl").read_text() == cells
 
 
+def test_headroom_leaves_out_the_rows_that_init_keeps_for_the_test(
+    verb: Verbs, folder: Path
+) -> None:
+    code, _, err = verb("init", own_rows(24), "--executor", "scripted", "--data-dir", "own")
+    assert code == 0, err
+    tested = [
+        json.loads(line)["question"]
+        for path in (folder / "own" / "test").glob("mine_*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    code, _, err = verb(
+        "headroom", "mine.jsonl", "--limit", "all", "--draws", "1", *PLAIN[2:], "--set",
+        "data.data_dir=own",
+    )  # fmt: skip
+    assert code == 0, err
+    assert f"{len(tested)} of 24 rows are left out: they are the test rows" in " ".join(err.split())
+    asked = (folder / "results" / "headroom" / "bank" / "problems.jsonl").read_text()
+    assert tested
+    assert not any(f'"{question}"' in asked for question in tested)
+    line = verb.refused("headroom", "own/test/mine_math_test.jsonl", "--set", "data.data_dir=own")
+    assert "is a test row of own; wanted rows that no evaluation is made on" in line
+
+
 def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
     for name in ("direct", "cot"):
         assert verb("evaluate", *OPTIONS, "--policy", name)[0] == 0

@@ -199,7 +199,7 @@ def headroom(
     settings = settings_of(config, set_, executor=executor, seed=seed)
     if source.is_dir():
         return _of_folder(source, settings)
-    problems = _own_rows(source, limit, settings.training.seed)
+    problems = _own_rows(source, limit, settings)
     number = usual_draws(settings) if draws is None else draws
     # all of the shipped programs, and no others: a small bank
     options = SearchOptions(count=1, draws=number, halving=False, seed=settings.training.seed)
@@ -249,15 +249,24 @@ def _of_folder(folder: Path, settings: Config) -> None:
         _print(line)
 
 
-def _own_rows(path: Path, limit: str, seed: int) -> dict[Domain, list[Problem]]:
+def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Problem]]:
     from llm_as_judge.assembly import problem_file
     from llm_as_judge.evaluation.search.halving import mixed_order
+    from llm_as_judge.evaluation.selection import without_test_rows
 
     most = int(limit) if limit.isdecimal() else 0
     if limit != "all" and most < 2:
         raise ConfigError(f"--limit {limit}: wanted how many rows, at least 2, or all")
-    file = problem_file(path)
-    rows = mixed_order(list({problem.id: problem for problem in file}.values()), seed)
+    there = {problem.id: problem for problem in problem_file(path)}
+    kept = without_test_rows(settings, there.values())
+    if there and not kept:
+        raise DataError(
+            f"{path}: each of its {len(there)} rows is a test row of {settings.data.data_dir}; wanted rows "
+            "that no evaluation is made on. Name the whole file of your rows"
+        )
+    if len(kept) < len(there):
+        _say(f"{len(there) - len(kept)} of {len(there)} rows are left out: they are the test rows")
+    rows = mixed_order(kept, settings.training.seed)
     taken = rows if limit == "all" else rows[:most]
     if len(taken) < len(rows):
         _say(f"{len(taken)} of {len(rows)} rows, a seeded sample; every row: --limit all")

@@ -60,7 +60,7 @@ def evaluated_files(config: Config) -> dict[str, ProblemFile]:
         DataError: a file is missing, empty or broken, has a problem twice or
             rows of another set.
     """
-    own = _own_sets(config)
+    own = _own_sets(config, config.evaluation.split)
     asked = config.evaluation.sets or _default_names(config, own)
     known = tuple(dict.fromkeys((*config.data.sets, *own, *_other_sets(config), MIXED)))
     files = {}
@@ -109,9 +109,15 @@ _FEWER = {
 """Why a file of a split is empty."""
 
 
-def _own_sets(config: Config) -> dict[str, Path]:
+def without_test_rows(config: Config, problems: Iterable[Problem]) -> list[Problem]:
+    """Those of one's own rows whose question and passage stand in none of one's own test files."""
+    files = _own_sets(config, "test").values()
+    tested = {_key(problem) for path in files for problem in read_problems(path)}
+    return [problem for problem in problems if _key(problem) not in tested]
+
+
+def _own_sets(config: Config, split: Split) -> dict[str, Path]:
     """One's own sets by name: files of the split that are of no set of the catalog."""
-    split = config.evaluation.split
     folder = _file(config.data.data_dir, "any", split).parent
     found = {
         path.name.removesuffix(f"_{split}.jsonl"): path for path in folder.glob(f"*_{split}.jsonl")

@@ -14,13 +14,12 @@ import argparse
 import json
 import random
 import resource
-import subprocess
-import sys
 import time
 from typing import Any
 
 import torch
 from peft.tuners.lora import Linear as PeftLinear
+from sides import in_own_process, ratios
 
 from llm_as_judge.assembly import model_weights
 from llm_as_judge.config import load_config
@@ -84,19 +83,13 @@ def main() -> None:
         return
     found = {}
     for side in ("peft", "ours"):
-        command = [sys.executable, __file__, *sys.argv[1:], "--side", side]
-        told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-        found[side] = one = json.loads(told.splitlines()[-1])
+        found[side] = one = in_own_process(side)
         print(
             f"{side}: {one['tokens']} tokens in {one['dtype']}: {one['cpu']:.1f} processor s "
             f"({one['system']:.1f} of them the system's), {one['seconds']:.1f} s, "
             f"at most {one['peak_mb']:.0f} MB"
         )
-    ratios = ", ".join(
-        f"{key} {found['ours'][key] / found['peft'][key]:.2f}"
-        for key in ("cpu", "seconds", "peak_mb")
-    )
-    print(f"ours / peft: {ratios}")
+    print(f"ours / peft: {ratios(found['ours'], found['peft'], ('cpu', 'seconds', 'peak_mb'))}")
 
 
 if __name__ == "__main__":

@@ -54,9 +54,7 @@ def own_file_text(task: OwnTask) -> str:
         lines += ["policy:", f"  name: {_text(task.policy)}"]
     lines += ["executor:", f"  model: {_text(task.executor)}"]
     if task.endpoint is not None:
-        lines += [
-            f"  max_tokens: {HOSTED_TOKENS}  # of one reply; a longer one is cut, most likely before its answer",
-        ]
+        lines.append(f"  max_tokens: {HOSTED_TOKENS}  # of one reply; a longer one is cut off")
     lines += [
         "judge:",
         "  model: none  # rules grade the answers; docs/judge.md#an-llm-judge adds a judge for the others",

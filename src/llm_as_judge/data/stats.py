@@ -8,16 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from llm_as_judge.data.duplicates import Grouping
 from llm_as_judge.data.files import read_problems
 from llm_as_judge.data.unify import Progress, silent
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Problem
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["SetStats", "answer_type", "count_tokens", "data_stats", "stats_table"]
 

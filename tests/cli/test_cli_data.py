@@ -61,6 +61,18 @@ def test_the_built_in_sample_becomes_mixes(verb: Verbs, folder: Path) -> None:
     assert out.startswith("gsm8k ")
 
 
+def test_process_names_the_sets_that_it_replaced(verb: Verbs, folder: Path) -> None:
+    assert verb("data", "download", "--offline", *TWO_SETS)[0] == 0
+    assert "no longer holds" not in verb("data", "process", *TWO_SETS)[2]
+    code, _, err = verb("data", "process", "--set", "data.sets=[squad2]")
+    assert code == 0
+    assert "data: no longer holds gsm8k; to have them beside these" in err
+    (folder / "data/mixed/info.json").write_text("{")
+    assert "info.json: cannot be read, wanted what data process wrote" in verb.refused(
+        "data", "process", *TWO_SETS
+    )
+
+
 def test_process_without_data_is_2(verb: Verbs) -> None:
     assert "gsm8k" in verb.refused("data", "process", *TWO_SETS)
 

@@ -16,6 +16,7 @@ from llm_as_judge.cli.options import (
     console,
     progress_bar,
     settings_of,
+    status_console,
 )
 from llm_as_judge.cli.tables import show_table
 from llm_as_judge.config import load_config
@@ -100,10 +101,12 @@ def process(
 ) -> None:
     """Unify, split and mix: data/processed, data/mixed, data/test."""
     from llm_as_judge.data.process import process as run_process
+    from llm_as_judge.data.process import sets_there
 
     settings = load_config(
         config, overrides=set_ or (), flags={"data.data_dir": data_dir, "data.seed": seed}
     ).data
+    before = sets_there(settings.data_dir)
     with progress_bar() as show:
         report = run_process(
             source or settings.data_dir / "raw",
@@ -117,6 +120,14 @@ def process(
             skip_bad=skip_bad,
             workers=workers,
             progress=show,
+        )
+    if gone := before - {entry.dataset for entry in report.sets}:
+        status_console.print(
+            f"{settings.data_dir}: no longer holds {', '.join(sorted(gone))}; to have them beside these, process all of them "
+            "in one command",
+            style="yellow",
+            highlight=False,
+            soft_wrap=True,
         )
     if as_json:
         print(json.dumps(to_json(report)))  # noqa: T201

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -138,13 +137,9 @@ def _require_free(data_dir: Path, names: set[str]) -> None:
     Raises:
         DataError: the folder holds the split of other sets, which would be lost.
     """
-    info = data_dir / "mixed" / "info.json"
-    if not info.is_file():
-        return
-    try:
-        there = {str(part["dataset"]) for part in json.loads(info.read_text("utf-8"))["sets"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        there = {"rows that cannot be told"}
+    from llm_as_judge.data.process import sets_there
+
+    there = sets_there(data_dir)
     if there - names:
         raise DataError(
             f"{data_dir}: holds other rows already ({', '.join(sorted(there - names))}); name another "

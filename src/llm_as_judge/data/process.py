@@ -310,6 +310,23 @@ def _publish(work: Path, data_dir: Path, files: Sequence[str]) -> None:
         (data_dir / name).unlink(missing_ok=True)
 
 
+def sets_there(data_dir: Path) -> set[str]:
+    """Names of the sets that the last ``process`` into this folder made; empty where none did.
+
+    Raises:
+        DataError: its info.json cannot be read.
+    """
+    info = data_dir / "mixed" / "info.json"
+    if not info.is_file():
+        return set()
+    try:
+        return {str(part["dataset"]) for part in json.loads(info.read_text("utf-8"))["sets"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise DataError(
+            f"{info}: cannot be read, wanted what data process wrote; move it away, or name another folder with --data-dir"
+        ) from None
+
+
 def plugins_of_rows(path: Path) -> dict[str, str]:
     """Set -> module of the plugin that made its problems, as ``process`` left it beside ``path``, one
     of its files; empty where it left nothing."""

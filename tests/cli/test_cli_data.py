@@ -30,11 +30,24 @@ def test_grade_by_rules_writes_a_verdict_a_row(verb: Verbs) -> None:
 
 def test_the_documented_rows_are_graded(verb: Verbs) -> None:
     document = (Path(__file__).parents[2] / "docs" / "grading.md").read_text("utf-8")
-    written("in.jsonl", re.findall(r"```jsonl\n(.*?)```", document, re.DOTALL)[0])
+    written("in.jsonl", "".join(re.findall(r"```jsonl\n(.*?)```", document, re.DOTALL)))
     code, _, err = verb("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
     assert code == 0, err
     verdicts = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
-    assert [v["correct"] for v in verdicts] == [True, False, True, True]
+    assert [v["correct"] for v in verdicts] == [True, False, True, True, True]
+
+
+def test_rows_of_ones_own_task_are_graded_as_they_are(verb: Verbs) -> None:
+    rows = [
+        {"type": "math", "problem": "6*7?", "answer": "42", "candidate": "41"},
+        {"type": "qa", "problem": "Who?", "answer": ["Ada", "A. Moss"], "candidate": "A. Moss", "id": "q"},
+        {"type": "code", "problem": "two()", "answer": "assert two() == 2", "candidate": "def two(): return 2"},
+    ]  # fmt: skip
+    written("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    code, _, err = verb("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
+    assert code == 0, err
+    verdicts = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert [(v["id"], v["correct"]) for v in verdicts] == [("1", False), ("q", True), ("3", True)]
 
 
 def test_grade_names_the_bad_row_and_the_missing_file(verb: Verbs) -> None:

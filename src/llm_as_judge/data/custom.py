@@ -93,13 +93,22 @@ def _entry_point(record: Mapping[str, Any], tests: Sequence[str]) -> str:
         if not any(isinstance(node, ast.Name) and node.id == name for node in _nodes(trees)):
             raise RowError(f"no assert of 'answer' uses the entry point {name!r}")
         return name
-    called = [_called(tree) for tree in trees]
+    return tested_function(trees)
+
+
+def tested_function(tests: Sequence[ast.Module]) -> str:
+    """The one function that each of the tests calls and neither it nor Python defines.
+
+    Raises:
+        RowError: there is none, or more than one.
+    """
+    called = [_called(tree) for tree in tests]
     common = set.intersection(*called)
     if len(common) != 1:
         found = ", ".join(sorted(set().union(*called))) or "none"
         raise RowError(
-            "no 'entry_point', the name of the function to write, and the asserts of 'answer' do not "
-            f"call one function all of them (called: {found})"
+            "no 'entry_point', the name of the function to write, and the tests do not call one "
+            f"function all of them (called: {found})"
         )
     return common.pop()
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
+from llm_as_judge.data.custom import tested_function
+from llm_as_judge.data.rows import RowError
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import require_writable, write_text
 from llm_as_judge.grading.spans import Facts, prediction, span_scores
@@ -90,12 +92,19 @@ def read_answer(row: AnswerRow) -> Answer:
         answers=answers if kind != "code" else (),
         context=row.get("context", ""),
         options=_options(row, answers),
-        entry_point=row.get("entry_point", ""),
+        entry_point=row.get("entry_point") or (_tested(row) if kind == "code" else ""),
         setup_code=row.get("setup_code", ""),
         hidden_tests=_strings(row, "tests"),
         meta={} if gold_facts is None else {"supporting_facts": json.dumps(gold_facts)},
     )
     return Answer(problem, row["candidate"], _facts(row, "predicted_facts"))
+
+
+def _tested(row: AnswerRow) -> str:
+    try:
+        return tested_function([ast.parse(test) for test in _strings(row, "tests")])
+    except RowError as error:
+        raise DataError(str(error)) from None
 
 
 def _require_python(name: str, source: str) -> None:
@@ -177,7 +186,7 @@ def read_rows(path: Path, read: Callable[[AnswerRow], Read]) -> list[Read]:
     seen: dict[str, int] = {}
     for number, line in _lines(path):
         try:
-            row = _object(line)
+            row = _from_own_task(_object(line), number)
             _require_new_id(row, seen, number)
             found.append(read(row))
         except DataError as error:
@@ -206,6 +215,16 @@ def _object(line: str) -> AnswerRow:
     if not isinstance(row, dict):
         raise DataError(f"{type(row).__name__}, wanted an object")
     return row
+
+
+def _from_own_task(row: AnswerRow, number: int) -> AnswerRow:
+    """A row of one's own task set, {problem, answer, type}, with a candidate, in the form of these
+    rows; its id is that of its line where it has none."""
+    if "problem" not in row or "question" in row:
+        return row
+    gold = "tests" if row.get("type") == "code" else "reference"
+    names = {"problem": "question", "answer": gold, "type": "domain"}
+    return {"id": str(number), **{names.get(key, key): value for key, value in row.items()}}
 
 
 def _require_new_id(row: AnswerRow, seen: dict[str, int], number: int) -> None:

@@ -112,6 +112,10 @@ def first_seed(config: Config) -> int:
     return config.training.seed if own is None else own * _SEEDS_APART
 
 
+_CALLS_A_VERDICT = 2
+"""Of the judge's model at most: an acceptance is asked for in both orders."""
+
+
 def estimate_of(
     config: Config,
     rollouts: int,
@@ -139,6 +143,7 @@ def estimate_of(
     models = (executor.model, *(one.model for one in config.executors.values()))
     thinking = (endpoints[name].thinking_tokens for name in models if name in endpoints)
     most_tokens = longest + max(thinking, default=0)
+    judged = config.judge.kind == "llm" and config.judge.model != "none"
     return Estimate(
         rollouts=rollouts,
         means=means,
@@ -146,6 +151,7 @@ def estimate_of(
         most_completion_tokens=most_calls * most_tokens,
         price=price_of(endpoints[dearest]) if dearest in endpoints else FREE,
         written_price=factor,
+        most_judge_calls=_CALLS_A_VERDICT * rollouts * runs if judged else 0,
     )
 
 

@@ -224,6 +224,10 @@ def test_a_dry_run_of_an_evaluation_asks_nobody_and_leaves_no_results(
     assert "estimate: 2 programs, about 10 executor calls" in err
     _, _, err = verb("evaluate", "--policy", "random", "--dry-run")  # not known before it is drawn
     assert "estimate: 2 programs, about 4 executor calls" in err
+    assert "the judge's model" not in err
+    judged = ("--set", "judge.model=some/model:7b")
+    _, _, err = verb("evaluate", "--policy", "direct", "--dry-run", *judged)
+    assert "the judge's model at most 4 calls more" in err
     assert not list(folder.glob("results/**/*_results.json"))
     assert "leave one" in verb.refused("evaluate", "--policy", "direct", "--dry-run", "--fresh")
 

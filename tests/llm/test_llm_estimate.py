@@ -56,3 +56,10 @@ def test_the_line_of_a_training_counts_its_steps() -> None:
     assert str(Estimate(48, Means(2, 1, 1), 5, 5, None, steps=2)).startswith(
         "estimate: 2 steps, 48 programs, about 96 executor calls, "
     )
+
+
+def test_calls_of_a_judge_stand_beside_those_of_the_executor() -> None:
+    line = str(Estimate(10, Means(2, 1, 1), 50, 800, None, most_judge_calls=20))
+    assert line.endswith(
+        "at most 50 calls and 800 written tokens; the judge's model at most 20 calls more"
+    )

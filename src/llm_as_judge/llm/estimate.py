@@ -49,6 +49,8 @@ class Estimate:
     """Of its written token, in those of the default one."""
     steps: int | None = None
     """Of training."""
+    most_judge_calls: int = 0
+    """Of the judge's model, beside those of the executor."""
 
     @property
     def calls(self) -> int:
@@ -104,10 +106,15 @@ class Estimate:
         steps = (
             "" if self.steps is None else f"{self.steps:,} step{'' if self.steps == 1 else 's'}, "
         )
+        judge = (
+            f"; the judge's model at most {self.most_judge_calls:,} calls more"
+            if self.most_judge_calls
+            else ""
+        )
         return (
             f"estimate: {steps}{self.rollouts:,} programs, about {self.calls:,} executor calls, "
             f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens, {cost} ({basis}); "
-            f"at most {self.most_calls:,} calls and {self.most_completion_tokens:,} written tokens"
+            f"at most {self.most_calls:,} calls and {self.most_completion_tokens:,} written tokens{judge}"
         )
 
 

@@ -159,6 +159,12 @@ def test_the_newest_run_is_the_one_written_to_last(tmp_path: Path) -> None:
     assert newest_run(tmp_path) == tmp_path / "a"
 
 
+def test_a_run_kept_without_its_metrics_says_what_can_be_shown(tmp_path: Path) -> None:
+    (tmp_path / "rollouts.jsonl").touch()
+    with pytest.raises(DataError, match=r"metrics\.jsonl is not; .* report --by-domain"):
+        read_steps(tmp_path)
+
+
 def test_no_run_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no run found .* llm-as-judge train"):
         newest_run(tmp_path)

@@ -172,6 +172,11 @@ def read_steps(folder: Path) -> list[dict[str, Any]]:
     Raises:
         DataError: a file is missing or broken (``file:line``).
     """
+    if not (folder / METRICS).is_file() and (folder / ROLLOUTS).is_file():
+        raise DataError(
+            f"{folder}: its rollouts are there and {METRICS} is not; what they alone can tell: llm-as-judge "
+            f"report --by-domain {folder}"
+        )
     steps = {row["step"]: row for row in _read_metrics(folder / METRICS)}
     for row in _read_metrics(folder / TIMINGS, missing_ok=True):
         steps.get(row["step"], {}).update(row)

@@ -159,6 +159,22 @@ async def test_the_rate_of_the_steps_is_not_the_warm_starts(place: Path) -> None
     require_equal(weights(one.checkpoint), weights(two.checkpoint))
 
 
+class Listing(SilentView):
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+
+    def stage(self, text: str) -> None:
+        self.stages.append(text)
+
+
+async def test_a_warm_start_alone_estimates_no_steps(place: Path) -> None:
+    bank, shown = fill(place / "bank", by_kind), (Listing(), Listing())
+    for steps, view in enumerate(shown):
+        await train(settings(place, f"steps_{steps}", bank), place, steps, view=view)
+    estimated = [any(line.startswith("estimate: ") for line in view.stages) for view in shown]
+    assert estimated == [False, True]
+
+
 async def test_a_bank_in_which_all_are_wrong_changes_no_weight(place: Path) -> None:
     wrong = fill(place / "wrong", lambda one, kind: 0.0)
     taught = await train(settings(place, "taught", wrong), place)

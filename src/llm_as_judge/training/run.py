@@ -157,7 +157,9 @@ class Run:
     def _estimate(self) -> list[str]:
         """What the steps to come will ask of the executor, and whether the budget suffices."""
         measured = measured_means(read_steps(self._log.folder)) if self._history else None
-        left = max(0, self._steps - self.step)
+        left = self._steps - self.step
+        if left <= 0:  # a warm start alone asks nobody
+            return []
         found = training_estimate(self._config, left, self._problems, measured)
         too_much = found.exceeds(self._ledger.budget, self._ledger.total)
         return [str(found), *([too_much] if too_much else [])]

@@ -102,6 +102,18 @@ def test_a_configuration_that_is_named_wins_over_the_file(verb: Verbs) -> None:
     assert "llm-as-judge.yaml" not in err
 
 
+def test_endpoints_in_a_second_configuration_are_said_to_stand_in_the_file(verb: Verbs) -> None:
+    rows()
+    began(verb)
+    copy = Path("llm-as-judge.yaml").read_text()
+    written("second.yaml", copy)
+    line = verb.refused("data", "stats", "--config", "second.yaml")
+    assert "second.yaml: endpoints: found here, wanted in llm-as-judge.yaml" in line
+    written("second.yaml", copy[: copy.index("endpoints:")])
+    assert verb("data", "stats", "--config", "second.yaml")[0] == 0
+    assert load_endpoints()["some/model:7b"].urls() == ("http://127.0.0.1:9/v1",)
+
+
 def test_standard_output_stays_json_where_the_file_is_named(verb: Verbs) -> None:
     rows()
     began(verb)

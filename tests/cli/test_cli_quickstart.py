@@ -33,6 +33,8 @@ BETTER, SAME, WORSE = pair(0.3, 0.0001), pair(0.1, 0.2), pair(-0.3, 0.0001)
 
 def test_the_verdict_says_what_was_shown_and_what_to_do_where_nothing_was() -> None:
     assert "no fixed program does as well" in verdict(outcome(BETTER, BETTER))[0]
+    assert verdict(outcome(BETTER, BETTER))[1].startswith("The warm start brought that.")
+    assert verdict(outcome(BETTER, BETTER, warm=BETTER))[1].startswith("GRPO added to")
     helped = verdict(outcome(BETTER, SAME))[0]
     assert "Training helped, but a fixed program does about as well" in helped
     for nothing in (SAME, WORSE, replace(BETTER, p=None)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
+from llm_as_judge.cli import searching
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.search.halving import halve
 from llm_as_judge.renamed import hint
@@ -148,6 +150,17 @@ def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> 
     assert (folder / "results" / "headroom" / "bank" / "cells.jsonl").read_text() == cells
 
 
+def test_a_long_headroom_says_how_many_runs_are_left(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "SAY_EVERY_S", 0.0)
+    code, _, err = verb("headroom", own_rows(4), *PLAIN, "--draws", "1")
+    assert code == 0, err
+    made = re.findall(r"^(\d+) runs made of about (\d+), [\d:]+ left$", err, re.MULTILINE)
+    assert [int(n) for n, _ in made] == list(range(1, len(made) + 1))
+    assert made[-1][0] == made[-1][1]
+
+
 def test_headroom_leaves_out_the_rows_that_init_keeps_for_the_test(
     verb: Verbs, folder: Path
 ) -> None:
@@ -176,6 +189,7 @@ def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
         assert verb("evaluate", *OPTIONS, "--policy", name)[0] == 0
     code, out, err = verb("headroom", "results/evaluation", *PLAIN)
     assert code == 0, err
+    assert "too few rows to say: 5, wanted 30 or more" in out
     assert "5 problems, 2 programs, 1 draws" in out
     assert "One draw of a program cannot tell luck from talent" in out
 

@@ -104,6 +104,8 @@ def train(
     console.print(step_table(read_steps(result.run_dir), title="training"))
     console.print(f"run directory  {result.run_dir}", highlight=False)
     console.print(f"checkpoint     {result.checkpoint}", highlight=False)
+    named = f" --config {config}" if config else ""
+    console.print(f"next           llm-as-judge evaluate{named}", highlight=False, markup=False)
     warn_of_judges(judges_of(result.run_dir))
 
 

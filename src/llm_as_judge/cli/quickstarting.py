@@ -236,7 +236,16 @@ def verdict(outcome: Outcome) -> list[str]:
         return [
             "Training helped, but a fixed program does about as well: --steps 12 goes on from here."
         ]
-    return ["Training helped, and no fixed program does as well: the policy reads the problem."]
+    parts = (
+        "GRPO added to what the warm start had taught."
+        if outcome.grpo_added
+        else "The warm start brought that. What GRPO adds these greedy programs cannot show; drawn programs do "
+        "(docs/results/quickstart.md)."
+    )
+    return [
+        "Training helped, and no fixed program does as well: the policy reads the problem.",
+        parts,
+    ]
 
 
 def _next(outcome: Outcome, config: str) -> list[str]:
@@ -247,5 +256,5 @@ def _next(outcome: Outcome, config: str) -> list[str]:
             f"llm-as-judge solve --config {config} --policy {outcome.checkpoint} --domain math "
             '--problem "Work out 417 * 583 - 96 * 240."'
         ),
-        "llm-as-judge data process --custom mine.jsonl --set 'data.sets=[]'    # your own rows (docs/DATA.md)",
+        "llm-as-judge init mine.jsonl --executor openai:MODEL@http://HOST:PORT/v1    # your own rows",
     ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,10 +37,11 @@ if TYPE_CHECKING:
     from llm_as_judge.evaluation.search.halving import Rung
     from llm_as_judge.evaluation.search.programs import Programs
     from llm_as_judge.evaluation.search.run import Rows, SearchOptions, Strategy
-    from llm_as_judge.runs.bank import Bank, BankProgram
+    from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 
 OUT = Path("results/searched")
 ROOM = Path("results/headroom")
+SAY_EVERY_S = 30.0
 
 
 def register(app: typer.Typer) -> None:
@@ -227,7 +230,7 @@ def headroom(
 def _of_folder(folder: Path, settings: Config) -> None:
     """The audit of what is there; nobody is asked."""
     from llm_as_judge.evaluation.compare import headroom as of_results
-    from llm_as_judge.evaluation.search.audit import audited, text_vectors
+    from llm_as_judge.evaluation.search.audit import FEW_ROWS, audited, text_vectors
     from llm_as_judge.evaluation.system_results import read_systems
     from llm_as_judge.runs.bank import CELLS, Bank
 
@@ -244,6 +247,10 @@ def _of_folder(folder: Path, settings: Config) -> None:
         )
     if room is None:
         raise DataError(f"{folder}: fewer than two programs ran on the same problems")
+    if room.problems < FEW_ROWS:
+        _print(
+            f"too few rows to say: {room.problems}, wanted {FEW_ROWS} or more; what follows may be luck"
+        )
     _print(f"{room.problems} problems, {room.programs} programs, {room.draws} draws")
     for line in room.lines:
         _print(line)
@@ -324,14 +331,16 @@ def _searched(
     """What a search found, and the bank that it filled."""
     from llm_as_judge.assembly import open_workbench
     from llm_as_judge.evaluation.search.cells import BankRunner, conditions, program_runner
-    from llm_as_judge.evaluation.search.run import View
+    from llm_as_judge.evaluation.search.run import View, expected_runs
     from llm_as_judge.evaluation.search.run import search as run_search
     from llm_as_judge.runs.bank import Bank
+
+    counted = _Runs(expected_runs(problems, programs, options))
 
     async def job(bank: Bank) -> Found:
         async with open_workbench(settings) as bench:
             at_once = settings.workflow.concurrency
-            runner = BankRunner(bank, program_runner(bench, bank), at_once)
+            runner = BankRunner(bank, program_runner(bench, bank), at_once, counted)
             view = View(_show_rung, _show_program)
             return await run_search(bench, runner, problems, programs, options, view)
 
@@ -340,6 +349,26 @@ def _searched(
         with stoppable(kept) as work:
             found = work.run(job(bank))
         yield found, bank
+
+
+class _Runs:
+    """Says now and then how many runs were made, and how long the others will take."""
+
+    def __init__(self, expected: int) -> None:
+        self._expected = expected
+        self._made = 0
+        self._began = self._said = time.monotonic()
+
+    def __call__(self, cell: Cell) -> None:
+        self._made += 1
+        now = time.monotonic()
+        if now - self._said < SAY_EVERY_S:
+            return
+        self._said = now
+        left = (now - self._began) / self._made * max(0, self._expected - self._made)
+        _say(
+            f"{self._made} runs made of about {self._expected}, {timedelta(seconds=round(left))} left"
+        )
 
 
 def _vectors(settings: Config, problems: Rows) -> Vectors | None:

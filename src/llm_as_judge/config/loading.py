@@ -151,6 +151,11 @@ def _layers_of_file(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     raw = read_yaml(file)
     if OWN_FILE.is_file() and file.samefile(OWN_FILE):
         raw.pop("endpoints", None)
+    elif "endpoints" in raw:
+        raise ConfigError(
+            f"{file}: endpoints: found here, wanted in {OWN_FILE} of the working folder, where every command "
+            "reads them whatever --config names; leave them out here"
+        )
     name = raw.pop("profile", None)
     if name is None:
         return {}, _tree(raw, str(file))

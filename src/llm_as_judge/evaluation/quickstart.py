@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,7 +35,7 @@ from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.files import write_text
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.checkpoint import latest_checkpoint
-from llm_as_judge.runs.bank import Bank, BankProgram
+from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.training.imitation import KEY
 from llm_as_judge.training.preflight import checkpoint_root
@@ -87,6 +88,11 @@ class Outcome:
         """Whether GRPO is shown to have lost part of what imitation had taught."""
         pair = self.against_warm
         return pair.difference < 0 and pair.p is not None and pair.p < LEVEL
+
+    @property
+    def grpo_added(self) -> bool:
+        """Whether GRPO is shown to have added to what imitation had taught."""
+        return _is_shown(self.against_warm)
 
     @property
     def beats_fixed(self) -> bool:
@@ -181,12 +187,18 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
     place = settings.training.warm_start
     if place is None:
         raise ConfigError(f"{KEY}: the quickstart wants a folder for its bank; leave it out")
-    view.stage("a bank of fixed programs on rows that are not held out")
+    stage = "a bank of fixed programs on rows that are not held out"
+    view.stage(stage)
     rows = _rows(settings)
     programs = {
         domain: [program for program in found if program.name in SHIPPED]
         for domain, found in shipped(settings, tuple(rows)).items()
     }
+
+    runs, made = sum(len(programs[domain]) * len(seen) for domain, seen in rows.items()), count(1)
+
+    def ran(cell: Cell) -> None:
+        view.doing(f"{stage}: {next(made)} of {runs} runs made")
 
     async def everybody(
         runner: BankRunner, domain: Domain, seen: Sequence[Problem]
@@ -196,7 +208,8 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
 
     async def job(bank: Bank) -> Found:
         async with open_workbench(settings) as bench:
-            runner = BankRunner(bank, program_runner(bench, bank), settings.workflow.concurrency)
+            at_once = settings.workflow.concurrency
+            runner = BankRunner(bank, program_runner(bench, bank), at_once, ran)
             return await search_choices(runner, rows, everybody, draws=1, seed=0)
 
     with Bank.writing(place, conditions(settings)) as bank:

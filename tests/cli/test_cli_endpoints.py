@@ -68,7 +68,8 @@ def test_probe_of_an_endpoint_asks_every_server_of_it(
 ) -> None:
     entry = {"base_urls": [server.url, server.url], "model_name": "inner"}
     Path("config/aflow_llm.yaml").write_text(yaml.safe_dump({"models": {"named": entry}}))
-    code, out, _ = verb(capsys, "models", "probe", "named", "--at-once", "1")
+    code, out, err = verb(capsys, "models", "probe", "named", "--at-once", "1")
+    assert err.count("tokens a second, up to 1 requests at once") == 2
     assert code == 0
     assert out.count(f"inner at {server.url}") == 2
     assert "says the tokens used" in out

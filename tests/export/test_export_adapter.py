@@ -136,6 +136,9 @@ def test_no_file_of_an_exported_adapter_holds_a_path_of_this_machine(
     card = (out / "README.md").read_text()
     assert yaml.safe_load(card.split("---")[1])["base_model"] == "acme/tiny-base"
     assert "vllm serve acme/tiny-base --enable-lora --max-lora-rank 64" in card
+    assert (
+        "llm-as-judge serve --config FOLDER/config.yaml --policy FOLDER --executor openai:" in card
+    )
     nested = {"a": ["/x/y.gguf", "x/y", 3], "b": None}
     assert without_paths(nested) == {"a": ["y", "x/y", 3], "b": None}
 

@@ -17,6 +17,7 @@ from llm_as_judge.cli.options import (
     ModelOption,
     console,
     progress_bar,
+    status_console,
 )
 from llm_as_judge.cli.replicas import replicas
 from llm_as_judge.config import (
@@ -138,6 +139,7 @@ def probe(
                     no_proxy=where.no_proxy,
                     timeout_s=timeout,
                     max_concurrency=at_once,
+                    told=lambda text: status_console.print(f"asking {text}", highlight=False),
                 )
                 for where in await _targets(stack, settings, target)
             ]

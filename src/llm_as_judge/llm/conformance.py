@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import httpx
@@ -91,11 +92,13 @@ async def examine(
     samples: int = 8,
     max_concurrency: int = 16,
     transport: httpx.AsyncBaseTransport | None = None,
+    told: Callable[[str], None] = lambda text: None,
 ) -> Conformance:
     """Ask the endpoint at ``url`` a few dozen short requests.
 
     Args:
         model: default: the first one served.
+        told: called with what is asked next.
     Raises:
         ModelError: not reachable, key refused, model not served.
     """
@@ -113,10 +116,13 @@ async def examine(
             raise ModelError(f"{url}: lists no models; name one with --model")
     async with client(name).opened() as chat:
         await chat.probe()
+        told(f"{name}: {samples} short replies")
         replies = await _each(chat, [replace(_STORY, seed=n) for n in range(samples)])
         good = [reply for reply in replies if reply is not None]
         empty = chat.ledger.failures["empty"] + chat.ledger.failures["cut_off"]
+        told(f"{name}: tokens a second, up to {max_concurrency} requests at once")
         rates = await _throughput(chat, max_concurrency)
+        told(f"{name}: seeds, JSON schema, log-probs, several draws")
         return Conformance(
             url=url,
             model=name,

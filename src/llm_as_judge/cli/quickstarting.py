@@ -239,8 +239,8 @@ def verdict(outcome: Outcome) -> list[str]:
     parts = (
         "GRPO added to what the warm start had taught."
         if outcome.grpo_added
-        else "The warm start brought that. What GRPO adds these greedy programs cannot show; drawn programs do "
-        "(docs/results/quickstart.md)."
+        else "The warm start brought that; GRPO's part is not shown on these greedy programs. "
+        "docs/results/quickstart.md measures it on drawn ones."
     )
     return [
         "Training helped, and no fixed program does as well: the policy reads the problem.",

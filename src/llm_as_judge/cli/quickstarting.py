@@ -239,7 +239,7 @@ def verdict(outcome: Outcome) -> list[str]:
     parts = (
         "GRPO added to what the warm start had taught."
         if outcome.grpo_added
-        else "The warm start brought that; GRPO's part is not shown on these greedy programs. "
+        else "The warm start brought that. GRPO's part is not shown on these greedy programs: "
         "docs/results/quickstart.md measures it on drawn ones."
     )
     return [

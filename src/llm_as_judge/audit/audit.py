@@ -121,6 +121,8 @@ async def run_audit(
     watched = canaries() if mode == "model" and sample is None else []
     grading = _Grading(judge, Journal(None) if journal is None else journal, progress)
     grading.total = len(cases) + len(repeated) + len(watched)
+    if progress is not None:
+        progress(0, grading.total)
     first = await grading.all(cases, "first")
     # A second pass, after the first: a judge that drifts answers otherwise now.
     second = {id(g.case): g.verdict for g in await grading.all(repeated, "again")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
@@ -188,6 +189,8 @@ def evaluate(
     show(record, path, as_json)
     said = _bill(now[-1], before, settings.calls.mode == "replay")
     status_console.print(said, highlight=False, soft_wrap=True)
+    if system.is_prompted:
+        _say_valid(record)
     _complain_of_cut_replies(record)
     _complain_of_failures(record)
 
@@ -359,6 +362,26 @@ def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
         )
         status_console.print(line, markup=False, highlight=False, soft_wrap=True)
     warn_of_judges(data.judges)
+
+
+VALID_SHARE = 0.9
+"""Of the programs that a policy writes; below it GRPO has little to compare."""
+
+
+def _say_valid(record: EvaluationRecord) -> None:
+    """Whether this model writes programs at all, which accuracy alone does not show."""
+    programs = [r.program for group in record.groups() for r in group.rollouts]
+    valid = sum(program.strictly_valid for program in programs)
+    repaired = sum(bool(program.runnable) for program in programs) - valid
+    found = Counter(d.code for program in programs for d in program.diagnostics).most_common(3)
+    line = f"programs {len(programs)} written, {valid} valid, {repaired} repaired"
+    if found:
+        line += (
+            f"; found: {', '.join(f'{code} {count}' for code, count in found)} (docs/programs.md)"
+        )
+    if valid < VALID_SHARE * len(programs):
+        line += ". A warm start teaches them (docs/TRAINING.md#warm-start)"
+    status_console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 CUT_SHARE = 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +19,11 @@ from llm_as_judge.cli.options import (
     settings_of,
     status_console,
 )
+from llm_as_judge.cli.pace import Pace
 from llm_as_judge.config import RULES_ALONE, load_config
+
+if TYPE_CHECKING:
+    from llm_as_judge.config import Config
 
 judge = typer.Typer(
     no_args_is_help=True, help="Measure the judge; train and calibrate one of your own."
@@ -115,17 +119,16 @@ def audit(
 
     async def job(journal: Journal) -> AuditReport:
         async with open_judge(settings) as judge:
-            with progress_bar() as show:
-                return await run_audit(
-                    judge.fresh,
-                    judge.fingerprint,
-                    "rules" if rules_alone(settings.judge) else "model",
-                    cases,
-                    attack_numbers=attack_numbers,
-                    sample=sample,
-                    journal=journal,
-                    progress=lambda done, total: show("auditing", done, total),
-                )
+            return await run_audit(
+                judge.fresh,
+                judge.fingerprint,
+                "rules" if rules_alone(settings.judge) else "model",
+                cases,
+                attack_numbers=attack_numbers,
+                sample=sample,
+                journal=journal,
+                progress=_AuditPace(len(journal), settings),
+            )
 
     whole = report_path(settings.output.results, judge_fingerprint(settings))
     usual = whole if sample is None else whole.with_suffix(".sample.json")
@@ -140,6 +143,33 @@ def audit(
     console.print(verdict_line(report) if brief else render_report(report), highlight=not brief)
     console.print(f"report  {path}", highlight=False)
     raise typer.Exit(0 if report.passed else 3)
+
+
+class _AuditPace:
+    """Says before the first verdict how many there will be, then how many are left.
+
+    Args:
+        kept: verdicts of an earlier, broken off part.
+    """
+
+    def __init__(self, kept: int, settings: Config) -> None:
+        self._kept = kept
+        self._asks = settings.judge.model != RULES_ALONE["judge.model"]
+        self._pace: Pace | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        from llm_as_judge.executor_settings import CALLS_A_VERDICT
+
+        if self._pace is None:
+            self._pace = Pace("answers graded", total)
+            self._pace.found(self._kept)
+            left = total - self._kept
+            line = f"{left:,} answers to grade"
+            if self._asks:
+                line += f"; at most {CALLS_A_VERDICT * left:,} calls of the judge's model, none where rules decide"
+            status_console.print(line, highlight=False, soft_wrap=True)
+        elif done > self._kept:
+            self._pace.did()
 
 
 @judge.command(epilog="Example: llm-as-judge judge train --labeled rows.jsonl --out judges/mine")

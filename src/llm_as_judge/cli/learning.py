@@ -21,7 +21,7 @@ from llm_as_judge.cli.options import (
     settings_of,
     warn_of_judges,
 )
-from llm_as_judge.config import Config
+from llm_as_judge.config import Config, known_model
 from llm_as_judge.llm.ledger import Budget, Ledger
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.judges import judges_of
@@ -110,9 +110,12 @@ def train(
 
 
 def _estimate(settings: Config, done: int) -> list[str]:
-    """What the steps after the first ``done`` will ask of the executor; no model is loaded or asked."""
+    """What the steps after the first ``done`` will ask of the executor, where the policy is, and what the
+    reward says of made programs; no model is loaded or asked."""
     from llm_as_judge.data.files import ProblemFile
     from llm_as_judge.executor_settings import training_estimate
+    from llm_as_judge.llm.weights import availability
+    from llm_as_judge.training.rehearsal import rehearsed_reward
 
     problems = ProblemFile(settings.data.train_file)
     left = max(0, settings.training.steps - done)
@@ -120,4 +123,10 @@ def _estimate(settings: Config, done: int) -> list[str]:
     budget = settings.budget
     limits = Budget(budget.usd, budget.tokens, budget.calls, budget.cost)
     too_much = found.exceeds(limits, Ledger().total)
-    return [str(found), *([too_much] if too_much else [])]
+    policy = known_model(settings.policy.name, "policy.name")
+    return [
+        *found.lines,
+        *([too_much] if too_much else []),
+        f"policy    {policy.name}: {availability(policy, settings.output.cache_dir())}",
+        *rehearsed_reward(settings, problems[0]),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -17,12 +18,13 @@ from llm_as_judge.cli.options import (
     status_console,
 )
 from llm_as_judge.config import OWN_FILE, RULES_ALONE, load_config, load_endpoints
-from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from llm_as_judge.config import Config
     from llm_as_judge.data.process import ProcessReport, SetReport
 
 ENOUGH_TEST_ROWS = 30
@@ -88,12 +90,15 @@ def init(
         [part.dataset for part in report.sets],
         executor=(endpoint.model_name or asked) if endpoint else asked,
         endpoint=endpoint,
-        policy=settings.policy.name if model is not None else None,
+        policy=settings.policy.name,
         data_dir=home,
     )
     with write_atomically(OWN_FILE) as stream:
         stream.write(own_file_text(task).encode())
-    _tell(report, file)
+    _tell(report)
+    if endpoint is not None:
+        _ask(settings)
+    _next(file)
 
 
 def _split(
@@ -147,7 +152,21 @@ def _require_free(data_dir: Path, names: set[str]) -> None:
         )
 
 
-def _tell(report: ProcessReport, rows: Path) -> None:
+def _ask(settings: Config) -> None:
+    """Whether the endpoint serves the model. The file stays either way: the server may be started later."""
+    from llm_as_judge.chat_models import require_endpoints
+
+    try:
+        asyncio.run(require_endpoints(settings))
+    except ModelError as error:
+        status_console.print(
+            f"warning: {error}", style="yellow", highlight=False, markup=False, soft_wrap=True
+        )
+    else:
+        console.print("endpoint it answers and serves the model", highlight=False)
+
+
+def _tell(report: ProcessReport) -> None:
     for part in report.sets:
         console.print(
             f"{part.dataset:14} train {part.train:6}  val {part.val:5}  test {part.test:5}",
@@ -172,12 +191,17 @@ def _tell(report: ProcessReport, rows: Path) -> None:
             soft_wrap=True,
         )
     console.print(f"written  {OWN_FILE}", highlight=False)
+
+
+def _next(rows: Path) -> None:
     for verb in (
         "evaluate --policy direct",
         f"headroom {quote(str(rows))}",
         "evaluate --untrained",
-        "train --steps 60",
+        "train --steps 60 --set training.warm_start=results/headroom/bank",
         "evaluate",
         "compare results/evaluation/*_results.json",
     ):
-        console.print(f"  next   llm-as-judge {verb}", highlight=False, markup=False)
+        console.print(
+            f"  next   llm-as-judge {verb}", highlight=False, markup=False, soft_wrap=True
+        )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +22,7 @@ from llm_as_judge.cli.options import (
     settings_of,
     status_console,
 )
+from llm_as_judge.cli.pace import Pace
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.tables import show_table
 from llm_as_judge.errors import ConfigError, DataError, ModelError
@@ -37,11 +37,10 @@ if TYPE_CHECKING:
     from llm_as_judge.evaluation.search.halving import Rung
     from llm_as_judge.evaluation.search.programs import Programs
     from llm_as_judge.evaluation.search.run import Rows, SearchOptions, Strategy
-    from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+    from llm_as_judge.runs.bank import Bank, BankProgram, Cell, Place
 
 OUT = Path("results/searched")
 ROOM = Path("results/headroom")
-SAY_EVERY_S = 30.0
 
 
 def register(app: typer.Typer) -> None:
@@ -192,7 +191,7 @@ def headroom(
 ) -> None:
     """Is there anything to gain on your rows, before any training: train, use a fixed program, or no
     room. Asks the executor; what it has answered is kept."""
-    from llm_as_judge.evaluation.search.audit import advice, audit_of_search
+    from llm_as_judge.evaluation.search.audit import TOO_FEW, TRAIN, advice, audit_of_search
     from llm_as_judge.evaluation.search.credit import credits_of
     from llm_as_judge.evaluation.search.page import PAGE, write_page
     from llm_as_judge.evaluation.search.programs import shipped
@@ -224,6 +223,11 @@ def headroom(
         _print(line)
     _show(found)
     _print(f"programs, report.json and {PAGE} in {out}")
+    if told.answer in (TRAIN, TOO_FEW) and settings.data.train_file.is_file():
+        _print(
+            f"next   llm-as-judge train --set training.warm_start={quote(str(out / 'bank'))} "
+            "(begins with the programs that were right here)"
+        )
     return None
 
 
@@ -335,7 +339,14 @@ def _searched(
     from llm_as_judge.evaluation.search.run import search as run_search
     from llm_as_judge.runs.bank import Bank
 
-    counted = _Runs(expected_runs(problems, programs, options))
+    pace = Pace("runs made", expected_runs(problems, programs, options))
+    known: set[Place] = set()
+
+    def counted(cell: Cell, now: bool) -> None:
+        """Repetitions ask again for what an earlier one ran."""
+        if cell.place not in known:
+            known.add(cell.place)
+            (pace.did if now else pace.found)()
 
     async def job(bank: Bank) -> Found:
         async with open_workbench(settings) as bench:
@@ -349,26 +360,6 @@ def _searched(
         with stoppable(kept) as work:
             found = work.run(job(bank))
         yield found, bank
-
-
-class _Runs:
-    """Says now and then how many runs were made, and how long the others will take."""
-
-    def __init__(self, expected: int) -> None:
-        self._expected = expected
-        self._made = 0
-        self._began = self._said = time.monotonic()
-
-    def __call__(self, cell: Cell) -> None:
-        self._made += 1
-        now = time.monotonic()
-        if now - self._said < SAY_EVERY_S:
-            return
-        self._said = now
-        left = (now - self._began) / self._made * max(0, self._expected - self._made)
-        _say(
-            f"{self._made} runs made of about {self._expected}, {timedelta(seconds=round(left))} left"
-        )
 
 
 def _vectors(settings: Config, problems: Rows) -> Vectors | None:
@@ -390,7 +381,11 @@ def _say_estimate(
 
     runs = expected_runs(problems, programs, options)
     rows = [row for found in problems.values() for row in found]
-    _say(f"{estimate_of(settings, runs, rows, None)}; runs that are kept are not made again")
+    for line in (
+        *estimate_of(settings, runs, rows, None).lines,
+        "runs that are kept are not made again",
+    ):
+        _say(line)
 
 
 # ------------------------------------------------------------------------------------------ showing

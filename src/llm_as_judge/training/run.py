@@ -162,7 +162,7 @@ class Run:
             return []
         found = training_estimate(self._config, left, self._problems, measured)
         too_much = found.exceeds(self._ledger.budget, self._ledger.total)
-        return [str(found), *([too_much] if too_much else [])]
+        return [*found.lines, *([too_much] if too_much else [])]
 
     # ------------------------------------------------------------------------------------ one step
     async def _start_step(self, step: int) -> StartedStep:

@@ -65,6 +65,9 @@ def audit_of_search(
     return audited(bank.table(keys, list(found.chosen_on), draws), vectors)
 
 
+TRAIN, TOO_FEW = "train", "too few rows to say"
+
+
 @dataclass(frozen=True, slots=True)
 class Advice:
     """What to do with rows of one's own."""
@@ -99,9 +102,9 @@ def advice(found: Found, room: Headroom | None, bank: Bank, draws: int, budget: 
                 " Hardly a row is right under any program: look at a reply first (wrong executor, replies "
                 "cut at executor.max_tokens, answers that the rules cannot read)."
             )
-        return Advice("too few rows to say", f"{room.words} {gain}" if room is not None else gain)
+        return Advice(TOO_FEW, f"{room.words} {gain}" if room is not None else gain)
     if room is not None and room.adaptation and _clear(room):
-        return Advice("train", f"{room.words} {gain}")
+        return Advice(TRAIN, f"{room.words} {gain}")
     said = f"{room.words} {gain}" if room is not None else gain
     if gains and low > 0:
         return Advice(f"use this fixed program: {names}", said)

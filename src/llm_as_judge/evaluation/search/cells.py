@@ -118,7 +118,8 @@ class BankRunner:
     bank: Bank
     run: RunProgram
     at_once: int
-    on_cell: Callable[[Cell], None] | None = None
+    on_cell: Callable[[Cell, bool], None] | None = None
+    """Told of each cell asked for: True, it was run now; False, the bank had it."""
     asked: set[tuple[str, str, int]] = field(default_factory=set)
     cost: float = 0.0
     """In written tokens, of the cells asked for and of what proposed programs."""
@@ -140,10 +141,14 @@ class BankRunner:
         for program, problem, _ in asked:
             self.bank.add_program(program)
             self.bank.add_problem(problem)
-        missing = [w for w in dict.fromkeys(map(_place, asked)) if w not in self.bank.cells]
+        places = dict.fromkeys(map(_place, asked))
+        missing = [place for place in places if place not in self.bank.cells]
+        for place in places.keys() - self.asked:
+            if self.on_cell is not None and (kept := self.bank.cells.get(place)):
+                self.on_cell(kept, False)
         by_place = {_place(w): w for w in asked}
         failed = await self._run_all([by_place[place] for place in missing])
-        for place in dict.fromkeys(map(_place, asked)):
+        for place in places:
             if place not in self.asked and (cell := self.bank.cells.get(place)):
                 self.asked.add(place)
                 self.cost += cell.cost
@@ -168,7 +173,7 @@ class BankRunner:
                 self.bank.add(cell)
                 self.ran += 1
                 if self.on_cell is not None:
-                    self.on_cell(cell)
+                    self.on_cell(cell, True)
 
         workers = [
             asyncio.ensure_future(worker())

@@ -1,0 +1,59 @@
+"""The reward is tried on made programs before a run: what it says is shown, what fails is named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from llm_as_judge.config import load_config
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.reward import REWARD_PARTS, PartFunction
+from llm_as_judge.training.rehearsal import rehearsed_reward
+from llm_as_judge.types import DOMAINS, Problem, Rollout
+
+PROBLEMS = [
+    Problem(id=f"own/{domain}/0", dataset="own", domain=domain, question="6 x 7?", answers=("42",))
+    for domain in DOMAINS
+]
+
+
+def scores(lines: Sequence[str], part: str) -> list[float]:
+    (line,) = [line for line in lines if line.split()[0] == part]
+    return [float(cell) for cell in line.split()[-3:]]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.domain)
+@pytest.mark.parametrize("scheme", ["weighted", "gated", "priced"])
+def test_the_right_program_stands_first_and_the_text_without_one_last(
+    problem: Problem, scheme: str
+) -> None:
+    config = load_config("smoke", overrides=[f"reward.scheme={scheme}"])
+    right, wrong, none = scores(rehearsed_reward(config, problem), "sum")
+    assert right > wrong > none
+
+
+def test_a_part_of_ones_own_is_called_as_in_a_run() -> None:
+    seen: list[tuple[str, int]] = []
+
+    def shouts(rollout: Rollout, group: Sequence[Rollout]) -> float:
+        seen.append((rollout.problem_id, len(group)))
+        return 3.0 if rollout.program.runnable else -3.0
+
+    with REWARD_PARTS.with_also([PartFunction("shouts", shouts, weight=0.5)]):
+        lines = rehearsed_reward(load_config("smoke"), PROBLEMS[0])
+    assert scores(lines, "shouts") == [3.0, 3.0, -3.0]
+    assert seen == [(PROBLEMS[0].id, 3)] * 3
+
+
+def test_a_part_that_fails_is_named_with_its_line() -> None:
+    def odd(rollout: Rollout, group: Sequence[Rollout]) -> float:
+        return 1.0 / (len(group) - 3)
+
+    with (
+        REWARD_PARTS.with_also([PartFunction("odd", odd, weight=1.0)]),
+        pytest.raises(
+            ConfigError, match=r"reward part 'odd': own/.*division by zero.*test_rehearsal"
+        ),
+    ):
+        rehearsed_reward(load_config("smoke"), PROBLEMS[0])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.intervals import wilson
+from llm_as_judge.intervals import even_precision, wilson
 
 
 def test_half_of_four_by_hand() -> None:
@@ -57,3 +57,30 @@ def test_the_share_lies_inside_and_failures_mirror_successes(
     assert 0 <= low <= successes / trials <= high <= 1
     other_low, other_high = wilson(trials - successes, trials)
     assert (1 - other_high, 1 - other_low) == pytest.approx((low, high))
+
+
+def test_an_even_precision_is_below_the_share_and_reaches_it_with_many_rows() -> None:
+    for n in (20, 200, 2000, 200_000):
+        assert even_precision(n * 9 // 10, n, n // 10, n) < 0.9
+    assert even_precision(180_000, 200_000, 20_000, 200_000) == pytest.approx(0.9, abs=0.002)
+
+
+def test_an_even_precision_does_not_gain_by_more_right_rows_alone() -> None:
+    few = even_precision(900, 1000, 5, 100)
+    assert even_precision(9_000_000, 10_000_000, 5, 100) == pytest.approx(few, abs=0.003)
+    assert even_precision(900, 1000, 50, 1000) > few, "more wrong rows say more"
+
+
+@pytest.mark.parametrize(
+    ("counts", "wanted"),
+    [((0, 50, 0, 50), 0.0), ((0, 0, 0, 0), 0.0), ((50, 50, 0, 0), 0.5), ((50, 50, 50, 50), 0.5)],
+)
+def test_an_even_precision_promises_nothing_without_rows_that_could_show_it(
+    counts: tuple[int, int, int, int], wanted: float
+) -> None:
+    assert even_precision(*counts) <= wanted
+
+
+def test_an_even_precision_rises_with_right_and_falls_with_wrong_answers() -> None:
+    assert even_precision(60, 100, 3, 100) < even_precision(80, 100, 3, 100)
+    assert even_precision(80, 100, 4, 100) < even_precision(80, 100, 3, 100)

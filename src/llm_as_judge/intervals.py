@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["wilson"]
+import math
+
+__all__ = ["even_precision", "wilson"]
 
 
 def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -28,3 +30,26 @@ def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[flo
     # Results are compared byte for byte, and the last bits depend on the library's build. With 12
     # digits the ends, 0 of n and n of n, are exact too.
     return round(float(low), 12), round(float(high), 12)
+
+
+def even_precision(right: int, of_right: int, wrong: int, of_wrong: int) -> float:
+    """Lower end of the 95 % interval of a precision, if right and wrong answers were equally many.
+
+    The precision is r / (r + w), where r is the share of right answers that are taken and w that of
+    wrong ones. It does not depend on how many of each there happen to be, as the usual precision does.
+
+    Args:
+        right, wrong: taken answers, of ``of_right`` and ``of_wrong``.
+    Returns:
+        0..1; 0 where no right one is taken.
+
+    Source: the Wilson intervals of both shares, joined for the ratio w / r (MOVER: Donner and Zou
+    2012, https://doi.org/10.1177/0962280210383082).
+    """
+    least, most = wilson(right, of_right)[0], wilson(wrong, of_wrong)[1]
+    if least <= 0:
+        return 0.0
+    r, w = right / of_right, (wrong / of_wrong if of_wrong else 1.0)
+    below = least * (2 * r - least)
+    root = math.sqrt(max(0.0, (w * r) ** 2 - most * (2 * w - most) * below))
+    return round(1 / (1 + (w * r + root) / below), 12)

@@ -62,14 +62,35 @@ def test_a_promise_that_cannot_be_kept_gives_no_threshold(rows: list[Scored]) ->
     assert limits.verdict(4.0) is None
 
 
-def test_what_the_rules_accept_counts_among_acceptances() -> None:
+def test_what_the_rules_decide_counts_among_acceptances() -> None:
     rows = noisy(60, 0.0)
     alone = calibrated(rows, 0.97)["qa"]
-    beside = calibrated([*rows, *[Scored("qa", True, True)] * 400], 0.97)["qa"]
+    ruled = [*[Scored("qa", True, True)] * 400, *[Scored("qa", False, False)] * 400]
+    beside = calibrated([*rows, *ruled], 0.97)["qa"]
     assert alone.accept is None
     assert beside.accept is not None
-    spoiled = calibrated([*rows, *[Scored("qa", False, True)] * 40], 0.97)["qa"]
+    spoiled = calibrated([*rows, *ruled, *[Scored("qa", False, True)] * 40], 0.97)["qa"]
     assert spoiled.accept is None
+
+
+def test_rows_that_are_mostly_right_do_not_make_a_blind_judge_precise() -> None:
+    """It says the same of all: among 98 % right answers its acceptances would look precise."""
+    rng = random.Random(0)
+    blind = [Scored("qa", at % 50 > 0, None, rng.uniform(-4, 4)) for at in range(4000)]
+    taken = [row.correct for row in blind]
+    assert wilson(sum(taken), len(taken))[0] >= 0.97
+    assert calibrated(blind, 0.97)["qa"].accept is None
+    turned = [Scored("qa", not row.correct, None, row.log_odds) for row in blind]
+    assert calibrated(turned, 0.97)["qa"].reject is None
+
+
+def test_more_right_rows_of_the_same_scores_move_the_threshold_little() -> None:
+    rows = noisy(3000, 0.02)
+    more = [*rows, *[row for row in rows if row.correct] * 9]
+    few, many = calibrated(rows, 0.95)["qa"].accept, calibrated(more, 0.95)["qa"].accept
+    assert few is not None
+    assert many is not None
+    assert abs(few - many) < 0.25
 
 
 def test_each_domain_has_its_own_thresholds() -> None:

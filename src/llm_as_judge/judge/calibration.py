@@ -2,19 +2,21 @@
 
 A judge's log-odds are no probability until they are held against labels it has not learned from. For each
 domain two thresholds are chosen on such rows: the lowest from which acceptances are right, and the
-highest up to which rejections are, each with the lower end of the 95 % Wilson interval at the
+highest up to which rejections are, each with the lower end of the 95 % interval at the
 precision that was asked for. Acceptances count with those of the rules, since that is what a reward is
-made of; rejections count alone. Where no threshold keeps the promise, there is none: the judge then
-abstains.
+made of; rejections count alone. Both are counted as if right and wrong answers were equally many: among
+rows that are mostly right any acceptance looks precise, and a policy's answers need not be like these
+rows. Where no threshold keeps the promise, there is none: the judge then abstains.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llm_as_judge.intervals import wilson
+from llm_as_judge.intervals import even_precision
 
 __all__ = [
     "Reliability",
@@ -69,7 +71,7 @@ def calibrated(rows: Sequence[Scored], precision: float) -> dict[str, Thresholds
     """Thresholds of each domain that has rows.
 
     Args:
-        precision: 0..1, least lower bound of acceptances and of rejections.
+        precision: 0..1, least lower bound of acceptances and of rejections, right and wrong rows weighing alike.
     """
     return {
         domain: _of_domain([row for row in rows if row.domain == domain], precision)
@@ -79,11 +81,10 @@ def calibrated(rows: Sequence[Scored], precision: float) -> dict[str, Thresholds
 
 def _of_domain(rows: Sequence[Scored], precision: float) -> Thresholds:
     scored = [(row.log_odds, row.correct) for row in rows if row.log_odds is not None]
-    by_rules = [row.correct for row in rows if row.rules is True]
-    kept = lambda right, n: n > 0 and wilson(right, n)[0] >= precision  # noqa: E731
-    accept = _lowest(scored, sum(by_rules), len(by_rules), kept)
+    by_rules = Counter(row.correct for row in rows if row.rules is True)
+    accept = _lowest(scored, by_rules, Counter(row.correct for row in rows), precision)
     turned = [(-log_odds, not correct) for log_odds, correct in scored]
-    reject = _lowest(turned, 0, 0, kept)
+    reject = _lowest(turned, Counter(), Counter(taken for _, taken in turned), precision)
     if reject is not None:
         reject = -reject
     if accept is not None and reject is not None and reject >= accept:
@@ -93,15 +94,25 @@ def _of_domain(rows: Sequence[Scored], precision: float) -> Thresholds:
 
 
 def _lowest(
-    scored: Sequence[tuple[float, bool]], right: int, n: int, kept: Callable[[int, int], bool]
+    scored: Sequence[tuple[float, bool]],
+    before: Counter[bool],
+    of: Counter[bool],
+    precision: float,
 ) -> float | None:
-    """The lowest score from which all of that score or more, with ``right`` of ``n`` others, keep it."""
+    """The lowest score from which all of that score or more, with those taken before, keep the precision.
+
+    Args:
+        scored: (score, whether to take it is right).
+        before, of: likewise counted: taken before any of these, and in all.
+    """
     found = None
     ordered = sorted(scored, reverse=True)
-    for at, (score, correct) in enumerate(ordered):
-        right, n = right + correct, n + 1
+    taken = Counter(before)
+    for at, (score, right) in enumerate(ordered):
+        taken[right] += 1
         last_of_equals = at + 1 == len(ordered) or ordered[at + 1][0] < score
-        if last_of_equals and kept(right, n):
+        kept = even_precision(taken[True], of[True], taken[False], of[False]) >= precision
+        if last_of_equals and kept:
             found = score
     return found
 

@@ -38,7 +38,7 @@ from llm_as_judge.training.judge.rows import (
     without_duplicates,
 )
 
-__all__ = ["PRECISION", "Place", "calibrate_on_rows", "train_judge"]
+__all__ = ["PRECISION", "Place", "calibrate_on_rows", "learned_questions", "train_judge"]
 
 PRECISION = 0.97
 """Least lower bound of acceptances and of rejections."""
@@ -164,15 +164,23 @@ def _digests(cases: Sequence[Case]) -> list[str]:
     return sorted(hashlib.sha256(key.encode()).hexdigest()[:16] for key in keys)
 
 
-def _refuse_learned(folder: Path, labeled: Sequence[Case], where: str) -> None:
+def learned_questions(folder: Path, cases: Sequence[Case]) -> int:
+    """How many questions of these rows the judge in a folder has learned from.
+
+    Raises:
+        ModelError: the folder does not say.
+    """
     try:
         known = set((folder / QUESTIONS).read_text(encoding="utf-8").split())
     except OSError as error:
         raise ModelError(f"{folder / QUESTIONS}: {error.strerror}; train the judge anew") from None
-    again = set(_digests(labeled)) & known
-    if again:
+    return len(set(_digests(cases)) & known)
+
+
+def _refuse_learned(folder: Path, labeled: Sequence[Case], where: str) -> None:
+    if again := learned_questions(folder, labeled):
         raise DataError(
-            f"{where}: the judge has learned from {len(again)} of its questions; thresholds chosen "
+            f"{where}: the judge has learned from {again} of its questions; thresholds chosen "
             "on them promise too much. Take rows of other questions"
         )
 

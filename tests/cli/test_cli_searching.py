@@ -154,6 +154,7 @@ def test_a_long_headroom_says_how_many_runs_are_left(
     verb: Verbs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pace, "SAY_EVERY_S", 0.0)
+    monkeypatch.setattr(pace, "ENOUGH", 1)
     code, _, err = verb("headroom", own_rows(4), *PLAIN, "--draws", "1")
     assert code == 0, err
     made = re.findall(r"^(\d+) runs made of about (\d+), [\d:]+ left$", err, re.MULTILINE)

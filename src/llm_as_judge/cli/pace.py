@@ -8,6 +8,8 @@ from datetime import timedelta
 from llm_as_judge.cli.options import status_console
 
 SAY_EVERY_S = 30.0
+ENOUGH = 5
+"""Done, before their time says anything of the others': the first waits for a server that starts."""
 
 
 class Pace:
@@ -35,7 +37,10 @@ class Pace:
             return
         self._said = now
         expected = max(self._expected - self._found, self._done)
-        left = timedelta(seconds=round((now - self._began) / self._done * (expected - self._done)))
-        before = f", {self._found} were there before" if self._found else ""
-        line = f"{self._done} {self._what} of about {expected}, {left} left{before}"
+        line = f"{self._done} {self._what} of about {expected}"
+        if self._done >= ENOUGH:
+            left = (now - self._began) / self._done * (expected - self._done)
+            line += f", {timedelta(seconds=round(left))} left"
+        if self._found:
+            line += f", {self._found} were there before"
         status_console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -378,11 +379,20 @@ def _say_estimate(
 ) -> None:
     from llm_as_judge.evaluation.search.run import expected_runs
     from llm_as_judge.executor_settings import estimate_of
+    from llm_as_judge.workflow.program import form_of, parse_program
 
     runs = expected_runs(problems, programs, options)
     rows = [row for found in problems.values() for row in found]
+    most, executors = settings.workflow.max_worst_case_calls, settings.executors
+    calls = fmean(
+        parse_program(
+            one.text, one.domain, form_of(one.text), max_calls=most, executors=executors
+        ).expected_calls
+        for domain in problems
+        for one in programs[domain]
+    )
     for line in (
-        *estimate_of(settings, runs, rows, None).lines,
+        *estimate_of(settings, runs, rows, None, calls_a_run=round(calls, 1)).lines,
         "runs that are kept are not made again",
     ):
         _say(line)

@@ -67,7 +67,7 @@ NOT_RUN = {
     r"llm-as-judge judge audit .*judge.model=|llm-as-judge judge audit --labeled FILE$": (
         "asks the judge some thousand times; tests/audit/test_audit.py"
     ),
-    r"warm_start=results/headroom": "wants the split that init makes; tests/test_own_task_page.py",
+    r"llm-as-judge train .*warm_start=results/headroom": "wants the split that init makes; tests/test_own_task_page.py",
     r"llm-as-judge init ": "begins in an empty folder; tests/test_own_task_page.py",
     r"llm-as-judge judge (train|calibrate) ": "learns from labeled rows, minutes to hours; tests/cli/test_cli_judging.py",
     r"llm-as-judge search$": "runs fifty programs of each domain; evaluation.md types one of twelve",

@@ -218,6 +218,8 @@ ENDS = {
     "way without end": ("timeout", ""),
 }
 """Any other is an error in the program, as if a function of its own had raised."""
+EITHER = {"endless list": {("crashed", ""), ("timeout", "")}}
+"""The memory's limit or the clock's: which comes first is the machine's matter."""
 
 
 @pytest.mark.slow
@@ -225,7 +227,8 @@ ENDS = {
 async def test_no_program_harms_the_host_by_what_it_votes_on(name: str, sandbox: Sandbox) -> None:
     chat = drawing(*["1"] * 40)
     execution = await run(unchecked(HEAD + ATTACKS[name].strip("\n")), sandbox, chat)
-    assert (execution.status, execution.answer) == ENDS.get(name, ("crashed", ""))
+    ends = EITHER.get(name) or {ENDS.get(name, ("crashed", ""))}
+    assert (execution.status, execution.answer) in ends
     after = await run(parse_program(TWO, "math", "body"), sandbox, chat)
     assert after.answer == "1 True"
 

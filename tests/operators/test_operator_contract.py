@@ -35,9 +35,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "UntilAgree": {"ways": ["1", "2", "1"], "agree": 2, "most": 3},
     "UntilPassed": {"problem": "p", "entry_point": "add", "most": 3},
     "Vote": {"solutions": ["1", "2", "3"]},
+    "Choose": {"problem": "p", "solutions": ["1", "1"]},
 }
 OPERATORS = sorted(ARGUMENTS)
-ASKING = sorted(ARGUMENTS.keys() - {"UntilAgree", "Vote"})
+ASKING = sorted(ARGUMENTS.keys() - {"UntilAgree", "Vote", "Choose"})
 """Those that ask the executor themselves."""
 
 TABLE = {
@@ -56,6 +57,7 @@ OF_THE_HOST = {
     "UntilAgree": (["ways", "agree", "most"], ["answer", "share", "agreed"], 0),
     "UntilPassed": (["problem", "entry_point", "most"], ["solution", "passed"], 3),
     "Vote": (["solutions"], ["answer", "share"], 0),
+    "Choose": (["problem", "solutions"], ["answer", "share"], 0),
 }
 
 

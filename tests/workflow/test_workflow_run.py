@@ -268,6 +268,11 @@ class AnswerGenerate:
         assert llm == ('llm', 'config')
     async def __call__(self, input):
         return {'thought': 't', 'answer': next(self.draws)}
+class ScEnsemble:
+    def __init__(self, llm, name='ScEnsemble'):
+        pass
+    async def __call__(self, solutions, problem):
+        return {'response': solutions[-1]}
 class CustomCodeGenerate:
     draws = iter(["one", "two", "three"])
     def __init__(self, llm, name='CustomCodeGenerate'):
@@ -295,6 +300,21 @@ VOTES_IN_AFLOW = {
             "for _ in range(4)])\nreturn best['answer'] + ' ' + str(best['share'])"
         ),
         "$18 0.5 0.0",
+    ),
+    "choose": (
+        (
+            "best = await choose(problem, [(await answer_generate(input=problem))['answer'] "
+            "for _ in range(4)])\nreturn best['answer'] + ' ' + str(best['share'])"
+        ),
+        "5 0.25 0.0",
+    ),
+    "choose_alike": (
+        (
+            "draft = await answer_generate(input=problem)\n"
+            "best = await choose(problem, [draft['answer'], draft['answer'] + '.0'])\n"
+            "return best['answer'] + ' ' + str(best['share'])"
+        ),
+        "17 1.0 0.0",
     ),
     "until_passed": (
         (

@@ -4,12 +4,18 @@
 all of it again, whatever happens in between.
 """
 
+from llm_as_judge.assembly.models import load_policy_of, model_weights
 from llm_as_judge.assembly.problems import problem_file, problem_sampler, rows_file
+from llm_as_judge.assembly.reading import (
+    calls_reader,
+    kept_reader,
+    open_workbench_for,
+    reader_digest,
+    with_reader,
+)
 from llm_as_judge.assembly.system import (
     System,
     adapters_folder,
-    load_policy_of,
-    model_weights,
     open_memory,
     open_system,
     policy_prompt,
@@ -30,7 +36,9 @@ __all__ = [
     "System",
     "Workbench",
     "adapters_folder",
+    "calls_reader",
     "judge_fingerprint",
+    "kept_reader",
     "load_policy_of",
     "model_weights",
     "open_grading",
@@ -38,12 +46,15 @@ __all__ = [
     "open_memory",
     "open_system",
     "open_workbench",
+    "open_workbench_for",
     "policy_prompt",
     "problem_file",
     "problem_sampler",
+    "reader_digest",
     "require_draws",
     "rollout_runner",
     "rows_file",
     "run_limits",
     "versions",
+    "with_reader",
 ]

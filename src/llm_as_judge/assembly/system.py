@@ -12,12 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_as_judge.assembly.models import load_policy_of, model_weights
+from llm_as_judge.assembly.reading import kept_reader, with_reader
 from llm_as_judge.assembly.workbench import Workbench, open_workbench
-from llm_as_judge.config import Config, config_file, find_model, known_model
+from llm_as_judge.config import Config, config_file, find_model
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.executor_settings import operator_settings, written_price
 from llm_as_judge.files import file_sha256
-from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators import (
     Registry,
     executors_told,
@@ -29,7 +30,7 @@ from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.policy.backends import SamplerPlace, sampler_backend
 from llm_as_judge.policy.chat_template import prompt_ids
 from llm_as_judge.policy.checkpoint import EXPERIENCE
-from llm_as_judge.policy.launched import Launched, launched
+from llm_as_judge.policy.launched import launched
 from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
@@ -44,7 +45,7 @@ from llm_as_judge.workflow.program import ProgramForm
 
 if TYPE_CHECKING:
     from llm_as_judge.policy.memory import Memory
-    from llm_as_judge.policy.model import AdapterSpec, Policy
+    from llm_as_judge.policy.model import Policy
     from llm_as_judge.policy.thread import PolicyThread
 
 
@@ -121,6 +122,7 @@ async def open_system(
     async with open_workbench(config) as bench:  # first: what it lacks is found out in a moment
         memory = await asyncio.to_thread(open_memory, config, adapter, training=training)
         policy = await asyncio.to_thread(load_policy_of, config, adapter, launched())
+        from llm_as_judge.policy.reader import PolicyReader
         from llm_as_judge.policy.thread import PolicyThread
 
         on_policy = PolicyThread(policy.base)
@@ -134,6 +136,11 @@ async def open_system(
         async with AsyncExitStack() as stack:
             stack.callback(on_policy.close)
             sampler = await stack.enter_async_context(backend.open(place))
+            if not launched().sharded:
+                live = PolicyReader(
+                    policy, on_policy, bench.ledger, written_price=config.policy.price
+                )
+                bench = with_reader(bench, live if training else kept_reader(bench, adapter, live))
             runner = rollout_runner(bench, prompt, sampler, config.sampling.form)
             yield System(bench, policy, prompt, sampler, runner, on_policy, memory)
 
@@ -141,31 +148,6 @@ async def open_system(
 def adapters_folder(config: Config) -> Path:
     """Where adapters for the replicas are written, and which of these are drained."""
     return config.sampling.adapters or config.output.cache_dir() / "adapters"
-
-
-def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: Launched) -> Policy:
-    """The configured policy.
-
-    Args:
-        adapter: default: a fresh one of the configured shape.
-        place: of this process among those of a run.
-    """
-    # Imported here: checking, running and grading programs must not wait for torch.
-    from llm_as_judge.policy.model import AdapterSpec, load_policy
-
-    return load_policy(
-        model_weights(config, config.policy.name, "policy.name"),
-        adapter=adapter
-        or AdapterSpec(
-            config.policy.lora_rank, config.policy.lora_alpha, config.policy.lora_targets
-        ),
-        name=config.policy.name,
-        device=config.policy.device,
-        dtype=config.policy.dtype,
-        gradient_checkpointing=config.policy.gradient_checkpointing,
-        seed=config.training.seed,
-        sharded=place.sharded,
-    )
 
 
 def require_draws(config: Config) -> None:
@@ -254,7 +236,9 @@ def _shown_operators(config: Config) -> Registry:
             f"sampling.operators: there is no operator {unknown[0]!r}; wanted some of "
             f"{', '.join(known)}"
         )
-    return {name: entry for name, entry in known.items() if wanted is None or name in wanted}
+    if wanted is not None:
+        return {name: entry for name, entry in known.items() if name in wanted}
+    return {name: entry for name, entry in known.items() if not entry.reads}  # asked for by name
 
 
 def _grammar(config: Config, problem: Problem) -> str:
@@ -300,8 +284,3 @@ def open_memory(
         retrieval=experience.retrieval,
         example_chars=experience.example_chars,
     )
-
-
-def model_weights(config: Config, name: str, key: str) -> Path:
-    """Weights of the model that ``key`` names, fetched if they are not here yet."""
-    return fetch(known_model(name, key), config.output.cache_dir())

@@ -25,7 +25,12 @@ from llm_as_judge.config.reading import (
     parse_yaml,
     shipped_dir,
 )
-from llm_as_judge.config.running import DEFAULT_EXECUTOR, CallsConfig, NamedExecutorConfig
+from llm_as_judge.config.running import (
+    DEFAULT_EXECUTOR,
+    READER,
+    CallsConfig,
+    NamedExecutorConfig,
+)
 from llm_as_judge.config.tree import Config
 
 __all__ = [
@@ -36,6 +41,7 @@ __all__ = [
     "FLAT_KEYS",
     "OWN_FILE",
     "PRESETS",
+    "READER",
     "RULES_ALONE",
     "Baseline",
     "CallsConfig",

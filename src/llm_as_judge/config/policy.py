@@ -36,6 +36,19 @@ class PolicyConfig(Section):
         False, description="Recompute activations in the backward pass: less memory, more time."
     )
 
+    price: Number = Field(
+        1.0,
+        ge=0,
+        description="What the token costs that the policy writes for `choose`, in written tokens of "
+        "executor.model; a token of its prompt costs a quarter of it.",
+    )
+    reader: Path | None = Field(
+        None,
+        description="Checkpoint whose adapter answers `choose` in programs that are written already "
+        "(evaluate --policy NAME, run). Default: the untrained policy. A policy that writes its programs "
+        "answers with its own adapter.",
+    )
+
     @property
     def label(self) -> str:
         """What files and folders of this policy are called."""

@@ -12,6 +12,8 @@ from pydantic import BeforeValidator, Field, field_validator
 from llm_as_judge.config.reading import Number, Section
 
 DEFAULT_EXECUTOR = "default"
+READER = "policy"
+"""Who answers operators that the policy reads for; no executor may be called so."""
 """What a program calls the executor that is asked where it names none."""
 _EXECUTOR_NAME = re.compile(r"[A-Za-z][\w-]{0,31}", re.ASCII)
 
@@ -110,6 +112,8 @@ def checked_executor_names(named: Mapping[str, NamedExecutorConfig]) -> None:
             raise ValueError(
                 f"executors.{name}: this is what programs call executor.model; take another name"
             )
+        if name == READER:
+            raise ValueError(f"executors.{name}: this is who answers `choose`; take another name")
         if not _EXECUTOR_NAME.fullmatch(name):
             raise ValueError(
                 f"executors.{name[:40]}: wanted a name of letters, digits, _ and -, a letter first, "

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from llm_as_judge.config import DEFAULT_EXECUTOR
+from llm_as_judge.config import DEFAULT_EXECUTOR, READER
 from llm_as_judge.errors import ModelError
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest
 
-__all__ = ["Executors", "among_known"]
+__all__ = ["Executors", "WithReader", "among_known"]
 
 _SHOWN = 40
 
@@ -53,3 +53,29 @@ class Executors:
             why = among_known(request.executor, self._others)
             raise ModelError(f"there is no executor {why}; name it under executors")
         return await model.chat(replace(request, executor=""))
+
+
+class WithReader:
+    """ChatModel of the executors, and of the policy for what it is to read; its name is theirs.
+
+    Args:
+        reader: the policy.
+    """
+
+    def __init__(self, executor: ChatModel, reader: ChatModel) -> None:
+        self._executor = executor
+        self._reader = reader
+
+    @property
+    def name(self) -> str:
+        return self._executor.name
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """One reply of the model that the request names.
+
+        Raises:
+            EndpointError: from the model.
+        """
+        if request.executor == READER:
+            return await self._reader.chat(replace(request, executor=""))
+        return await self._executor.chat(request)

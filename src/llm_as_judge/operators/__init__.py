@@ -12,6 +12,7 @@ from llm_as_judge.operators.base import (
     OperatorSettings,
     ReplyError,
 )
+from llm_as_judge.operators.choose import LETTERS, reading_prompt
 from llm_as_judge.operators.docs import executors_told, operator_docs
 from llm_as_judge.operators.prompts import load_enhancements
 from llm_as_judge.operators.registry import (
@@ -25,6 +26,7 @@ from llm_as_judge.operators.registry import (
 from llm_as_judge.operators.service import OperatorService
 
 __all__ = [
+    "LETTERS",
     "CallLimitError",
     "ExecutionContext",
     "ExecutorSettings",
@@ -40,5 +42,6 @@ __all__ = [
     "operator",
     "operator_docs",
     "operator_facts",
+    "reading_prompt",
     "registry",
 ]

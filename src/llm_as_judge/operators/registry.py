@@ -98,6 +98,11 @@ class OperatorEntry:
         return bool(self.operator.prompt_names)
 
     @property
+    def reads(self) -> bool:
+        """Whether the policy answers it."""
+        return self.operator.reads
+
+    @property
     def prompts(self) -> OperatorPrompts:
         return OperatorPrompts(self.name, self.description.prompts)
 

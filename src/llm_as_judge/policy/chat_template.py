@@ -13,8 +13,13 @@ FENCE = "```"
 """Ends it."""
 
 
-def prompt_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
+def prompt_ids(
+    tokenizer: Any, messages: Sequence[Message], prefix: str = REPLY_PREFIX
+) -> list[int]:
     """Token ids of the chat template with the start of the assistant's turn.
+
+    Args:
+        prefix: what that turn begins with.
 
     A template that can think (Qwen3) is told not to: it writes an empty ``<think>`` block, and the
     program follows. Other templates do not read ``enable_thinking``.
@@ -29,7 +34,7 @@ def prompt_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
         add_generation_prompt=True,
         enable_thinking=False,
     )
-    ids: list[int] = tokenizer(text + REPLY_PREFIX, add_special_tokens=False)["input_ids"]
+    ids: list[int] = tokenizer(text + prefix, add_special_tokens=False)["input_ids"]
     return ids
 
 

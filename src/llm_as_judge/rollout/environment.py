@@ -7,6 +7,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from llm_as_judge.config import READER
 from llm_as_judge.errors import ContextError
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool
@@ -131,6 +132,8 @@ class WorkflowEnvironment:
         """``Pool.rotated`` of the executor that the request names."""
         assert self.closed_pool is not None
         executor = request.executor
+        if executor == READER:  # it has one reply to a prompt
+            return request
         if not executor:
             return self.closed_pool.rotated(model, request, offset)
         asked = dataclasses.replace(request, executor="")

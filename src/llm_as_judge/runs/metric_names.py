@@ -74,6 +74,7 @@ METRIC_NAMES: Mapping[str, str] = {
     "warm_start/problems": "problems that the policy imitated programs on before its first step, "
     "whose line has these figures",
     "warm_start/programs": "different programs that it imitated",
+    "warm_start/readings": "sets of disagreeing solutions from which it learned to choose",
     "warm_start/updates": "updates of that stage",
     "warm_start/loss_first": "weighted negative log-likelihood, nats a token, first tenth of them",
     "warm_start/loss_last": "the same, last tenth",

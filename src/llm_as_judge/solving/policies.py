@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from llm_as_judge.assembly import Workbench, open_system, open_workbench
+from llm_as_judge.assembly import Workbench, open_system, open_workbench_for
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.solving.writers import FileWriter, PolicyWriter, ProgramWriter
@@ -29,7 +29,7 @@ async def open_writer(
     """
     path = Path(policy)
     if path.suffix == ".py" and path.is_file():
-        async with open_workbench(config) as bench:
+        async with open_workbench_for(config, [path.read_text("utf-8")]) as bench:
             yield bench, FileWriter(path, bench)
         return
     if policy != UNTRAINED and not path.is_dir():

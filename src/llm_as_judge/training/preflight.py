@@ -15,6 +15,7 @@ from llm_as_judge.policy.checkpoint import STATE, latest_checkpoint
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.runlog import is_used
 from llm_as_judge.runs.sinks import require_sinks
+from llm_as_judge.training.readings import teaches_choice
 
 
 def checkpoint_root(config: Config) -> Path:
@@ -55,6 +56,11 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
             "against those it allows; train without it, evaluate with it"
         )
     _check_processes(config, sampler)
+    if teaches_choice(config) and config.training.max_staleness:
+        raise ConfigError(
+            "training.max_staleness: sampling.operators has an operator that the policy answers (Choose); "
+            "an update beside it would decide which weights answer: set training.max_staleness 0"
+        )
     root = checkpoint_root(config)
     found = latest_checkpoint(root)
     _refuse_another_base(root, found, config.policy.name)

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from llm_as_judge.training.imitation import Teacher
 from llm_as_judge.training.judge_gate import judge_entry, judge_history, require_audit
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.preflight import check_before_training, checkpoint_root, refuse_used
+from llm_as_judge.training.readings import readings_of, teaches_choice
 from llm_as_judge.training.resuming import resumable
 from llm_as_judge.training.run import Run
 from llm_as_judge.training.stopping import heeding_sigterm
@@ -137,6 +138,12 @@ class GRPOTrainer:
             system = await stack.enter_async_context(
                 open_system(self.config, adapter=saved.folder if saved else None, training=True)
             )
+            if isinstance(teacher, Teacher) and teaches_choice(self.config):
+                self._view.stage("warm start: drawing the solutions that disagree")
+                found = await readings_of(
+                    self.config, system, teacher.bank, list(problems), teacher.cells
+                )
+                teacher = replace(teacher, readings=found)
             earlier = saved.state.get("judges", []) if saved else []
             first = saved.state["step"] + 1 if saved else 1
             run = Run(

@@ -5,7 +5,7 @@ been called; what a state allows is the calls whose arguments can be filled from
 grammar accepts passes the check: operators, arguments, keys and the flow of data. The price: plain
 sequences of at most ``MAX_STEPS`` calls, each result in a variable that its operator's description
 names, and one kind of branch, an early return of what a review or test found right. Operators that
-take functions are left out.
+take functions are left out, and those that the policy answers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _program_grammar(
     executors: tuple[str, ...],
 ) -> str:
     """Kept for the operators that there are."""
-    known = (entry for entry in registry().values() if entry.operator in operators)
+    known = (e for e in registry().values() if e.operator in operators and not e.reads)
     entries = [entry for entry in known if domain in entry.description.domains and _is_flat(entry)]
     return _Grammar(entries, max_calls, _variables(entries), executors).text()
 

@@ -1,0 +1,43 @@
+"""The weights that a configuration names, fetched and loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llm_as_judge.config import Config, known_model
+from llm_as_judge.llm.weights import fetch
+from llm_as_judge.policy.launched import Launched
+
+if TYPE_CHECKING:
+    from llm_as_judge.policy.model import AdapterSpec, Policy
+
+
+def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: Launched) -> Policy:
+    """The configured policy.
+
+    Args:
+        adapter: default: a fresh one of the configured shape.
+        place: of this process among those of a run.
+    """
+    # Imported here: checking, running and grading programs must not wait for torch.
+    from llm_as_judge.policy.model import AdapterSpec, load_policy
+
+    return load_policy(
+        model_weights(config, config.policy.name, "policy.name"),
+        adapter=adapter
+        or AdapterSpec(
+            config.policy.lora_rank, config.policy.lora_alpha, config.policy.lora_targets
+        ),
+        name=config.policy.name,
+        device=config.policy.device,
+        dtype=config.policy.dtype,
+        gradient_checkpointing=config.policy.gradient_checkpointing,
+        seed=config.training.seed,
+        sharded=place.sharded,
+    )
+
+
+def model_weights(config: Config, name: str, key: str) -> Path:
+    """Weights of the model that ``key`` names, fetched if they are not here yet."""
+    return fetch(known_model(name, key), config.output.cache_dir())

@@ -25,6 +25,7 @@ from llm_as_judge.assembly import model_weights
 from llm_as_judge.audit.agreement import kappa_interval, proportion
 from llm_as_judge.audit.labeled import cases_sha256, read_labeled
 from llm_as_judge.config import load_config
+from llm_as_judge.judge.calibration import part_of
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file
 from llm_as_judge.policy.label_scorer import LabelScorer
@@ -60,6 +61,14 @@ def scores_of(folder: Path, made: JudgeFile, reaching: Sequence[Graded]) -> list
         scorer.close()
     known.write_text(json.dumps({"rows_sha256": digest, "log_odds": found}), "utf-8")
     return found
+
+
+def verdict(made: JudgeFile, graded: Graded, score: float) -> bool | None:
+    """As the judge gives it."""
+    case = graded.case
+    part = part_of(case.problem, case.candidate)
+    limits = made.thresholds.get(part, made.thresholds.get(case.problem.domain))
+    return limits.verdict(score) if limits is not None else None
 
 
 def row(name: str, rows: Sequence[Graded], verdicts: Sequence[bool | None], auc: str) -> str:
@@ -100,12 +109,7 @@ def main() -> None:
         scores = scores_of(folder, made, reaching)
         of_open = dict(zip(map(id, reaching), scores, strict=True))
         verdicts = [
-            g.verdict.correct
-            if not g.open
-            else made.thresholds[g.case.problem.domain].verdict(of_open[id(g)])
-            if g.case.problem.domain in made.thresholds
-            else None
-            for g in rows
+            g.verdict.correct if not g.open else verdict(made, g, of_open[id(g)]) for g in rows
         ]
         sides = [
             [score for g, score in zip(reaching, scores, strict=True) if g.case.correct is label]

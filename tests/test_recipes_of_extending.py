@@ -78,9 +78,21 @@ def test_the_page_adds_one_of_each_kind(my_module: ModuleType) -> None:
     assert added == [["brevity"], ["shades"], ["colors"], ["cool"], ["one_word"]]
 
 
-@pytest.mark.parametrize(("source", "score"), [("x" * 9, 10.0), ("x" * 10, -10.0)])
-def test_the_reward_part_scores_a_rollout(source: str, score: float) -> None:
-    keys = ["reward.weights.brevity=0.1", "reward.options.brevity.most=9"]
+@pytest.mark.parametrize(
+    ("scheme", "source", "score"),
+    [
+        ("weighted", "x" * 9, 10.0),
+        ("weighted", "x" * 10, -10.0),
+        ("priced", "x" * 9, 1.0),
+        ("priced", "x" * 10, -1.0),
+    ],
+)
+def test_the_reward_part_scores_a_rollout(scheme: str, source: str, score: float) -> None:
+    keys = [
+        "reward.weights.brevity=0.1",
+        "reward.options.brevity.most=9",
+        f"reward.scheme={scheme}",
+    ]
     options = RewardOptions(**load_config(overrides=[PLUGIN, *keys]).reward.model_dump())
     program = Program(source, source, worst_case_calls=1)
     written = Completion((), (), (), source, "stop")

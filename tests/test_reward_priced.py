@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.reward import PRICES, RewardOptions, reward_group
+from llm_as_judge.reward import PRICES, REWARD_PARTS, PartFunction, RewardOptions, reward_group
 from llm_as_judge.types import (
     Budget,
     Completion,
@@ -135,3 +135,10 @@ def test_a_threshold_that_this_scheme_cannot_reach_is_one_line() -> None:
         load_config("embedded", overrides=asked)
     assert "\n" not in str(told.value)
     load_config("embedded", overrides=[*asked, "experience.reward_threshold=0.9"])
+
+
+def test_a_part_of_ones_own_is_added_and_the_shipped_ones_are_not() -> None:
+    own = PartFunction("short", lambda rollout, group: 4.0, None, weight=0.5)
+    with REWARD_PARTS.with_also([own]):
+        assert total(600) == pytest.approx(1 - 0.1 * 0.6 + 0.5 * 0.4)
+    assert total(600) == pytest.approx(1 - 0.1 * 0.6)

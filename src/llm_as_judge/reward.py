@@ -7,7 +7,7 @@ A text that is no program earns the least of every part: using no tokens is no v
 Scheme ``gated``: tokens and calls count among right programs only. A wrong one earns 0 for both, so
 that where every program fails none is taught to fail cheaply.
 Scheme ``priced``: the share of right runs less a price for their cost (learning to be right as cheaply as
-the budget wants, on one scale): no parts, no comparison with the group.
+the budget wants, on one scale). Of the parts those of one's own alone count, a tenth of their score each.
 Efficiency is documented as cost and time. Executor tokens stand for both: dollars are tokens at the
 endpoint's price, and a clock's seconds depend on what else runs, so that no run could be repeated.
 """
@@ -166,9 +166,15 @@ def _reward(rollout: Rollout, group: Sequence[Rollout], options: RewardOptions) 
     if rollout.failure or verdict is None or verdict.correct is None or rollout.execution is None:
         return None
     if options.scheme == "priced":
-        return _priced(
-            rollout.program, rollout.execution, verdict, PRICES[options.budget or USUAL_BUDGET]
-        )
+        price = PRICES[options.budget or USUAL_BUDGET]
+        found = _priced(rollout.program, rollout.execution, verdict, price)
+        own = {
+            part.name: RewardPart(_score(part, rollout, group, chosen) / BEST, weight)
+            for part, weight, chosen in options.parts
+            if part.name not in SHIPPED_PARTS
+        }
+        more = sum(part.score * part.weight for part in own.values())
+        return Reward({**found.parts, **own}, total=found.total + more)
     ran_wrong = rollout.program.runnable and not verdict.correct
     parts = {}
     for part, weight, chosen in options.parts:
@@ -248,6 +254,10 @@ def repetition(rollout: Rollout, group: Sequence[Rollout]) -> float:
     """+10 nothing repeated; less for repeated lines and for copies in the group."""
     copies = sum(r.program.hash == rollout.program.hash for r in group)
     return repetition_score(rollout.program, copies, len(group))
+
+
+SHIPPED_PARTS = frozenset(REWARD_PARTS)
+"""Those above; a plugin's come later."""
 
 
 def efficiency_score(execution: Execution, typical_tokens: float, budget: int) -> float:

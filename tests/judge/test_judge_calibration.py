@@ -2,19 +2,23 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
-from llm_as_judge.intervals import wilson
+from llm_as_judge.intervals import even_precision, wilson
 from llm_as_judge.judge.calibration import (
+    HOLDING,
     Scored,
     Thresholds,
     calibrated,
+    part_of,
     platt,
     probability,
     reliability,
     risk_coverage,
 )
+from llm_as_judge.types import Problem
 
 
 def noisy(n: int, flipped: float, seed: int = 0) -> list[Scored]:
@@ -101,6 +105,82 @@ def test_each_domain_has_its_own_thresholds() -> None:
     assert set(found) == {"math", "qa"}
     assert found["qa"].accept is not None
     assert found["math"].accept is None
+
+
+def questions(holding: int, other: int, wrong_holding: int, wrong_other: int) -> list[Scored]:
+    """Right replies that hold the gold and score low, near misses that score high."""
+    rng = random.Random(1)
+    parts = (
+        (HOLDING, holding, True, (-2, 2)),
+        ("", other, True, (-2, 4)),
+        (HOLDING, wrong_holding, False, (-4, -3)),
+        ("", wrong_other, False, (-4, 2)),
+    )
+    return [
+        Scored("qa" + part, correct, None, rng.uniform(*scores))
+        for part, n, correct, scores in parts
+        for _ in range(n)
+    ]
+
+
+def test_a_reply_that_holds_the_gold_needs_less_than_one_that_does_not() -> None:
+    rows = questions(600, 300, 200, 400)
+    found = calibrated(rows, 0.95)
+    holding, other = found["qa" + HOLDING].accept, found["qa"].accept
+    assert holding is not None
+    assert other is not None
+    assert holding < -1 < 1 < other
+    together = calibrated([replace(row, domain="qa") for row in rows], 0.95)["qa"].accept
+    assert together is not None
+    assert holding < together
+
+
+def test_both_parts_together_keep_the_promise() -> None:
+    rows = questions(600, 300, 200, 400)
+    found = calibrated(rows, 0.95)
+    taken = [row for row in rows if row.log_odds and found[row.domain].verdict(row.log_odds)]
+    right, wrong = (sum(row.correct is label for row in taken) for label in (True, False))
+    assert even_precision(right, 900, wrong, 600) >= 0.95
+
+
+def test_answers_made_wrong_bound_the_threshold_and_count_for_nothing_else() -> None:
+    rows = noisy(1500, 0.0)
+    made = [Scored("qa", False, None, 1.0 + at / 1000, made=True) for at in range(1000)]
+    plain, bound = calibrated(rows, 0.97)["qa"], calibrated([*rows, *made], 0.97)["qa"]
+    assert plain.accept is not None
+    assert bound.accept is not None
+    assert plain.accept < 1.0 < bound.accept
+    accepted_of_made = sum(row.log_odds >= bound.accept for row in made if row.log_odds)
+    assert wilson(accepted_of_made, 1000)[1] <= 0.03
+    assert accepted_of_made > 5
+    assert (plain.scale, plain.offset, plain.rows) == (bound.scale, bound.offset, bound.rows)
+
+
+def test_few_made_answers_are_all_kept_out() -> None:
+    made = [Scored("qa", False, None, at / 10, made=True) for at in range(30)]
+    accept = calibrated([*noisy(1500, 0.0), *made], 0.97)["qa"].accept
+    assert accept is not None
+    assert accept > 2.9
+
+
+@pytest.mark.parametrize(
+    ("candidate", "part"),
+    [
+        ("It is the Lake Ostra, I think.", "qa" + HOLDING),
+        ("lake ostra", "qa" + HOLDING),
+        ("Lake Ostrava", "qa"),
+        ("No, another lake.", "qa"),
+    ],
+)
+def test_the_gold_is_held_as_whole_words(candidate: str, part: str) -> None:
+    assert (
+        part_of(Problem("q/1", "open", "qa", "Which lake?", ("no", "Lake Ostra")), candidate)
+        == part
+    )
+
+
+def test_parts_are_of_questions_alone() -> None:
+    assert part_of(Problem("m/1", "math", "math", "How many?", ("7",)), "It is 7.") == "math"
 
 
 def test_the_curve_through_the_labels_is_finite_and_rises() -> None:

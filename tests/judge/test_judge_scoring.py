@@ -9,7 +9,7 @@ import pytest
 from llm_as_judge.assembly import judge_fingerprint
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import ConfigError, ModelError
-from llm_as_judge.judge.calibration import Thresholds
+from llm_as_judge.judge.calibration import HOLDING, Thresholds
 from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file, write_judge_file
 from llm_as_judge.judge.scoring import ScoringJudge
 from llm_as_judge.types import Problem, Verdict
@@ -28,6 +28,14 @@ class ByLength:
     def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]:
         self.batches.append(len(pairs))
         return [len(candidate) - 5.0 for _, candidate in pairs]
+
+
+class Fixed:
+    def __init__(self, log_odds: float) -> None:
+        self.value = log_odds
+
+    def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]:
+        return [self.value] * len(pairs)
 
 
 class Broken:
@@ -66,6 +74,16 @@ async def test_thresholds_decide(
     assert verdict.confidence is not None
     assert verdict.score == 0.5
     assert (verdict.confidence > 0.5) is (len(candidate) > 5)
+
+
+async def test_a_reply_that_holds_the_gold_has_a_threshold_of_its_own(tmp_path: Path) -> None:
+    """Without it a judge of before has that of the domain."""
+    lower = Thresholds(accept=0.0, reject=-2.0, scale=1.0, offset=0.0, rows=100)
+    for parts, correct in (({"qa" + HOLDING: lower}, True), ({}, None)):
+        place = folder(tmp_path, qa=LIMITS, **parts)
+        judge = ScoringJudge(place, Fixed(1.0), "f")
+        assert (await judge.judge(QUESTION, "It is Lake Ostra.", None)).correct is correct
+        assert (await judge.judge(QUESTION, "Lake Ostrava", None)).correct is None
 
 
 async def test_a_domain_without_thresholds_stays_as_the_rules_left_it(judge: ScoringJudge) -> None:

@@ -94,8 +94,8 @@ class RewardConfig(Section):
         "weighted",
         description="`gated`: tokens and calls count among right programs only; a wrong one earns "
         "0 for both. `priced`: the share of right runs less the price of the budget for each 1,000 "
-        f"written tokens of cost, {INVALID_TEXT:g} for a text that is no program that can run; parts "
-        "and weights have no say.",
+        f"written tokens of cost, {INVALID_TEXT:g} for a text that is no program that can run; of the "
+        "parts only those of a plugin count, a tenth of their score.",
     )
     budget: Budget | None = Field(
         None,

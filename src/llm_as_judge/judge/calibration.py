@@ -7,6 +7,11 @@ precision that was asked for. Acceptances count with those of the rules, since t
 made of; rejections count alone. Both are counted as if right and wrong answers were equally many: among
 rows that are mostly right any acceptance looks precise, and a policy's answers need not be like these
 rows. Where no threshold keeps the promise, there is none: the judge then abstains.
+
+Questions have two parts with thresholds of their own (:func:`part_of`). A reply that holds the gold as whole
+words is nearly always right, one that does not is a near miss as often as another wording: one threshold for
+both would give away the first or believe the second. Wrong answers that were made of these questions bound both: of
+them no more may be accepted than the promise leaves.
 """
 
 from __future__ import annotations
@@ -16,13 +21,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llm_as_judge.intervals import even_precision
+from llm_as_judge.grading.squad import normalize_answer
+from llm_as_judge.intervals import even_precision, wilson
+from llm_as_judge.types import Problem
 
 __all__ = [
+    "HOLDING",
     "Reliability",
     "Scored",
     "Thresholds",
     "calibrated",
+    "part_of",
     "probability",
     "reliability",
     "risk_coverage",
@@ -34,10 +43,13 @@ class Scored:
     """A labeled answer with what was said of it."""
 
     domain: str
+    """Of the answer, see :func:`part_of`."""
     correct: bool
     rules: bool | None
     """The rules' verdict; None = left open, and so scored."""
     log_odds: float | None = None
+    made: bool = False
+    """Not labeled by people: wrong by how it was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +79,67 @@ def probability(log_odds: float, thresholds: Thresholds) -> float:
     )
 
 
+HOLDING = ", gold in it"
+
+
+def part_of(problem: Problem, candidate: str) -> str:
+    """The domain, or of a question whose gold stands in the reply as whole words a part of its own."""
+    domain: str = problem.domain
+    if domain != "qa":
+        return domain
+    said = f" {normalize_answer(candidate)} "
+    golds = {normalize_answer(gold) for gold in problem.answers} - {"", "yes", "no"}
+    return domain + HOLDING if any(f" {gold} " in said for gold in golds) else domain
+
+
 def calibrated(rows: Sequence[Scored], precision: float) -> dict[str, Thresholds]:
-    """Thresholds of each domain that has rows.
+    """Thresholds of each part that has rows.
 
     Args:
         precision: 0..1, least lower bound of acceptances and of rejections, right and wrong rows weighing alike.
     """
-    return {
-        domain: _of_domain([row for row in rows if row.domain == domain], precision)
-        for domain in sorted({row.domain for row in rows})
-    }
+    found: dict[str, Thresholds] = {}
+    for domain in sorted({row.domain.removesuffix(HOLDING) for row in rows}):
+        parts = [[row for row in rows if row.domain == name] for name in (domain + HOLDING, domain)]
+        found |= _of_domain([part for part in parts if part], precision)
+    return found
 
 
-def _of_domain(rows: Sequence[Scored], precision: float) -> Thresholds:
-    scored = [(row.log_odds, row.correct) for row in rows if row.log_odds is not None]
-    by_rules = Counter(row.correct for row in rows if row.rules is True)
-    accept = _lowest(scored, by_rules, Counter(row.correct for row in rows), precision)
-    turned = [(-log_odds, not correct) for log_odds, correct in scored]
-    reject = _lowest(turned, Counter(), Counter(taken for _, taken in turned), precision)
-    if reject is not None:
-        reject = -reject
-    if accept is not None and reject is not None and reject >= accept:
-        reject = math.nextafter(accept, -math.inf)
-    scale, offset = platt(scored)
-    return Thresholds(accept, reject, scale, offset, len(scored))
+def _of_domain(parts: Sequence[Sequence[Scored]], precision: float) -> dict[str, Thresholds]:
+    """Thresholds of the parts of one domain; all but the last leave half of what may be wrong to the rest."""
+    labeled = [row for part in parts for row in part if not row.made]
+    of, taken = Counter(r.correct for r in labeled), Counter(r.correct for r in labeled if r.rules)
+    found: dict[str, Thresholds] = {}
+    for part in parts:
+        scored = [(r.log_odds, r.correct) for r in part if r.log_odds is not None and not r.made]
+        wanted = precision if part is parts[-1] else (1 + precision) / 2
+        floor = _above_made(
+            [r.log_odds for r in part if r.made and r.log_odds is not None], precision
+        )
+        accept = _lowest([one for one in scored if one[0] > floor], taken, of, wanted)
+        if accept is not None:
+            taken.update(correct for log_odds, correct in scored if log_odds >= accept)
+        turned = [(-log_odds, not correct) for log_odds, correct in scored]
+        reject = _lowest(turned, Counter(), Counter(taken for _, taken in turned), precision)
+        if reject is not None:
+            reject = -reject
+        if accept is not None and reject is not None and reject >= accept:
+            reject = math.nextafter(accept, -math.inf)
+        scale, offset = platt(scored)
+        found[part[0].domain] = Thresholds(accept, reject, scale, offset, len(scored))
+    return found
+
+
+def _above_made(scores: Sequence[float], precision: float) -> float:
+    """The score above which so few made answers are that the upper end of their share is at most what may be
+    wrong."""
+    if not scores:
+        return -math.inf
+    ordered = sorted(scores, reverse=True)
+    above = 0
+    while above < len(ordered) and wilson(above, len(ordered))[1] <= 1 - precision:
+        above += 1
+    return ordered[max(0, above - 1)]
 
 
 def _lowest(

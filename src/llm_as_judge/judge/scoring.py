@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from llm_as_judge.judge.calibration import probability
+from llm_as_judge.judge.calibration import part_of, probability
 from llm_as_judge.judge.judge_file import JudgeFile, judge_sha256, read_judge_file
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.types import Problem, Verdict
@@ -98,7 +98,8 @@ class ScoringJudge:
         self, problem: Problem, candidate: str, score: float | None, *, fresh: bool = False
     ) -> Verdict:
         """See :class:`llm_as_judge.judge.cascade.LastJudge`."""
-        thresholds = self._file.thresholds.get(problem.domain)
+        known_parts = self._file.thresholds
+        thresholds = known_parts.get(part_of(problem, candidate), known_parts.get(problem.domain))
         if thresholds is None or (thresholds.accept is None and thresholds.reject is None):
             explanation = f"the judge has no thresholds for {problem.domain}"
             return Verdict(None, "score", "score.uncalibrated", explanation, score)

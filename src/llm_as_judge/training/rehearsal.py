@@ -22,6 +22,7 @@ PROGRAM = """reply = await custom(input=problem, instruction="Answer.")
 return reply["response"]"""
 READ, WRITTEN = 200, 100
 """Tokens of the made program's one call."""
+WRONG_ANSWER = "a made answer that is wrong"
 CASES = ("right", "wrong", "no program")
 
 
@@ -38,7 +39,7 @@ def rehearsed_reward(config: Config, problem: Problem) -> list[str]:
     answer = problem.answers[0] if problem.answers else ""
     group = [
         _rollout(problem, 0, program, Execution("ok", answer, (asked,)), correct=True),
-        _rollout(problem, 1, other, Execution("ok", "", (asked,)), correct=False),
+        _rollout(problem, 1, other, Execution("ok", WRONG_ANSWER, (asked,)), correct=False),
         _rollout(
             problem, 2, parse_program("none", problem.domain), Execution("rejected"), correct=False
         ),

@@ -64,7 +64,13 @@ async def test_no_question_is_both_learned_and_calibrated_on() -> None:
 
 async def test_thresholds_are_chosen_on_peoples_labels_where_there_are_any() -> None:
     sets = await sets_of(many())
-    assert {g.case.category for g in sets.calibrate} == {"labeled"}
+    labeled = [g for g in sets.calibrate if g.case.category == "labeled"]
+    made = [g for g in sets.calibrate if g.case.category != "labeled"]
+    assert {g.case.correct for g in labeled} == {True, False}
+    assert made  # they bound the thresholds: wrong, and left open by the rules
+    assert all(g.open and not g.case.correct for g in made)
+    learned = {question_key(g.case) for g in sets.learn}
+    assert not learned & {question_key(g.case) for g in made}
 
 
 async def test_a_domain_is_learned_with_as_many_right_as_wrong_answers() -> None:

@@ -18,7 +18,7 @@ def kept_figures(rows: Sequence[Scored], judge: JudgeFile) -> dict[str, dict[str
     for domain, thresholds in judge.thresholds.items():
         cells = dict.fromkeys(_CELLS, 0)
         for row in rows:
-            if row.domain != domain or row.log_odds is None:
+            if row.domain != domain or row.log_odds is None or row.made:
                 continue
             said = thresholds.verdict(row.log_odds)
             word = {True: "accepted", False: "rejected"}.get(said) if said is not None else None

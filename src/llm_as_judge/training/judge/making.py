@@ -14,7 +14,13 @@ from llm_as_judge.audit.labeled import cases_sha256
 from llm_as_judge.errors import DataError, ModelError
 from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.jsonl import JsonLines
-from llm_as_judge.judge.calibration import Scored, calibrated, reliability, risk_coverage
+from llm_as_judge.judge.calibration import (
+    Scored,
+    calibrated,
+    part_of,
+    reliability,
+    risk_coverage,
+)
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.judge_file import (
     QUESTIONS,
@@ -31,6 +37,7 @@ from llm_as_judge.training.judge.rows import (
     Graded,
     Sets,
     graded_by_rules,
+    made_wrong,
     question_key,
     read_training_rows,
     require_learnable,
@@ -141,6 +148,7 @@ async def calibrate_on_rows(
     rules = Judge()
     try:
         graded = await graded_by_rules(rows, rules)
+        graded += await made_wrong(rows, rules, made.seed)
     finally:
         await rules.aclose()
     scorer = LabelScorer.load(place.weights, place.folder, layers=made.layers, device=place.device)
@@ -195,7 +203,8 @@ def _calibrated(
 ) -> JudgeFile:
     rows = _scored(graded, scorer, scoring)
     thresholds = calibrated(rows, precision)
-    of_domain = {name: [row for row in rows if row.domain == name] for name in thresholds}
+    labeled = [row for row in rows if not row.made]
+    of_domain = {name: [row for row in labeled if row.domain == name] for name in thresholds}
     found = made.model_copy(
         update={
             "precision": precision,
@@ -225,12 +234,14 @@ def _scored(
         )
         scoring(len(log_odds), len(reaching))
     scores = iter(log_odds)
+    by_people = {g.case.problem.domain for g in graded if g.case.category == "labeled"}
     return [
         Scored(
-            g.case.problem.domain,
+            part_of(g.case.problem, g.case.candidate),
             g.case.correct,
             g.verdict.correct,
             next(scores) if g.open else None,
+            g.case.category != "labeled" and g.case.problem.domain in by_people,
         )
         for g in graded
     ]

@@ -31,6 +31,7 @@ __all__ = [
     "Sets",
     "graded_by_rules",
     "is_for_calibration",
+    "made_wrong",
     "question_key",
     "read_training_rows",
     "require_learnable",
@@ -49,6 +50,8 @@ _LEAST_SHARE = 0.1
 """Of a domain among all that is learned."""
 MOST_CALIBRATED = 800
 """Answers that the judge must score to choose thresholds; more are sampled."""
+MOST_MADE = 600
+"""The same of wrong answers that are made of the questions kept apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +175,7 @@ async def split_sets(
     also = [case for case in made[True] if case.problem.domain not in have_labels]
     learn = await graded_by_rules([*people[False], *made[False]], rules)
     calibrate = _sampled(await graded_by_rules([*people[True], *also], rules), random.Random(seed))
+    calibrate += await made_wrong(people[True], rules, seed)
     chosen = _balanced(learn, random.Random(seed), limit)
     counts |= {
         f"learned, {name}": n
@@ -179,6 +183,13 @@ async def split_sets(
     }
     counts["calibrated on"] = len(calibrate)
     return Sets(tuple(chosen), tuple(calibrate), counts)
+
+
+async def made_wrong(cases: Sequence[Case], rules: Judge, seed: int) -> list[Graded]:
+    """Wrong answers made of these questions that the rules leave open, a seeded sample: they bound thresholds."""
+    made = [case for case in _made(cases, seed) if not case.correct]
+    reaching = [graded for graded in await graded_by_rules(made, rules) if graded.open]
+    return random.Random(seed).sample(reaching, min(MOST_MADE, len(reaching)))
 
 
 def _made(cases: Sequence[Case], seed: int) -> list[Case]:

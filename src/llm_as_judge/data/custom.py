@@ -38,11 +38,12 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
     """
     record = fields(row.record)
     _require_no_misspelled(record)
+    if missing := [repr(name) for name in ("problem", "answer", "type") if name not in record]:
+        keys = ", ".join(map(str, record)) or "none"
+        raise RowError(f"no {', '.join(missing)} (keys: {keys})")
     domain = known_domain(text(record, "type"))
     if domain is None:
         raise RowError(f"'type' is {record['type']!r}, wanted math, code or qa")
-    if "answer" not in record:
-        raise RowError(f"no 'answer' (keys: {', '.join(map(str, record))})")
     answers = _custom_answers(record["answer"])
     if not answers and domain != "qa":
         raise RowError("'answer' is empty")

@@ -138,7 +138,8 @@ def _from_sample(
             if not found:
                 raise DataError(
                     f"{dataset.name}: not in the built-in sample, and no hub ({reason}). "
-                    "Pass --source DIR with its upstream files, or leave it out"
+                    f"Put its files into {raw_dir / dataset.folder}, pass --source DIR with them, or leave "
+                    "the set out"
                 )
             files = [_copy(file, raw_dir / file.relative_to(folder)) for file in found]
         return entry_of(raw_dir, dataset, files, "sample", f"built-in sample ({reason})")
@@ -187,8 +188,8 @@ def _from_hub(raw_dir: Path, hub: Hub) -> Callable[[Dataset, Manifest], Manifest
             return placed
         said = "; ".join(reasons) or "dataset.yaml names no place of it"
         raise DataError(
-            f"{dataset.name}: not on the hub: {said}. Try again, pass --source DIR "
-            "with its upstream files, or leave it out"
+            f"{dataset.name}: not on the hub: {said}. Try again, put its files into "
+            f"{raw_dir / dataset.folder}, pass --source DIR with them, or leave the set out"
         )
 
     return fetch

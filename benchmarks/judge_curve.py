@@ -3,11 +3,11 @@
     llm-as-judge judge train --labeled rows.jsonl --out judges/500 --limit 500 ...    # once for each size
     python benchmarks/judge_curve.py --judge judges/500 --judge judges/5000 --labeled held_out.jsonl
 
-Anchor: the rules alone, the first line. Every judge scores the answers of ``--labeled`` that the rules leave
-open; none of them may be of a question that a judge learned from. *AUC* is the chance that a right answer
-scores above a wrong one, over those answers; no threshold has a part in it. The other figures are of all
-answers, by rules and judge together, at the thresholds that stand in the judge's folder. Scores are kept in
-``FOLDER/scores.jsonl`` and used again when the same rows come.
+Anchors, the first lines: the rules alone; a match of the gold as whole words. Every judge scores the
+answers of ``--labeled`` that the rules leave open; none of them may be of a question that a judge learned
+from. *AUC* is the chance that a right answer scores above a wrong one, over those answers; no threshold has
+a part in it. The other figures are of all answers, by rules and judge together, at the thresholds that stand
+in the judge's folder. Scores are kept in ``FOLDER/scores.jsonl`` and used again when the same rows come.
 Expected: AUC rises with the logarithm of the examples; thresholds that keep .97 come at 5,000.
 """
 
@@ -25,7 +25,7 @@ from llm_as_judge.assembly import model_weights
 from llm_as_judge.audit.agreement import kappa_interval, proportion
 from llm_as_judge.audit.labeled import cases_sha256, read_labeled
 from llm_as_judge.config import load_config
-from llm_as_judge.judge.calibration import part_of
+from llm_as_judge.judge.calibration import HOLDING, part_of
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file
 from llm_as_judge.policy.label_scorer import LabelScorer
@@ -61,6 +61,14 @@ def scores_of(folder: Path, made: JudgeFile, reaching: Sequence[Graded]) -> list
         scorer.close()
     known.write_text(json.dumps({"rows_sha256": digest, "log_odds": found}), "utf-8")
     return found
+
+
+def by_words(graded: Graded) -> bool | None:
+    """Right where a gold stands in it; of other answers than to questions what the rules say."""
+    case = graded.case
+    if case.problem.domain != "qa":
+        return graded.verdict.correct
+    return part_of(case.problem, case.candidate).endswith(HOLDING)
 
 
 def verdict(made: JudgeFile, graded: Graded, score: float) -> bool | None:
@@ -101,6 +109,7 @@ def main() -> None:
     )
     print("|---|---:|---:|---:|---:|---:|")
     print(row("rules alone", rows, [g.verdict.correct for g in rows], "-"))
+    print(row("gold in it as whole words", rows, [by_words(g) for g in rows], "-"))
     for folder in given.judge:
         made = read_judge_file(folder)
         again = learned_questions(folder, [g.case for g in rows])

@@ -56,9 +56,10 @@ def told(*overrides: str) -> str:
 
 
 def test_a_budget_is_told_where_one_is_in_force() -> None:
-    few = asked()
+    few = asked("reward.scheme=weighted")
     assert "- Use few calls. " in few.messages[0].content
-    assert few == asked("reward.budget=low") == asked("reward.scheme=gated", "reward.budget=high")
+    assert few == asked("reward.scheme=weighted", "reward.budget=low")
+    assert few == asked("reward.scheme=gated", "reward.budget=high")
     priced = ["reward.scheme=priced", "experience.reward_threshold=0.9"]
     for word in BUDGETS:
         found = asked(*priced, f"reward.budget={word}")
@@ -80,7 +81,8 @@ def test_the_prompt_of_signatures_names_each_operator_once_and_shows_nothing_els
     config = load_config(overrides=[*OVERRIDES, *style])
     (found,) = policy_prompt(config).write([Problem("t/t/1", "gsm8k", domain, "?")])
     system, asked = (message.content for message in found.messages)
-    entries = [one for one in registry().values() if domain in one.description.domains]
+    known = [one for one in registry().values() if domain in one.description.domains]
+    entries = [one for one in known if not one.reads]  # the policy answers these: named by hand
     for entry in entries:
         assert system.count(f"{entry.call_name}(") == 1
         assert f"{entry.description.call} -> {', '.join(entry.empty)}\n" in system

@@ -172,3 +172,23 @@ def test_who_shares_no_problem_is_left_out_unless_nobody_does(tmp_path: Path) ->
     with pytest.raises(DataError, match="apart and ref: no problem that both have graded"):
         compare([reference, apart], reference)
     assert compare([reference], reference) == []
+
+
+def with_draws(folder: Path, name: str, lost: int) -> SystemResults:
+    """Ten problems of four draws, of which the first ``lost`` problems miss one."""
+    draws: list[bool | None] = [True, False, name == "one", True]
+    rows = [row(i, [None, *draws[1:]] if i < lost else draws, 10) for i in range(10)]
+    (found,) = read_systems([written(folder, name, rows)])
+    return found
+
+
+@pytest.mark.parametrize(("lost", "problems", "draws"), [(0, 10, 4), (2, 8, 4), (3, 10, 1)])
+def test_problems_that_miss_a_draw_are_left_out_of_the_audit_while_they_are_few(
+    tmp_path: Path, lost: int, problems: int, draws: int
+) -> None:
+    room = headroom([with_draws(tmp_path, name, lost) for name in ("one", "other")])
+    assert room is not None
+    assert room.problems == 10
+    assert room.audit is not None
+    assert (room.audit.problems, room.audit.draws) == (problems, draws)
+    assert (room.audit.interaction is None) is (draws == 1)

@@ -219,13 +219,19 @@ def headroom(systems: Sequence[SystemResults]) -> Headroom | None:
     )
 
 
+_LEAST_WHOLE = 0.8
+"""Share of the problems that have all their runs, from which the others are left out."""
+
+
 def _part(systems: Sequence[SystemResults], ids: Sequence[str]) -> Part:
-    """Verdicts of these systems, all of which have graded these problems; where some have fewer
-    samples than others, or not all are graded, each problem's mean stands for one draw."""
-    counts = {len(c.verdicts[id_]) for c in systems for id_ in ids}
-    right = [
-        [c.verdicts[id_] if len(counts) == 1 else (c.correct[id_],) for id_ in ids] for c in systems
-    ]
+    """Verdicts of these systems, all of which have graded these problems. Problems of which a run is
+    missing or not graded are left out; where they are more than a fifth, or some systems have fewer
+    samples than others, each problem's mean stands for one draw."""
+    most = max(len(c.verdicts[id_]) for c in systems for id_ in ids)
+    whole = [id_ for id_ in ids if all(len(c.verdicts[id_]) == most for c in systems)]
+    drawn = len(whole) >= _LEAST_WHOLE * len(ids)
+    ids = whole if drawn else ids
+    right = [[c.verdicts[id_] if drawn else (c.correct[id_],) for id_ in ids] for c in systems]
     spent = [[(c.costs.get(id_, c.tokens.get(id_, 0.0)),) for id_ in ids] for c in systems]
     return Part(np.array(right), np.array(spent), [systems[0].datasets[id_] for id_ in ids])
 

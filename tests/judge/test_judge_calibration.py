@@ -9,6 +9,7 @@ import pytest
 from llm_as_judge.intervals import even_precision, wilson
 from llm_as_judge.judge.calibration import (
     HOLDING,
+    MADE_ACCEPTED,
     Scored,
     Thresholds,
     calibrated,
@@ -151,7 +152,7 @@ def test_answers_made_wrong_bound_the_threshold_and_count_for_nothing_else() -> 
     assert bound.accept is not None
     assert plain.accept < 1.0 < bound.accept
     accepted_of_made = sum(row.log_odds >= bound.accept for row in made if row.log_odds)
-    assert wilson(accepted_of_made, 1000)[1] <= 0.03
+    assert wilson(accepted_of_made, 1000)[1] <= MADE_ACCEPTED
     assert accepted_of_made > 5
     assert (plain.scale, plain.offset, plain.rows) == (bound.scale, bound.offset, bound.rows)
 

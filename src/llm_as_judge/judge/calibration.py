@@ -10,8 +10,8 @@ rows. Where no threshold keeps the promise, there is none: the judge then abstai
 
 Questions have two parts with thresholds of their own (:func:`part_of`). A reply that holds the gold as whole
 words is nearly always right, one that does not is a near miss as often as another wording: one threshold for
-both would give away the first or believe the second. Wrong answers that were made of these questions bound both: of
-them no more may be accepted than the promise leaves.
+both would give away the first or believe the second. Wrong answers that were made of these questions bound both
+(:data:`MADE_ACCEPTED`): "Paris or Rome" holds the gold, too.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from llm_as_judge.types import Problem
 
 __all__ = [
     "HOLDING",
+    "MADE_ACCEPTED",
     "Reliability",
     "Scored",
     "Thresholds",
@@ -106,40 +107,80 @@ def calibrated(rows: Sequence[Scored], precision: float) -> dict[str, Thresholds
 
 
 def _of_domain(parts: Sequence[Sequence[Scored]], precision: float) -> dict[str, Thresholds]:
-    """Thresholds of the parts of one domain; all but the last leave half of what may be wrong to the rest."""
-    labeled = [row for part in parts for row in part if not row.made]
-    of, taken = Counter(r.correct for r in labeled), Counter(r.correct for r in labeled if r.rules)
+    """Thresholds of the parts of one domain."""
+    scored = [
+        [(r.log_odds, r.correct) for r in part if r.log_odds is not None and not r.made]
+        for part in parts
+    ]
+    accepts = _jointly(parts, scored, precision)
     found: dict[str, Thresholds] = {}
-    for part in parts:
-        scored = [(r.log_odds, r.correct) for r in part if r.log_odds is not None and not r.made]
-        wanted = precision if part is parts[-1] else (1 + precision) / 2
-        floor = _above_made(
-            [r.log_odds for r in part if r.made and r.log_odds is not None], precision
-        )
-        accept = _lowest([one for one in scored if one[0] > floor], taken, of, wanted)
-        if accept is not None:
-            taken.update(correct for log_odds, correct in scored if log_odds >= accept)
-        turned = [(-log_odds, not correct) for log_odds, correct in scored]
+    for part, mine, accept in zip(parts, scored, accepts, strict=True):
+        turned = [(-log_odds, not correct) for log_odds, correct in mine]
         reject = _lowest(turned, Counter(), Counter(taken for _, taken in turned), precision)
         if reject is not None:
             reject = -reject
         if accept is not None and reject is not None and reject >= accept:
             reject = math.nextafter(accept, -math.inf)
-        scale, offset = platt(scored)
-        found[part[0].domain] = Thresholds(accept, reject, scale, offset, len(scored))
+        scale, offset = platt(mine)
+        found[part[0].domain] = Thresholds(accept, reject, scale, offset, len(mine))
     return found
 
 
-def _above_made(scores: Sequence[float], precision: float) -> float:
-    """The score above which so few made answers are that the upper end of their share is at most what may be
-    wrong."""
-    if not scores:
-        return -math.inf
-    ordered = sorted(scores, reverse=True)
-    above = 0
-    while above < len(ordered) and wilson(above, len(ordered))[1] <= 1 - precision:
-        above += 1
-    return ordered[max(0, above - 1)]
+MADE_ACCEPTED = 0.1
+"""Share of made wrong answers that may be accepted at most: what a policy could learn to write, and people's rows
+hold few of."""
+_CANDIDATES = 50
+"""Thresholds that are tried of a part."""
+
+
+def _jointly(
+    parts: Sequence[Sequence[Scored]],
+    scored: Sequence[Sequence[tuple[float, bool]]],
+    precision: float,
+) -> list[float | None]:
+    """A threshold for each of one or two parts: of the pairs that together keep the precision and accept few
+    enough made answers the one that accepts the most right ones."""
+    labeled = [row for part in parts for row in part if not row.made]
+    of, ruled = Counter(r.correct for r in labeled), Counter(r.correct for r in labeled if r.rules)
+    made = [
+        sorted((r.log_odds for r in part if r.made and r.log_odds is not None), reverse=True)
+        for part in parts
+    ]
+    room = _most_of_made(sum(map(len, made)))
+    *first, last = scored
+    tried: list[tuple[list[float | None], int, Counter[bool]]] = [([None] * len(first), 0, ruled)]
+    for rows in first:
+        ordered = sorted({score for score, _ in rows}, reverse=True)
+        step = max(1, len(ordered) // _CANDIDATES)
+        for start in ordered[step - 1 :: step]:
+            taken = Counter(right for score, right in rows if score >= start)
+            tried.append(([start], sum(score >= start for score in made[0]), ruled + taken))
+    best: list[float | None] = [None] * len(parts)
+    most = 0
+    for starts, used, before in tried:
+        if used > room:
+            continue
+        others = made[-1]
+        floor = others[room - used] if room - used < len(others) else -math.inf
+        above = [one for one in last if one[0] > floor]
+        other = _lowest(above, before, of, precision)
+        taken = before + Counter(
+            right for score, right in above if other is not None and score >= other
+        )
+        keeps = even_precision(taken[True], of[True], taken[False], of[False]) >= precision
+        if keeps and taken[True] - ruled[True] > most:
+            most = taken[True] - ruled[True]
+            best = [*starts, other]
+    return best
+
+
+def _most_of_made(count: int) -> int:
+    """How many of ``count`` made answers may be accepted, the upper end of their share being at most
+    :data:`MADE_ACCEPTED`."""
+    found = 0
+    while found < count and wilson(found + 1, count)[1] <= MADE_ACCEPTED:
+        found += 1
+    return found
 
 
 def _lowest(

@@ -234,11 +234,13 @@ def _balanced(examples: Sequence[Graded], rng: random.Random, limit: int | None)
 
 
 def _sampled(graded: Sequence[Graded], rng: random.Random) -> list[Graded]:
-    """A seeded share of all, so that at most :data:`MOST_CALIBRATED` reach the judge."""
-    reaching = sum(g.open for g in graded)
-    if reaching <= MOST_CALIBRATED:
-        return list(graded)
-    return rng.sample(list(graded), round(len(graded) * MOST_CALIBRATED / reaching))
+    """All wrong answers and a seeded share of the right ones, so that about :data:`MOST_CALIBRATED` reach
+    the judge: both weigh alike in a threshold, and the wrong ones are few."""
+    wrong = [g for g in graded if not g.case.correct]
+    right = [g for g in graded if g.case.correct]
+    room, reaching = MOST_CALIBRATED - sum(g.open for g in wrong), sum(g.open for g in right)
+    share = min(1.0, max(MOST_CALIBRATED / 4, room) / max(1, reaching))
+    return [*wrong, *rng.sample(right, round(len(right) * share))]
 
 
 def _mixed(examples: Sequence[Graded]) -> list[Graded]:

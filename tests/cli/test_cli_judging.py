@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from called_verbs import Verbs
 
+from llm_as_judge.judge.calibration import HOLDING
 from llm_as_judge.judge.judge_file import read_judge_file
 
 WORDS = ("Ostra", "Venn", "Mora", "Silt", "Arden", "Pell", "Quay", "Rook")
@@ -43,7 +44,7 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
     assert "step 1/" in err
     assert " left" in err
     made = read_judge_file(folder / "mine")
-    assert (made.precision, set(made.thresholds)) == (0.97, {"qa"})
+    assert (made.precision, set(made.thresholds)) == (0.97, {"qa", "qa" + HOLDING})
     names = {path.name for path in (folder / "mine").iterdir()}
     assert {"adapter_model.safetensors", "README.md", "questions.txt", "metrics.jsonl"} <= names
     code, _, err = verb(*train)

@@ -198,7 +198,7 @@ def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:
     began(verb, "--config", "training")
     text = Path("llm-as-judge.yaml").read_text().replace("# usd_per", "usd_per")
     written("llm-as-judge.yaml", text.replace(": 0.10 ", ": 0.15 ").replace(": 0.50 ", ": 0.60 "))
-    _, out, _ = verb("train", "--steps", "500", "--dry-run")
+    _, out, _ = verb("train", "--steps", "300", "--dry-run")
     found = re.search(r"([\d,]+) read \+ ([\d,]+) written(?s:.*), ([\d.]+) dollars", out)
     assert found is not None, out
     prompt, completion = (int(found[n].replace(",", "")) / 1e6 for n in (1, 2))
@@ -207,9 +207,9 @@ def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:
         f"{prompt:.1f} million prompt tokens, {completion:.1f} million written tokens and "
         f"{float(found[3]):.1f} dollars"
     ) in said
-    assert "12,000 programs (" in out
-    assert "about 24,000 of the executor" in out
-    assert "| 500 steps | 12,000 | 24,000 |" in page
+    assert "38,400 programs (" in out
+    assert "about 153,600 of the executor" in out
+    assert "| its 300 steps | 38,400 | 153,600 |" in page
 
 
 def test_init_names_what_gives_before_and_after(verb: Verbs) -> None:

@@ -238,7 +238,7 @@ def test_solve_of_a_program_that_cannot_run_is_1(verb: Verbs) -> None:
             "--budget low: only a policy is told it, and p.py is",
         ),
         (
-            ("--budget", "low"),
+            ("--budget", "low", "--set", "reward.scheme=weighted"),
             "under reward.scheme weighted a policy is told none; add --set reward.sch",
         ),
         (("--budget", "none"), "reward.budget: found 'none'"),

@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from llm_as_judge.judge.calibration import HOLDING, Scored, calibrated
+from llm_as_judge.judge.calibration import Scored, calibrated
 
 
 def one_part(rows: Sequence[Scored]) -> list[Scored]:
-    return [replace(row, domain=row.domain.removesuffix(HOLDING)) for row in rows]
+    return [replace(row, domain=row.domain.partition(",")[0]) for row in rows]
 
 
 def line(name: str, rows: Sequence[Scored], chosen_on: Sequence[Scored], precision: float) -> str:

@@ -44,7 +44,8 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
     assert "step 1/" in err
     assert " left" in err
     made = read_judge_file(folder / "mine")
-    assert (made.precision, set(made.thresholds)) == (0.97, {"qa", "qa" + HOLDING})
+    assert made.precision == 0.97
+    assert {"qa", "qa" + HOLDING} <= set(made.thresholds)
     names = {path.name for path in (folder / "mine").iterdir()}
     assert {"adapter_model.safetensors", "README.md", "questions.txt", "metrics.jsonl"} <= names
     code, _, err = verb(*train)

@@ -10,6 +10,7 @@ from llm_as_judge.intervals import even_precision, wilson
 from llm_as_judge.judge.calibration import (
     HOLDING,
     MADE_ACCEPTED,
+    OTHER_NUMBER,
     Scored,
     Thresholds,
     calibrated,
@@ -178,6 +179,37 @@ def test_the_gold_is_held_as_whole_words(candidate: str, part: str) -> None:
         part_of(Problem("q/1", "open", "qa", "Which lake?", ("no", "Lake Ostra")), candidate)
         == part
     )
+
+
+@pytest.mark.parametrize(
+    ("gold", "candidate", "other"),
+    [
+        ("2,300 crowns", "230 crowns", True),
+        ("2,300 crowns", "It was 23,000 crowns, they say.", True),
+        ("July 1, 1890", "It was patented in 1891.", True),
+        ("July 1, 1890", "In 1890.", False),
+        ("7", "seven", False),
+        ("7", "There are seven among 73.", False),
+        ("whale oil", "oil of 1890", False),
+        ("2,300 crowns", "a lot of crowns", False),
+    ],
+)
+def test_a_reply_with_other_numbers_than_the_gold_is_a_part_of_its_own(
+    gold: str, candidate: str, other: bool
+) -> None:
+    found = part_of(Problem("q/1", "open", "qa", "How much?", (gold,)), candidate)
+    assert (found == "qa" + OTHER_NUMBER) is other
+
+
+def test_a_reply_with_another_number_is_never_accepted_and_may_be_rejected() -> None:
+    rows = noisy(1500, 0.0)
+    others = [replace(row, domain="qa" + OTHER_NUMBER) for row in noisy(900, 0.0, seed=1)]
+    found = calibrated([*rows, *others], 0.97)
+    assert found["qa" + OTHER_NUMBER].accept is None
+    assert found["qa" + OTHER_NUMBER].reject is not None
+    assert found["qa"].accept is not None
+    alone = calibrated(others, 0.97)
+    assert alone["qa" + OTHER_NUMBER].accept is None
 
 
 def test_parts_are_of_questions_alone() -> None:

@@ -8,7 +8,8 @@ made of; rejections count alone. Both are counted as if right and wrong answers 
 rows that are mostly right any acceptance looks precise, and a policy's answers need not be like these
 rows. Where no threshold keeps the promise, there is none: the judge then abstains.
 
-Questions have two parts with thresholds of their own (:func:`part_of`). A reply that holds the gold as whole
+Questions have parts with thresholds of their own (:func:`part_of`). A reply that has numbers, but none of a gold that
+has some, is never accepted: one digit more deceives the judge. A reply that holds the gold as whole
 words is nearly always right, one that does not is a near miss as often as another wording: one threshold for
 both would give away the first or believe the second. Wrong answers that were made of these questions bound both
 (:data:`MADE_ACCEPTED`): "Paris or Rome" holds the gold, too.
@@ -20,14 +21,18 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
+from llm_as_judge.grading.number import count_numbers
 from llm_as_judge.grading.squad import normalize_answer
+from llm_as_judge.grading.wording import tokens
 from llm_as_judge.intervals import even_precision, wilson
 from llm_as_judge.types import Problem
 
 __all__ = [
     "HOLDING",
     "MADE_ACCEPTED",
+    "OTHER_NUMBER",
     "Reliability",
     "Scored",
     "Thresholds",
@@ -81,16 +86,31 @@ def probability(log_odds: float, thresholds: Thresholds) -> float:
 
 
 HOLDING = ", gold in it"
+OTHER_NUMBER = ", another number"
 
 
 def part_of(problem: Problem, candidate: str) -> str:
-    """The domain, or of a question whose gold stands in the reply as whole words a part of its own."""
+    """The domain, or a part of its questions: replies in which the gold stands as whole words, and replies
+    that have numbers, but none of a gold that has some."""
     domain: str = problem.domain
     if domain != "qa":
         return domain
+    if _has_another_number(problem, candidate):
+        return domain + OTHER_NUMBER
     said = f" {normalize_answer(candidate)} "
     golds = {normalize_answer(gold) for gold in problem.answers} - {"", "yes", "no"}
     return domain + HOLDING if any(f" {gold} " in said for gold in golds) else domain
+
+
+def _has_another_number(problem: Problem, candidate: str) -> bool:
+    golds, said = [_numbers(gold) for gold in problem.answers], _numbers(candidate)
+    return bool(golds and all(golds) and said and not said & set().union(*golds))
+
+
+def _numbers(text: str) -> set[Fraction]:
+    """In digits and in words: 7 of "seven"."""
+    spelled = (word for word in tokens(text) if word.isascii() and word.isdecimal())
+    return {*count_numbers(text), *map(Fraction, spelled)}
 
 
 def calibrated(rows: Sequence[Scored], precision: float) -> dict[str, Thresholds]:
@@ -100,8 +120,9 @@ def calibrated(rows: Sequence[Scored], precision: float) -> dict[str, Thresholds
         precision: 0..1, least lower bound of acceptances and of rejections, right and wrong rows weighing alike.
     """
     found: dict[str, Thresholds] = {}
-    for domain in sorted({row.domain.removesuffix(HOLDING) for row in rows}):
-        parts = [[row for row in rows if row.domain == name] for name in (domain + HOLDING, domain)]
+    for domain in sorted({row.domain.partition(",")[0] for row in rows}):
+        names = (domain + OTHER_NUMBER, domain + HOLDING, domain)
+        parts = [[row for row in rows if row.domain == name] for name in names]
         found |= _of_domain([part for part in parts if part], precision)
     return found
 
@@ -112,7 +133,10 @@ def _of_domain(parts: Sequence[Sequence[Scored]], precision: float) -> dict[str,
         [(r.log_odds, r.correct) for r in part if r.log_odds is not None and not r.made]
         for part in parts
     ]
-    accepts = _jointly(parts, scored, precision)
+    never = [part[0].domain.endswith(OTHER_NUMBER) for part in parts]
+    may = [n for n, out in enumerate(never) if not out]
+    chosen = iter(_jointly([parts[n] for n in may], [scored[n] for n in may], parts, precision))
+    accepts = [None if out else next(chosen) for out in never]
     found: dict[str, Thresholds] = {}
     for part, mine, accept in zip(parts, scored, accepts, strict=True):
         turned = [(-log_odds, not correct) for log_odds, correct in mine]
@@ -136,17 +160,24 @@ _CANDIDATES = 50
 def _jointly(
     parts: Sequence[Sequence[Scored]],
     scored: Sequence[Sequence[tuple[float, bool]]],
+    every: Sequence[Sequence[Scored]],
     precision: float,
 ) -> list[float | None]:
-    """A threshold for each of one or two parts: of the pairs that together keep the precision and accept few
-    enough made answers the one that accepts the most right ones."""
-    labeled = [row for part in parts for row in part if not row.made]
+    """A threshold for each of at most two parts: of the pairs that together keep the precision and accept few
+    enough made answers the one that accepts the most right ones.
+
+    Args:
+        every: the domain's rows, those of parts that are never accepted, too.
+    """
+    if not parts:
+        return []
+    labeled = [row for part in every for row in part if not row.made]
     of, ruled = Counter(r.correct for r in labeled), Counter(r.correct for r in labeled if r.rules)
     made = [
         sorted((r.log_odds for r in part if r.made and r.log_odds is not None), reverse=True)
         for part in parts
     ]
-    room = _most_of_made(sum(map(len, made)))
+    room = _most_of_made(sum(row.made for part in every for row in part))
     *first, last = scored
     tried: list[tuple[list[float | None], int, Counter[bool]]] = [([None] * len(first), 0, ruled)]
     for rows in first:

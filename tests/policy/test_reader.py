@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from llm_as_judge.errors import ModelError
+from llm_as_judge.llm.executors import READER_ROLE
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
 from llm_as_judge.policy.reader import (
-    READER_ROLE,
     PolicyReader,
     letter_ids,
     reader_prompt_ids,

@@ -19,7 +19,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.files import file_sha256
-from llm_as_judge.llm.executors import WithReader
+from llm_as_judge.llm.executors import READER_ROLE, WithReader
 from llm_as_judge.llm.kept import origin
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
@@ -27,8 +27,6 @@ from llm_as_judge.operators import ExecutorSettings, registry
 from llm_as_judge.types import ChatModel
 
 __all__ = ["calls_reader", "kept_reader", "open_workbench_for", "reader_digest", "with_reader"]
-
-_ROLE = "executor policy"
 
 
 def calls_reader(texts: Iterable[str]) -> bool:
@@ -66,7 +64,7 @@ def kept_reader(bench: Workbench, adapter: Path | None, live: ChatModel | None) 
     if isinstance(recording, Pool):
         recording.of(name, origin(config.policy.name, "judge", 0))
     return RecordedChat(
-        live, recording, config.calls.mode, name=name, ledger=bench.ledger, role=_ROLE
+        live, recording, config.calls.mode, name=name, ledger=bench.ledger, role=READER_ROLE
     )
 
 

@@ -18,14 +18,14 @@ def prompt_ids(
 ) -> list[int]:
     """Token ids of the chat template with the start of the assistant's turn.
 
-    Args:
-        prefix: what that turn begins with.
-
     A template that can think (Qwen3) is told not to: it writes an empty ``<think>`` block, and the
     program follows. Other templates do not read ``enable_thinking``.
 
     Markers of the template that stand in a message (a data row may hold ``<|im_end|>``) are text,
     and begin or end no turn.
+
+    Args:
+        prefix: what the assistant's turn begins with.
     """
     markers = _markers(tokenizer)
     text = tokenizer.apply_chat_template(

@@ -17,15 +17,13 @@ import torch
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.billing import Attempt
+from llm_as_judge.llm.executors import READER_ROLE
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.policy.chat_template import prompt_ids
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.types import PROMPT_PRICE, ChatReply, ChatRequest, Message, PolicyTurn, Usage
 
-__all__ = ["READER_ROLE", "PolicyReader", "letter_ids", "reader_prompt_ids"]
-
-READER_ROLE = "executor policy"
-"""What its calls are booked as."""
+__all__ = ["PolicyReader", "letter_ids", "reader_prompt_ids"]
 
 
 class PolicyReader:

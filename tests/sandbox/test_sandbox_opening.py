@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox import interpreter, open_sandbox
+from llm_as_judge.sandbox.forkserver import ForkServer
 from llm_as_judge.sandbox.interpreter import Interpreter, host_interpreter
 from llm_as_judge.sandbox.jail import find_bubblewrap
 from llm_as_judge.sandbox.launch import ChildKind, Exit, SubprocessLauncher
@@ -85,6 +90,24 @@ async def test_weaker_mechanism_must_be_named_and_admits_what_it_lacks(
     await sandbox.aclose()
     with pytest.raises(SandboxError, match="wanted auto, jail, landlock or subprocess"):
         await open_sandbox("docker")  # type: ignore[arg-type]
+
+
+async def test_a_start_that_is_cancelled_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    greeting = asyncio.Event()
+
+    async def silent(server: ForkServer, settings: dict[str, Any]) -> None:
+        started.append(server.process)
+        greeting.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(ForkServer, "_greet", silent)
+    opening = asyncio.create_task(open_sandbox("jail"))
+    await greeting.wait()
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    assert [process.returncode for process in started] == [-signal.SIGKILL]
 
 
 async def test_closed_sandbox_runs_nothing() -> None:

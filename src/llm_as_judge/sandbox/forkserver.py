@@ -97,6 +97,10 @@ class ForkServer:
                 raise SandboxError(
                     f"sandbox server did not start ({form.command[0]}): {reason}"
                 ) from None
+            except BaseException:  # cancelled: nobody else knows of the process
+                server._kill()
+                process.wait()
+                raise
         return server
 
     async def _greet(self, settings: dict[str, Any]) -> None:
@@ -253,11 +257,14 @@ class ForkServer:
         return ended.result()
 
     async def aclose(self) -> None:
+        self._kill()
+        await asyncio.get_running_loop().run_in_executor(None, self.process.wait)
+
+    def _kill(self) -> None:
         self._lose()
         self._control.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        await asyncio.get_running_loop().run_in_executor(None, self.process.wait)
 
 
 @dataclass(slots=True)

@@ -102,16 +102,24 @@ class Pool:
         self._database.close()
 
     # ------------------------------------------------------------------------------------ replies
-    def get(self, key: str) -> Outcome | None:
-        """What is known for ``key``, also by another process and since a moment ago."""
+    def get(self, key: str, asked: Any = None) -> Outcome | None:
+        """What is known for ``key``, also by another process and since a moment ago.
+
+        Args:
+            asked: as for :meth:`put`; a reply whose prompt the pool does not hold is read with it.
+        """
         with self._errors():
             found = self._database.execute(
-                "SELECT digest, outcome FROM replies WHERE key = ?", (bytes.fromhex(key),)
+                "SELECT r.digest, r.outcome, length(p.asked) = 0 FROM replies r "
+                "JOIN prompts p ON p.id = r.prompt WHERE r.key = ?",
+                (bytes.fromhex(key),),
             ).fetchone()
         if found is None:
             return None
+        digest, packed, apart = found
+        texts = self._texts.beside(_prompt(asked)) if apart else self._texts
         try:
-            return self._outcome(key, *found)
+            return _outcome(key, digest, packed, texts)
         except (ValueError, TypeError, zlib.error) as error:
             self._report(key, str(error))
             return None
@@ -170,10 +178,11 @@ class Pool:
             self.note(_FILLED, model, draws)
 
     def asked(self) -> Iterator[Any]:
-        """What was asked for each reply, as JSON, the oldest first."""
+        """What was asked for each reply, as JSON, the oldest first; nothing of prompts it does not hold."""
         with self._errors():
             for packed, draw in self._database.execute(
-                "SELECT p.asked, r.draw FROM replies r JOIN prompts p ON p.id = r.prompt ORDER BY r.id"
+                "SELECT p.asked, r.draw FROM replies r JOIN prompts p ON p.id = r.prompt "
+                "WHERE length(p.asked) > 0 ORDER BY r.id"
             ):
                 first = json.loads(self._texts.unpacked(packed))
                 request = first.get("request") if isinstance(first, dict) else None
@@ -292,14 +301,73 @@ class Pool:
             if said != "ok":
                 raise sqlite3.DatabaseError(said)
             bad = 0
-            for key, digest, blob in self._database.execute(
-                "SELECT key, digest, outcome FROM replies"
+            for key, digest, blob, apart in self._database.execute(
+                "SELECT r.key, r.digest, r.outcome, length(p.asked) = 0 FROM replies r "
+                "JOIN prompts p ON p.id = r.prompt"
             ):
                 try:
-                    self._outcome(key.hex(), digest, blob)
+                    if apart:  # to read it takes its prompt; its digest is of what is kept
+                        _checked(key.hex(), digest, blob)
+                    else:
+                        _outcome(key.hex(), digest, blob, self._texts)
                 except (ValueError, TypeError, zlib.error):
                     bad += 1
         return bad
+
+    def without_prompts(self, folder: Path) -> int:
+        """Copy the replies to a pool in ``folder`` that does not hold what was asked: no row of a data
+        set is in it. A run that has the rows asks the same and reads them as in any pool.
+
+        Each reply is compressed against its prompt, so that what it repeats of the prompt is not in
+        the file either. What was kept beside replies to calls (programs, notes) is left out.
+
+        Returns:
+            Replies copied.
+        Raises:
+            OutputError: there is a pool, or the folder cannot be written.
+        """
+        place = folder / POOL
+        if place.exists():
+            raise OutputError(f"{place}: there already; name another folder")
+        with output_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        part = place.with_suffix(".part")
+        with self._errors():
+            part.unlink(missing_ok=True)
+            self._database.execute("VACUUM INTO ?", (str(part),))
+            with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copy:
+                copy.execute(
+                    "PRAGMA journal_mode = DELETE"
+                )  # one file, which reading does not change
+                copy.execute("BEGIN IMMEDIATE")
+                self._take_prompts_out(copy)
+                (count,) = copy.execute("SELECT COUNT(*) FROM replies").fetchone()
+                copy.execute("COMMIT")
+                copy.execute("VACUUM")
+        part.replace(place)
+        return int(count)
+
+    def _take_prompts_out(self, copy: sqlite3.Connection) -> None:
+        copy.execute("DELETE FROM segments")
+        copy.execute("DELETE FROM notes WHERE topic != ?", (_FILLED,))
+        held = "SELECT id, asked FROM prompts WHERE length(asked) > 0"
+        for number, asked in copy.execute(held).fetchall():
+            text = self._texts.unpacked(asked)
+            if not _is_call(json.loads(text)):
+                copy.execute("DELETE FROM replies WHERE prompt = ?", (number,))
+                copy.execute("DELETE FROM prompts WHERE id = ?", (number,))
+                continue
+            texts = self._texts.beside(text)
+            replies = copy.execute(
+                "SELECT id, key, outcome FROM replies WHERE prompt = ?", (number,)
+            ).fetchall()
+            for reply, key, packed in replies:
+                apart = texts.packed(self._texts.unpacked(packed))
+                copy.execute(
+                    "UPDATE replies SET outcome = ?, digest = ? WHERE id = ?",
+                    (apart, row_digest(key.hex(), apart), reply),
+                )
+            copy.execute("UPDATE prompts SET asked = x'' WHERE id = ?", (number,))
 
     # -------------------------------------------------------------------------------------- parts
     def _opened(self) -> sqlite3.Connection:
@@ -338,7 +406,11 @@ class Pool:
             "INSERT OR IGNORE INTO prompts (digest, asked) VALUES (?, ?)",
             (digest, self._texts.packed(text)),
         )
-        packed = self._texts.packed(canonical(to_json(outcome)))
+        ((apart,),) = database.execute(
+            "SELECT length(asked) = 0 FROM prompts WHERE digest = ?", (digest,)
+        )
+        texts = self._texts.beside(text) if apart else self._texts
+        packed = texts.packed(canonical(to_json(outcome)))
         model = shown.get("model", "") if isinstance(shown, Mapping) else ""
         origin = self._origins.get(model, "{}")
         database.execute(
@@ -362,12 +434,6 @@ class Pool:
             ),
         )
         return added.rowcount > 0
-
-    def _outcome(self, key: str, digest: bytes, packed: bytes) -> Outcome:
-        if row_digest(key, packed) != digest:
-            raise ValueError("its digest does not fit")
-        outcome: Outcome = from_json(Outcome, json.loads(self._texts.unpacked(packed)))
-        return outcome
 
     def _report(self, key: str, what: str) -> None:
         self.damaged += 1
@@ -440,3 +506,22 @@ class Pool:
                 f"{self.path}: damaged, or no pool: {error}; move it away and fill another, or name "
                 "another calls.folder"
             ) from None
+
+
+def _checked(key: str, digest: bytes, packed: bytes) -> bytes:
+    if row_digest(key, packed) != digest:
+        raise ValueError("its digest does not fit")
+    return packed
+
+
+def _outcome(key: str, digest: bytes, packed: bytes, texts: Texts) -> Outcome:
+    outcome: Outcome = from_json(Outcome, json.loads(texts.unpacked(_checked(key, digest, packed))))
+    return outcome
+
+
+def _prompt(asked: Any) -> bytes:
+    return canonical(first_draw(to_json(asked))[0])
+
+
+def _is_call(asked: Any) -> bool:
+    return isinstance(asked, Mapping) and "request" in asked

@@ -30,6 +30,11 @@ class Texts:
     def __init__(self, common: bytes) -> None:
         self._common = common
 
+    def beside(self, prompt: bytes) -> Texts:
+        """For replies to ``prompt`` whose file does not hold it: what they repeat of it is kept as a
+        place in the prompt, and only who has the prompt can read them."""
+        return Texts(self._common + prompt)
+
     def packed(self, text: bytes) -> bytes:
         """Compressed."""
         compressor = zlib.compressobj(6, zdict=self._common)

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Role, metered
@@ -80,7 +80,7 @@ class RecordedChat:
             EndpointError: from the model, or as it was recorded.
         """
         key = request_digest(self._name, request)
-        known = self._recording.get(key)
+        known = self._recording.get(key, self._asked(request))
         if known is not None and known.reply is None and self._mode == "cache":
             known = None
         if known is None and self._mode == "replay":
@@ -109,7 +109,11 @@ class RecordedChat:
         )
 
     def _has(self, request: ChatRequest) -> bool:
-        return self._recording.get(request_digest(self._name, request)) is not None
+        key = request_digest(self._name, request)
+        return self._recording.get(key, self._asked(request)) is not None
+
+    def _asked(self, request: ChatRequest) -> dict[str, Any]:
+        return {"model": self._name, "request": request}
 
     async def _ask(self, key: str, request: ChatRequest) -> Outcome:
         assert self._model is not None
@@ -121,7 +125,7 @@ class RecordedChat:
                     raise
                 outcome = Outcome(error=str(error), too_long=isinstance(error, ContextError))
         outcome = replace(outcome, attempts=tuple(attempts))
-        self._recording.put(key, {"model": self._name, "request": request}, outcome)
+        self._recording.put(key, self._asked(request), outcome)
         return outcome
 
     def _given(self, outcome: Outcome, *, again: bool) -> ChatReply:

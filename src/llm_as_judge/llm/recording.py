@@ -63,7 +63,9 @@ class Outcomes(Protocol):
 
     def __len__(self) -> int: ...
 
-    def get(self, key: str) -> Outcome | None: ...
+    def get(self, key: str, asked: Any = None) -> Outcome | None:
+        """What is known; ``asked`` as for ``put``."""
+        ...
 
     def put(self, key: str, asked: Any, outcome: Outcome) -> None: ...
 
@@ -87,7 +89,7 @@ class Recording:
     def __len__(self) -> int:
         return len(self._places)
 
-    def get(self, key: str) -> Outcome | None:
+    def get(self, key: str, asked: Any = None) -> Outcome | None:
         """What is known for ``key``; replies that other processes just wrote are seen too."""
         if key not in self._places:
             self._refresh()

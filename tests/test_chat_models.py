@@ -222,9 +222,7 @@ def test_the_price_is_said_or_that_of_the_dollars_or_it_is_one_line() -> None:
     assert (asking.temperature, asking.steady_temperature, asking.top_p) == (0.4, 0.4, 0.5)
     said = operator_settings(several({"model": "little", "price": 0.5})).executors["small"]
     assert said.written_price == 0.5
-    with pytest.raises(
-        ConfigError, match=r"executors\.small\.price: not known, .*; set it"
-    ) as told:
+    with pytest.raises(ConfigError, match=r"executors\.small\.price: not set, .*; set it") as told:
         operator_settings(several({"model": "scripted"}))
     assert "\n" not in str(told.value)
 
@@ -255,7 +253,7 @@ async def test_scripted_executors_are_models_of_their_own() -> None:
             {"model": "served", "price": 1},
             r"executors\.small\.model: 'served' is executor\.model alr",
         ),
-        ({"model": "scripted"}, r"executors\.small\.price: not known"),
+        ({"model": "scripted"}, r"executors\.small\.price: not set, and not known"),
     ],
     ids=["unknown", "not served", "the default one", "no price"],
 )

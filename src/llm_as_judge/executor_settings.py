@@ -50,8 +50,8 @@ def written_price(config: Config, name: str) -> float:
     )
     if own is None or default is None or not own.completion or not default.completion:
         raise ConfigError(
-            f"executors.{name}.price: not known, for {one.model!r} and executor.model "
-            f"{config.executor.model!r} have no prices in dollars both; set it: what a written token "
+            f"executors.{name}.price: not set, and not known from dollars, which want prices of both "
+            f"{one.model!r} and executor.model {config.executor.model!r}; set it: what a written token "
             "costs, in written tokens of executor.model"
         )
     return own.completion / default.completion

@@ -1,7 +1,8 @@
-"""Draws, prices and budgets that cannot be: one line, exit 2, nothing is started."""
+"""Draws, prices, budgets and executors that cannot be: one line, exit 2, nothing is started."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,58 @@ def test_several_runs_of_a_greedy_program_are_one_line(verb: Verbs, folder: Path
     rows = ("--set", "data.train_file=rows.jsonl")
     line = verb.refused("train", "--config", "smoke", *same, *rows, "--executor", "scripted")
     assert "workflow.draws: 2 runs of one program with a greedy executor" in line
+
+
+@pytest.mark.parametrize(
+    ("executors", "said"),
+    [
+        ("{model: scripted, price: -1}", "executors.small.price: found -1; "),
+        ("{model: scripted, price: 0}", "executors.small.price: found 0; "),
+        ("{model: scripted}", "executors.small.price: not set, .*; set it: what a written token"),
+        ("{model: gone, price: 1}", r"executors.small.model: no 'gone' \(known: .*\); write "),
+        ("{price: 1}", "executors.small.model: "),
+    ],
+)
+def test_an_executor_that_cannot_be_is_one_line(
+    verb: Verbs, folder: Path, executors: str, said: str
+) -> None:
+    program(folder)
+    named = ("--set", f"executors.small={executors}")
+    assert re.search(said, verb.refused(*RUN, "--executor", "scripted", *named))
+
+
+NAMES = (
+    'r = await custom(input=problem, instruction="Go.", executor="tiny")\nreturn r["response"]\n'
+)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("evaluate", "--policy", "p.py", "--executor", "scripted"),
+        ("export", "aflow", "p.py"),
+    ],
+    ids=lambda asked: asked[0],
+)
+def test_an_executor_that_a_program_makes_up_is_one_line_that_says_what_to_do(
+    verb: Verbs, folder: Path, asked: tuple[str, ...]
+) -> None:
+    (folder / "p.py").write_text(NAMES)
+    line = verb.refused(*asked, "--set", "executors.small={model: scripted, price: 1}")
+    assert "there is no such executor: 'tiny' (known: default, small)" in line
+    assert "or add the name to `executors` of the configuration" in line
+    assert "p.py:1: " in line or "line 1: " in line
+    assert "llm-as-judge check" in line
+    known = ("--set", "executors.tiny={model: scripted, price: 1}")
+    assert verb("export", "aflow", "p.py", *known)[0] == 0
+
+
+def test_an_offset_beyond_the_pool_is_one_line(verb: Verbs, folder: Path) -> None:
+    program(folder)
+    asked = (*RUN, "--executor", "scripted", "--set", "executor.temperature=0.7")
+    assert verb(*asked, "--set", "calls.mode=cache")[0] == 0
+    replay = (*asked, "--set", "calls.mode=replay")
+    assert verb(*replay)[0] == 0
+    line = verb.refused(*replay, "--set", "executor.draw_offset=5")
+    assert "pool.sqlite: a run begins at draw 5 (executor.draw_offset, workflow.draws)" in line
+    assert "there are draws 0 to 0 of what it asks; fill the pool for it" in line

@@ -50,6 +50,7 @@ def test_the_lines_say_what_they_rest_on_and_that_a_price_is_unknown() -> None:
         "  cost    about 350 written tokens, dollars unknown",
     )
     assert "assuming 2 calls a program" in str(Estimate(1, Means(2, 1, 1), 5, 5, None))
+    assert "assuming 8.1 calls a program" in str(Estimate(1, Means(8.0714, 1, 1), 5, 5, None))
     assert "assuming 1 call a program" in str(Estimate(1, Means(1, 1, 1), 5, 5, None))
 
 

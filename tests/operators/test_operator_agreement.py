@@ -152,6 +152,33 @@ async def test_it_draws_until_enough_agree(
     assert await graded("UntilAgree", drawn, agree, most) == reply
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["1", "1.0", "2", "two", "3", "", "\\boxed{" * 99, "\x00"]), min_size=16, max_size=16),
+    st.integers(1, 5), st.integers(1, 16),
+)  # fmt: skip
+def test_no_draw_is_made_after_enough_agree_and_none_beyond_the_most(
+    said: list[str], agree: int, most: int
+) -> None:
+    async def drawn() -> tuple[int, Json]:
+        made = 0
+        while True:
+            reply = await graded("UntilAgree", list(said[:made]), agree, most)
+            if list(reply) != ["more"]:  # type: ignore[arg-type]
+                return made, reply
+            made += int(reply["more"])  # type: ignore[index, call-overload, arg-type]
+
+    async def enough(count: int) -> bool:
+        given = [text for text in said[:count] if text]
+        classes = await answer_classes(MATH, given)
+        return any(classes.count(number) >= min(agree, most) for number in classes)
+
+    made, reply = asyncio.run(drawn())
+    first = next((n for n in range(most + 1) if asyncio.run(enough(n))), most)
+    assert made == first
+    assert reply["agreed"] == asyncio.run(enough(first))  # type: ignore[index, call-overload]
+
+
 async def test_of_a_whole_result_the_last_text_counts() -> None:
     drawn: list[Json] = [
         {"thought": "2", "answer": "1"}, {"code": "x = 1", "output": "1.0"}, {"result": True}, {},

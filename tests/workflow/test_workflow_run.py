@@ -444,3 +444,36 @@ def test_the_plain_python_holds_equal_what_the_graders_do() -> None:
         assert asyncio.run(winner("other", *same)) == same[0]
     assert asyncio.run(winner()) == ""
     assert asyncio.run(winner("", "7")) == "7"
+
+
+CODE_OF_A = "def add(a, b):\n    return a + b"
+
+
+@pytest.mark.parametrize(
+    "apart",
+    [
+        (CODE_OF_A, CODE_OF_A.replace("+", "-"), CODE_OF_A.replace("a + b", "A + b")),
+        ("```python\nasync def f():\n    x[0]\n```", "```python\nasync def f():\n    x(0)\n```"),
+        ("x - 1", "x + 1", "x / 1", "x"),
+        ("(1,2)", "12", "[1,2]", "1.2"),
+        ("-7", "7", "7%"),
+        ("2^3", "2*3", "23"),
+        ("A", "B", "C", "D"),
+        ("1e999999999", "1e999999998", "1"),
+    ],
+    ids=["code", "fenced code", "signs", "pairs", "minus", "powers", "letters", "exponents"],
+)
+def test_the_plain_python_tells_apart_what_the_graders_do(apart: tuple[str, ...]) -> None:
+    found = asyncio.run(aflow_operators.Vote(None)([apart[0], *apart, apart[-1], apart[-1]]))
+    assert found == {"answer": apart[-1], "share": 3 / (len(apart) + 3)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\\boxed{" * 30_000, "9" * 200_000, "1,000" * 40_000, "9e999999999", "1/0", "\x00\ud800", "def " * 50_000,
+     "x" + " \n" * 100_000 + "y"],
+    ids=["braces", "digits", "commas", "exponent", "nothing below", "no text", "defs", "lines"],
+)  # fmt: skip
+def test_a_hostile_answer_is_a_class_of_its_own_in_the_plain_python(text: str) -> None:
+    found = asyncio.run(aflow_operators.Vote(None)(["18", text, "18.0"]))
+    assert found == {"answer": "18", "share": 2 / 3}

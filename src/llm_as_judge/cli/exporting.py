@@ -73,12 +73,13 @@ def aflow(
     domain: DomainOption = "qa",
     form: FormOption = None,
     config: ConfigOption = None,
+    set_: SetOption = None,
 ) -> None:
     """A program as a file that runs in AFlow unchanged."""
     from llm_as_judge.files import write_text
     from llm_as_judge.workflow import export_program
 
-    settings = load_config(config)
+    settings = load_config(config, overrides=set_ or ())
     most_calls = settings.workflow.max_worst_case_calls
     program = parse_file(file, wanted_domain(domain), form, most_calls, settings.executors)
     models = {name: one.model for name, one in settings.executors.items()}

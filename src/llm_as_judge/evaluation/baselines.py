@@ -129,5 +129,5 @@ def _check(path: Path, domain: Domain, text: str, config: Config) -> None:
     finding = program.diagnostics[0]
     at = f"{path}:{finding.line}" if finding.line else str(path)
     raise ConfigError(
-        f"{at}: {finding.code} {finding.message}; run: llm-as-judge check {path} --domain {domain}"
+        f"{at}: {finding.code} {finding.message} ({finding.hint}); run: llm-as-judge check {path} --domain {domain}"
     )

@@ -101,7 +101,7 @@ class Estimate:
         basis = (
             f"as the last {means.rollouts:,} programs"
             if means.rollouts
-            else f"assuming {_counted(means.calls, 'call')} a program"
+            else f"assuming {_counted(round(means.calls, 1), 'call')} a program"
         )
         steps = "" if self.steps is None else f"{_counted(self.steps, 'step')}, "
         calls = f"about {self.calls:,} of the executor, at most {self.most_calls:,}"

@@ -1,7 +1,7 @@
 """The host's operators as plain Python, for programs that run in AFlow: nothing here needs this package.
 
 The export copies what stands below into the file of a program. Answers are compared as numbers where
-they are numbers, and else as words; code is compared as it is written.
+they are numbers, and else as words without their punctuation; code is compared as it is written.
 """
 
 import inspect
@@ -20,14 +20,19 @@ def _said(given: Any) -> str:
 
 
 def _key(text: str) -> Any:
-    """Equal for answers that are the same: ``18``, ``18.0`` and ``$18``."""
+    """Equal for answers that are the same: ``18``, ``18.0`` and ``$18``; code is what is written."""
+    if re.search(r"^[ \t]*(async )?def ", text, re.MULTILINE):
+        return text
     boxed = re.findall(r"\\boxed\{([^{}]*)\}", text)
-    plain = (boxed[-1] if boxed else text).replace(",", "").strip(" $.*")
-    plain = re.sub(r"\\d?frac\{(-?\d+)\}\{(\d+)\}", r"\1/\2", plain)
+    plain = (boxed[-1] if boxed else text).strip(" $.*")
+    number = re.sub(r"\\d?frac\{(-?\d+)\}\{(\d+)\}", r"\1/\2", plain)
+    number = re.sub(r",(?=\d{3}\b)", "", number)
     try:
-        return Fraction(plain)
+        # an exponent may stand for a number of any length
+        return Fraction("" if "e" in number.lower() else number)
     except (ValueError, ZeroDivisionError):
-        return " ".join(re.sub(r"\b(a|an|the)\b|[^\w\s]", " ", plain.lower()).split()) or text
+        words = re.sub(r"\b(a|an|the)\b|[.,;:!?'\"](?!\d)", " ", plain.lower())
+        return " ".join(words.split()) or plain.lower() or text
 
 
 def _tally(solutions: list[Any]) -> tuple[str, int, int]:

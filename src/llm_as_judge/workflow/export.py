@@ -34,7 +34,11 @@ def export_program(
     Operators of the host and the argument ``executor``, which AFlow has not, go along as plain Python.
     """
     if not program.runnable:
-        found = program.diagnostics[0].message if program.diagnostics else "it is empty"
+        found = "it is empty"
+        if program.diagnostics:
+            first = program.diagnostics[0]
+            where = f"line {first.line}: " if first.line else ""
+            found = f"{where}{first.message} ({first.hint})"
         raise UserError(f"the program cannot be exported: {found}. See: llm-as-judge check FILE")
     if _wants_tests(program.runnable):
         raise UserError(

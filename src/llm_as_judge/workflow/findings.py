@@ -65,7 +65,9 @@ RULES: dict[str, Rule] = {
     "W211": Rule("a program is not told what it costs", "write `return answer, 0.0` (repaired)"),
     "W212": Rule("a function of the program is called with other arguments", "match its `def`"),
     "W213": Rule(
-        "there is no such executor", "name one of these, or leave the argument `executor` out"
+        "there is no such executor",
+        "name one of these, leave the argument `executor` out, or add the name to `executors` of the "
+        "configuration",
     ),
     "W301": Rule("the call is not awaited", "write `await` before the call (repaired)"),
     "W302": Rule("the name is not defined", "assign or import it first"),

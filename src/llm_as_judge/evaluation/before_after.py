@@ -54,7 +54,8 @@ def verdict(before: Path, after: Path, names: tuple[str, str] = (BEFORE, AFTER))
         systems = read_systems([before, after])
         if len(systems) < 2:
             return "No verdict: the two are seeds of one evaluation."
-        return sentence(*systems, names)
+        first, second = systems
+        return sentence(first, second, names)
     except DataError as error:
         return f"No verdict: {error}"
 

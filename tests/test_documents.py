@@ -77,6 +77,20 @@ def test_commands_and_their_options_exist(document: Path) -> None:
         assert unknown == set(), f"{command}: {verb} has no {unknown}"
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
+def test_lists_are_lists_on_the_site_too(document: Path) -> None:
+    """Its Markdown, unlike GitHub's, wants a blank line before a list and four spaces before an inner one."""
+    item, above, fenced = re.compile(r"(?:[-*]|\d+\.) "), "", False
+    for number, line in enumerate(document.read_text(encoding="utf-8").splitlines(), start=1):
+        fenced ^= line.lstrip().startswith("```")
+        new = bool(item.match(line)) and not fenced
+        within = above[:1] in ("", " ", "#") or item.match(above) is not None
+        assert not new or within, f"{document.name}:{number}: no blank line before a list"
+        inner = re.match(r" {1,3}(?:[-*]|\d+\.) ", line) and not fenced
+        assert not inner, f"{document.name}:{number}: an inner list"
+        above = line
+
+
 def test_the_readme_is_short() -> None:
     """At most 900 words, and no table cell above 120 characters."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -77,6 +77,38 @@ def test_commands_and_their_options_exist(document: Path) -> None:
         assert unknown == set(), f"{command}: {verb} has no {unknown}"
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
+def test_lists_are_lists_on_the_site_too(document: Path) -> None:
+    """Its Markdown, unlike GitHub's, wants a blank line before a list and four spaces before an inner one."""
+    item, above, fenced = re.compile(r"(?:[-*]|\d+\.) "), "", False
+    for number, line in enumerate(document.read_text(encoding="utf-8").splitlines(), start=1):
+        fenced ^= line.lstrip().startswith("```")
+        new = bool(item.match(line)) and not fenced
+        within = above[:1] in ("", " ", "#") or item.match(above) is not None
+        assert not new or within, f"{document.name}:{number}: no blank line before a list"
+        inner = re.match(r" {1,3}(?:[-*]|\d+\.) ", line) and not fenced
+        assert not inner, f"{document.name}:{number}: an inner list"
+        above = line
+
+
+def test_the_readme_is_short() -> None:
+    """At most 900 words, and no table cell above 120 characters."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    cells = [
+        cell for line in text.splitlines() if line[:1] == "|" for cell in line.split("|")[1:-1]
+    ]
+    assert len(text.split()) <= 900
+    assert max(map(len, cells)) <= 120
+
+
+@pytest.mark.parametrize(
+    "of", ["what-does-a-run-cost", "gpu-memory", "reward", "add-a-domain", "accuracy-does-not-rise"]
+)
+def test_what_is_asked_first_is_one_click_from_the_readme(of: str) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(rf"\]\(docs/answers\.md#[a-z0-9-]*{of}", text)
+
+
 def test_commands_that_the_pipeline_names_at_its_end_exist() -> None:
     script = (ROOT / "scripts" / "run_full_pipeline.sh").read_text(encoding="utf-8")
     named = re.findall(r"^  \$verb ([a-z]+)(.*)", script, re.M)
@@ -126,8 +158,10 @@ def test_blocks_can_be_read(document: Path, tmp_path: Path) -> None:
             json.loads(block.text)
         elif block.kind == "yaml":
             read_configuration(block.text, tmp_path)
-        else:  # commands are typed, and rows graded, by test_typed_commands.py; pictures of words
-            assert block.kind in ("bash", "jsonl", ""), f"{document.name}: block of {block.kind!r}"
+        else:  # commands are typed, and rows graded, by test_typed_commands.py; what they print; pictures of words
+            assert block.kind in ("bash", "jsonl", "text", ""), (
+                f"{document.name}: block of {block.kind!r}"
+            )
 
 
 def read_configuration(text: str, folder: Path) -> None:

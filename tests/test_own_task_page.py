@@ -47,6 +47,25 @@ BEFORE_SERVING = COMMANDS[: COMMANDS.index(SERVE)]
 (AUDIT,) = (c for c in COMMANDS if c.startswith("llm-as-judge judge audit"))
 
 
+def without_figures(text: str) -> str:
+    return re.sub(r"\d([\d,]*\d)?(\.\d+)?", "N", " ".join(text.split()))
+
+
+def form_of(text: str) -> str:
+    """``text`` without its figures and line ends, as a pattern; ``...`` is whatever stands there."""
+    return ".*".join(map(re.escape, without_figures(text).split("...")))
+
+
+PRINTED = [
+    line
+    for block in blocks(PAGE)
+    if block.kind == "text" and not block.text.startswith("serving")
+    for line in fewer_steps(block.text).splitlines()
+    if line.strip() != "..."
+]
+"""Lines that the page shows below its commands; `served` reads the last one."""
+
+
 def typed(command: str, url: str, wanted: int = 0) -> None:
     text = command.replace("MODEL@http://HOST:PORT/v1", f"m@{url}")
     ended(in_a_shell(rf"printf '%s\0' {text}").split("\0")[1:-1], wanted)
@@ -94,10 +113,17 @@ def place(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("audited")
-def test_the_page_leads_from_rows_to_a_trained_evaluated_and_served_policy(place: Path) -> None:
+def test_the_page_leads_from_rows_to_a_trained_evaluated_and_served_policy(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with in_a_thread(FaultEndpoint(0.0, answer=Knowing(ROWS))) as endpoint:
         for command in BEFORE_SERVING:
             typed(command, endpoint.url)
+        said = capsys.readouterr()
+        printed = without_figures(f"{said.out}\n{said.err}")
+        missing = [line for line in PRINTED if not re.search(form_of(line), printed)]
+        assert (missing, len(PRINTED) > 15) == ([], True)
+        assert re.search(form_of("Training made no difference that is shown: "), printed)
         assert (place / "checkpoints/qwen25-coder-0.5b/grpo_mixed/step_5").is_dir()
         assert results_of("qwen25-coder-0.5b_untrained")["policy"] == "untrained"
         names = {part["dataset"] for part in results_of("qwen25-coder-0.5b")["datasets"]}

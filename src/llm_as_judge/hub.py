@@ -6,7 +6,7 @@ import os
 
 import httpx
 
-__all__ = ["hub_address", "hub_unreachable"]
+__all__ = ["hub_address", "hub_errors", "hub_unreachable"]
 
 _YES = ("1", "ON", "YES", "TRUE")
 
@@ -14,6 +14,16 @@ _YES = ("1", "ON", "YES", "TRUE")
 def hub_address() -> str:
     """``HF_ENDPOINT``, else the public hub."""
     return os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+
+
+def hub_errors() -> tuple[type[Exception], ...]:
+    """What the hub's client raises where the wire, the repository or the disk is at fault. From its version 2 on
+    it speaks httpx2, whose errors are none of httpx's."""
+    try:
+        from httpx2 import HTTPError
+    except ImportError:
+        return httpx.HTTPError, OSError, ValueError
+    return httpx.HTTPError, HTTPError, OSError, ValueError
 
 
 def hub_unreachable(timeout_s: float = 4.0) -> str:

@@ -99,6 +99,20 @@ def test_compare_and_evaluate_give_one_accuracy_where_the_mix_is_a_set(
     assert "hotpotqa" not in out
 
 
+def test_compare_opens_with_what_training_changed(verb: Verbs, folder: Path) -> None:
+    for policy in ("cot", "direct"):
+        assert verb("evaluate", *OPTIONS, "--policy", policy)[0] == 0
+    for name, changes in (("cot", {"policy": "untrained"}), ("direct", {"checkpoint": "step_5"})):
+        (full,) = (folder / "results" / "evaluation" / name).glob("*/full.json")
+        full.write_text(json.dumps({**json.loads(full.read_text()), **changes}))
+    files = [
+        str(folder / "results" / "evaluation" / f"{n}_results.json") for n in ("cot", "direct")
+    ]
+    first, *_ = verb("compare", *files)[1].splitlines()
+    assert first.startswith("Training made no difference that is shown: ")
+    assert json.loads(verb("compare", *files, "--json")[1])["verdict"] == [first]
+
+
 def test_report_shows_a_run_by_domain(verb: Verbs, folder: Path) -> None:
     assert "no run there" in verb.refused("report", "--by-domain", "logs/train_*.log")
     of = ROWS["gsm8k"][0]

@@ -192,6 +192,19 @@ def test_a_dry_run_says_calls_tokens_and_dollars_before_any_model_is_there(
     assert not list(folder.glob("checkpoints/*"))
 
 
+def test_a_dry_run_says_what_memory_weights_and_adapter_take(
+    verb: Verbs, tiny_weights: Path
+) -> None:
+    rows()
+    began(verb, "--model", str(tiny_weights))
+    code, out, err = verb("train", "--dry-run")
+    assert code == 0, err
+    assert re.search(r"^policy    \S+: on this machine, ", out, re.MULTILINE)
+    assert re.search(
+        r"^memory    weights [\d.]+ GB in bfloat16, .* adapter of rank 16 ", out, re.MULTILINE
+    )
+
+
 def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:
     page = (ROOT / "docs" / "answers.md").read_text("utf-8")
     Path("mine.jsonl").write_text((ROOT / "examples" / "own_task.jsonl").read_text("utf-8"))

@@ -14,6 +14,7 @@ import typer
 from called_verbs import Verbs, written
 
 from llm_as_judge.cli import app, main
+from llm_as_judge.cli.judging import _what_now
 from llm_as_judge.cli.stopping import KEPT, stopped_line
 from llm_as_judge.config import load_models
 from llm_as_judge.runs.runlog import RunLog
@@ -239,6 +240,14 @@ def test_audit_of_the_rules_passes_once_and_is_not_repeated(verb: Verbs, folder:
     code, out, _ = verb(*audit, "--if-needed")
     assert (code, "passed before" in out) == (0, True)
     assert report.stat().st_mtime_ns == written_at
+
+
+def test_an_audit_of_a_sample_says_that_it_gives_no_permission(verb: Verbs) -> None:
+    _, out, _ = verb("judge", "audit", "--rules-only", "--attack-numbers", "1", "--sample", "0.01")
+    assert "next    a sample gives no permission to train" in out
+    said = _what_now(False, ["precision", "recall"], None)
+    assert "below a bar: precision, recall." in said
+    assert _what_now(True, [], None) == ""
 
 
 @pytest.mark.slow

@@ -162,6 +162,25 @@ def test_a_long_headroom_says_how_many_runs_are_left(
     assert made[-1][0] == made[-1][1]
 
 
+def test_headroom_says_and_reckons_with_the_runs_that_are_kept(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a domain that is filled later are no work to come while an earlier one is filled."""
+    monkeypatch.setattr(pace, "SAY_EVERY_S", 0.0)
+    monkeypatch.setattr(pace, "ENOUGH", 1)
+    one_draw, two_draws = (("headroom", own_rows(4), *PLAIN, "--draws", n) for n in "12")
+    _, _, err = verb(*one_draw)
+    (runs,) = re.findall(r"^estimate: (\d+) programs", err, re.MULTILINE)
+    assert "kept" not in err
+    _, _, err = verb(*one_draw)
+    assert f"{runs} runs are kept in results/headroom/bank and are not made again" in err
+    assert "estimate" not in err
+    _, _, err = verb(*two_draws)
+    assert re.findall(r"^estimate: (\d+) programs", err, re.MULTILINE) == [runs]
+    made = re.findall(r"^\d+ runs made of about (\d+),.* (\d+) were there", err, re.MULTILINE)
+    assert made == [(runs, runs)] * int(runs)
+
+
 def test_headroom_leaves_out_the_rows_that_init_keeps_for_the_test(
     verb: Verbs, folder: Path
 ) -> None:

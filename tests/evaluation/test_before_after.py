@@ -10,7 +10,13 @@ import pytest
 from written_results import row, written
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.before_after import evaluations_of, told_apart, verdict
+from llm_as_judge.evaluation.before_after import (
+    evaluations_of,
+    sentences,
+    told_apart,
+    verdict,
+)
+from llm_as_judge.evaluation.system_results import read_systems
 from llm_as_judge.runs.runlog import RunLog
 
 RIGHT_BEFORE, ALL = 9, 36
@@ -64,6 +70,21 @@ def test_two_that_are_not_before_and_after_are_called_by_their_names(tmp_path: P
         "cot is better than direct: 22 of 36 right by cot, 9 of 36 by direct; +36"
     )
     assert told_apart({**files, "third": evaluated(tmp_path, "third", 3)}) == ""
+
+
+def test_a_trained_policy_is_told_against_the_untrained_one_and_the_best_fixed_program(
+    tmp_path: Path,
+) -> None:
+    of = {"m": {"checkpoint": "step_5"}, "m_untrained": {"policy": "untrained"}}
+    right = {"direct": 9, "cot": 12, "m_untrained": 9, "m": 22}
+    files = [evaluated(tmp_path, name, n, **of.get(name, {})) for name, n in right.items()]
+    systems = read_systems(files)
+    assert [line.split(";")[0] for line in sentences(systems)] == [
+        "Training helped: 22 of 36 right after training, 9 of 36 before training",
+        "m is better than cot: 22 of 36 right by m, 12 of 36 by cot",
+    ]
+    assert len(sentences(systems[2:])) == 1
+    assert sentences(systems[:3]) == []
 
 
 def test_results_without_rows_have_no_verdict_and_it_says_why(tmp_path: Path) -> None:

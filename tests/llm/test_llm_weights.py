@@ -306,8 +306,27 @@ def test_a_look_at_weights_says_where_they_are_and_fetches_nothing(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     lost = entry(sha256=None, sources=[{"path": "/nowhere/tiny.gguf"}, {"hub": "owner/tiny"}])
     said = availability(lost, tmp_path)
-    assert said.startswith("cannot be had from here (path /nowhere/tiny.gguf: not there; ")
+    assert said.startswith("cannot be had from here (path /nowhere/tiny.gguf: no such file; ")
     assert "hub owner/tiny: HF_HUB_OFFLINE is set" in said
+    assert said.endswith("name a folder that has the weights: --model PATH")
+    (tmp_path / "config.json").write_text("{}")
+    half = entry(format="safetensors", filename="", sha256=None, sources=[{"path": str(tmp_path)}])
+    assert "no model.safetensors in" in availability(half, tmp_path)
+    with pytest.raises(ModelError, match="name a folder that has the weights"):
+        fetch(half, tmp_path)
+
+
+def test_a_hub_that_is_lost_in_the_middle_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever library the hub's client speaks through: 404s were caught, broken lines were not."""
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("llm_as_judge.llm.weights.hub_unreachable", lambda: "")
+    whole = entry(format="safetensors", filename="", sha256=None, sources=[{"hub": "owner/tiny"}])
+    assert availability(whole, tmp_path).startswith("cannot be had from here (hub owner/tiny: ")
+    with pytest.raises(ModelError, match="no source gave the weights"):
+        fetch(whole, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -128,3 +128,30 @@ def test_a_folder_of_a_hub_name_asks_nobody(tmp_path: Path, tiny_weights: Path) 
     shutil.copytree(tmp_path / "owner", tmp_path / "owner" / "adapter")
     with pytest.raises(ModelError, match=r"no adapter_config\.json; wanted a checkpoint folder"):
         load(tiny_weights, tmp_path / "owner" / "adapter")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("vit", "Unrecognized configuration class"), ("unheard_of", "does not recognize")],
+)
+def test_weights_that_are_no_causal_language_model_are_one_line(
+    tmp_path: Path, tiny_weights: Path, kind: str, said: str
+) -> None:
+    place = shutil.copytree(tiny_weights, tmp_path / "other")
+    data = json.loads((place / "config.json").read_text())
+    (place / "config.json").write_text(json.dumps({**data, "model_type": kind}))
+    with pytest.raises(ModelError, match=said) as raised:
+        load(place, SPEC)
+    assert "wanted a causal language model" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "small.gguf"])
+def test_weights_that_are_cut_off_are_one_line(
+    tmp_path: Path, tiny_weights: Path, name: str
+) -> None:
+    place = shutil.copytree(tiny_weights, tmp_path / "other")
+    (place / name).write_bytes(b"cut off")
+    with pytest.raises(ModelError, match="cannot be loaded as a policy: "):
+        load(place / name if name.endswith("gguf") else place, SPEC)
+    assert not list(tmp_path.glob("other/small-safetensors*"))

@@ -60,6 +60,19 @@ def test_cells_of_other_conditions_are_not_mixed_in(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "about.json").read_text()) == ABOUT
 
 
+def test_a_bank_without_a_run_takes_the_conditions_of_the_next_command(tmp_path: Path) -> None:
+    """A first command may have ended before any run, as where the endpoint was not reached."""
+    with Bank.writing(tmp_path, {"executor.model": "large"}):
+        pass
+    fill(tmp_path, cell())
+    assert json.loads((tmp_path / "about.json").read_text()) == ABOUT
+    with (
+        pytest.raises(DataError, match=r"another --bank \(headroom: another --out\)"),
+        Bank.writing(tmp_path, {"executor.model": "large"}),
+    ):
+        pass
+
+
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
     with (
         Bank.writing(tmp_path, ABOUT),

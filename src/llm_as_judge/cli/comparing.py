@@ -43,12 +43,13 @@ def compare(
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables for a document.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Accuracy, paired tests, accuracy for tokens; seeds of one evaluation are averaged.
+    """First what training changed, in a sentence; then accuracy, paired tests, accuracy for tokens; seeds of one evaluation are averaged.
 
     Results that came about under other conditions (executor, judge, limits) are named above the
     tables; rows of one id that are not the same problem are refused.
     """
     from llm_as_judge.evaluation import compare as comparing
+    from llm_as_judge.evaluation.before_after import sentences
     from llm_as_judge.evaluation.system_results import read_systems, reservations
 
     systems = read_systems(results)
@@ -64,6 +65,7 @@ def compare(
     apart = [c.name for c in policies if c.name not in tested]
     if as_json:
         found = {
+            "verdict": sentences(systems),
             "remarks": doubts,
             "reference": reference.name,
             "systems": [
@@ -77,9 +79,12 @@ def compare(
         }
         print(json.dumps(found))  # noqa: T201
         return
+    said = sentences(systems)
+    for line in said:
+        console.print(line, markup=False, highlight=False, soft_wrap=True, style="bold")
     for line in doubts:
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
-    if doubts:
+    if said or doubts:
         console.print()
     show_table("Accuracy, % [95 % interval]", *_accuracy_rows(systems, front), markdown)
     if apart:

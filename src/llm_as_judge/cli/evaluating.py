@@ -336,7 +336,7 @@ def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> str:
     written = system.expected_calls(record.config) if isinstance(system, ProgramSystem) else {}
     calls = [written.get(problem.domain, ASSUMED_CALLS) for problem in problems]
     left = len(record.missing())
-    return str(estimate_of(record.config, left, problems, means, draws, fmean(calls)))
+    return str(estimate_of(record.config, left, problems, means, draws, round(fmean(calls), 1)))
 
 
 def say_replaced(earlier: Path) -> None:

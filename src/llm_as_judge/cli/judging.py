@@ -23,6 +23,8 @@ from llm_as_judge.cli.pace import Pace
 from llm_as_judge.config import RULES_ALONE, load_config
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from llm_as_judge.config import Config
 
 judge = typer.Typer(
@@ -142,7 +144,23 @@ def audit(
     brief = if_needed and report.passed  # one step of a pipeline: the tables are not what is asked
     console.print(verdict_line(report) if brief else render_report(report), highlight=not brief)
     console.print(f"report  {path}", highlight=False)
+    if not brief and (said := _what_now(report.passed, report.failures, sample)):
+        console.print(said, highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(0 if report.passed else 3)
+
+
+def _what_now(passed: bool, failures: Sequence[str], sample: float | None) -> str:
+    """What a person can do after an audit; empty: nothing has to be done."""
+    if sample is not None:
+        return (
+            "next    a sample gives no permission to train: the same command without --sample does"
+        )
+    if passed:
+        return ""
+    return (
+        f"next    below a bar: {', '.join(failures)}. The report shows the mistakes. Leave such answers "
+        "ungraded (judge.model: none), or take another judge: docs/judge.md"
+    )
 
 
 class _AuditPace:

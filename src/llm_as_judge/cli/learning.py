@@ -115,6 +115,7 @@ def _estimate(settings: Config, done: int) -> list[str]:
     from llm_as_judge.data.files import ProblemFile
     from llm_as_judge.executor_settings import training_estimate
     from llm_as_judge.llm.weights import availability
+    from llm_as_judge.training.memory import memory_line, tensor_shapes
     from llm_as_judge.training.rehearsal import rehearsed_reward
 
     problems = ProblemFile(settings.data.train_file)
@@ -124,9 +125,13 @@ def _estimate(settings: Config, done: int) -> list[str]:
     limits = Budget(budget.usd, budget.tokens, budget.calls, budget.cost)
     too_much = found.exceeds(limits, Ledger().total)
     policy = known_model(settings.policy.name, "policy.name")
+    cache, one = settings.output.cache_dir(), settings.policy
+    said = availability(policy, cache)
+    shapes = {} if said.startswith("cannot") else tensor_shapes(policy, cache)
     return [
         *found.lines,
         *([too_much] if too_much else []),
-        f"policy    {policy.name}: {availability(policy, settings.output.cache_dir())}",
+        f"policy    {policy.name}: {said}",
+        *([f"memory    {memory_line(shapes, one.lora_rank, one.lora_targets)}"] if shapes else []),
         *rehearsed_reward(settings, problems[0]),
     ]

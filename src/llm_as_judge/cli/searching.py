@@ -149,7 +149,7 @@ def search(
     with output_errors(out):  # before anything is spent
         out.mkdir(parents=True, exist_ok=True)
     vectors = _vectors(settings, problems)
-    _say_estimate(settings, problems, taking, options)
+    _say_estimate(settings, problems, taking, options, bank)
     with _searched(settings, bank, problems, taking, options) as (found, filled):
         room = audit_of_search(found, filled, options.draws, vectors)
         added = credits_of(filled, options.draws, settings.executors)
@@ -211,7 +211,7 @@ def headroom(
     with output_errors(out):
         out.mkdir(parents=True, exist_ok=True)
     vectors = _vectors(settings, problems)
-    _say_estimate(settings, problems, taking, options)
+    _say_estimate(settings, problems, taking, options, out / "bank")
     with _searched(settings, out / "bank", problems, taking, options) as (found, filled):
         room = audit_of_search(found, filled, number, vectors)
         told = advice(found, room, filled, number, settings.reward.one_budget)
@@ -357,10 +357,29 @@ def _searched(
             return await run_search(bench, runner, problems, programs, options, view)
 
     with Bank.writing(folder, conditions(settings)) as bank:
+        known |= _kept(
+            bank, problems, programs, options
+        )  # of every part, before the first is filled
+        pace.found(len(known))
         kept = f"finished runs are kept in {folder}: the same command goes on"
         with stoppable(kept) as work:
             found = work.run(job(bank))
         yield found, bank
+
+
+def _kept(bank: Bank, problems: Rows, programs: Programs, options: SearchOptions) -> set[Place]:
+    """Runs of these programs that the bank holds and no choice can leave out; where halving chooses, only
+    its course tells which are wanted."""
+    from llm_as_judge.evaluation.search.cells import all_cells
+
+    if options.halving:
+        return set()
+    return {
+        (program.key, row.id, draw)
+        for domain, rows in problems.items()
+        for program, row, draw in all_cells(programs[domain], rows, options.draws)
+        if (program.key, row.id, draw) in bank.cells
+    }
 
 
 def _vectors(settings: Config, problems: Rows) -> Vectors | None:
@@ -375,13 +394,19 @@ def _vectors(settings: Config, problems: Rows) -> Vectors | None:
 
 
 def _say_estimate(
-    settings: Config, problems: Rows, programs: Programs, options: SearchOptions
+    settings: Config, problems: Rows, programs: Programs, options: SearchOptions, folder: Path
 ) -> None:
     from llm_as_judge.evaluation.search.run import expected_runs
     from llm_as_judge.executor_settings import estimate_of
+    from llm_as_judge.runs.bank import Bank
     from llm_as_judge.workflow.program import form_of, parse_program
 
-    runs = expected_runs(problems, programs, options)
+    kept = len(_kept(Bank(folder), problems, programs, options))
+    runs = expected_runs(problems, programs, options) - kept
+    if kept:
+        _say(f"{kept} runs are kept in {folder} and are not made again")
+    if not runs:
+        return
     rows = [row for found in problems.values() for row in found]
     most, executors = settings.workflow.max_worst_case_calls, settings.executors
     calls = fmean(
@@ -391,11 +416,10 @@ def _say_estimate(
         for domain in problems
         for one in programs[domain]
     )
-    for line in (
-        *estimate_of(settings, runs, rows, None, calls_a_run=round(calls, 1)).lines,
-        "runs that are kept are not made again",
-    ):
+    for line in estimate_of(settings, runs, rows, None, calls_a_run=round(calls, 1)).lines:
         _say(line)
+    if options.halving:
+        _say("runs that are kept are not made again")
 
 
 # ------------------------------------------------------------------------------------------ showing

@@ -27,18 +27,21 @@ class DataConfig(Section):
     train_file: Path = Field(Path("data/mixed/train_mixed.jsonl"), description="Training problems.")
     bank: Path | None = Field(
         None,
-        description="Folder of a bank (search --split train): training draws the problems that its "
-        "programs solve sometimes, a mean of 0.1 to 0.9, by what is left to learn. Default: all.",
+        description="Folder of a bank (search --split train). Training draws the problems that its "
+        "programs solve sometimes (mean 0.1 to 0.9), more often where more is left to learn. "
+        "Default: all problems.",
     )
     val_file: Path = Field(Path("data/mixed/val_mixed.jsonl"), description="Validation problems.")
     sets: tuple[str, ...] = Field(
         DATASETS,
         description=f"Data sets in the mix; also: {', '.join(EXTRA_DATASETS)}, and those of plugins.",
     )
-    val_fraction: Number = Field(0.02, ge=0, lt=1, description="Share of train held out.")
+    val_fraction: Number = Field(
+        0.02, ge=0, lt=1, description="Fraction of the training rows held out for validation."
+    )
     mix_size: int | None = Field(None, ge=10, description="Rows of train_mixed; default: all.")
-    limit_per_set: int | None = Field(None, ge=6, description="Rows taken of each set at most.")
-    seed: int = Field(0, ge=0, description="Of split and mix.")
+    limit_per_set: int | None = Field(None, ge=6, description="Maximum rows of each set.")
+    seed: int = Field(0, ge=0, description="Seed of split and mix.")
 
     @field_validator("sets")
     @classmethod
@@ -65,17 +68,19 @@ class EvaluationConfig(Section):
     )
     sets: tuple[str, ...] | None = Field(
         None,
-        description="Sets, one's own by their names too; `mixed` is the mix of the split. Default: "
-        "data.sets, one's own, and the test mix, of the rows evaluated anyway.",
+        description="Data sets, your own too, by name; `mixed` is the test mix. Default: data.sets, your "
+        "own sets, and the mix of the evaluated rows.",
     )
     split: Split = Field(
         "test",
-        description="Rows that are evaluated. val: to choose settings by; train: to see which "
-        "training problems tell programs apart.",
+        description="Rows to evaluate. val: to choose settings; train: to find training problems that "
+        "tell programs apart.",
     )
     samples: int = Field(1, ge=1, description="Rollouts of each problem, for pass@k.")
     temperature: Number = Field(
-        0.0, ge=0, description="Of the policy; 0 = greedy, which wants evaluation.samples = 1."
+        0.0,
+        ge=0,
+        description="Temperature of the policy; 0 = greedy, which needs evaluation.samples = 1.",
     )
 
     @field_validator("limit_per_set", mode="before")

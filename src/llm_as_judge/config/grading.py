@@ -46,7 +46,7 @@ class JudgeConfig(Section):
         "gpt-oss-120b",
         description="Like executor.model; `none`: no model, `llm` is then rules only.",
     )
-    max_tokens: int = Field(2048, ge=1, description="Tokens of one verdict at most.")
+    max_tokens: int = Field(2048, ge=1, description="Maximum tokens of a verdict.")
     qa_f1_threshold: Number | None = Field(
         None,
         gt=0,
@@ -57,27 +57,28 @@ class JudgeConfig(Section):
         0.5,
         ge=0,
         le=1,
-        description="More rollouts of a step than this that ran but could not be graded stop the "
-        "run; fewer are left out and counted.",
+        description="Maximum fraction of a step's rollouts that ran but could not be graded. Above it the "
+        "run stops; below it they are left out and counted.",
     )
     max_abstained_fraction: Number = Field(
         0.05,
         ge=0,
         le=1,
-        description="More answers of a step than this (and more than one) for which the judge "
-        "model gave no verdict pause the run.",
+        description="Maximum fraction of a step's answers without a verdict from the judge model. Above "
+        "it, and above one answer, the run stops.",
     )
     canaries_every: int = Field(
         50,
         ge=0,
-        description="Steps after which 100 answers with known verdicts are graded again, to see "
-        "whether the judge model is still the one that was audited; 0: never.",
+        description="Steps between checks of the judge model on 100 answers with known verdicts; 0: "
+        "never.",
     )
     second_model: str | None = Field(
-        None, description="Like judge.model: grades a share of what was accepted once more."
+        None,
+        description="A second judge model. It grades a fraction of the accepted answers again.",
     )
     second_fraction: Number = Field(
-        0.02, gt=0, le=1, description="Share of accepted answers that judge.second_model sees."
+        0.02, gt=0, le=1, description="Fraction of accepted answers that judge.second_model sees."
     )
 
     @property

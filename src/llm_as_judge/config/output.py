@@ -22,7 +22,7 @@ class TrackingConfig(Section):
     )
     online: bool = Field(
         False,
-        description="Send as the run goes on: W&B with WANDB_API_KEY, Trackio to "
+        description="Send figures while the run goes on: W&B with WANDB_API_KEY, Trackio to "
         "TRACKIO_SPACE_ID. false: all stays on this machine.",
     )
 

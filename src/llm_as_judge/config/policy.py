@@ -39,14 +39,13 @@ class PolicyConfig(Section):
     price: Number = Field(
         1.0,
         ge=0,
-        description="What the token costs that the policy writes for `choose`, in written tokens of "
-        "executor.model; a token of its prompt costs a quarter of it.",
+        description="Price of the token that the policy writes for `choose`, in written tokens of "
+        "executor.model. A token of its prompt costs a quarter of it.",
     )
     reader: Path | None = Field(
         None,
-        description="Checkpoint whose adapter answers `choose` in programs that are written already "
-        "(evaluate --policy NAME, run). Default: the untrained policy. A policy that writes its programs "
-        "answers with its own adapter.",
+        description="Checkpoint that answers `choose` in fixed programs (evaluate --policy NAME, run). "
+        "Default: the untrained policy. A policy that writes the programs answers itself.",
     )
 
     @property
@@ -66,8 +65,8 @@ def _is_address(url: str) -> bool:
 class SamplingConfig(Section):
     """How candidate programs are drawn."""
 
-    temperature: Number = Field(1.0, ge=0, description="Of training rollouts.")
-    max_new_tokens: int = Field(512, ge=1, description="Tokens of one program at most.")
+    temperature: Number = Field(1.0, ge=0, description="Sampling temperature of training programs.")
+    max_new_tokens: int = Field(512, ge=1, description="Maximum tokens of a program.")
     form: Literal["class", "body"] = Field(
         "class",
         description="`class`: the policy writes the whole Workflow class; `body`: only the "
@@ -79,8 +78,8 @@ class SamplingConfig(Section):
     max_prompt_tokens: int | None = Field(
         None,
         ge=64,
-        description="Longest prompt: a longer one loses examples, then a part of the problem, both "
-        "counted. Default: what the model's context leaves beside max_new_tokens.",
+        description="Maximum tokens of a prompt. A longer prompt loses examples first, then a part of the "
+        "problem; both are counted. Default: the model's context less max_new_tokens.",
     )
     generation_batch_size: int = Field(
         64, ge=1, description="Programs decoded together at most (vllm: by each replica)."
@@ -93,7 +92,8 @@ class SamplingConfig(Section):
     options: dict[str, Any] = Field({}, description="Options of a plugin's sampler.")
     replicas: tuple[str, ...] = Field(
         (),
-        description="vllm: each server's http://HOST:PORT/v1; docs/TRAINING.md says how to start one.",
+        description="vllm: address of each server, http://HOST:PORT/v1; docs/TRAINING.md says how to "
+        "start one.",
     )
     adapters: Path | None = Field(
         None,
@@ -104,20 +104,19 @@ class SamplingConfig(Section):
     outage_s: Number = Field(
         300.0,
         ge=0,
-        description="vllm: how long work waits for a replica to come back where none may be asked; "
-        "then the run ends, to be gone on with.",
+        description="vllm: seconds to wait when no replica is available; then the run stops and can be "
+        "resumed.",
     )
     prompt_style: Literal["full", "short", "calls", "signatures"] = Field(
         "full",
-        description="Operator documentation in the prompt: `full`; `short`: one line each; `calls`: "
-        "one statement each that can be copied, with the values to read; `signatures`: arguments and "
-        "result keys alone, and neither rules nor shipped examples: for a policy that has learned "
-        "the rest (training.warm_start).",
+        description="Operator documentation in the prompt. `full`; `short`: one line each; `calls`: one "
+        "statement each to copy; `signatures`: arguments and result keys alone, without rules "
+        "and shipped examples, for a policy that learned them (training.warm_start).",
     )
     operators: tuple[str, ...] | None = Field(
         None,
-        description="Classes of the operators that the prompt shows, as they fit the domain; "
-        "null: all. Examples that call others are left out. Programs may call any.",
+        description="Operator classes shown in the prompt, where they fit the domain; null: all. Examples "
+        "that call others are left out. Programs may call any operator.",
     )
     examples: bool = Field(True, description="Show the shipped examples in the prompt.")
     constrained: bool = Field(
@@ -152,7 +151,7 @@ class ExperienceConfig(Section):
     enabled: bool = Field(
         False, description="Keep good programs, and show retrieved ones in the prompt."
     )
-    reward_threshold: Number = Field(8.0, description="Total reward from which a program is kept.")
+    reward_threshold: Number = Field(8.0, description="Minimum total reward of a kept program.")
     buffer_size: int = Field(100, ge=1, description="Programs kept per domain.")
     top_k: int = Field(3, ge=0, description="Examples shown.")
     retrieval: Literal["fixed_per_step", "per_problem"] = Field(

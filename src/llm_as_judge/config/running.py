@@ -29,33 +29,36 @@ class ExecutorConfig(Section):
     temperature: Number | None = Field(
         None,
         ge=0,
-        description="Of operators that draft (custom, answer_generate, custom_code_generate, "
-        "programmer, until_passed); default: the endpoint's, else 0. The others ask at the endpoint's, else at 0, "
-        "and never higher.",
+        description="Temperature of operators that draft (custom, answer_generate, custom_code_generate, "
+        "programmer, until_passed). Default: the endpoint's, else 0. Other operators take the "
+        "endpoint's, else 0, and never a higher one.",
     )
     seed: int | None = Field(
         None,
         ge=0,
-        description="Of what the executor draws, and a part of the key of every kept reply; "
-        "default: training.seed, so that each seed of training asks anew.",
+        description="Seed of the executor's replies, and part of the key of every kept reply. Default: "
+        "training.seed, so each training seed asks anew.",
     )
     draw_offset: int = Field(
         0,
         ge=0,
-        description="First draw that a program sees: equal calls of one run get this draw, the next "
-        "...; run k of workflow.draws begins k later.",
+        description="Index of the first draw that a program sees. Equal calls of one run get this draw, "
+        "then the next ones. Run k of workflow.draws begins k later.",
     )
     top_p: Number | None = Field(
-        None, gt=0, le=1, description="Of operator calls; default: the endpoint's, else 1."
+        None,
+        gt=0,
+        le=1,
+        description="Nucleus (top_p) of operator calls. Default: the endpoint's, else 1.",
     )
     vote_temperature: Number = Field(
         0.7,
         ge=0,
-        description="Of the second and later equal call of a run, where the first is at 0.",
+        description="Temperature of repeated equal calls in a run, where the first call is at 0.",
     )
-    max_tokens: int = Field(2048, ge=1, description="Tokens of one operator reply at most.")
+    max_tokens: int = Field(2048, ge=1, description="Maximum tokens of an operator reply.")
     max_tokens_of: dict[str, Annotated[int, Field(ge=1)]] = Field(
-        {}, description="Data set -> the same, for sets whose solutions are longer."
+        {}, description="Maximum tokens of a reply by data set, for sets with longer solutions."
     )
     enhance: bool = Field(
         True,
@@ -65,16 +68,16 @@ class ExecutorConfig(Section):
     concurrency: int = Field(
         64,
         ge=1,
-        description="Requests in flight at most; to an embedded server never more than its slots.",
+        description="Maximum requests in flight. An embedded server gets at most its slots.",
     )
     context_tokens: int = Field(4096, ge=256, description="Embedded server: tokens a slot holds.")
     slots: int = Field(8, ge=1, description="Embedded server: requests served at once.")
     draws_at_once: int | None = Field(
         None,
         ge=1,
-        description="Draws of one prompt that are wanted together and asked for in one request (`n`), "
-        "which pays for the prompt once. Default: up to 8 where the endpoint can, as a first request "
-        "shows; a number: the endpoint must; 1: never.",
+        description="Maximum draws of one prompt in one request (`n`), which pays for the prompt once. "
+        "Default: up to 8 where a first request shows that the endpoint can. A number: the "
+        "endpoint must. 1: never.",
     )
     timeout_s: Number = Field(120.0, gt=0, description="Deadline of one request.")
     retries: int = Field(3, ge=0, description="Tries after the first, with backoff.")
@@ -87,8 +90,8 @@ class NamedExecutorConfig(Section):
     price: Number | None = Field(
         None,
         gt=0,
-        description="Of a written token, in written tokens of `executor.model`; default: as the "
-        "dollars of both endpoints say.",
+        description="Price of a written token, in written tokens of `executor.model`. Default: from the "
+        "dollar prices of both endpoints.",
     )
     strength: str = Field(
         "", max_length=200, description="What it is good at, for the policy's prompt: one line."
@@ -144,14 +147,14 @@ class WorkflowConfig(Section):
     max_calls: int = Field(
         32,
         ge=1,
-        description="Executor calls of one run; one that wants another is ended (`call_limit`), so "
-        "that a program may have a worst case which it hardly ever meets.",
+        description="Maximum executor calls of a run. One more ends it (`call_limit`). So a program may "
+        "have a high worst case that it hardly ever reaches.",
     )
     max_worst_case_calls: int = Field(
         96,
         ge=1,
-        description="A program that could make more executor calls is rejected unrun: a ceiling far "
-        "above the calls that a run may make.",
+        description="Maximum executor calls that a program could make at worst. A program above it is "
+        "rejected without a run.",
     )
     group_draws: Literal["shared", "independent"] = Field(
         "shared",
@@ -161,16 +164,17 @@ class WorkflowConfig(Section):
     draws: int = Field(
         1,
         ge=1,
-        description="Runs of each program on its problem, in training and in evaluation, each from the "
-        "executor's next draw on: accuracy, costs and the reward scheme `priced` take their mean. "
-        "More than 1 wants executor.temperature above 0.",
+        description="Runs of each program on its problem, in training and evaluation, each on the "
+        "executor's next draws. Accuracy, costs and the reward scheme `priced` take their "
+        "mean. More than 1 needs executor.temperature above 0.",
     )
     concurrency: int = Field(8, ge=1, description="Programs in flight at once.")
     rollout_timeout_s: Number | None = Field(
         3600.0,
         gt=0,
-        description="From a program's last token to its verdict, waiting for its turn included; a "
-        "later one leaves its group as a failure of ours. null: no deadline.",
+        description="Maximum seconds from a program's last token to its verdict, waiting included. A "
+        "later verdict counts as our failure, and the rollout leaves its group. null: no "
+        "limit.",
     )
 
     @property
@@ -195,9 +199,11 @@ class CallsConfig(Section):
         "kept; `record`: the recording of one run, failures and timeouts too; `replay`: answers from "
         "pool or recording alone, without any server.",
     )
-    folder: Path = Field(Path("logs/calls"), description="Where replies are kept.")
+    folder: Path = Field(Path("logs/calls"), description="Folder of the kept replies.")
     max_mb: int | None = Field(
-        None, ge=1, description="Mode cache: the oldest replies beyond this are deleted at start."
+        None,
+        ge=1,
+        description="Mode cache: maximum size in MB. The oldest replies beyond it are deleted at start.",
     )
 
 

@@ -28,8 +28,8 @@ class _Course(Section):
     max_grad_norm: Number = Field(1.0, gt=0, description="Gradients are clipped to this norm.")
     preset: Preset = Field(
         "grpo",
-        description="Published loss that sets the keys from baseline to kl_weight; a key given "
-        "beside it, or in a later file or option, wins.",
+        description="Published loss: it sets the keys from baseline to kl_weight. A key beside it, or in "
+        "a later file or option, wins.",
     )
 
 
@@ -38,9 +38,8 @@ class TrainingConfig(LossKeys, _Course):
 
     warm_start: Path | None = Field(
         None,
-        description="Folder of a bank of training problems (search --split train). Before its first "
-        "step the policy imitates the programs that were right on each of them; a cheap one counts "
-        "more. Default: no such stage.",
+        description="Folder of a bank (search --split train, headroom). Before step 1 the policy imitates "
+        "the programs that were right there; cheap ones weigh more. Default: no warm start.",
     )
     warm_start_epochs: int = Field(
         1,
@@ -50,32 +49,34 @@ class TrainingConfig(LossKeys, _Course):
     warm_start_learning_rate: Number | None = Field(
         None,
         gt=0,
-        description="Of the warm start at its first update; it falls to 0. Default: learning_rate.",
+        description="Learning rate of the warm start at its first update; it falls to 0. Default: "
+        "learning_rate.",
     )
 
     max_logprob_gap: Number | None = Field(
         None,
-        description="|log-prob at sampling - at update| before the first update of a batch above "
-        "which the run stops: the greatest in float32 (default 1e-4), the mean in bfloat16 (0.03) "
-        "and where vLLM samples (0.05), or 1.5 times what rounding alone was measured to make of "
-        "these programs, 0.1 at most.",
+        description="Maximum gap of log-probs between sampling and the first update of a batch; above it "
+        "the run stops. float32: the greatest gap (default 1e-4). bfloat16: the mean (0.03). "
+        "vLLM: the mean (0.05). Or 1.5 times the measured rounding of these programs, at most "
+        "0.1.",
     )
     tokens_per_micro_batch: int = Field(
         32768,
         ge=64,
-        description="Tokens of one micro-batch at most; a step is split over micro-batches.",
+        description="Maximum tokens of a micro-batch; a step is split into micro-batches.",
     )
     max_failed_fraction: Number = Field(
         0.25,
         ge=0,
         le=1,
-        description="More rollouts of a step than this lost to endpoint or sandbox stop the run.",
+        description="Maximum fraction of a step's rollouts lost to endpoint or sandbox. Above it the run "
+        "stops.",
     )
     max_staleness: int = Field(
         1,
         ge=0,
-        description="Updates that the weights which write a program may lie behind those it "
-        "teaches: programs of that many steps run while another is learned. 0: strictly in turn.",
+        description="Maximum policy lag in updates (0 = synchronous). With 1, the programs of the next "
+        "step run while this one is learned.",
     )
     save_every: int = Field(50, ge=1, description="Steps between checkpoints.")
     keep_checkpoints: int = Field(3, ge=1, description="Newest checkpoints kept.")
@@ -83,12 +84,12 @@ class TrainingConfig(LossKeys, _Course):
         20.0,
         ge=0,
         description="Seconds that the step in progress may take after SIGTERM; then a checkpoint is "
-        "written. Leave the rest of what the cluster gives to the end of the servers.",
+        "written. Give less than the cluster's limit: the servers need time to end.",
     )
-    seed: int = Field(0, ge=0, description="Of everything random in the run.")
+    seed: int = Field(0, ge=0, description="Seed of everything random in the run.")
     rank_timeout_s: Number = Field(
         1800.0,
         gt=60,
-        description="Several processes (`accelerate launch`): one that is not heard of for so long "
-        "is given up, and with it the run. One that dies is noticed at once.",
+        description="Several processes (`accelerate launch`): seconds without a sign of a process after "
+        "which the run stops. A process that dies is noticed at once.",
     )

@@ -50,9 +50,9 @@ class Config(Section):
     output: OutputConfig = OutputConfig()
     plugins: tuple[str, ...] = Field(
         (),
-        description="Python modules with reward parts, graders, operators, data sets, samplers and "
-        "judges of your own; found as Python finds modules, and last in the current folder. Their "
-        "code is run: name only modules you trust.",
+        description="Your own Python modules: reward parts, graders, operators, data sets, samplers, "
+        "judges. Python finds them as usual, and last in the current folder. Their code is "
+        "run: name only modules you trust.",
     )
 
     @model_validator(mode="after")

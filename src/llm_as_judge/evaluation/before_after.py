@@ -7,7 +7,7 @@ rows: right before and after, the difference with its interval, p, n, and what a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,16 @@ from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import read_run
 
-__all__ = ["AFTER", "BEFORE", "LEVEL", "evaluations_of", "is_shown", "told_apart", "verdict"]
+__all__ = [
+    "AFTER",
+    "BEFORE",
+    "LEVEL",
+    "evaluations_of",
+    "is_shown",
+    "sentences",
+    "told_apart",
+    "verdict",
+]
 
 BEFORE, AFTER = "before", "after"
 LEVEL = 0.01
@@ -46,9 +55,20 @@ def verdict(before: Path, after: Path, names: tuple[str, str] = (BEFORE, AFTER))
         if len(systems) < 2:
             return "No verdict: the two are seeds of one evaluation."
         first, second = systems
-        pair = compare([second, first], first)[0]
+        return sentence(first, second, names)
     except DataError as error:
         return f"No verdict: {error}"
+
+
+def sentence(
+    first: SystemResults, second: SystemResults, names: tuple[str, str] = (BEFORE, AFTER)
+) -> str:
+    """As :func:`verdict`, of evaluations that are read.
+
+    Raises:
+        DataError: they have no graded problem in common, or rows of one id are not the same problem.
+    """
+    pair = compare([second, first], first)[0]
     common = first.correct.keys() & second.correct.keys()
     after_, before_ = (sum(one.correct[id_] for id_ in common) for one in (second, first))
     line = (
@@ -58,6 +78,28 @@ def verdict(before: Path, after: Path, names: tuple[str, str] = (BEFORE, AFTER))
         f"n = {pair.problems}."
     )
     return line + _cost(first, second, names)
+
+
+def sentences(systems: Sequence[SystemResults]) -> list[str]:
+    """What `compare` says first: the trained policy against the untrained one, then against the most
+    accurate of the fixed programs. Empty where there is not one of each.
+
+    The fixed program is the best on the rows that it is compared on, which flatters it.
+    """
+    policies = [one for one in systems if not one.sanity_baseline]
+    trained = [one for one in policies if one.checkpoint]
+    untrained = [one for one in policies if one.policy == "untrained"]
+    fixed = [one for one in policies if one not in trained + untrained and one.share()]
+    if len(trained) != 1:
+        return []
+    after, found = trained[0], []
+    if len(untrained) == 1 and untrained[0].correct.keys() & after.correct.keys():
+        found.append(sentence(untrained[0], after))
+    if fixed:
+        best = max(fixed, key=lambda one: share.value if (share := one.share()) else 0.0)
+        if best.correct.keys() & after.correct.keys():
+            found.append(sentence(best, after, (best.name, after.name)))
+    return found
 
 
 def _head(pair: Comparison, names: tuple[str, str]) -> str:

@@ -8,13 +8,12 @@ import shutil
 from pathlib import Path, PurePath
 from typing import Any
 
-import httpx
 import yaml
 
 from llm_as_judge.config import published_base
 from llm_as_judge.errors import ConfigError, ModelError, OutputError
 from llm_as_judge.files import new_folder, write_text
-from llm_as_judge.hub import hub_address, hub_unreachable
+from llm_as_judge.hub import hub_address, hub_errors, hub_unreachable
 from llm_as_judge.policy.checkpoint import (
     EXPERIENCE,
     SETTINGS,
@@ -95,7 +94,6 @@ def push_adapter(folder: Path, repository: str, token: str) -> str:
         OutputError: the hub refuses; ``folder`` stays as it is.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
 
     api = HfApi(endpoint=hub_address(), token=token)
     try:
@@ -103,7 +101,7 @@ def push_adapter(folder: Path, repository: str, token: str) -> str:
         api.upload_folder(
             repo_id=repository, folder_path=folder, commit_message="Adapter of LLM-as-Judge"
         )
-    except (HfHubHTTPError, httpx.HTTPError, OSError, ValueError) as error:
+    except hub_errors() as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise OutputError(
             f"--push {repository}: {reason}; the adapter is in {folder}: mend the cause, then run: "

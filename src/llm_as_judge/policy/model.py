@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import torch
 from peft.tuners.lora import LoraLayer
+from safetensors import SafetensorError
 from torch.nn import Linear, Parameter
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
@@ -223,9 +224,12 @@ def load_policy(
     folder = unpack_gguf(weights) if weights.suffix == ".gguf" else weights
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder}: no config.json; run: llm-as-judge models pull NAME")
-    base = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch_dtype, attn_implementation=MODELS_OWN, local_files_only=True
-    )
+    try:
+        base = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=torch_dtype, attn_implementation=MODELS_OWN, local_files_only=True
+        )
+    except (OSError, ValueError, SafetensorError) as error:
+        raise _no_policy(folder, error) from error
     _refuse_other_layers(base.config, folder)
     if layers is not None:
         _keep_layers(base, layers, folder)
@@ -253,6 +257,14 @@ def load_policy(
 
         shard(policy, where)
     return policy
+
+
+def _no_policy(weights: Path, error: Exception) -> ModelError:
+    said = (str(error) or type(error).__name__).splitlines()[0][:300].rstrip(".")
+    return ModelError(
+        f"{weights}: cannot be loaded as a policy: {said}; wanted a causal language model of transformers with "
+        "safetensors, or a GGUF file of a Qwen2 or Llama model (docs/models.md#another-policy)"
+    )
 
 
 def _refuse_other_layers(config: Any, folder: Path) -> None:
@@ -303,6 +315,8 @@ def unpack_gguf(path: Path) -> Path:
         partial.replace(folder)
     except OSError as error:
         raise ModelError(f"{path}: cannot be unpacked to {folder}: {error}") from error
+    except (ValueError, KeyError, NotImplementedError) as error:  # no GGUF, or of an unknown family
+        raise _no_policy(path, error) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return folder

@@ -32,6 +32,7 @@ from llm_as_judge.types import Domain, Problem, from_json, to_json
 __all__ = ["Bank", "BankProgram", "Cell", "Table"]
 
 ABOUT, PROGRAMS, PROBLEMS, CELLS = "about.json", "programs.jsonl", "problems.jsonl", "cells.jsonl"
+ANOTHER = "name another --bank (headroom: another --out)"
 Array = npt.NDArray[np.float64]
 
 
@@ -191,13 +192,15 @@ class Bank:
             DataError: the cells there came about by something else, or cannot be read.
             OutputError: another process writes there, or the folder cannot be written.
         """
-        with exclusive(folder, "name another --bank", doing="filling the bank"):
+        with exclusive(folder, ANOTHER, doing="filling the bank"):
             path = folder / ABOUT
             text = json.dumps(about, indent=1, sort_keys=True) + "\n"
-            if path.is_file() and (found := _other(path, json.loads(text))):
+            # without a cell nothing came about by the conditions that are written there
+            filled = path.is_file() and (folder / CELLS).is_file()
+            if filled and (found := _other(path, json.loads(text))):
                 raise DataError(
-                    f"{folder}: filled by other conditions ({found}); name another --bank, or "
-                    "the configuration that it was filled by"
+                    f"{folder}: filled by other conditions ({found}); {ANOTHER}, or "
+                    "name the configuration that it was filled by"
                 )
             write_text(path, text)
             yield cls(folder)
@@ -227,8 +230,8 @@ class Bank:
             self.problems[problem.id] = problem
         elif known is not problem and to_json(known) != to_json(problem):
             raise DataError(
-                f"{self.folder / PROBLEMS}: {problem.id} is not the same problem as before; name "
-                "another --bank"
+                f"{self.folder / PROBLEMS}: {problem.id} is not the same problem as before; "
+                f"{ANOTHER}"
             )
 
     def add(self, cell: Cell) -> None:

@@ -44,6 +44,16 @@ def value(tree: Any, key: str) -> Any:
     return tree
 
 
+def test_a_key_that_says_nothing_any_more_is_left_out_and_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tree = {"sampling": {"constrained": False, "form": "body"}}
+    assert with_new_keys(tree) == {"sampling": {"form": "body"}}
+    assert capsys.readouterr().err == ""
+    assert with_new_keys(tree, "mine.yaml") == {"sampling": {"form": "body"}}
+    assert capsys.readouterr().err == "mine.yaml: sampling.constrained is no key any more\n"
+
+
 def test_every_new_name_is_one_of_today_and_no_old_one_is() -> None:
     known = {name for name, _ in iterate_fields(Config)}
     known |= {f"models.{name}" for name in ModelEntry.model_fields}

@@ -40,6 +40,8 @@ KEYS: Mapping[str, str] = {
     "training.scale": "training.advantage_norm",
 }
 """Keys of the configuration; ``models``: of an entry of models.yaml."""
+GONE = ("sampling.constrained",)
+"""Keys that say nothing any more."""
 
 RECORDED: Mapping[str, str] = {
     "ledger/saved_share": "ledger/saved_fraction",
@@ -76,10 +78,14 @@ def with_new_keys(tree: Mapping[str, Any], where: str | None = None) -> dict[str
         for name, section in tree.items()
     }
     old = [key for key in KEYS if _has(tree, key)]
+    gone = [key for key in GONE if _has(tree, key)]
     for key in old:
         _move(found, key, where)
-    if old and where is not None:
-        hint(", ".join(f"{key} is called {KEYS[key]} now" for key in old), where)
+    for section, name in (key.split(".") for key in gone):
+        del found[section][name]
+    if where is not None and (old or gone):
+        said = [f"{key} is called {KEYS[key]} now" for key in old]
+        hint(", ".join([*said, *(f"{key} is no key any more" for key in gone)]), where)
     return found
 
 

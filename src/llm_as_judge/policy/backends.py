@@ -48,7 +48,7 @@ class SamplerBackend(Plugin):
     kind = "sampler"
     own_weights: bool = False
     """Writes with the weights that learn, in this process: its log-probs are those of the update,
-    it keeps to a grammar, and its programs can be recorded."""
+    and its programs can be recorded."""
     replicas: bool = False
     """Asks the servers of ``sampling.replicas``."""
 
@@ -105,11 +105,6 @@ def sampler_backend(sampling: SamplingConfig) -> SamplerBackend:
         raise ConfigError(
             f"sampling.replicas: the sampler {found.name} asks no servers; set sampling.backend to "
             f"{' or '.join(asking)}, or leave them out"
-        )
-    if sampling.constrained and not found.own_weights:
-        raise ConfigError(
-            f"sampling.constrained: the sampler {found.name} keeps to no grammar; set "
-            "sampling.backend=hf"
         )
     return found
 

@@ -50,11 +50,6 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
             "training.loss_type: reinforce has no ratio to correct programs of older weights or of "
             "another engine by; take truncated_is, or training.max_staleness 0 and sampling.backend hf"
         )
-    if config.sampling.constrained:
-        raise ConfigError(
-            "sampling.constrained: an update weighs a token against all others, a grammar only "
-            "against those it allows; train without it, evaluate with it"
-        )
     _check_processes(config, sampler)
     if teaches_choice(config) and config.training.max_staleness:
         raise ConfigError(

@@ -248,9 +248,6 @@ class Prompt:
 
     messages: Sequence[Message]
     facts: PromptFacts = PromptFacts()  # noqa: RUF009 - frozen
-    grammar: str = ""
-    """GBNF that the programs keep to; empty = any text. A sampler whose programs are written
-    already has no use for it."""
 
 
 class Sample(NamedTuple):

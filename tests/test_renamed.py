@@ -19,11 +19,11 @@ from llm_as_judge.data.manifest import read_manifest
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.conditions import conditions_of
 from llm_as_judge.renamed import KEYS, RECORDED, VERBS, hint, in_new_words, with_new_keys
-from llm_as_judge.runs.metric_names import METRIC_NAMES
 from llm_as_judge.runs.results import FullResults, read_results_file
 from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.runs.runlog import METRICS, TIMINGS, RunLog, read_steps
 from llm_as_judge.training.settings import rollout_settings
+from metric_names import METRIC_NAMES, OLDER
 
 LEARNED = Path(__file__).parents[1] / "examples" / "learned"
 VALUES = {"training.centre": "leave_one_out", "training.scale": "batch"}
@@ -61,6 +61,7 @@ def test_every_new_name_is_one_of_today_and_no_old_one_is() -> None:
     assert not set(KEYS) & known
     assert {new for new in RECORDED.values() if "/" in new} <= set(METRIC_NAMES)
     assert not set(RECORDED) & set(METRIC_NAMES)
+    assert {old: new for old, new in RECORDED.items() if "/" in new} == OLDER
 
 
 @pytest.mark.parametrize(("old", "new"), OF_RUNS.items(), ids=OF_RUNS)

@@ -1,6 +1,6 @@
 """Trackers that show a run beside its own files: Weights & Biases, Trackio.
 
-metrics.jsonl is the record; a sink gets the same numbers under the same names (``metric_names.py``)
+metrics.jsonl is the record; a sink gets the same numbers under the same names (docs/metrics.md)
 and nothing else: no problem, no program, no answer. Unless ``tracking.online`` is set all of it
 stays on this machine.
 """

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from llm_as_judge.cli.options import console, progress_bar
+from llm_as_judge.cli.options import progress_bar, say
 from llm_as_judge.cli.regrading import regrade
 from llm_as_judge.config import RULES_ALONE, load_config
 from llm_as_judge.errors import ConfigError
@@ -109,4 +109,4 @@ def _grade_rows(
                     in_path, out_path, judge, lambda done, total: show("grading", done, total)
                 )
 
-    console.print(f"{asyncio.run(job())} -> {out_path}", highlight=False)
+    say(f"{asyncio.run(job())} -> {out_path}")

@@ -18,6 +18,7 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    say,
     settings_of,
     warn_of_judges,
 )
@@ -86,7 +87,7 @@ def train(
         require_measured_model(settings)
     if dry_run:
         for line in _estimate(settings, int(latest.name.removeprefix("step_")) if latest else 0):
-            console.print(line, highlight=False, soft_wrap=True)
+            say(line)
         return
     asyncio.run(require_endpoints(settings))
     from llm_as_judge.training.trainer import GRPOTrainer
@@ -102,10 +103,10 @@ def train(
         )
         result = asyncio.run(trainer.train())
     console.print(step_table(read_steps(result.run_dir), title="training"))
-    console.print(f"run directory  {result.run_dir}", highlight=False)
-    console.print(f"checkpoint     {result.checkpoint}", highlight=False)
+    say(f"run directory  {result.run_dir}")
+    say(f"checkpoint     {result.checkpoint}")
     named = f" --config {config}" if config else ""
-    console.print(f"next           llm-as-judge evaluate{named}", highlight=False, markup=False)
+    say(f"next           llm-as-judge evaluate{named}")
     warn_of_judges(judges_of(result.run_dir))
 
 

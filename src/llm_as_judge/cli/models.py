@@ -16,8 +16,9 @@ from llm_as_judge.cli.options import (
     JsonOption,
     ModelOption,
     console,
+    note,
     progress_bar,
-    status_console,
+    say,
 )
 from llm_as_judge.cli.replicas import replicas
 from llm_as_judge.config import (
@@ -106,7 +107,7 @@ def pull(
         entry = known_model(resolved_name(name), "models pull")
         with progress_bar() as show:
             path = fetch(entry, settings.output.cache_dir(), show)
-        console.print(f"{name}: {path}", highlight=False)
+        say(f"{name}: {path}")
 
 
 @models.command(epilog="Example: llm-as-judge models probe http://localhost:8002/v1")
@@ -139,7 +140,7 @@ def probe(
                     no_proxy=where.no_proxy,
                     timeout_s=timeout,
                     max_concurrency=at_once,
-                    told=lambda text: status_console.print(f"asking {text}", highlight=False),
+                    told=lambda text: note(f"asking {text}"),
                 )
                 for where in await _targets(stack, settings, target)
             ]

@@ -12,10 +12,10 @@ import typer
 from llm_as_judge.cli.options import (
     DataDirOption,
     ModelOption,
-    console,
     executor_named,
+    note,
     progress_bar,
-    status_console,
+    say,
 )
 from llm_as_judge.config import OWN_FILE, RULES_ALONE, load_config, load_endpoints
 from llm_as_judge.errors import ConfigError, DataError, ModelError
@@ -82,7 +82,7 @@ def init(
     home = data_dir or settings.data.data_dir
     file = own_rows(rows, DatasetsHub(settings.output.cache_dir() / "datasets"))
     if file != rows:
-        console.print(f"rows     {file}, of {rows} on the hub", highlight=False)
+        say(f"rows     {file}, of {rows} on the hub")
     report = _split(file, home, settings.data.val_fraction, settings.data.seed, skip_bad=skip_bad)
     task = OwnTask(
         file,
@@ -159,38 +159,29 @@ def _ask(settings: Config) -> None:
     try:
         asyncio.run(require_endpoints(settings))
     except ModelError as error:
-        status_console.print(
-            f"warning: {error}", style="yellow", highlight=False, markup=False, soft_wrap=True
-        )
+        note(f"warning: {error}", "yellow")
     else:
-        console.print("endpoint it answers and serves the model", highlight=False)
+        say("endpoint it answers and serves the model")
 
 
 def _tell(report: ProcessReport) -> None:
     for part in report.sets:
-        console.print(
-            f"{part.dataset:14} train {part.train:6}  val {part.val:5}  test {part.test:5}",
-            highlight=False,
-        )
+        say(f"{part.dataset:14} train {part.train:6}  val {part.val:5}  test {part.test:5}")
         if part.by_question:
-            console.print(
+            say(
                 "  its rows share too few passages to hold one out: test rows have questions of their "
-                "own, and a passage may be in train, too",
-                highlight=False,
-                soft_wrap=True,
+                "own, and a passage may be in train, too"
             )
         for refusal in part.refusals:
-            console.print(f"  left out {refusal.where}: {refusal.reason}", markup=False)
+            say(f"  left out {refusal.where}: {refusal.reason}")
     test = sum(part.test for part in report.sets)
     if test < ENOUGH_TEST_ROWS:
-        status_console.print(
+        note(
             f"warning: {test} test rows are few: only a large difference will show. "
             f"{6 * ENOUGH_TEST_ROWS} rows in all give {ENOUGH_TEST_ROWS} test rows",
-            style="yellow",
-            highlight=False,
-            soft_wrap=True,
+            "yellow",
         )
-    console.print(f"written  {OWN_FILE}", highlight=False)
+    say(f"written  {OWN_FILE}")
 
 
 def _next(rows: Path) -> None:
@@ -202,6 +193,4 @@ def _next(rows: Path) -> None:
         "evaluate",
         "compare results/evaluation/*_results.json",
     ):
-        console.print(
-            f"  next   llm-as-judge {verb}", highlight=False, markup=False, soft_wrap=True
-        )
+        say(f"  next   llm-as-judge {verb}")

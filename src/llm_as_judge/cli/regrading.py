@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_as_judge.cli.evaluating import say_replaced, show, sums
-from llm_as_judge.cli.options import status_console
+from llm_as_judge.cli.options import note, status_console
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.views.live import ProgressView
@@ -48,23 +48,20 @@ def regrade(
         def begun(missing: int) -> None:
             view.expect(missing)
             if missing < count:
-                line = f"{count - missing} of {count} verdicts are on disk: {planned.folder}"
-                status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+                note(f"{count - missing} of {count} verdicts are on disk: {planned.folder}")
 
         new, changes = work.run(run_regrade(planned, begun, view.rollout))
     path = write_results(new, folder, say_replaced)
     show(new, path, as_json)
     if (asked := new.ledger()).total.attempts:
-        line = f"asked of the judge for these verdicts: {sums(asked)}"
-        status_console.print(line, highlight=False, soft_wrap=True)
+        note(f"asked of the judge for these verdicts: {sums(asked)}")
     _tell(changes, count)
 
 
 def _tell(changes: list[Change], count: int) -> None:
-    status_console.print(f"{len(changes)} of {count} verdicts changed", highlight=False)
+    note(f"{len(changes)} of {count} verdicts changed")
     for change in changes[:20]:
         before = change.before.correct if change.before else None
         after = change.after.correct if change.after else None
         rule = change.after.rule if change.after else ""
-        line = f"  {change.problem_id}  {before} -> {after}  {rule}"
-        status_console.print(line, markup=False, highlight=False)
+        note(f"  {change.problem_id}  {before} -> {after}  {rule}")

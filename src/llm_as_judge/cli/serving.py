@@ -21,9 +21,10 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    note,
     require_told,
+    say,
     settings_of,
-    status_console,
 )
 from llm_as_judge.cli.programs import DomainOption, wanted_domain, wanted_problem
 from llm_as_judge.config import RULES_ALONE
@@ -121,7 +122,7 @@ def _print_stage(stage: str, value: Any) -> None:
     else:
         lines = [json.dumps(value, indent=2)]
     for line in lines:
-        console.print(_printable(line), markup=False, highlight=False)
+        say(_printable(line))
 
 
 def _printable(text: str) -> str:
@@ -202,6 +203,6 @@ def serve(
             options,
             binding,
             fallback_s=fallback_timeout,
-            announce=lambda url: status_console.print(f"serving  {url}", highlight=False),
+            announce=lambda url: note(f"serving  {url}"),
         )
     )

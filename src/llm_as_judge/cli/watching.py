@@ -18,7 +18,8 @@ from llm_as_judge.cli.options import (
     ConfigOption,
     ModelOption,
     console,
-    status_console,
+    note,
+    say,
     warn_of_judges,
 )
 from llm_as_judge.config import load_config
@@ -100,11 +101,11 @@ def report(
     files = _files(run_dir, results or (), config, model)
     if files and not markdown:
         if said := told_apart(files):
-            console.print(said, markup=False, highlight=False, soft_wrap=True)
+            say(said)
         found = {name: read_results(path) for name, path in files.items()}
         console.print(results_table(found))
-        if note := smallness(found):
-            console.print(note, highlight=False)
+        if few := smallness(found):
+            say(few)
         for data in found.values():
             warn_of_judges(data.judges)
 
@@ -126,7 +127,7 @@ def _write_page(
     read = {name: read_results(path) for name, path in files.items()}
     audited = _audit(audit) if audit else None
     write_report(Sources(run_dir, read, audited, told_apart(files)), html)
-    console.print(f"page  {html} ({html.stat().st_size / 1e6:.1f} MB)", highlight=False)
+    say(f"page  {html} ({html.stat().st_size / 1e6:.1f} MB)")
 
 
 def _audit(path: Path) -> dict[str, Any]:
@@ -176,7 +177,7 @@ def _files(
     if not there:
         raise DataError(f"{folder}: {'; '.join(lines)}")
     for line in lines:
-        status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+        note(line)
     return there
 
 

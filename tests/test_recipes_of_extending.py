@@ -29,8 +29,9 @@ from llm_as_judge.data.process import process
 from llm_as_judge.grading.graders import GRADERS, own_verdict
 from llm_as_judge.judge.kinds import JUDGES, JudgePlace, judge_kind
 from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.backends import SAMPLERS, SamplerPlace, sampler_backend
-from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.policy.model import load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.reward import REWARD_PARTS, RewardOptions, reward_group
 from llm_as_judge.types import (

@@ -14,15 +14,6 @@ from typing import IO
 
 from llm_as_judge.errors import OutputError
 
-__all__ = [
-    "file_sha256",
-    "new_folder",
-    "output_errors",
-    "require_writable",
-    "write_atomically",
-    "write_text",
-]
-
 _REASONS = {
     errno.ENOSPC: "the disk is full; free some space",
     errno.EACCES: "no write permission; choose another folder or mend its rights",

@@ -13,16 +13,6 @@ from typing import Any
 
 from llm_as_judge.errors import ConfigError
 
-__all__ = [
-    "KEYS",
-    "OPTIONS",
-    "RECORDED",
-    "VERBS",
-    "in_new_words",
-    "with_new_keys",
-    "with_new_names",
-]
-
 KEYS: Mapping[str, str] = {
     "judge.max_abstained_share": "judge.max_abstained_fraction",
     "judge.max_ungraded_share": "judge.max_ungraded_fraction",

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import common_prefix
 from llm_as_judge.policy.chat_template import REPLY_PREFIX
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.types import Completion, Message, Sampling
 from streams import prompts

@@ -26,8 +26,6 @@ from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.types import Verdict
 
-__all__ = ["AuditReport", "Mode", "run_audit"]
-
 Mode = Literal["rules", "model"]
 Progress = Callable[[int, int], None]
 _CONCURRENCY = 8

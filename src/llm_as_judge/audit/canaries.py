@@ -13,8 +13,6 @@ import random
 from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
 from llm_as_judge.types import Problem
 
-__all__ = ["canaries", "case_key"]
-
 _OPEN = (
     ("What do bees make?", "honey", "the sweet food in a honeycomb", "a honeycomb of stone"),
     ("Who painted the Mona Lisa?", "Leonardo da Vinci", "Leonardo, from Vinci", "Leonardo Bruni"),

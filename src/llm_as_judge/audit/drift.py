@@ -20,8 +20,6 @@ from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.types import Problem, Verdict
 
-__all__ = ["CanaryReport", "CanaryWatch", "ModelOnly", "SecondOpinions", "SecondWatch"]
-
 MOST_CHANGED = 0.02
 """Share of canary verdicts that may differ: audited judges may flip up to 1 % of theirs."""
 _AT_ONCE = 8

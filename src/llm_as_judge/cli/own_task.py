@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from llm_as_judge.config import Config
-    from llm_as_judge.data.process import ProcessReport, SetReport
+    from llm_as_judge.data.process import ProcessReport
+    from llm_as_judge.data.unify import SetReport
 
 ENOUGH_TEST_ROWS = 30
 """With fewer, a 95 % interval is wider than 35 points at one half right."""

@@ -43,8 +43,6 @@ from llm_as_judge.types.datasets import (
     SQUAD2,
 )
 
-__all__ = ["CATALOG", "Dataset", "HubRecord", "custom_datasets", "dataset"]
-
 
 def _unchanged(rows: Iterable[RawRow]) -> Iterator[RawRow]:
     yield from rows

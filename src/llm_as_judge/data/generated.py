@@ -19,8 +19,6 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.types import Problem
 from llm_as_judge.types.datasets import REASONING_GYM
 
-__all__ = ["PACKAGE", "TASKS", "reasoning_gym", "write_generated"]
-
 PACKAGE = "reasoning-gym==0.1.25"
 TASKS = ("gsm_symbolic", "chain_sum", "leg_counting", "simple_equations", "products", "lcm")
 """Tasks whose answer is one number, so that the number grader decides."""

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from llm_as_judge.data.catalog import HubRecord
+from llm_as_judge.config import HubRecord
 from llm_as_judge.errors import DataError
 from llm_as_judge.hub import hub_address, hub_unreachable
 

@@ -13,8 +13,6 @@ from llm_as_judge.evaluation.votes import vote
 from llm_as_judge.runs.bank import Bank, Cell
 from llm_as_judge.types import Problem
 
-__all__ = ["Pruned", "WayFigures", "is_disputed", "prune", "way_figures"]
-
 ALL_WAYS = "all ways"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["agreement", "vote"]
-
 
 def agreement(answers: Sequence[str]) -> float | None:
     """Share of the runs that gave the answer most given, 0..1; None where none gave any.

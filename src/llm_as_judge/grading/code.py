@@ -6,8 +6,6 @@ import re
 
 from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
 
-__all__ = ["extract_code", "grade_code"]
-
 _FENCE = re.compile(
     r"^[ \t]*```[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE
 )

@@ -7,8 +7,6 @@ import re
 from llm_as_judge.grading.number import Quantity
 from llm_as_judge.grading.units import CURRENCY, FAMILIES, FAMILY_OF, singular
 
-__all__ = ["compare_numbers"]
-
 _DIRECT = re.compile(
     r"\bhow (?:many|much)(?: more| fewer| less)?\s+((?:\w+\s*){1,2})|\bin (\w+)\s*\?"
 )

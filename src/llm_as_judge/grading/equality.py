@@ -26,8 +26,6 @@ from llm_as_judge.grading.symbolic import compare, limit_worker
 from llm_as_judge.grading.wording import tokens
 from llm_as_judge.types import Problem
 
-__all__ = ["MOST_READ", "GradersEquality", "answer_classes", "normal_answer"]
-
 MOST_READ = 2000
 """Characters of one answer that are read, from its end: where a long text states its answer."""
 MOST_ALGEBRA = 66

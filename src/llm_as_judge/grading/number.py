@@ -16,8 +16,6 @@ from typing import Literal
 from llm_as_judge.grading.units import CURRENCY, FAMILY_OF, singular
 from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS, TENS
 
-__all__ = ["Quantity", "count_numbers", "is_written_as", "parse_number"]
-
 _SCALES = {
     "hundred": 100,
     "thousand": 10**3,

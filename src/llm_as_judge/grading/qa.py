@@ -21,8 +21,6 @@ from llm_as_judge.grading.wording import informative, stem, tokens
 from llm_as_judge.grading.wordlists import MONTHS, TURNING
 from llm_as_judge.types import Problem, Verdict
 
-__all__ = ["grade_qa", "official_score"]
-
 
 def official_score(problem: Problem, answer: str) -> float:
     """Greatest official F1 over all gold answers; of an unanswerable problem 1 for abstaining."""

@@ -16,8 +16,6 @@ from llm_as_judge.grading.qa import grade_qa
 from llm_as_judge.grading.symbolic import limit_worker
 from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
 
-__all__ = ["RuleGrader", "Rules"]
-
 
 class RuleGrader(Protocol):
     """What :class:`llm_as_judge.judge.cascade.Judge` asks first."""

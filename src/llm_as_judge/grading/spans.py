@@ -20,8 +20,6 @@ from llm_as_judge.grading.squad import (
 )
 from llm_as_judge.types import Problem
 
-__all__ = ["Facts", "prediction", "span_scores"]
-
 Facts = Sequence[tuple[str, int]]
 
 

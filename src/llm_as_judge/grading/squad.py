@@ -12,15 +12,6 @@ import string
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = [
-    "exact_match",
-    "hotpot_f1",
-    "hotpot_joint",
-    "hotpot_supporting_facts",
-    "normalize_answer",
-    "squad_f1",
-]
-
 _ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _CLOSED = frozenset({"yes", "no", "noanswer"})

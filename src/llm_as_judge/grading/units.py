@@ -6,8 +6,6 @@ from fractions import Fraction
 
 from llm_as_judge.grading.wordlists import UNIT_NAMES
 
-__all__ = ["CURRENCY", "FAMILIES", "FAMILY_OF", "singular"]
-
 CURRENCY = {
     "$": "dollar",
     "US$": "dollar",

@@ -16,8 +16,6 @@ from llm_as_judge.grading.extract import is_hedged, is_negated
 from llm_as_judge.grading.wording import informative, stem, tokens
 from llm_as_judge.types import Problem
 
-__all__ = ["stated_gold"]
-
 _SENTENCE_END = re.compile(r"(?<=[\w)\]\"'”’])[.!?](?=\s|$)")
 _BROKEN = re.compile(r"[\n?|=]|\bor\b|\s/\s|,\s*so\b", re.IGNORECASE)
 """A second line, a question, a choice, a calculation."""

@@ -7,8 +7,6 @@ import unicodedata
 
 from llm_as_judge.grading.wordlists import LIGHT, NUMERALS, ORDINALS, ROMAN, TENS, VERBS
 
-__all__ = ["informative", "stem", "tokens"]
-
 _DIGITS = {
     word: str(number) for word, number in {**ORDINALS, **NUMERALS, "twenty": TENS["twenty"]}.items()
 }

@@ -8,19 +8,6 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-__all__ = [
-    "LIGHT",
-    "MONTHS",
-    "NOT_A_UNIT",
-    "NUMERALS",
-    "ORDINALS",
-    "ROMAN",
-    "TENS",
-    "TURNING",
-    "UNIT_NAMES",
-    "VERBS",
-]
-
 
 def _split(value: Any) -> Any:
     return tuple(value.split()) if isinstance(value, str) else value

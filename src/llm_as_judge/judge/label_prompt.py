@@ -21,8 +21,6 @@ from llm_as_judge.grading.extract import clean
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.types import Problem
 
-__all__ = ["LABELS", "ORDERS", "ROOT", "LabelPrompt", "Order", "label_prompt"]
-
 Order = Literal["reference_first", "candidate_first"]
 ORDERS: tuple[Order, ...] = ("reference_first", "candidate_first")
 LABELS = ((" yes", " no"), ("Y", "N"))

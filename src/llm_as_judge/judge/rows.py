@@ -20,8 +20,6 @@ from llm_as_judge.files import require_writable, write_text
 from llm_as_judge.grading.spans import Facts, prediction, span_scores
 from llm_as_judge.types import DATASET_INFO, DOMAINS, Domain, Problem, Verdict, dataset_info
 
-__all__ = ["Answer", "Grader", "grade_answers", "grade_file", "read_answer", "read_rows"]
-
 _KINDS: Mapping[str, Domain] = {
     **{domain: domain for domain in DOMAINS},
     **{info.name: info.domain for info in DATASET_INFO.values() if info.has_text_scores},

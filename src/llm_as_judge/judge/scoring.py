@@ -19,15 +19,6 @@ from llm_as_judge.judge.judge_file import JudgeFile, judge_sha256, read_judge_fi
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.types import Problem, Verdict
 
-__all__ = [
-    "UNSURE",
-    "OpenScorer",
-    "Scorer",
-    "ScoringJudge",
-    "ScoringOptions",
-    "scoring_fingerprint",
-]
-
 _PACKAGE = Path(__file__).parents[1]
 _SOURCES = (
     "judge/scoring",

@@ -15,8 +15,6 @@ from llm_as_judge.operators.agreement import distinct
 from llm_as_judge.operators.base import Operator, Result
 from llm_as_judge.types import Json
 
-__all__ = ["LETTERS", "Choose", "reading_prompt"]
-
 LETTERS = "ABCDEFGH"
 """Of the solutions; the least common of more are left out."""
 _PROBLEM_CHARACTERS = 1500

@@ -14,8 +14,6 @@ from llm_as_judge.operators.base import Operator, ReplyError, Result
 from llm_as_judge.operators.replies import choice, letter
 from llm_as_judge.types import Json
 
-__all__ = ["MdEnsemble", "ScEnsemble"]
-
 
 def _listed(order: Sequence[str], counts: Mapping[str, int]) -> str:
     lines = []

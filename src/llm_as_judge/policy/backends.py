@@ -19,8 +19,6 @@ from llm_as_judge.types import PolicySampler, PolicyTurn
 if TYPE_CHECKING:  # naming a sampler must not wait for torch
     from llm_as_judge.policy.model import Policy
 
-__all__ = ["SAMPLERS", "SamplerBackend", "SamplerPlace", "sampler", "sampler_backend"]
-
 Made = PolicySampler | AbstractAsyncContextManager[PolicySampler]
 
 

@@ -20,8 +20,6 @@ from llm_as_judge.policy.label_scores import (
 from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.types import Problem
 
-__all__ = ["LabelScorer"]
-
 _TOKENS_PER_ROW = 2048
 
 

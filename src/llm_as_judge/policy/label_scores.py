@@ -18,8 +18,6 @@ from llm_as_judge.errors import ModelError
 from llm_as_judge.judge.label_prompt import LABELS, ROOT, LabelPrompt
 from llm_as_judge.policy.attention import AttentionPlan, Node, packed_hidden, plan_attention
 
-__all__ = ["LabelRow", "LabelTokens", "TokenizedPrompt", "label_log_odds", "pack_labels"]
-
 TEMPERATURE = 4.0
 """Of the labels: a model that was never asked so is sure of either for no reason, most of all one of
 whose upper layers are left out, and learning would first have to make it doubt."""

@@ -29,8 +29,6 @@ from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.types import Domain, Problem, from_json, to_json
 
-__all__ = ["Bank", "BankProgram", "Cell", "Table"]
-
 ABOUT, PROGRAMS, PROBLEMS, CELLS = "about.json", "programs.jsonl", "problems.jsonl", "cells.jsonl"
 Array = npt.NDArray[np.float64]
 

@@ -19,8 +19,6 @@ from typing import Any, Protocol
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, OutputError
 
-__all__ = ["Sink", "open_sinks", "project_of", "require_sinks"]
-
 
 class Sink(Protocol):
     """Where the numbers of a step go besides the run's folder."""

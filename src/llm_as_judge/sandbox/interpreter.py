@@ -11,8 +11,6 @@ from pathlib import Path
 
 from llm_as_judge.errors import SandboxError
 
-__all__ = ["Interpreter", "host_interpreter"]
-
 LDD_S = 120.0
 """It starts a process for each of some eighty files: half a second, minutes on a starved machine."""
 

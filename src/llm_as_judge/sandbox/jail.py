@@ -25,8 +25,6 @@ from llm_as_judge.sandbox.launch import BOOT, Child, ChildKind
 from llm_as_judge.sandbox.packages import package_folders
 from llm_as_judge.sandbox.syscalls import compile_filter
 
-__all__ = ["JailLauncher", "find_bubblewrap"]
-
 NOBODY = 65534
 _INSIDE = Path(__file__).parent / "inside"
 

@@ -23,8 +23,6 @@ from llm_as_judge.sandbox.interpreter import host_interpreter
 from llm_as_judge.sandbox.packages import package_folders
 from llm_as_judge.types import RunLimits
 
-__all__ = ["BOOT", "Child", "ChildKind", "Exit", "Launcher", "SubprocessLauncher", "child_kind"]
-
 BOOT = (
     "import sys; sys.path[0] = sys.argv[1]; from inside import {module}; del sys.path[0];"
     "{module}.main(int(sys.argv[2]), *sys.argv[3:])"

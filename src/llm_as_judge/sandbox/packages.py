@@ -13,8 +13,6 @@ from pathlib import Path
 
 from llm_as_judge.errors import SandboxError
 
-__all__ = ["PACKAGES", "names_a_package", "package_folders"]
-
 PACKAGES = ("mpmath", "sympy")
 
 _NAMED = re.compile(rf"\b(?:{'|'.join(PACKAGES)})\b")

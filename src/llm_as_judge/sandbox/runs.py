@@ -30,8 +30,6 @@ from llm_as_judge.types import (
     TestReport,
 )
 
-__all__ = ["ProcessSandbox"]
-
 MAX_BYTES_FROM_CHILD = 64 * 2**20
 ERROR_CHARACTERS = 2000
 

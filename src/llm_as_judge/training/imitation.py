@@ -44,8 +44,6 @@ from llm_as_judge.types.plain import said_if_set
 from llm_as_judge.workflow.forms import in_form
 from llm_as_judge.workflow.program import parse_program
 
-__all__ = ["KEY", "Imitation", "Taught", "Teacher"]
-
 KEY = "training.warm_start"
 Told = tuple[Lesson, Budget | None]
 """What is learned for a problem, and the budget that its prompt names."""

@@ -25,8 +25,8 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from llm_as_judge.errors import TrainingError
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.launched import Launched
-from llm_as_judge.policy.model import AdapterSpec
 from llm_as_judge.training.gradients import MicroBatchReport, Normalizers
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.micro_batches import MicroBatch

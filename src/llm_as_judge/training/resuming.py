@@ -19,8 +19,6 @@ from llm_as_judge.policy.checkpoint import (
     newest_first,
 )
 
-__all__ = ["resumable"]
-
 _COUNTS = ("scheduler_step", "updates", "policy_version")
 _MOST_PROBLEMS_OF_A_STEP = 100_000
 """Draws are made again one by one: a number that no run could reach must not be counted up to."""

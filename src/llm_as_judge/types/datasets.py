@@ -11,30 +11,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
-__all__ = [
-    "COMMONSENSEQA",
-    "DATASET_INFO",
-    "DOMAINS",
-    "GSM8K",
-    "HOTPOTQA",
-    "HUMANEVAL",
-    "MATH",
-    "MBPP",
-    "MBPP_FULL",
-    "MMLU",
-    "REASONING_GYM",
-    "SQUAD2",
-    "DatasetInfo",
-    "Domain",
-    "Metric",
-    "Mixed",
-    "add_dataset_info",
-    "dataset_info",
-    "is_shipped",
-    "known_domain",
-    "own_dataset",
-]
-
 Domain = Literal["math", "qa", "code"]
 DOMAINS: tuple[Domain, ...] = get_args(Domain)
 

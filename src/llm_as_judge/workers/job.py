@@ -11,8 +11,6 @@ from llm_as_judge.types import ChatModel
 from llm_as_judge.workers.link import Inbox, Link, WorkerLostError
 from llm_as_judge.workers.messages import Ask, Asked, Broke, Graded, Ran, Refused, Replied
 
-__all__ = ["JobCalls", "done_on"]
-
 
 async def done_on(link: Link, job: Ask, calls: JobCalls) -> Ran | Graded:
     """The result of a job on one worker.

@@ -20,8 +20,6 @@ from llm_as_judge.workers.messages import (
     encode,
 )
 
-__all__ = ["Inbox", "Link", "Worker", "WorkerLostError"]
-
 
 class WorkerLostError(LlmAsJudgeError):
     """A worker died, its node was lost, or it fell silent. What it ran is run again elsewhere."""

@@ -50,8 +50,6 @@ from llm_as_judge.workers.messages import (
 from llm_as_judge.workers.work import RunSettings
 from llm_as_judge.workers.worker_side import BEAT_S
 
-__all__ = ["WorkerPool"]
-
 log = logging.getLogger(__name__)
 
 Lane = Literal["run", "grade"]

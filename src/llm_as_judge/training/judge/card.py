@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from llm_as_judge.judge.calibration import Scored
 from llm_as_judge.judge.judge_file import JudgeFile
 
-__all__ = ["judge_card", "kept_figures"]
-
 _CELLS = ("accepted right", "accepted wrong", "rejected right", "rejected wrong", "abstained")
 
 

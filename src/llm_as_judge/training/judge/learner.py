@@ -37,8 +37,6 @@ from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.judge.rows import question_key
 from llm_as_judge.training.optimizer_state import load_optimizer, optimizer_tensors
 
-__all__ = ["JudgeLearner", "LearnOptions", "StepReport", "batches_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class LearnOptions:

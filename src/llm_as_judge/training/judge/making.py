@@ -28,9 +28,10 @@ from llm_as_judge.judge.judge_file import (
     read_judge_file,
     write_judge_file,
 )
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.policy.label_scorer import LabelScorer
-from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.policy.model import load_policy
 from llm_as_judge.training.judge.card import judge_card
 from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
 from llm_as_judge.training.judge.rows import (
@@ -44,8 +45,6 @@ from llm_as_judge.training.judge.rows import (
     split_sets,
     without_duplicates,
 )
-
-__all__ = ["PRECISION", "Place", "calibrate_on_rows", "learned_questions", "train_judge"]
 
 PRECISION = 0.97
 """Least lower bound of acceptances and of rejections."""

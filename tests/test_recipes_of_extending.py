@@ -191,7 +191,7 @@ def test_the_advantage_estimator_is_chosen_by_its_name(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src" / "llm_as_judge", package)
     shutil.copytree(ROOT / "config", package / "_config")  # where a wheel has it
     walked = {b.words.removeprefix("in "): b.text for b in blocks(CONTRIBUTING) if b.words}
-    assert list(walked) == ["config/loss.py", "training/grpo.py"]
+    assert list(walked) == ["config/training.py", "training/grpo.py"]
     for name, text in walked.items():
         file = package / name
         file.write_text(replaced(file.read_text(), text))

@@ -16,9 +16,8 @@ import pytest
 
 from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data.catalog import CATALOG
-from llm_as_judge.data.download import acquire
+from llm_as_judge.data.download import acquire, fetch_humaneval
 from llm_as_judge.data.hub import DatasetsHub
-from llm_as_judge.data.humaneval_package import fetch_humaneval
 from llm_as_judge.data.manifest import Manifest, read_manifest
 from llm_as_judge.errors import ConfigError, DataError, LlmAsJudgeError, OutputError
 

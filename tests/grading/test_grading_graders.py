@@ -232,7 +232,7 @@ def test_a_new_import_or_another_word_of_a_shipped_grader_changes_the_fingerprin
     found = {before, importing}
     (package / "rounding.py").write_text("PLACES = 4\n")
     found.add(fingerprint())
-    for name in ("grading/words.yaml", "grading/wording.py", "types/datasets.py"):
+    for name in ("grading/words.yaml", "grading/wordlists.py", "types/datasets.py"):
         with (package / name).open("a", encoding="utf-8") as file:
             file.write("# changed\n")
         found.add(fingerprint())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from llm_as_judge.judge.label_prompt import ORDERS, ROOT, label_prompt
+from llm_as_judge.judge.scoring import ORDERS, ROOT, label_prompt
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.label_scorer import LabelScorer

@@ -116,7 +116,7 @@ def _estimate(settings: Config, done: int) -> list[str]:
     from llm_as_judge.data.files import ProblemFile
     from llm_as_judge.executor_settings import training_estimate
     from llm_as_judge.llm.weights import availability
-    from llm_as_judge.training.rehearsal import rehearsed_reward
+    from llm_as_judge.training.preflight import rehearsed_reward
 
     problems = ProblemFile(settings.data.train_file)
     left = max(0, settings.training.steps - done)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +21,7 @@ from llm_as_judge.cli.options import (
     say,
 )
 from llm_as_judge.config import OWN_FILE, RULES_ALONE, load_config, load_endpoints
+from llm_as_judge.config.endpoints import Endpoint
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.files import write_atomically
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from llm_as_judge.config import Config
     from llm_as_judge.data.process import ProcessReport
     from llm_as_judge.data.unify import SetReport
+
 
 ENOUGH_TEST_ROWS = 30
 """With fewer, a 95 % interval is wider than 35 points at one half right."""
@@ -66,9 +71,7 @@ def init(
 ) -> None:
     """Begin a task of your own: check its rows, split them, write llm-as-judge.yaml here."""
     from llm_as_judge.chat_models import require_known_models
-    from llm_as_judge.config.own_file import OwnTask, own_file_text
-    from llm_as_judge.data.hub import DatasetsHub
-    from llm_as_judge.data.own_source import own_rows
+    from llm_as_judge.data.hub import DatasetsHub, own_rows
 
     if OWN_FILE.exists():
         raise ConfigError(
@@ -195,3 +198,80 @@ def _next(rows: Path) -> None:
         "compare results/evaluation/*_results.json",
     ):
         say(f"  next   llm-as-judge {verb}")
+
+
+# ---------------------------------------------------------------------------------------- the file
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+HOSTED_TOKENS = 2048
+"""Tokens of a reply at most: the full-size default, since a profile's limit may be a small model's."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTask:
+    """What ``init`` was told and found."""
+
+    rows: Path
+    profile: str
+    """Shipped profile below the file."""
+    sets: Sequence[str]
+    executor: str
+    """Name of a model; of ``endpoint``, where there is one."""
+    policy: str
+    """Base model."""
+    endpoint: Endpoint | None = None
+    data_dir: Path = Path("data")
+
+
+def own_file_text(task: OwnTask) -> str:
+    """Commented YAML. Keys of endpoints are never in it: it names the variable that holds them."""
+    lines = [
+        f"# Own task {_comment(task.rows.name)}. Every command in this folder reads this file, unless",
+        "# it says --config. docs/configuration.md lists all keys.",
+        f"profile: {task.profile}  # the shipped profile below this file",
+        "data:",
+        "  sets: []  # no shipped sets beside your own",
+    ]
+    if task.data_dir != Path("data"):
+        lines += [
+            f"  data_dir: {_text(str(task.data_dir))}",
+            f"  train_file: {_text(str(task.data_dir / 'mixed' / 'train_mixed.jsonl'))}",
+            f"  val_file: {_text(str(task.data_dir / 'mixed' / 'val_mixed.jsonl'))}",
+        ]
+    lines += [
+        "evaluation:",
+        f"  sets: [{', '.join(map(_text, task.sets))}]",
+        "  limit_per_set: all",
+    ]
+    lines += ["policy:", f"  name: {_text(task.policy)}  # the model that learns"]
+    lines += ["executor:", f"  model: {_text(task.executor)}"]
+    if task.endpoint is not None:
+        lines.append(f"  max_tokens: {HOSTED_TOKENS}  # of one reply; a longer one is cut off")
+    lines += [
+        "judge:",
+        "  model: none  # rules grade the answers; docs/judge.md#an-llm-judge adds a judge for the others",
+    ]
+    if task.endpoint is not None:
+        lines += _endpoint_lines(task.executor, task.endpoint)
+    return "\n".join(lines) + "\n"
+
+
+def _endpoint_lines(name: str, endpoint: Endpoint) -> list[str]:
+    return [
+        "endpoints:  # docs/configuration.md#endpoints lists their keys",
+        f"  {_text(name)}:",
+        f"    base_url: {_text(endpoint.base_url)}",
+        f"    model_name: {_text(endpoint.model_name or name)}",
+        f'    api_key: "${{{KEY_VARIABLE}:-}}"  # read from this variable, or from .env',
+        "    # usd_per_million_prompt_tokens: 0.10      # with both prices, dollars are",
+        "    # usd_per_million_completion_tokens: 0.50  # estimated and counted",
+    ]
+
+
+def _text(value: str) -> str:
+    """A JSON text is a YAML text, whatever it holds."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _comment(text: str) -> str:
+    return text if text.isprintable() else repr(text)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from llm_as_judge.config import HubRecord, load_hub_records
-from llm_as_judge.data import choices, code, custom, generated, mathematics, questions
+from llm_as_judge.data import code, custom, generated, mathematics, questions
 from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.imported import OURS
@@ -197,7 +197,7 @@ for _shipped in (
         ("train_rand_split.jsonl", *_HUB_NAMES),
         "train",
         "MIT",
-        choices.commonsenseqa,
+        questions.commonsenseqa,
     ),
     Dataset(
         MMLU,
@@ -205,7 +205,7 @@ for _shipped in (
         ("mmlu.zip", "all.jsonl", "data/*/*.csv", "all/*.parquet"),
         "all",
         "MIT",
-        choices.mmlu,
+        questions.mmlu,
         hub_file="all.jsonl",
     ),
     Dataset(

@@ -23,7 +23,7 @@ from llm_as_judge.grading.number import Quantity, count_numbers, is_written_as
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.grading.symbolic import compare, limit_worker
-from llm_as_judge.grading.wording import tokens
+from llm_as_judge.grading.wordlists import tokens
 from llm_as_judge.types import Problem
 
 MOST_READ = 2000

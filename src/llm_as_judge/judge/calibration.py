@@ -25,7 +25,7 @@ from fractions import Fraction
 
 from llm_as_judge.grading.number import count_numbers
 from llm_as_judge.grading.squad import normalize_answer
-from llm_as_judge.grading.wording import tokens
+from llm_as_judge.grading.wordlists import tokens
 from llm_as_judge.intervals import even_precision, wilson
 from llm_as_judge.types import Problem
 

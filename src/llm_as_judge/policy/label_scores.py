@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.judge.label_prompt import LABELS, ROOT, LabelPrompt
+from llm_as_judge.judge.scoring import LABELS, ROOT, LabelPrompt
 from llm_as_judge.policy.attention import AttentionPlan, Node, packed_hidden, plan_attention
 
 TEMPERATURE = 4.0

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from llm_as_judge.errors import SandboxError
-from llm_as_judge.sandbox.interpreter import host_interpreter
-from llm_as_judge.sandbox.packages import package_folders
+from llm_as_judge.sandbox.interpreter import host_interpreter, package_folders
 from llm_as_judge.types import RunLimits
 
 BOOT = (
@@ -38,7 +37,7 @@ class ChildKind:
         loops: an event loop will run in it (a workflow).
         cpu_s: processor time.
         memory_bytes: address space.
-        packages: the packages of :mod:`llm_as_judge.sandbox.packages` can be imported.
+        packages: the packages of :mod:`llm_as_judge.sandbox.interpreter` can be imported.
     """
 
     loops: bool

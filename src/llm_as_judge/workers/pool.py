@@ -33,8 +33,7 @@ from llm_as_judge.types import (
     Program,
     Verdict,
 )
-from llm_as_judge.workers.job import JobCalls, done_on
-from llm_as_judge.workers.link import Link, Worker, WorkerLostError
+from llm_as_judge.workers.link import JobCalls, Link, Worker, WorkerLostError, done_on
 from llm_as_judge.workers.messages import (
     Ask,
     Broke,

@@ -8,7 +8,7 @@ import torch
 
 from llm_as_judge.audit.attacks import Case
 from llm_as_judge.errors import ModelError
-from llm_as_judge.judge.label_prompt import ORDERS
+from llm_as_judge.judge.scoring import ORDERS
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.label_scores import LabelTokens
 from llm_as_judge.policy.model import Policy, load_policy

@@ -16,7 +16,7 @@ from llm_as_judge.audit.attacks import CATEGORIES, Case
 from llm_as_judge.audit.seeds import Seed
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.squad import normalize_answer
-from llm_as_judge.grading.wording import tokens
+from llm_as_judge.grading.wordlists import tokens
 from llm_as_judge.training.judge.changes import changed_golds, crossed_golds, restated_math
 from llm_as_judge.types import Problem
 

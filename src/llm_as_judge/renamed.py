@@ -43,7 +43,6 @@ RECORDED: Mapping[str, str] = {
 """Names in the logs of a run, and in the manifest of a folder of data."""
 
 VERBS: Mapping[str, str] = {
-    "analyze": "report --by-domain",
     "audit": "judge audit",
     "download": "data download",
     "optimise": "search",
@@ -51,7 +50,9 @@ VERBS: Mapping[str, str] = {
     "regrade": "grade",
     "replicas": "models replicas",
 }
-"""A verb -> the words that stand for it now: a verb, a verb of a group, or a verb's option."""
+"""A verb -> the words that stand for it now: a verb, or a verb of a group."""
+SCRIPTS: Mapping[str, str] = {"analyze": "python analyze_by_domain.py"}
+"""A verb -> the script that stands for it now."""
 OPTIONS: Mapping[str, str] = {"--labelled": "--labeled"}
 
 
@@ -90,6 +91,8 @@ def in_new_words(arguments: Sequence[str]) -> list[str]:
     if found and found[0] in VERBS:
         hint(f"{found[0]} is called {VERBS[found[0]]} now")
         found[:1] = VERBS[found[0]].split()
+    if found and found[0] in SCRIPTS:
+        hint(f"{found[0]} is {SCRIPTS[found[0]]} now")
     for place, argument in enumerate(found):
         option, equals, value = argument.partition("=")
         if option in OPTIONS:

@@ -13,7 +13,6 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from llm_as_judge.cli.by_domain import show_by_domain
 from llm_as_judge.cli.options import (
     ConfigOption,
     ModelOption,
@@ -46,8 +45,7 @@ def report(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Results files to set side by side; default: before and after the run, else all. "
-            "With --by-domain: run folders, or logs/train_*.log; default: the newest run."
+            help="Results files to set side by side; default: before and after the run, else all."
         ),
     ] = None,
     run_dir: Annotated[
@@ -56,16 +54,7 @@ def report(
     config: ConfigOption = None,
     model: ModelOption = None,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Steps or domains as a Markdown table.")
-    ] = False,
-    by_domain: Annotated[
-        bool, typer.Option("--by-domain", help="Training runs by domain, early and late.")
-    ] = False,
-    parts: Annotated[
-        int, typer.Option("--parts", min=1, help="With --by-domain: equal parts of the steps.")
-    ] = 2,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="With --by-domain: print JSON, for scripts.")
+        bool, typer.Option("--markdown", help="Steps as a Markdown table.")
     ] = False,
     html: Annotated[
         Path | None,
@@ -75,18 +64,10 @@ def report(
         Path | None, typer.Option("--audit", help="With --html: report of `judge audit` to show.")
     ] = None,
 ) -> None:
-    """Results side by side, and a run by steps or domains; as text, or as one HTML page."""
+    """Results side by side, and a run by steps; as text, or as one HTML page."""
     from llm_as_judge.evaluation.before_after import told_apart
     from llm_as_judge.evaluation.layout import read_results
 
-    if by_domain:
-        if run_dir is not None or html is not None:
-            raise ConfigError("--by-domain: give it without --run-dir and --html; RUN stands alone")
-        runs = results or [newest_run(load_config(config).output.logs)]
-        show_by_domain(runs, parts, markdown, as_json)
-        return
-    if as_json:
-        raise ConfigError("--json: only with --by-domain; results files are JSON already")
     if html is not None:
         _write_page(html, run_dir, results or (), audit, config)
         return

@@ -11,6 +11,7 @@ import typer
 
 from llm_as_judge.cli.options import JsonOption, console, say
 from llm_as_judge.cli.tables import number_cell, show_table
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import to_json
 
@@ -23,12 +24,7 @@ CHOOSING_PROBLEMS = 30
 """With fewer, the best for each domain or problem is mostly luck, and is not shown."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command(
-        epilog="Example: llm-as-judge compare results/evaluation/*_results.json --against direct"
-    )(compare)
-
-
+@verb("Example: llm-as-judge compare results/evaluation/*_results.json --against direct")
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Results files, or their run folders.")],
     against: Annotated[

@@ -19,6 +19,7 @@ from llm_as_judge.cli.options import (
     settings_of,
 )
 from llm_as_judge.cli.tables import show_table
+from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import load_config
 from llm_as_judge.types import to_json
 
@@ -28,13 +29,7 @@ SourceOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(data, name="data")
-
-
-data = typer.Typer(
-    no_args_is_help=True, help="Data sets: download, process (own rows too), and look at them."
-)
+data = verbs_of("data", "Data sets: download, process (own rows too), and look at them.")
 
 
 @data.command(epilog="Example: llm-as-judge data download --source ~/datasets")

@@ -30,6 +30,7 @@ from llm_as_judge.cli.options import (
     warn_of_judges,
 )
 from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.views.live import ProgressView, results_table
@@ -44,12 +45,7 @@ FREE_COT_TOKENS = 512
 """Of a reply that may take as many steps as it wants."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge evaluate --config embedded --policy cot --limit 5")(
-        evaluate
-    )
-
-
+@verb("Example: llm-as-judge evaluate --config embedded --policy cot --limit 5")
 def evaluate(
     config: ConfigOption = None,
     model: ModelOption = None,

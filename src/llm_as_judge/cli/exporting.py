@@ -17,13 +17,10 @@ from llm_as_judge.cli.options import (
     say,
 )
 from llm_as_judge.cli.programs import DomainOption, FormOption, parse_file, wanted_domain
+from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import load_config
 
-export = typer.Typer(no_args_is_help=True, help="Programs and model of a run, for others.")
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(export, name="export")
+export = verbs_of("export", "Programs and model of a run, for others.")
 
 
 @export.command(epilog="Example: llm-as-judge export programs logs/RUN --out exported")

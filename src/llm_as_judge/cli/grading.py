@@ -12,6 +12,7 @@ import typer
 from llm_as_judge.cli.evaluating import say_replaced, show, sums
 from llm_as_judge.cli.options import note, progress_bar, say, status_console
 from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import RULES_ALONE, load_config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.views.live import ProgressView
@@ -20,13 +21,10 @@ if TYPE_CHECKING:
     from llm_as_judge.evaluation.regrade import Change
 
 
-def register(app: typer.Typer) -> None:
-    app.command(
-        epilog="Examples: llm-as-judge grade results/evaluation/cot_results.json --rules-only"
-        " · llm-as-judge grade --in rows.jsonl --out verdicts.jsonl"
-    )(grade)
-
-
+@verb(
+    "Examples: llm-as-judge grade results/evaluation/cot_results.json --rules-only"
+    " · llm-as-judge grade --in rows.jsonl --out verdicts.jsonl"
+)
 def grade(
     results: Annotated[
         Path | None,

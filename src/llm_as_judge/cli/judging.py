@@ -21,14 +21,13 @@ from llm_as_judge.cli.options import (
     settings_of,
 )
 from llm_as_judge.cli.pace import Pace
+from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import RULES_ALONE, load_config
 
 if TYPE_CHECKING:
     from llm_as_judge.config import Config
 
-judge = typer.Typer(
-    no_args_is_help=True, help="Measure the judge; train and calibrate one of your own."
-)
+judge = verbs_of("judge", "Measure the judge; train and calibrate one of your own.")
 
 LabeledOption = Annotated[
     list[Path],
@@ -45,10 +44,6 @@ PrecisionOption = Annotated[
         "--precision", min=0.5, max=0.999, help="Least lower bound of what it accepts and rejects."
     ),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(judge, name="judge")
 
 
 @judge.command(epilog="Example: llm-as-judge judge audit --rules-only")

@@ -22,6 +22,7 @@ from llm_as_judge.cli.options import (
     settings_of,
     warn_of_judges,
 )
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.llm.ledger import Budget, Ledger
 from llm_as_judge.policy.launched import launched
@@ -30,12 +31,7 @@ from llm_as_judge.runs.runlog import read_steps
 from llm_as_judge.views.live import ProgressView, step_table
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge train --config embedded --set training.steps=20")(
-        train
-    )
-
-
+@verb("Example: llm-as-judge train --config embedded --set training.steps=20")
 def train(
     config: ConfigOption = None,
     model: ModelOption = None,

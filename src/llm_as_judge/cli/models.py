@@ -23,6 +23,7 @@ from llm_as_judge.cli.options import (
     say,
     settings_of,
 )
+from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import (
     Config,
     environment_key,
@@ -39,14 +40,7 @@ if TYPE_CHECKING:
     from llm_as_judge.llm.conformance import Conformance
 
 
-models = typer.Typer(no_args_is_help=True, help="Weights: list, pull. Endpoints: probe, replicas.")
-
-
-def register(app: typer.Typer) -> None:
-    models.command(epilog="Example: llm-as-judge models replicas --drain http://10.0.0.7:8010/v1")(
-        replicas
-    )
-    app.add_typer(models, name="models")
+models = verbs_of("models", "Weights: list, pull. Endpoints: probe, replicas.")
 
 
 @models.command("list", epilog="Example: llm-as-judge models list --json")
@@ -212,6 +206,7 @@ def _probe_table(report: Conformance) -> Table:
 # ---------------------------------------------------------------------------------------- replicas
 
 
+@models.command(epilog="Example: llm-as-judge models replicas --drain http://10.0.0.7:8010/v1")
 def replicas(
     config: ConfigOption = None,
     drain: Annotated[

@@ -20,6 +20,7 @@ from llm_as_judge.cli.options import (
     progress_bar,
     say,
 )
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import OWN_FILE, RULES_ALONE, load_config, load_endpoints
 from llm_as_judge.config.endpoints import Endpoint
 from llm_as_judge.errors import ConfigError, DataError, ModelError
@@ -37,12 +38,7 @@ ENOUGH_TEST_ROWS = 30
 """With fewer, a 95 % interval is wider than 35 points at one half right."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command(
-        epilog="Example: llm-as-judge init mine.jsonl --executor openai:MODEL@http://HOST:PORT/v1"
-    )(init)
-
-
+@verb("Example: llm-as-judge init mine.jsonl --executor openai:MODEL@http://HOST:PORT/v1")
 def init(
     rows: Annotated[
         Path,
@@ -189,7 +185,7 @@ def _tell(report: ProcessReport) -> None:
 
 
 def _next(rows: Path) -> None:
-    for verb in (
+    for words in (
         "evaluate --policy direct",
         f"headroom {quote(str(rows))}",
         "evaluate --untrained",
@@ -197,7 +193,7 @@ def _next(rows: Path) -> None:
         "evaluate",
         "compare results/evaluation/*_results.json",
     ):
-        say(f"  next   llm-as-judge {verb}")
+        say(f"  next   llm-as-judge {words}")
 
 
 # ---------------------------------------------------------------------------------------- the file

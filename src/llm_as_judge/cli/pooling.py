@@ -24,6 +24,7 @@ from llm_as_judge.cli.options import (
     status_console,
 )
 from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.types import to_json
@@ -33,11 +34,7 @@ if TYPE_CHECKING:
     from llm_as_judge.evaluation.filling import Asked
     from llm_as_judge.llm.pool import Pool
 
-pool = typer.Typer(no_args_is_help=True, help="Executor replies that runs share (calls.folder).")
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(pool, name="pool")
+pool = verbs_of("pool", "Executor replies that runs share (calls.folder).")
 
 
 @pool.command(epilog="Example: llm-as-judge pool fill --config embedded --split train --limit 100")

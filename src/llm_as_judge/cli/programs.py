@@ -18,6 +18,7 @@ from llm_as_judge.cli.options import (
     executor_named,
     say,
 )
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import RULES_ALONE, load_config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.types import (
@@ -41,13 +42,7 @@ FormOption = Annotated[
 MAX_PROGRAM_BYTES = 8 * 2**20
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge check my_workflow.py --domain math")(check)
-    app.command(
-        epilog="Example: llm-as-judge run my_workflow.py --problem '2 + 2?' --executor scripted"
-    )(run)
-
-
+@verb("Example: llm-as-judge check my_workflow.py --domain math")
 def check(
     file: Annotated[Path, typer.Argument(help="The program.")],
     domain: DomainOption = "qa",
@@ -79,6 +74,7 @@ def check(
     raise typer.Exit(0 if program.strictly_valid else 3)
 
 
+@verb("Example: llm-as-judge run my_workflow.py --problem '2 + 2?' --executor scripted")
 def run(
     file: Annotated[Path, typer.Argument(help="The program.")],
     problem: Annotated[str | None, typer.Option("--problem", help="Text of the problem.")] = None,

@@ -15,6 +15,7 @@ from llm_as_judge.chat_models import require_known_models
 from llm_as_judge.cli.options import SeedOption, SetOption, say, settings_of
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.tables import show_table
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.files import require_writable
 from llm_as_judge.types import Rollout
@@ -27,10 +28,7 @@ LOOK_S, QUIET_S = 1.0, 30.0
 """Seconds between looks, and without a line, after which one says what is going on."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge quickstart --seed 1")(quickstart)
-
-
+@verb("Example: llm-as-judge quickstart --seed 1")
 def quickstart(
     out: Annotated[
         Path, typer.Option("--out", help="Folder of all that it writes, by seed.")

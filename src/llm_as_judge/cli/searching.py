@@ -26,6 +26,7 @@ from llm_as_judge.cli.options import (
 from llm_as_judge.cli.pace import Pace
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.tables import show_table
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.files import output_errors
 from llm_as_judge.renamed import hint
@@ -44,15 +45,7 @@ OUT = Path("results/searched")
 ROOM = Path("results/headroom")
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge search --config embedded --rows 12 --count 12")(
-        search
-    )
-    app.command(epilog="Example: llm-as-judge headroom mine.jsonl --config embedded --limit 30")(
-        headroom
-    )
-
-
+@verb("Example: llm-as-judge search --config embedded --rows 12 --count 12")
 def search(
     out: Annotated[
         Path, typer.Option("--out", help="Folder of the programs and report.json.")
@@ -162,6 +155,7 @@ def search(
     say(f"programs, report.json and {PAGE} in {out}")
 
 
+@verb("Example: llm-as-judge headroom mine.jsonl --config embedded --limit 30")
 def headroom(
     source: Annotated[
         Path,

@@ -27,6 +27,7 @@ from llm_as_judge.cli.options import (
     settings_of,
 )
 from llm_as_judge.cli.programs import DomainOption, wanted_domain, wanted_problem
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import RULES_ALONE
 from llm_as_judge.types import to_json
 
@@ -38,11 +39,7 @@ PolicyOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge solve --config embedded --problem '17 * 3?'")(solve)
-    app.command(epilog="Example: llm-as-judge serve --config embedded --policy untrained")(serve)
-
-
+@verb("Example: llm-as-judge solve --config embedded --problem '17 * 3?'")
 def solve(
     problem: Annotated[
         str | None, typer.Option("--problem", help="Text of the problem; - reads standard input.")
@@ -132,6 +129,7 @@ def _printable(text: str) -> str:
     )
 
 
+@verb("Example: llm-as-judge serve --config embedded --policy untrained")
 def serve(
     policy: PolicyOption = "untrained",
     host: Annotated[

@@ -21,6 +21,7 @@ from llm_as_judge.cli.options import (
     say,
     warn_of_judges,
 )
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.runs.judges import judges_of
@@ -34,13 +35,7 @@ _MAKES = {"before": "evaluate --untrained", "after": "evaluate"}
 """The verb that makes the results of before and after training."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge report before_results.json after_results.json")(
-        report
-    )
-    app.command(epilog="Example: llm-as-judge monitor --once")(monitor)
-
-
+@verb("Example: llm-as-judge report before_results.json after_results.json")
 def report(
     results: Annotated[
         list[Path] | None,
@@ -162,6 +157,7 @@ def _files(
     return there
 
 
+@verb("Example: llm-as-judge monitor --once")
 def monitor(
     run_dir: Annotated[
         Path | None, typer.Argument(help="Run folder; default: the newest under logs/.")

@@ -193,7 +193,7 @@ def test_a_grader_without_a_file_is_refused() -> None:
 
 def test_the_shipped_graders_are_in_the_fingerprint_and_the_judge_model_is_not() -> None:
     names = {name.removeprefix("llm_as_judge.") for name in grading_sources()}
-    kinds = {f"grading.{kind}" for kind in ("extract", "math", "qa", "choice", "code", "symbolic")}
+    kinds = {f"grading.{kind}" for kind in ("extract", "math", "qa", "choice", "rules", "symbolic")}
     assert kinds | {"sandbox.inside.grading", "sandbox.inside.functions"} <= names
     assert not {"judge.llm_judge", "audit.audit", "types", "config"} & names
 

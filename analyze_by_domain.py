@@ -1,6 +1,6 @@
-"""Door to `llm-as-judge report --by-domain`: python analyze_by_domain.py logs/train_*.log"""
+"""Door to recipes/by_domain.py: python analyze_by_domain.py logs/train_*.log"""
 
-from scripts.door import open_door
+from scripts.door import open_recipe
 
 if __name__ == "__main__":
-    open_door("report", "--by-domain")
+    open_recipe("by_domain")

@@ -18,8 +18,9 @@ from real_problems import real_problems
 
 from llm_as_judge.assembly import model_weights, policy_prompt
 from llm_as_judge.config import load_config
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import packed_attention
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.learner import ROUNDING_FACTOR, ROUNDING_LIMIT
 from llm_as_judge.training.packing import pack_tree, packed_logprobs

@@ -23,8 +23,9 @@ from sides import in_own_process, ratios
 
 from llm_as_judge.assembly import model_weights
 from llm_as_judge.config import load_config
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import packed_attention
-from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.policy.model import load_policy
 from llm_as_judge.training.packing import PackedTree, pack_tree, packed_logprobs
 
 PROMPTS, PROGRAMS, SHARED, OWN, WRITTEN = 4, 2, 340, 62, 60

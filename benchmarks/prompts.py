@@ -12,8 +12,8 @@ programs, and a bootstrap over problems (programs of one problem resemble each o
 honest one; it needs a dozen problems). Different: distinct normalized programs among the valid ones
 of a problem, mean share. Tokens: of the prompt and of a program.
 
-A variant is form/docs/shots: class|body / full|short|calls|signatures / shots|none, and /grammar for decoding
-that a grammar of valid programs constrains. ``--folder`` takes templates from somewhere else.
+A variant is form/docs/shots: class|body / full|short|calls|signatures / shots|none. ``--folder`` takes templates
+from somewhere else.
 ``--run EXECUTOR`` also runs and grades the valid programs (rules only); an invalid one is wrong.
 ``--keep FILE`` appends every program to a JSONL file, and takes what is in it already from there.
 """
@@ -47,7 +47,6 @@ from llm_as_judge.operators import operator_docs
 from llm_as_judge.policy.chat_template import FENCE, REPLY_PREFIX
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.types import DOMAINS, Domain, Message, Problem, Program
-from llm_as_judge.workflow.grammar import program_grammar
 from llm_as_judge.workflow.program import parse_program
 
 VARIANTS = ("body/calls/shots", "body/short/shots", "class/calls/shots")
@@ -75,7 +74,7 @@ class Writer:
             rows = map(json.loads, keep.read_text(encoding="utf-8").splitlines())
             self._known = {row.pop("key"): Written(**row) for row in rows}
 
-    def write(self, messages: Sequence[Message], max_tokens: int, grammar: str) -> Written:
+    def write(self, messages: Sequence[Message], max_tokens: int) -> Written:
         options = self._options
         turns = [{"role": m.role, "content": m.content} for m in messages]
         prompt = self._batch.prompt(turns) + REPLY_PREFIX
@@ -85,7 +84,6 @@ class Writer:
             *(1.0, 0, 0.0),  # neither top-p, top-k nor min-p, as in training
             seed=options.seed,
             stop=(FENCE,),
-            grammar=grammar,
         )
         asked = json.dumps([options.model, prompt, asdict(sampling), options.samples])
         key = hashlib.sha256(asked.encode()).hexdigest()
@@ -128,7 +126,7 @@ class Found:
 def measure(
     variant: str, problems: dict[Domain, list[Problem]], writer: Writer, options: Any
 ) -> Found:
-    form, style, shots, *constrained = variant.split("/")
+    form, style, shots = variant.split("/")
     prompt = PolicyPrompt(
         options.folder,
         form,  # type: ignore[arg-type]
@@ -139,9 +137,8 @@ def measure(
     )
     found = Found()
     for domain, rows in problems.items():
-        grammar = program_grammar(domain) if constrained else ""
         for problem, asked in zip(rows, prompt.write(rows), strict=True):
-            written = writer.write(list(asked.messages), NEW_TOKENS[form], grammar)
+            written = writer.write(list(asked.messages), NEW_TOKENS[form])
             programs = [parse_program(text, domain, form) for text in written.texts]  # type: ignore[arg-type]
             found.programs_P.append((problem, programs))
             found.written_P.append(written)

@@ -32,7 +32,8 @@ from llm_as_judge.config import load_config
 from llm_as_judge.judge.calibration import Thresholds
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.judge_file import JudgeFile, write_judge_file
-from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.policy.adapter import AdapterSpec
+from llm_as_judge.policy.model import load_policy
 
 ALONE = 12
 """Answers asked one at a time."""

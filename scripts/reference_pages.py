@@ -1,12 +1,102 @@
-"""Writes docs/configuration.md and docs/metrics.md anew; a test keeps them up to date."""
+"""Writes docs/configuration.md anew, every key from its own description; a test keeps it up to date."""
+
+from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
-from llm_as_judge.config.reference import configuration_page
-from llm_as_judge.runs.metric_names import metrics_page
+from pydantic import SecretStr
+from pydantic_core import PydanticUndefined
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+from llm_as_judge.config import Config
+from llm_as_judge.config.endpoints import Endpoint
+from llm_as_judge.config.loading import FLAT_KEYS
+from llm_as_judge.config.reading import Section
+from llm_as_judge.renamed import KEYS
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
+
+
+def configuration_page() -> str:
+    """One table a section: key, default, meaning."""
+    flat = {place: name for name, place in FLAT_KEYS.items()}
+    lines = [
+        "# Configuration keys",
+        "",
+        "Every key of a YAML file or of `--set SECTION.KEY=VALUE`. Defaults are those of the tree; the",
+        "files in `config/` change some. Written by `python scripts/reference_pages.py` from",
+        "`src/llm_as_judge/config/`; in brackets the documented flat name, where there is one.",
+    ]
+    lines += ["", *_TABLE, _PROFILE]
+    alone = {key: field for key, field in Config.model_fields.items() if _section(field) is None}
+    lines += [_row(key, field, flat) for key, field in alone.items()]
+    for section, info in Config.model_fields.items():
+        if kind := _section(info):
+            lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
+            lines += [_row(f"{section}.{k}", f, flat) for k, f in kind.model_fields.items()]
+    for section, info in Config.model_fields.items():
+        if kind := _named_section(info):
+            lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
+            lines += [_row(f"{section}.NAME.{k}", f, flat) for k, f in kind.model_fields.items()]
+    lines += ["", "## endpoints", " ".join((Endpoint.__doc__ or "").split()), "", *_TABLE]
+    lines += [_row(f"endpoints.NAME.{k}", f, flat) for k, f in Endpoint.model_fields.items()]
+    lines += [
+        "",
+        "## Older names",
+        "Read as the new ones; a hint on standard error names each.",
+        "",
+    ]
+    lines += ["| before | now |", "|---|---|", *(f"| `{a}` | `{b}` |" for a, b in KEYS.items())]
+    return "\n".join(lines) + "\n"
+
+
+_TABLE = ["| key | default | meaning |", "|---|---|---|"]
+_PROFILE = (
+    "| `profile` | - | In a file of your own: the shipped profile below it, such as `embedded`. "
+    "`--set` does not take it. |"
+)
+
+
+def _section(field: Any) -> type[Section] | None:
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None
+
+
+def _named_section(field: Any) -> type[Section] | None:
+    """Of a section for each name that a person gives."""
+    of_name = get_args(field.annotation) if get_origin(field.annotation) is dict else ()
+    return (
+        of_name[1]
+        if of_name and isinstance(of_name[1], type) and issubclass(of_name[1], Section)
+        else None
+    )
+
+
+def _row(name: str, field: Any, flat: dict[str, str]) -> str:
+    shown = f"`{name}`" + (f" ({flat[name]})" if name in flat else "")
+    meaning = f"{field.description}{_choices(field)}".replace("|", "\\|")
+    return f"| {shown} | {_shown(field.default)} | {meaning} |"
+
+
+def _shown(value: Any) -> str:
+    if value is PydanticUndefined:
+        return "wanted"
+    if value is None or isinstance(value, SecretStr) or value in ((), {}, ""):
+        return "-"
+    if isinstance(value, tuple):
+        return f"`[{', '.join(map(str, value))}]`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value.as_posix() if isinstance(value, Path) else value}`"
+
+
+def _choices(field: Any) -> str:
+    """The values of a Literal, where the description does not name them all."""
+    values = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    if all(value in field.description for value in values):
+        return ""
+    return f" One of {', '.join(f'`{value}`' for value in values)}."
+
 
 if __name__ == "__main__":
-    (DOCS / "configuration.md").write_text(configuration_page(), encoding="utf-8")
-    (DOCS / "metrics.md").write_text(metrics_page(), encoding="utf-8")
+    PAGE.write_text(configuration_page(), encoding="utf-8")

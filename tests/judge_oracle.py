@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
-from llm_as_judge.audit.canaries import canaries
+from llm_as_judge.audit.drift import canaries
 from llm_as_judge.audit.labeled import shipped_labeled
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.judge.llm_judge import _capped

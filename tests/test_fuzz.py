@@ -32,8 +32,9 @@ from llm_as_judge.config import (
 from llm_as_judge.data.files import ProblemFile, encode_problem, read_problems
 from llm_as_judge.errors import LlmAsJudgeError, ModelError, UserError
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import MANIFEST, save_checkpoint
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.resuming import resumable

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from by_domain import rows_by_domain
 from llm_as_judge.cli import main
 from llm_as_judge.config import load_config
 from llm_as_judge.config.grading import RewardConfig
@@ -21,6 +22,7 @@ from llm_as_judge.evaluation.systems import check_base_model
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.renamed import with_new_keys
 from llm_as_judge.runs.judges import judges_of, unaudited_warning
+from llm_as_judge.types import to_json
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples" / "learned"
@@ -154,13 +156,10 @@ def test_the_tables_of_the_second_run_are_made_of_the_kept_rollouts(table: tuple
     assert [row for row in rows if row not in page] == []
 
 
-def test_what_the_second_run_learned_is_as_its_page_says(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_the_second_run_learned_is_as_its_page_says() -> None:
     page = (ROOT / "docs" / "results" / "learning.md").read_text()
     _, _, page = page.partition("## A second run")
-    command("report", "--by-domain", FOLDER / "runs" / "second", "--parts", "5", "--json")
-    for row in json.loads(capsys.readouterr().out):
+    for row in map(to_json, rows_by_domain(FOLDER / "runs" / "second", 5)):
         start = f"| {row['steps']} | {row['domain']} | {row['rollouts']} |"
         if row["domain"] == "all" or row["steps"] in ("1-6", "25-30"):
             (line,) = (line for line in page.splitlines() if line.startswith(start))

@@ -29,8 +29,9 @@ from llm_as_judge.data.process import process
 from llm_as_judge.grading.graders import GRADERS, own_verdict
 from llm_as_judge.judge.kinds import JUDGES, JudgePlace, judge_kind
 from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.backends import SAMPLERS, SamplerPlace, sampler_backend
-from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.policy.model import load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.reward import REWARD_PARTS, RewardOptions, reward_group
 from llm_as_judge.types import (
@@ -190,7 +191,7 @@ def test_the_advantage_estimator_is_chosen_by_its_name(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src" / "llm_as_judge", package)
     shutil.copytree(ROOT / "config", package / "_config")  # where a wheel has it
     walked = {b.words.removeprefix("in "): b.text for b in blocks(CONTRIBUTING) if b.words}
-    assert list(walked) == ["config/loss.py", "training/grpo.py"]
+    assert list(walked) == ["config/training.py", "training/grpo.py"]
     for name, text in walked.items():
         file = package / name
         file.write_text(replaced(file.read_text(), text))

@@ -19,11 +19,11 @@ from llm_as_judge.data.manifest import read_manifest
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.conditions import conditions_of
 from llm_as_judge.renamed import KEYS, RECORDED, VERBS, hint, in_new_words, with_new_keys
-from llm_as_judge.runs.metric_names import METRIC_NAMES
 from llm_as_judge.runs.results import FullResults, read_results_file
 from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.runs.runlog import METRICS, TIMINGS, RunLog, read_steps
 from llm_as_judge.training.settings import rollout_settings
+from metric_names import METRIC_NAMES, OLDER
 
 LEARNED = Path(__file__).parents[1] / "examples" / "learned"
 VALUES = {"training.centre": "leave_one_out", "training.scale": "batch"}
@@ -44,6 +44,16 @@ def value(tree: Any, key: str) -> Any:
     return tree
 
 
+def test_a_key_that_says_nothing_any_more_is_left_out_and_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tree = {"sampling": {"constrained": False, "form": "body"}}
+    assert with_new_keys(tree) == {"sampling": {"form": "body"}}
+    assert capsys.readouterr().err == ""
+    assert with_new_keys(tree, "mine.yaml") == {"sampling": {"form": "body"}}
+    assert capsys.readouterr().err == "mine.yaml: sampling.constrained is no key any more\n"
+
+
 def test_every_new_name_is_one_of_today_and_no_old_one_is() -> None:
     known = {name for name, _ in iterate_fields(Config)}
     known |= {f"models.{name}" for name in ModelEntry.model_fields}
@@ -51,6 +61,7 @@ def test_every_new_name_is_one_of_today_and_no_old_one_is() -> None:
     assert not set(KEYS) & known
     assert {new for new in RECORDED.values() if "/" in new} <= set(METRIC_NAMES)
     assert not set(RECORDED) & set(METRIC_NAMES)
+    assert {old: new for old, new in RECORDED.items() if "/" in new} == OLDER
 
 
 @pytest.mark.parametrize(("old", "new"), OF_RUNS.items(), ids=OF_RUNS)
@@ -141,7 +152,14 @@ def test_an_old_verb_does_its_work_and_names_the_new_one(
             main([old, "--help"])
         out, err = capsys.readouterr()
         assert (caught.value.code, err) == (0, f"{old} is called {new} now\n")
-        assert f"llm-as-judge {new.partition(' --')[0]}" in out
+        assert f"llm-as-judge {new}" in out
+
+
+def test_a_verb_that_is_a_script_now_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["analyze", "logs/a"])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith("analyze is python analyze_by_domain.py now\n")
 
 
 @pytest.mark.parametrize(
@@ -151,10 +169,6 @@ def test_an_old_verb_does_its_work_and_names_the_new_one(
         ("audit --labeled mine.jsonl --if-needed", "judge audit --labeled mine.jsonl --if-needed"),
         ("process --custom mine.jsonl", "data process --custom mine.jsonl"),
         ("replicas --drain URL", "models replicas --drain URL"),
-        (
-            "analyze logs/a logs/b --parts 5 --json",
-            "report --by-domain logs/a logs/b --parts 5 --json",
-        ),
         ("regrade --rules-only FILE --name n", "grade --rules-only FILE --name n"),
     ],
 )

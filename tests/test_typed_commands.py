@@ -86,11 +86,11 @@ RUN = re.compile(r"llm-as-judge |python |bash launch_vllm|echo .* \| llm-as-judg
 VERB_OF_DOOR = {
     "train.py": "train",
     "monitor_training.py": "monitor",
-    "analyze_by_domain.py": "report --by-domain",
     "scripts/download_datasets.py": "data download",
     "scripts/process_datasets.py": "data process",
     "scripts/eval_6datasets.py": "evaluate",
 }
+RECIPE_OF_DOOR = {"analyze_by_domain.py": "recipes/by_domain.py"}
 SHELL = re.compile(r"[|&;]|\$\(|^for ")
 
 
@@ -148,7 +148,7 @@ def check_script(words: list[str]) -> None:
     if name in VERB_OF_DOOR:
         check_verb([*VERB_OF_DOOR[name].split(), *options])
     elif "launch_" not in name:  # these hand options on
-        source = script.read_text(encoding="utf-8")
+        source = (ROOT / RECIPE_OF_DOOR.get(name, name)).read_text(encoding="utf-8")
         unknown = [o for o in options if o.startswith("--") and o not in source]
         assert unknown == [], f"{name} has no {unknown}"
 

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from llm_as_judge.errors import OutputError
-
-__all__ = [
-    "file_sha256",
-    "new_folder",
-    "output_errors",
-    "require_writable",
-    "write_atomically",
-    "write_text",
-]
 
 _REASONS = {
     errno.ENOSPC: "the disk is full; free some space",
@@ -130,3 +123,36 @@ def file_sha256(path: Path) -> str:
         while chunk := stream.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+LOCK = ".lock"
+
+
+@contextmanager
+def exclusive(folder: Path, remedy: str, *, doing: str = "training") -> Iterator[None]:
+    """Hold ``folder``, made if it is missing, until the block or the process ends.
+
+    Args:
+        remedy: what a person can do who finds it held.
+        doing: what the holder does there, for them to read.
+    Raises:
+        OutputError: another process holds it, or it cannot be written.
+    """
+    path = folder / LOCK
+    with output_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+", encoding="utf-8")
+    with file:
+        with output_errors(path):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                holder = file.read().strip() or "another"
+                raise OutputError(
+                    f"{folder}: process {holder} is {doing} here; wait for its end, or {remedy}"
+                ) from None
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+        yield

@@ -6,8 +6,6 @@ import os
 
 import httpx
 
-__all__ = ["hub_address", "hub_errors", "hub_unreachable"]
-
 _YES = ("1", "ON", "YES", "TRUE")
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from llm_as_judge.errors import ConfigError
 
-__all__ = ["imported_sources", "outside_packages", "sources_digest"]
-
 OURS = "llm_as_judge"
 
 

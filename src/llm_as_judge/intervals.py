@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["even_precision", "wilson"]
-
 
 def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson score interval of a share; (0, 1) without trials.

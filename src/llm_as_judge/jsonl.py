@@ -12,8 +12,6 @@ from typing import IO, Any
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import output_errors, write_text
 
-__all__ = ["MAX_LINE_BYTES", "Broken", "JsonLines"]
-
 MAX_LINE_BYTES = 16 * 2**20
 """A longer line is none of ours."""
 _BLOCK = 65536

@@ -24,19 +24,6 @@ from pydantic import TypeAdapter, ValidationError
 from llm_as_judge.errors import ConfigError, LlmAsJudgeError, UserError
 from llm_as_judge.imported import OURS, imported_sources, sources_digest
 
-__all__ = [
-    "ENTRY_POINTS",
-    "Defined",
-    "Plugin",
-    "Registry",
-    "failing",
-    "load_plugins",
-    "no_such_name",
-    "plugin_facts",
-    "read_options",
-    "said_by",
-]
-
 ENTRY_POINTS = "llm_as_judge.plugins"
 
 

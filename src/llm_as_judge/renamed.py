@@ -13,16 +13,6 @@ from typing import Any
 
 from llm_as_judge.errors import ConfigError
 
-__all__ = [
-    "KEYS",
-    "OPTIONS",
-    "RECORDED",
-    "VERBS",
-    "in_new_words",
-    "with_new_keys",
-    "with_new_names",
-]
-
 KEYS: Mapping[str, str] = {
     "judge.max_abstained_share": "judge.max_abstained_fraction",
     "judge.max_ungraded_share": "judge.max_ungraded_fraction",
@@ -40,6 +30,8 @@ KEYS: Mapping[str, str] = {
     "training.scale": "training.advantage_norm",
 }
 """Keys of the configuration; ``models``: of an entry of models.yaml."""
+GONE = ("sampling.constrained",)
+"""Keys that say nothing any more."""
 
 RECORDED: Mapping[str, str] = {
     "ledger/saved_share": "ledger/saved_fraction",
@@ -51,7 +43,6 @@ RECORDED: Mapping[str, str] = {
 """Names in the logs of a run, and in the manifest of a folder of data."""
 
 VERBS: Mapping[str, str] = {
-    "analyze": "report --by-domain",
     "audit": "judge audit",
     "download": "data download",
     "optimise": "search",
@@ -59,7 +50,9 @@ VERBS: Mapping[str, str] = {
     "regrade": "grade",
     "replicas": "models replicas",
 }
-"""A verb -> the words that stand for it now: a verb, a verb of a group, or a verb's option."""
+"""A verb -> the words that stand for it now: a verb, or a verb of a group."""
+SCRIPTS: Mapping[str, str] = {"analyze": "python analyze_by_domain.py"}
+"""A verb -> the script that stands for it now."""
 OPTIONS: Mapping[str, str] = {"--labelled": "--labeled"}
 
 
@@ -76,10 +69,14 @@ def with_new_keys(tree: Mapping[str, Any], where: str | None = None) -> dict[str
         for name, section in tree.items()
     }
     old = [key for key in KEYS if _has(tree, key)]
+    gone = [key for key in GONE if _has(tree, key)]
     for key in old:
         _move(found, key, where)
-    if old and where is not None:
-        hint(", ".join(f"{key} is called {KEYS[key]} now" for key in old), where)
+    for section, name in (key.split(".") for key in gone):
+        del found[section][name]
+    if where is not None and (old or gone):
+        said = [f"{key} is called {KEYS[key]} now" for key in old]
+        hint(", ".join([*said, *(f"{key} is no key any more" for key in gone)]), where)
     return found
 
 
@@ -94,6 +91,8 @@ def in_new_words(arguments: Sequence[str]) -> list[str]:
     if found and found[0] in VERBS:
         hint(f"{found[0]} is called {VERBS[found[0]]} now")
         found[:1] = VERBS[found[0]].split()
+    if found and found[0] in SCRIPTS:
+        hint(f"{found[0]} is {SCRIPTS[found[0]]} now")
     for place, argument in enumerate(found):
         option, equals, value = argument.partition("=")
         if option in OPTIONS:

@@ -13,7 +13,7 @@ from rich.console import Console
 from llm_as_judge.audit.agreement import Interval, cohen_kappa, kappa_interval, proportion
 from llm_as_judge.audit.attacks import CATEGORIES, Case, make_attacks, make_controls
 from llm_as_judge.audit.audit import AuditReport, run_audit
-from llm_as_judge.audit.canaries import canaries
+from llm_as_judge.audit.drift import canaries
 from llm_as_judge.audit.journal import Journal
 from llm_as_judge.audit.labeled import read_labeled
 from llm_as_judge.audit.report import render_report, write_report

@@ -2,8 +2,7 @@
 
 import json
 
-from llm_as_judge.audit.canaries import canaries, case_key
-from llm_as_judge.audit.drift import CanaryWatch, ModelOnly, SecondWatch
+from llm_as_judge.audit.drift import CanaryWatch, ModelOnly, SecondWatch, canaries, case_key
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.llm.scripted import ScriptedChat

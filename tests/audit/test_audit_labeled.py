@@ -17,7 +17,7 @@ import pytest_asyncio
 from judge_oracle import Oracle, audited_cases
 from llm_as_judge.audit.attacks import Case
 from llm_as_judge.audit.audit import AuditReport, run_audit
-from llm_as_judge.audit.canaries import case_key
+from llm_as_judge.audit.drift import case_key
 from llm_as_judge.audit.labeled import cases_sha256, shipped_labeled
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.llm_judge import LlmJudge

@@ -13,15 +13,6 @@ from held_out import OPTIONS, ROWS
 from llm_as_judge.cli.comparing import CHOOSING_PROBLEMS, _p_value, _remarks
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.compare import Front, Headroom
-from llm_as_judge.runs.runlog import RunLog
-from llm_as_judge.types import (
-    Completion,
-    Execution,
-    Group,
-    Program,
-    Rollout,
-    Verdict,
-)
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
@@ -111,51 +102,6 @@ def test_compare_opens_with_what_training_changed(verb: Verbs, folder: Path) -> 
     first, *_ = verb("compare", *files)[1].splitlines()
     assert first.startswith("Training made no difference that is shown: ")
     assert json.loads(verb("compare", *files, "--json")[1])["verdict"] == [first]
-
-
-def test_report_shows_a_run_by_domain(verb: Verbs, folder: Path) -> None:
-    assert "no run there" in verb.refused("report", "--by-domain", "logs/train_*.log")
-    of = ROWS["gsm8k"][0]
-    completion = Completion((1,), (2,), (-1.0,), "t", "stop")
-    rollout = Rollout(of.id, 0, completion, Program("a", "a", ("Custom",), hash="a"))
-    RunLog(folder / "logs" / "train_m").groups(1, [Group(of, (rollout,))])
-    code, out, _ = verb("report", "--by-domain", "logs/train_*.log", "--markdown")
-    assert code == 0
-    assert "| train_m | 1-1 | math | 1 | 100% | 0% | - | - | 0.0 | 0 | Custom 100% |" in out
-    assert (
-        json.loads(verb("report", "--by-domain", "logs/train_m", "--json")[1])[0]["domain"]
-        == "math"
-    )
-    (folder / "logs" / "train_m" / "metrics.jsonl").touch()
-    assert verb("report", "--by-domain")[1] == verb("report", "--by-domain", "logs/train_m")[1]
-    assert "without --run-dir" in verb.refused("report", "--by-domain", "--run-dir", "logs/train_m")
-    assert "only with --by-domain" in verb.refused("report", "--json")
-
-
-def test_report_by_domain_is_whole_on_80_columns(
-    verb: Verbs, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    of = ROWS["gsm8k"][0]
-    completion = Completion((1,), (2,), (-1.0,), "t", "stop")
-    names = ("AnswerGenerate", "SelfConsistencyEnsemble", "Programmer")
-    rollout = Rollout(
-        of.id,
-        0,
-        completion,
-        Program("a", "a", names, hash="a"),
-        Execution("ok", "4"),
-        Verdict(True, "exact", "x"),
-    )
-    log = RunLog(folder / "logs" / "train_qwen25-coder-0.5b_20261121-102910")
-    many = [replace(of, id=f"gsm8k/train/{number}") for number in range(1000)]
-    log.groups(110, [Group(one, (replace(rollout, problem_id=one.id),)) for one in many])
-    code, out, _ = verb("report", "--by-domain", str(log.folder))
-    assert code == 0
-    assert max(map(len, out.splitlines())) <= 80
-    for part in ("100 [100, 100]", "SelfConsistencyEnsemble 100%", "110-110"):
-        assert part in out
-    assert "…" not in out
 
 
 def test_a_reference_that_is_not_among_the_results_is_refused(verb: Verbs, folder: Path) -> None:

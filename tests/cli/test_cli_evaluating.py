@@ -19,9 +19,9 @@ from llm_as_judge.cli.evaluating import (
 )
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
+from llm_as_judge.files import exclusive
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.types import Diagnostic, Failure, Usage
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")

@@ -15,8 +15,8 @@ import yaml
 from called_verbs import Verbs, written
 
 from documented import ROOT
+from llm_as_judge.cli.own_task import HOSTED_TOKENS
 from llm_as_judge.config import load_config, load_endpoints
-from llm_as_judge.config.own_file import HOSTED_TOKENS
 
 ADDRESS = "openai:some/model:7b@http://127.0.0.1:9/v1"
 

@@ -39,7 +39,7 @@ def test_a_table_that_fits_is_one(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_headings_of_data_stats_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
     entry = SetStats(
-        "reasoning_gym", "train", 12_000, 45, 57, 1_000, {"unanswerable": 100, "number": 9}, 10, 20
+        "commonsenseqa", "train", 12_000, 45, 57, 1_000, {"unanswerable": 100, "number": 9}, 10, 20
     )
     show_table("Data sets", *stats_table([entry]), markdown=False)
     first, *rest = capsys.readouterr().out.splitlines()[1:]

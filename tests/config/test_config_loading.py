@@ -300,14 +300,14 @@ def test_replicas_are_named_without_a_slash_at_the_end() -> None:
 
 def test_every_data_set_of_the_catalog_can_be_chosen_and_no_other() -> None:
     assert set(CATALOG) == {*DATASETS, *EXTRA_DATASETS}
-    chosen = load_config(overrides=["data.sets=[mbpp_full, reasoning_gym]"]).data.sets
-    assert chosen == ("mbpp_full", "reasoning_gym")
+    chosen = load_config(overrides=["data.sets=[mbpp_full, mmlu]"]).data.sets
+    assert chosen == ("mbpp_full", "mmlu")
     with pytest.raises(ConfigError, match=r"no data set 'gms8k'; did you mean 'gsm8k'\?"):
         load_config(overrides=["data.sets=[gms8k]"])
     for key in ("data.sets", "evaluation.sets"):
         with pytest.raises(ConfigError, match=r"'math' is there 2 times; name each set once"):
             load_config(overrides=[f"{key}=[math, gsm8k, math]"])
-    with pytest.raises(ConfigError, match=r"known: gsm8k, .*reasoning_gym"):
+    with pytest.raises(ConfigError, match=r"known: gsm8k, .*mmlu"):
         load_config(overrides=["data.sets=[x]"])
 
 

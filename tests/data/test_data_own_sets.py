@@ -68,6 +68,15 @@ def test_a_set_of_a_plugin_is_processed_trained_on_and_evaluated_by_name(tmp_pat
     assert "colors 6 of 8 rows: a seeded sample stratified by tone" in done.stdout
 
 
+def test_a_set_for_training_alone_reaches_no_validation_or_test_file(tmp_path: Path) -> None:
+    dataset("colors", domain="qa", files=["*.jsonl"], train_only=True)(colors)
+    rows_in(tmp_path / "raw", 48)
+    report = process(tmp_path / "raw", tmp_path / "out", sets=("colors",), val_fraction=0.2)
+    (entry,) = report.sets
+    assert (entry.train, entry.val, entry.test, entry.test_wanted) == (48, 0, 0, 0)
+    assert [mix.rows for mix in report.mixes] == [48, 0, 0]
+
+
 def test_rows_of_a_set_whose_plugin_is_not_loaded_are_refused_in_one_line(tmp_path: Path) -> None:
     rows_in(tmp_path / "raw")
     own = tmp_path / "mine.jsonl"

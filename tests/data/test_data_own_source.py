@@ -9,7 +9,7 @@ import pytest
 
 from llm_as_judge.config import HubRecord
 from llm_as_judge.data.files import read_problems
-from llm_as_judge.data.own_source import own_rows
+from llm_as_judge.data.hub import own_rows
 from llm_as_judge.errors import DataError
 
 ROW = b'{"problem": "What is 6 * 7?", "answer": "42", "type": "math"}\n'

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.data import choices, custom, mathematics, questions
+from llm_as_judge.data import custom, mathematics, questions
 from llm_as_judge.data.rows import RawRow, RowError
 
 
@@ -228,7 +228,7 @@ def choice_record(**changes: Any) -> dict[str, Any]:
 
 
 def test_commonsense_upstream_and_hub_rows_give_the_same_problem() -> None:
-    problem = choices.commonsenseqa(row(choice_record()), "train")
+    problem = questions.commonsenseqa(row(choice_record()), "train")
     assert problem.options == ("tA", "tB", "tC", "tD", "tE")
     assert problem.answers == ("D",)
     hub = {
@@ -238,7 +238,7 @@ def test_commonsense_upstream_and_hub_rows_give_the_same_problem() -> None:
         "question_concept": "c",
         "choices": {"label": list("ABCDE"), "text": [f"t{label}" for label in "ABCDE"]},
     }
-    assert choices.commonsenseqa(row(hub), "train") == problem
+    assert questions.commonsenseqa(row(hub), "train") == problem
 
 
 @pytest.mark.parametrize(
@@ -258,15 +258,17 @@ def test_commonsense_upstream_and_hub_rows_give_the_same_problem() -> None:
 )
 def test_commonsense_refuses_rows_without_a_gold_letter(changes: dict[str, Any]) -> None:
     with pytest.raises(RowError):
-        choices.commonsenseqa(row(choice_record(**changes)), "train")
+        questions.commonsenseqa(row(choice_record(**changes)), "train")
 
 
 def test_mmlu_csv_and_hub_rows() -> None:
-    problem = choices.mmlu(row(["Q?", "a", "b", "c", "d", "C"], 4, "data/dev/algebra_dev.csv"), "x")
+    problem = questions.mmlu(
+        row(["Q?", "a", "b", "c", "d", "C"], 4, "data/dev/algebra_dev.csv"), "x"
+    )
     assert (problem.id, problem.answers) == ("mmlu/dev/algebra/4", ("C",))
     assert problem.options == ("a", "b", "c", "d")
     hub = {"question": "Q?", "subject": "algebra", "choices": list("abcd"), "answer": 2}
-    assert choices.mmlu(row(hub), "all").answers == ("C",)
+    assert questions.mmlu(row(hub), "all").answers == ("C",)
     for bad in (
         ["Q?", "a"],
         {**hub, "answer": 4},
@@ -274,7 +276,7 @@ def test_mmlu_csv_and_hub_rows() -> None:
         {**hub, "choices": "ab"},
     ):
         with pytest.raises(RowError):
-            choices.mmlu(row(bad), "all")
+            questions.mmlu(row(bad), "all")
 
 
 @pytest.mark.parametrize(
@@ -381,8 +383,8 @@ names += ["answers", "is_impossible", "supporting_facts", "choices", "answerKey"
             mathematics.math,
             questions.squad2,
             questions.hotpotqa,
-            choices.commonsenseqa,
-            choices.mmlu,
+            questions.commonsenseqa,
+            questions.mmlu,
             custom.custom,
         ]
     ),

@@ -18,10 +18,14 @@ from evaluation_values import (
     rollout,
 )
 
-from llm_as_judge.evaluation.metrics import over_sets, problem_accuracy, set_metrics
-from llm_as_judge.evaluation.official import official_scores
+from llm_as_judge.evaluation.metrics import (
+    official_scores,
+    over_sets,
+    problem_accuracy,
+    set_metrics,
+)
 from llm_as_judge.evaluation.statistics import bootstrap
-from llm_as_judge.grading.spans import prediction, span_scores
+from llm_as_judge.grading.squad import prediction, span_scores
 from llm_as_judge.intervals import wilson
 from llm_as_judge.types import Execution, Group, Problem, Verdict
 

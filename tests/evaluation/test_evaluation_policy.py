@@ -17,7 +17,8 @@ from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import results_of
 from llm_as_judge.evaluation.systems import PolicySystem
 from llm_as_judge.llm.recording import Outcome, Recording
-from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.policy.adapter import AdapterSpec
+from llm_as_judge.policy.model import load_policy
 from llm_as_judge.types import Problem, Rollout
 from own_config import with_only_model
 

@@ -18,8 +18,8 @@ from llm_as_judge.evaluation.baselines import find_system
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.regrade import plan_regrade, regrade
 from llm_as_judge.evaluation.selection import EvaluatedSet
+from llm_as_judge.files import exclusive
 from llm_as_judge.llm.billing import Attempt, current_scope
-from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.types import Problem, Rollout, Usage, Verdict
 
 ROWS = [problem(n) for n in range(4)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.evaluation.votes import agreement, vote
+from llm_as_judge.evaluation.bank_figures import agreement, vote
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,9 @@ from llm_as_judge.errors import ConfigError, ModelError, OutputError
 from llm_as_judge.evaluation.systems import check_base_model
 from llm_as_judge.export.adapter import export_adapter, push_token, without_paths
 from llm_as_judge.export.card import model_card
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import load_state, save_checkpoint
-from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.policy.model import load_policy
 
 IDS = [[3, 5, 8, 13, 21]]
 LOAD = """

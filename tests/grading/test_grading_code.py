@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from llm_as_judge.errors import SandboxError
-from llm_as_judge.grading.code import extract_code
+from llm_as_judge.grading.rules import extract_code
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import (
     IsolationReport,

@@ -10,7 +10,7 @@ import llm_as_judge.data
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import DataError
-from llm_as_judge.grading.wording import tokens
+from llm_as_judge.grading.wordlists import tokens
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import Problem

@@ -193,7 +193,7 @@ def test_a_grader_without_a_file_is_refused() -> None:
 
 def test_the_shipped_graders_are_in_the_fingerprint_and_the_judge_model_is_not() -> None:
     names = {name.removeprefix("llm_as_judge.") for name in grading_sources()}
-    kinds = {f"grading.{kind}" for kind in ("extract", "math", "qa", "choice", "code", "symbolic")}
+    kinds = {f"grading.{kind}" for kind in ("extract", "math", "qa", "choice", "rules", "symbolic")}
     assert kinds | {"sandbox.inside.grading", "sandbox.inside.functions"} <= names
     assert not {"judge.llm_judge", "audit.audit", "types", "config"} & names
 
@@ -232,7 +232,7 @@ def test_a_new_import_or_another_word_of_a_shipped_grader_changes_the_fingerprin
     found = {before, importing}
     (package / "rounding.py").write_text("PLACES = 4\n")
     found.add(fingerprint())
-    for name in ("grading/words.yaml", "grading/wording.py", "types/datasets.py"):
+    for name in ("grading/words.yaml", "grading/wordlists.py", "types/datasets.py"):
         with (package / name).open("a", encoding="utf-8") as file:
             file.write("# changed\n")
         found.add(fingerprint())

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_as_judge.grading import squad
-from llm_as_judge.grading.spans import span_scores
+from llm_as_judge.grading.squad import span_scores
 from llm_as_judge.types import Problem
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from llm_as_judge.llm.transport import POOL
+from llm_as_judge.llm.connection import POOL
 from running_app import running
 
 

@@ -91,10 +91,6 @@ async def test_one_that_must_be_closed_is_an_asynchronous_context() -> None:
             {"replicas": [URL]},
             "sampling.replicas: the sampler hf asks no servers; set sampling.back",
         ),
-        (
-            {"backend": "vllm", "replicas": [URL], "form": "body", "constrained": True},
-            "sampling.constrained: the sampler vllm keeps to no grammar",
-        ),
     ],
 )
 def test_what_does_not_fit_is_one_line(given: dict[str, Any], said: str) -> None:

@@ -11,9 +11,10 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.chat_template import REPLY_PREFIX, prompt_ids
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.vllm import ReplicaLimits, open_replicas
 from llm_as_judge.training.packing import pack_tree, packed_logprobs

@@ -12,6 +12,7 @@ import torch
 import yaml
 
 from llm_as_judge.errors import ModelError, OutputError
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import (
     LATEST,
     MANIFEST,
@@ -21,7 +22,7 @@ from llm_as_judge.policy.checkpoint import (
     newest_first,
     save_checkpoint,
 )
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 
 SPEC = AdapterSpec(4, 8)
 TENSORS = {"moment": torch.arange(6.0).reshape(2, 3)}

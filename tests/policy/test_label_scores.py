@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from llm_as_judge.judge.label_prompt import ORDERS, ROOT, label_prompt
+from llm_as_judge.judge.scoring import ORDERS, ROOT, label_prompt
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.policy.label_scores import (
@@ -15,7 +16,7 @@ from llm_as_judge.policy.label_scores import (
     label_log_odds,
     pack_labels,
 )
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.types import Problem
 
 LAKE = Problem("q/1", "open", "qa", "Which lake?", ("Lake Ostra",))

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.adapter import AdapterSpec
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.thread import PolicyThread
 
 

@@ -12,7 +12,8 @@ import torch
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.executors import READER_ROLE
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.adapter import AdapterSpec
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.reader import (
     PolicyReader,
     letter_ids,

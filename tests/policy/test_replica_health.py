@@ -12,7 +12,8 @@ import pytest
 from test_vllm import PROMPTS, learn
 
 from llm_as_judge.errors import EndpointError, ModelError
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.adapter import AdapterSpec
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.replica_health import drained, set_drained, status_of
 from llm_as_judge.policy.vllm import ReplicaLimits, VllmReplicas, open_replicas
 from llm_as_judge.types import Completion, Sampling

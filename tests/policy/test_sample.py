@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import common_prefix
 from llm_as_judge.policy.chat_template import REPLY_PREFIX
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
-from llm_as_judge.types import DOMAINS, Completion, Domain, Message, Prompt, Sampling
-from llm_as_judge.workflow.grammar import program_grammar
-from llm_as_judge.workflow.program import parse_program
+from llm_as_judge.types import Completion, Message, Sampling
 from streams import prompts
 
 PROMPTS = [
@@ -96,35 +95,6 @@ def test_frequencies_follow_the_probabilities(policy: Policy) -> None:
     share = sum(c.token_ids[0] == likeliest for c in group) / len(group)
     wanted = float(torch.softmax(logits, -1)[likeliest])
     assert share == pytest.approx(wanted, abs=5 * (wanted * (1 - wanted) / 2000) ** 0.5 + 1e-9)
-
-
-def test_under_a_grammar_all_probability_is_on_what_it_allows(policy: Policy) -> None:
-    grammars = ['root ::= ("ab" | "cd") "```"', 'root ::= "e" "```"', ""]
-    sampler = HFSampler(policy)
-    under = [Prompt(m, grammar=g) for m, g in zip(PROMPTS, grammars, strict=True)]
-    found = sampler.complete(under, Sampling(8, 0.8, 40, seed=0))
-    texts = [[c.text.removeprefix(REPLY_PREFIX) for c in group] for group in found]
-    assert set(texts[0]) == {"ab```", "cd```"}
-    assert set(texts[1]) == {"e```"}
-    assert texts[2] == [c.text.removeprefix(REPLY_PREFIX) for c in sample(policy, k=8, seed=0)[2]]
-    for completion in found[0]:
-        with torch.no_grad():
-            logits = policy.model(input_ids=torch.tensor([completion.prompt_ids])).logits[0, -1]
-        allowed = torch.tensor(policy.tokenizer.convert_tokens_to_ids(["a", "c"]))
-        wanted = torch.log_softmax(logits[allowed] / 0.8, -1)
-        place = allowed.tolist().index(completion.token_ids[0])
-        assert completion.logprobs[0] == pytest.approx(float(wanted[place]), abs=1e-5)
-        assert all(abs(logprob) < 1e-6 for logprob in completion.logprobs[1:])
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_programs_drawn_under_the_shipped_grammar_are_valid(policy: Policy, domain: Domain) -> None:
-    prompt = Prompt(PROMPTS[0], grammar=program_grammar(domain))
-    (group,) = HFSampler(policy).complete([prompt], Sampling(4, 1.0, 1500))
-    for completion in group:
-        assert completion.stop == "stop"
-        program = parse_program(completion.text, domain, "body")
-        assert program.strictly_valid, (completion.text, program.diagnostics)
 
 
 def test_common_prefix_leaves_each_prompt_a_token() -> None:

@@ -13,7 +13,8 @@ import torch
 from starlette.responses import JSONResponse
 
 from llm_as_judge.errors import EndpointError, ModelError
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.adapter import AdapterSpec
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.vllm import ReplicaLimits, VllmReplicas, open_replicas
 from llm_as_judge.types import Completion, Message, Sample, Sampling

@@ -29,8 +29,9 @@ import torch
 from llm_as_judge.config import Config, load_models
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.weights import fetch
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.chat_template import prompt_ids
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.replica_health import set_drained, status_of
 from llm_as_judge.policy.vllm import ReplicaLimits, VllmReplicas, open_replicas
 from llm_as_judge.training.reference import naive_logprobs

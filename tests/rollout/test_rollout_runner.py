@@ -257,23 +257,6 @@ async def test_one_run_that_fails_by_our_fault_fails_the_rollout_and_ends_the_ot
     assert ended == ["a", "a"]
 
 
-async def test_each_prompt_is_sampled_under_the_grammar_of_its_problem(tmp_path: Path) -> None:
-    given: list[str] = []
-
-    class Constrained(WrittenSampler):
-        async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
-            given.extend(prompt.grammar for prompt in prompts_P)
-            return await super().sample(prompts_P, sampling)
-
-    (tmp_path / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
-    for grammar in (None, lambda problem: f"grammar of {problem.id}"):
-        prompt = PolicyPrompt(tmp_path, "body", DOCS, grammar=grammar)
-        await runner(prompt, Constrained("4"), CountingRun()).groups(
-            [SUM, CAPITAL], Sampling(1, 1.0, 8, seed=0)
-        )
-    assert given == ["", "", f"grammar of {SUM.id}", f"grammar of {CAPITAL.id}"]
-
-
 async def test_every_rollout_is_reported_as_it_ends(prompt: PolicyPrompt) -> None:
     seen: list[Rollout] = []
     run = CountingRun({"down": EndpointError("x")})

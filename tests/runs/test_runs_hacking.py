@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llm_as_judge.runs.hacking import hacking_metrics
+from llm_as_judge.training.step_metrics import hacking_metrics
 from llm_as_judge.types import (
     Completion,
     Domain,

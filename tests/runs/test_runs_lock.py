@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.errors import OutputError
-from llm_as_judge.runs.lock import exclusive
+from llm_as_judge.files import exclusive
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from llm_as_judge.runs.lock import exclusive
+from llm_as_judge.files import exclusive
 with exclusive(Path(sys.argv[1]), "go away"):
     print("held", flush=True)
     time.sleep(60)

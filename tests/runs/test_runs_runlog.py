@@ -161,7 +161,7 @@ def test_the_newest_run_is_the_one_written_to_last(tmp_path: Path) -> None:
 
 def test_a_run_kept_without_its_metrics_says_what_can_be_shown(tmp_path: Path) -> None:
     (tmp_path / "rollouts.jsonl").touch()
-    with pytest.raises(DataError, match=r"metrics\.jsonl is not; .* report --by-domain"):
+    with pytest.raises(DataError, match=r"metrics\.jsonl is not; .* analyze_by_domain"):
         read_steps(tmp_path)
 
 

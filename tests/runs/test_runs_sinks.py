@@ -15,9 +15,9 @@ import pytest
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.runs.metric_names import METRIC_NAMES, meaning_of
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.runs.sinks import project_of, require_sinks
+from metric_names import METRIC_NAMES, meaning_of
 
 NUMBERS = {"reward/mean": 1.5, "time/step_s": 3.0}
 OURS = ("WANDB_API_KEY", "WANDB_PROJECT", "TRACKIO_DIR", "TRACKIO_SPACE_ID", "TRACKIO_SERVER_URL")

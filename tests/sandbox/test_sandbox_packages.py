@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.errors import SandboxError
-from llm_as_judge.sandbox import packages
+from llm_as_judge.sandbox import interpreter
 from llm_as_judge.sandbox.inside.packages import show
 from llm_as_judge.types import Json, RunLimits, Sandbox
 
@@ -90,7 +90,7 @@ async def test_endless_algebra_ends_at_the_limit(sandbox: Sandbox) -> None:
     ],
 )
 async def test_package_is_named_as_a_whole_word(source: str, named: bool) -> None:
-    assert packages.names_a_package(source) is named
+    assert interpreter.names_a_package(source) is named
 
 
 async def test_compiled_or_missing_package_is_refused(
@@ -102,9 +102,9 @@ async def test_compiled_or_missing_package_is_refused(
     (made / "core.so").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(SandboxError, match=r"core\.so is compiled, wanted fast_algebra in pure"):
-        packages._folder("fast_algebra")
+        interpreter._folder("fast_algebra")
     with pytest.raises(SandboxError, match="no_such_algebra is not installed: pip install"):
-        packages._folder("no_such_algebra")
+        interpreter._folder("no_such_algebra")
 
 
 async def test_package_is_found_in_its_folder_and_nothing_beside_it(

@@ -24,7 +24,6 @@ from llm_as_judge.serving.app import ServerOptions
 from llm_as_judge.serving.server import KEY_CHARS, Binding, safe_options, serve
 from llm_as_judge.solving.writers import FileWriter, PolicyWriter
 from llm_as_judge.types import Completion, Problem, Prompt, SampleStream, Sampling, Usage
-from llm_as_judge.workflow.grammar import program_grammar
 from written_programs import ONE_CALL
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -36,12 +35,10 @@ class RecordingSampler:
 
     def __init__(self) -> None:
         self.batches: list[tuple[int, float, int]] = []
-        self.grammars: list[Any] = []
         self.go = threading.Event()
 
     async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
         self.batches.append((len(prompts_P), sampling.temperature, sampling.seed))
-        self.grammars += [prompt.grammar for prompt in prompts_P]
         assert await asyncio.to_thread(self.go.wait, 30)
         text = f"```python\n{ONE_CALL}```"
         return ready(
@@ -88,18 +85,6 @@ async def test_the_word_of_a_request_stands_in_its_prompt(bench: Workbench) -> N
     assert told[0].startswith("The budget for calls is low: ")
     assert told[1].startswith("The budget for calls is middle: ")
     assert policy_writer(bench, sampler).budget is None
-
-
-async def test_a_constrained_policy_writes_under_the_grammar_of_the_domain(
-    bench: Workbench,
-) -> None:
-    sampler = RecordingSampler()
-    sampler.go.set()
-    sampling = bench.config.sampling.model_copy(update={"form": "body", "constrained": True})
-    config = bench.config.model_copy(update={"sampling": sampling})
-    for one in (bench, replace(bench, config=config)):
-        await policy_writer(one, sampler).write(PROBLEM)
-    assert sampler.grammars == ["", program_grammar("qa", 32)]
 
 
 async def test_a_failed_batch_fails_its_requests_and_not_the_next(bench: Workbench) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llm_as_judge.audit.canaries import canaries, case_key
+from llm_as_judge.audit.drift import canaries, case_key
 from llm_as_judge.audit.status import AuditStatus
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from llm_as_judge.errors import TrainingError
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import packed_attention
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training import gradients as gradients_module
 from llm_as_judge.training.gradients import MicroBatchGradients

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.adapter import AdapterSpec
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.training.gradients import MicroBatchGradients, Normalizers
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions

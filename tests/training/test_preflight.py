@@ -72,17 +72,6 @@ def test_a_missing_training_file_says_what_makes_it(tmp_path: Path) -> None:
         check_before_training(config(tmp_path, data=missing), run_dir=None, resume=False)
 
 
-def test_programs_under_a_grammar_are_no_samples_of_the_policy(tmp_path: Path) -> None:
-    constrained = {"form": "body", "constrained": True}
-    with pytest.raises(ConfigError, match=r"sampling\.constrained: an update weighs a token"):
-        check_before_training(config(tmp_path, sampling=constrained), run_dir=None, resume=False)
-
-
-def test_a_grammar_is_for_form_body(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="the grammar is of form body"):
-        config(tmp_path, sampling={"form": "class", "constrained": True})
-
-
 def test_an_unknown_sampler_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"sampling\.backend: no sampler 'vlm'; did you mean 'vllm'"

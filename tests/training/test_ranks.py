@@ -23,13 +23,13 @@ from test_learner import group_of, sampled
 from torch.nn import Parameter
 
 from llm_as_judge.config import Config
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.launched import launched
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.training import ranks as ranks_module
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
-from llm_as_judge.training.peers import Peers, SingleProcess
-from llm_as_judge.training.ranks import Link, Ranks
+from llm_as_judge.training.ranks import Link, Peers, Ranks, SingleProcess
 from llm_as_judge.training.worker import serve_gradients
 from llm_as_judge.types import Group
 

@@ -13,8 +13,9 @@ import torch
 from transformers import AttentionInterface
 
 from llm_as_judge.errors import ModelError
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import ATTENTION_NAME, AttentionPlan, shared_prefix_attention
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from llm_as_judge.errors import ModelError
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import LATEST, MANIFEST, save_checkpoint
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.training.resuming import resumable
 
 LEARNER = {"scheduler_step": 3, "updates": 2, "policy_version": 2}

@@ -17,13 +17,14 @@ from tiny_runs import tiny_settings
 from llm_as_judge.config import Config, shipped_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import AuditError, ConfigError, DataError, TrainingError
-from llm_as_judge.policy.model import AdapterSpec, load_policy
+from llm_as_judge.policy.adapter import AdapterSpec
+from llm_as_judge.policy.model import load_policy
 from llm_as_judge.reward import PRICES
-from llm_as_judge.runs.metric_names import meaning_of
 from llm_as_judge.runs.runlog import read_rollouts, read_steps
 from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.training.view import SilentView
 from llm_as_judge.types import Problem
+from metric_names import meaning_of
 from running_app import running
 from tiny_models import windowed
 from vllm_server import ScriptedVllm, TwinOfPolicy

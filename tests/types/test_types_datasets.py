@@ -9,7 +9,7 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from llm_as_judge.config import PRESETS, LossKeys
-from llm_as_judge.config.presets import Preset
+from llm_as_judge.config.training import Preset
 from llm_as_judge.config.tree import Config
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.types import (
@@ -26,7 +26,7 @@ from llm_as_judge.types import (
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "llm_as_judge"
 HOME = PACKAGE / "types" / "datasets.py"
-ALSO_WORDS = frozenset({"math", "open", "reasoning_gym"})
+ALSO_WORDS = frozenset({"math", "open"})
 """Names of sets that are something else, too: a domain, a word, a package of Python."""
 
 
@@ -112,7 +112,7 @@ def test_a_key_of_the_loss_is_a_field_of_one_class(key: str) -> None:
         for line in node.body
         if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == key
     ]
-    assert found == ["config/loss.py"]
+    assert found == ["config/training.py"]
 
 
 @pytest.mark.parametrize("key", ["baseline", "advantage_norm", "loss_aggregation", "loss_type"])
@@ -120,7 +120,7 @@ def test_the_choices_of_a_key_of_the_loss_are_listed_once(key: str) -> None:
     choices = frozenset(get_args(LossKeys.model_fields[key].annotation))
     assert len(choices) > 1
     assert [p.rpartition(":")[0] for p in places(choices, "src")] == [
-        "src/llm_as_judge/config/loss.py"
+        "src/llm_as_judge/config/training.py"
     ]
 
 

@@ -10,7 +10,8 @@ from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.launched import Launched
 
 if TYPE_CHECKING:
-    from llm_as_judge.policy.model import AdapterSpec, Policy
+    from llm_as_judge.policy.adapter import AdapterSpec
+    from llm_as_judge.policy.model import Policy
 
 
 def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: Launched) -> Policy:
@@ -21,7 +22,8 @@ def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: La
         place: of this process among those of a run.
     """
     # Imported here: checking, running and grading programs must not wait for torch.
-    from llm_as_judge.policy.model import AdapterSpec, load_policy
+    from llm_as_judge.policy.adapter import AdapterSpec
+    from llm_as_judge.policy.model import load_policy
 
     return load_policy(
         model_weights(config, config.policy.name, "policy.name"),

@@ -26,8 +26,6 @@ from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.operators import ExecutorSettings, registry
 from llm_as_judge.types import ChatModel
 
-__all__ = ["calls_reader", "kept_reader", "open_workbench_for", "reader_digest", "with_reader"]
-
 
 def calls_reader(texts: Iterable[str]) -> bool:
     """Whether one of the programs may call an operator that the policy answers."""

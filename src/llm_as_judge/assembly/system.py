@@ -8,7 +8,6 @@ import platform
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +36,8 @@ from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     DOMAINS,
     PolicySampler,
-    Problem,
     to_json,
 )
-from llm_as_judge.workflow.grammar import program_grammar
 from llm_as_judge.workflow.program import ProgramForm
 
 if TYPE_CHECKING:
@@ -214,7 +211,6 @@ def policy_prompt(
         memory=memory,
         count_tokens=count_tokens,
         max_tokens=min((n for n in (sampling.max_prompt_tokens, room) if n), default=None),
-        grammar=partial(_grammar, config) if sampling.constrained else None,
         hidden=[
             name
             for entry in registry().values()
@@ -239,11 +235,6 @@ def _shown_operators(config: Config) -> Registry:
     if wanted is not None:
         return {name: entry for name, entry in known.items() if name in wanted}
     return {name: entry for name, entry in known.items() if not entry.reads}  # asked for by name
-
-
-def _grammar(config: Config, problem: Problem) -> str:
-    """Of the programs that constrained decoding writes for a problem."""
-    return program_grammar(problem.domain, config.workflow.most_calls, tuple(config.executors))
 
 
 def open_memory(

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from llm_as_judge.intervals import wilson
 
-__all__ = ["Interval", "cohen_kappa", "kappa_interval", "proportion"]
-
 Pair = tuple[bool, bool]
 """(verdict, label) of one graded case."""
 

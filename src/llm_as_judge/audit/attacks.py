@@ -22,8 +22,6 @@ from llm_as_judge.audit.magnitudes import magnitude_seeds
 from llm_as_judge.audit.seeds import Seed, seeds
 from llm_as_judge.types import Problem
 
-__all__ = ["CATEGORIES", "Case", "make_attacks", "make_controls"]
-
 
 @dataclass(frozen=True, slots=True)
 class Case:

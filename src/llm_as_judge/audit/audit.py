@@ -18,15 +18,13 @@ from typing import Any, Literal
 from llm_as_judge.audit.agreement import Interval, kappa_interval, proportion
 from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
 from llm_as_judge.audit.bars import Bar, check_bars
-from llm_as_judge.audit.canaries import canaries, case_key
+from llm_as_judge.audit.drift import canaries, case_key
 from llm_as_judge.audit.journal import Journal
 from llm_as_judge.audit.labeled import cases_sha256
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.types import Verdict
-
-__all__ = ["AuditReport", "Mode", "run_audit"]
 
 Mode = Literal["rules", "model"]
 Progress = Callable[[int, int], None]

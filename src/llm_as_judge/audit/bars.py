@@ -8,8 +8,6 @@ from typing import Any
 
 from llm_as_judge.audit.agreement import Interval
 
-__all__ = ["KAPPA_BARS", "Bar", "check_bars"]
-
 KAPPA_BARS = {"numeric": 0.98, "hard mathematics": 0.85, "open QA": 0.74, "SQuAD2": 0.90}
 """Least kappa by kind of source; for open QA it is the agreement of human annotators."""
 _MANY_ATTACKS = 300

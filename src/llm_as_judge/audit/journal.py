@@ -9,8 +9,6 @@ from llm_as_judge.files import output_errors
 from llm_as_judge.jsonl import Broken, JsonLines
 from llm_as_judge.types import Verdict, from_json, to_json
 
-__all__ = ["Journal"]
-
 
 class Journal:
     """One JSON line per verdict, written as it is given.

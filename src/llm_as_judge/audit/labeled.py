@@ -18,8 +18,6 @@ from llm_as_judge.audit.attacks import Case
 from llm_as_judge.errors import DataError
 from llm_as_judge.judge.rows import AnswerRow, read_answer, read_rows
 
-__all__ = ["cases_sha256", "read_labeled", "shipped_labeled"]
-
 
 def shipped_labeled() -> list[Case]:
     """The labeled rows of the package: mathematics, text, multiple choice and code."""

@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from llm_as_judge.audit.seeds import Seed
 from llm_as_judge.types import Problem
 
-__all__ = ["magnitude_seeds"]
-
 
 def magnitude_seeds(rng: random.Random, count: int) -> list[Seed]:
     """``count`` problems with tiny and ``count`` with huge answers; exponents vary with ``rng``."""

@@ -16,8 +16,6 @@ from llm_as_judge.audit.audit import AuditReport
 from llm_as_judge.files import write_text
 from llm_as_judge.types import to_json
 
-__all__ = ["render_report", "verdict_line", "write_report"]
-
 
 def write_report(report: AuditReport, path: Path) -> None:
     """Writes ``report`` with its time and verdict; the file appears complete or not at all.

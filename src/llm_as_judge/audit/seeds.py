@@ -15,8 +15,6 @@ from pydantic import BaseModel, ConfigDict
 from llm_as_judge.types import Problem
 from llm_as_judge.types.datasets import GSM8K, HOTPOTQA, MMLU, SQUAD2
 
-__all__ = ["Seed", "seeds"]
-
 
 @dataclass(frozen=True, slots=True)
 class Seed:

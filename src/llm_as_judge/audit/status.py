@@ -15,15 +15,6 @@ from typing import Any, Literal
 
 from llm_as_judge.errors import AuditError
 
-__all__ = [
-    "MAX_AGE_DAYS",
-    "AuditStatus",
-    "measured_on",
-    "read_audit_status",
-    "report_path",
-    "require_passing_audit",
-]
-
 MAX_AGE_DAYS = 30.0
 """Of a report about a language model, which may change behind its name. Rules cannot."""
 _DAY_S = 86400.0

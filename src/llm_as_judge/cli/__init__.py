@@ -16,53 +16,30 @@ from dotenv import load_dotenv
 from rich.console import Console
 
 from llm_as_judge import __version__
-from llm_as_judge.cli.comparing import register as register_comparing
-from llm_as_judge.cli.data import register as register_data
-from llm_as_judge.cli.evaluating import register as register_evaluating
-from llm_as_judge.cli.exporting import register as register_exporting
-from llm_as_judge.cli.grading import register as register_grading
-from llm_as_judge.cli.judging import register as register_judging
-from llm_as_judge.cli.learning import register as register_learning
-from llm_as_judge.cli.models import register as register_models
-from llm_as_judge.cli.own_task import register as register_own_task
-from llm_as_judge.cli.pooling import register as register_pooling
-from llm_as_judge.cli.programs import register as register_programs
-from llm_as_judge.cli.quickstarting import register as register_quickstart
-from llm_as_judge.cli.searching import register as register_searching
-from llm_as_judge.cli.serving import register as register_serving
+from llm_as_judge.cli import (  # noqa: F401 - each has verbs
+    comparing,
+    data,
+    evaluating,
+    exporting,
+    grading,
+    judging,
+    learning,
+    models,
+    own_task,
+    pooling,
+    programs,
+    quickstarting,
+    searching,
+    serving,
+    watching,
+)
 from llm_as_judge.cli.stopping import Stopped, signals, stopped_line
-from llm_as_judge.cli.watching import register as register_watching
+from llm_as_judge.cli.verbs import VERBS, app
 from llm_as_judge.config import OWN_FILE, load_config
 from llm_as_judge.errors import LlmAsJudgeError, UserError
 from llm_as_judge.renamed import in_new_words
 
-__all__ = ["app", "main"]
-
-VERBS = {
-    "First": ("quickstart", "init"),
-    "Data and weights": ("data", "models", "pool"),
-    "Training": ("train", "monitor", "report"),
-    "Evaluation": ("evaluate", "compare", "search", "headroom"),
-    "Use": ("solve", "serve", "export"),
-    "Parts by themselves": ("check", "run", "grade", "judge"),
-}
-"""The verbs as ``--help`` shows them: by what a person is about to do, in the order of doing it."""
-
-
-class _InOrder(typer.core.TyperGroup):
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Commands and groups as ``VERBS`` mixes them; typer would put all groups last."""
-        return [verb for verbs in VERBS.values() for verb in verbs]
-
-
-app = typer.Typer(
-    name="llm-as-judge",
-    cls=_InOrder,
-    help="Trains a language model to write agent workflows, runs and grades them.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-)
+__all__ = ["VERBS", "app", "main"]
 
 
 def _say_version(wanted: bool) -> None:
@@ -80,36 +57,6 @@ def _program(
         ),
     ] = False,
 ) -> None: ...
-
-
-for register in (
-    register_quickstart,
-    register_own_task,
-    register_data,
-    register_models,
-    register_learning,
-    register_evaluating,
-    register_comparing,
-    register_pooling,
-    register_searching,
-    register_watching,
-    register_programs,
-    register_serving,
-    register_exporting,
-    register_grading,
-    register_judging,
-):
-    register(app)
-
-
-def _in_groups() -> None:
-    groups = {verb: name for name, verbs in VERBS.items() for verb in verbs}
-    verbs: list[Any] = [*app.registered_commands, *app.registered_groups]
-    for verb in verbs:
-        verb.rich_help_panel = groups[verb.name or str(verb.callback.__name__)]
-
-
-_in_groups()
 
 
 def main(arguments: list[str] | None = None) -> None:

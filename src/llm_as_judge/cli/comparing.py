@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from llm_as_judge.cli.options import JsonOption, console
+from llm_as_judge.cli.options import JsonOption, console, say
 from llm_as_judge.cli.tables import number_cell, show_table
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import to_json
 
@@ -23,12 +24,7 @@ CHOOSING_PROBLEMS = 30
 """With fewer, the best for each domain or problem is mostly luck, and is not shown."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command(
-        epilog="Example: llm-as-judge compare results/evaluation/*_results.json --against direct"
-    )(compare)
-
-
+@verb("Example: llm-as-judge compare results/evaluation/*_results.json --against direct")
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Results files, or their run folders.")],
     against: Annotated[
@@ -88,8 +84,7 @@ def compare(
         console.print()
     show_table("Accuracy, % [95 % interval]", *_accuracy_rows(systems, front), markdown)
     if apart:
-        line = f"no problem that {reference.name} has graded, too: {', '.join(apart)}; not tested"
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        say(f"no problem that {reference.name} has graded, too: {', '.join(apart)}; not tested")
     if pairs:
         show_table(f"Against {reference.name}", *_pair_rows(pairs), markdown)
     for name, found_pairs in of_domain.items():

@@ -13,12 +13,13 @@ from llm_as_judge.cli.options import (
     DataDirOption,
     JsonOption,
     SetOption,
-    console,
+    note,
     progress_bar,
+    say,
     settings_of,
-    status_console,
 )
 from llm_as_judge.cli.tables import show_table
+from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import load_config
 from llm_as_judge.types import to_json
 
@@ -28,13 +29,7 @@ SourceOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(data, name="data")
-
-
-data = typer.Typer(
-    no_args_is_help=True, help="Data sets: download, process (own rows too), and look at them."
-)
+data = verbs_of("data", "Data sets: download, process (own rows too), and look at them.")
 
 
 @data.command(epilog="Example: llm-as-judge data download --source ~/datasets")
@@ -63,17 +58,11 @@ def download(
             progress=show,
         )
     for entry in manifest.entries:
-        console.print(
-            f"{entry.dataset:14} {entry.rows:7} rows  {entry.origin}  {entry.license}",
-            highlight=False,
-        )
+        say(f"{entry.dataset:14} {entry.rows:7} rows  {entry.origin}  {entry.license}")
     if sample := next((e for e in manifest.entries if e.origin == "sample"), None):
-        console.print(
+        say(
             f"{sample.where}: rows written for this project, to try things out. The real sets: "
-            "data download where the hub can be reached, or --source DIR with upstream files.",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
+            "data download where the hub can be reached, or --source DIR with upstream files."
         )
 
 
@@ -122,24 +111,21 @@ def process(
             progress=show,
         )
     if gone := before - {entry.dataset for entry in report.sets}:
-        status_console.print(
+        note(
             f"{settings.data_dir}: no longer holds {', '.join(sorted(gone))}; to have them beside these, process all of them "
             "in one command",
-            style="yellow",
-            highlight=False,
-            soft_wrap=True,
+            "yellow",
         )
     if as_json:
         print(json.dumps(to_json(report)))  # noqa: T201
         return
     for entry in report.sets:
-        console.print(
+        say(
             f"{entry.dataset:14} train {entry.train:6}  val {entry.val:5}  test {entry.test:5}  "
-            f"refused {entry.refused}",
-            highlight=False,
+            f"refused {entry.refused}"
         )
         for refusal in entry.refusals:
-            console.print(f"  left out {refusal.where}: {refusal.reason}", markup=False)
+            say(f"  left out {refusal.where}: {refusal.reason}")
 
 
 @data.command(epilog="Example: llm-as-judge data stats --json")

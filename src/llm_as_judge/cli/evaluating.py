@@ -22,12 +22,15 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    note,
     require_told,
+    say,
     settings_of,
     status_console,
     warn_of_judges,
 )
 from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.views.live import ProgressView, results_table
@@ -42,12 +45,7 @@ FREE_COT_TOKENS = 512
 """Of a reply that may take as many steps as it wants."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge evaluate --config embedded --policy cot --limit 5")(
-        evaluate
-    )
-
-
+@verb("Example: llm-as-judge evaluate --config embedded --policy cot --limit 5")
 def evaluate(
     config: ConfigOption = None,
     model: ModelOption = None,
@@ -167,7 +165,7 @@ def evaluate(
         if not missing and (record_to or replay_from):
             _say_not_asked(record_to)
         if missing and not is_sanity_baseline(record.plan.policy):
-            status_console.print(_estimate(record, system), highlight=False, soft_wrap=True)
+            note(_estimate(record, system))
         if dry_run:
             return
 
@@ -188,7 +186,7 @@ def evaluate(
                     path = write_results(record, record.folder.parent.parent, say_replaced)
     show(record, path, as_json)
     said = _bill(now[-1], before, settings.calls.mode == "replay")
-    status_console.print(said, highlight=False, soft_wrap=True)
+    note(said)
     if system.is_prompted:
         _say_valid(record)
     _complain_of_cut_replies(record)
@@ -214,8 +212,7 @@ def _say_not_asked(record_to: Path | None) -> None:
         ConfigError: a recording is wanted that is not there.
     """
     if record_to is None:
-        line = "nothing is replayed: it is on disk; --fresh puts it aside and replays it"
-        status_console.print(line, highlight=False, soft_wrap=True)
+        note("nothing is replayed: it is on disk; --fresh puts it aside and replays it")
     elif not record_to.exists():
         raise ConfigError(
             f"--record {record_to}: nothing would be recorded, all rollouts are on disk; add --fresh "
@@ -287,15 +284,12 @@ def _name(spec: str, settings: Config, budget: str | None) -> str:
 def _warn_of_settings(spec: str, settings: Config) -> None:
     executor = settings.executor
     if spec == "free_cot" and (executor.enhance or executor.max_tokens < FREE_COT_TOKENS):
-        status_console.print(
+        note(
             f"warning: free_cot with executor.enhance {str(executor.enhance).lower()} and "
             f"executor.max_tokens {executor.max_tokens} is not what it is meant to be: its steps are "
             f"given a form, or cut off; --set executor.enhance=false --set executor.max_tokens="
             f"{FREE_COT_TOKENS}",
-            style="yellow",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            "yellow",
         )
 
 
@@ -305,21 +299,15 @@ def _announce(record: EvaluationRecord) -> None:
         seen = planned.seen_in_training
         overlap = f", {seen} of them also in the training mix" if seen else ""
         of_split = "" if split == "test" else f" ({split})"
-        line = f"{planned.name + of_split:14} {planned.sample}{overlap}"
-        status_console.print(line, markup=False, highlight=False)
+        note(f"{planned.name + of_split:14} {planned.sample}{overlap}")
     if any(planned.seen_in_training is None for planned in plan.sets):
-        line = f"seen in training: not known, no training mix ({record.config.data.train_file})"
-        status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+        note(f"seen in training: not known, no training mix ({record.config.data.train_file})")
     limit = record.config.evaluation.limit_per_set
     if limit is not None and any(len(planned.ids) < planned.rows for planned in plan.sets):
-        line = (
-            f"at most {limit} rows of each set (evaluation.limit_per_set); every row: --limit all"
-        )
-        status_console.print(line, markup=False, highlight=False)
+        note(f"at most {limit} rows of each set (evaluation.limit_per_set); every row: --limit all")
     total, missing = len(plan.ids) * plan.samples, len(record.missing())
     if missing < total:
-        line = f"{total - missing} of {total} rollouts are on disk: {record.folder}"
-        status_console.print(line, markup=False, highlight=False)
+        note(f"{total - missing} of {total} rollouts are on disk: {record.folder}")
 
 
 def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> str:
@@ -341,8 +329,7 @@ def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> str:
 
 def say_replaced(earlier: Path) -> None:
     """Results of another evaluation had the name that these have now."""
-    line = f"the name was that of another evaluation, whose results are now only in {earlier}"
-    status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+    note(f"the name was that of another evaluation, whose results are now only in {earlier}")
 
 
 def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
@@ -355,12 +342,9 @@ def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
         return
     console.print(results_table({record.plan.name: data}))
     if run_folder(path) == record.folder:
-        console.print(f"results  {path}", markup=False, highlight=False, soft_wrap=True)
+        say(f"results  {path}")
     else:
-        line = (
-            f"not complete: {path} keeps the results of before; figures in {record.folder / FULL}"
-        )
-        status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+        note(f"not complete: {path} keeps the results of before; figures in {record.folder / FULL}")
     warn_of_judges(data.judges)
 
 
@@ -381,7 +365,7 @@ def _say_valid(record: EvaluationRecord) -> None:
         )
     if valid < VALID_SHARE * len(programs):
         line += ". A warm start teaches them (docs/TRAINING.md#warm-start)"
-    status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+    note(line)
 
 
 CUT_SHARE = 0.05
@@ -399,13 +383,10 @@ def _complain_of_cut_replies(record: EvaluationRecord) -> None:
         asked += len(calls)
         cut += sum(call.completion_tokens >= limit * call.llm_calls for call in calls)
     if cut > CUT_SHARE * asked:
-        status_console.print(
+        note(
             f"{cut} of {asked} operator calls were cut at executor.max_tokens "
             f"({executor.max_tokens}), most likely before the answer: raise it, with "
-            f"--set executor.max_tokens={8 * executor.max_tokens} or in the configuration file",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            f"--set executor.max_tokens={8 * executor.max_tokens} or in the configuration file"
         )
 
 
@@ -414,12 +395,9 @@ def _complain_of_failures(record: EvaluationRecord) -> None:
     failures = [r.failure for g in record.groups() for r in g.rollouts if r.failure]
     if not failures:
         return
-    status_console.print(
+    note(
         f"{len(failures)} rollouts failed outside of their programs (executor, judge or sandbox); the first: "
-        f"{failures[0].message}. The same command runs them again",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+        f"{failures[0].message}. The same command runs them again"
     )
     allowed = record.config.training.max_failed_fraction
     if len(failures) > allowed * len(record.plan.ids) * record.plan.samples:

@@ -13,17 +13,14 @@ from llm_as_judge.cli.options import (
     DeviceOption,
     JsonOption,
     SetOption,
-    console,
-    status_console,
+    note,
+    say,
 )
 from llm_as_judge.cli.programs import DomainOption, FormOption, parse_file, wanted_domain
+from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import load_config
 
-export = typer.Typer(no_args_is_help=True, help="Programs and model of a run, for others.")
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(export, name="export")
+export = verbs_of("export", "Programs and model of a run, for others.")
 
 
 @export.command(epilog="Example: llm-as-judge export programs logs/RUN --out exported")
@@ -54,10 +51,10 @@ def programs(
     for path, record in zip(paths, found, strict=True):
         p, low, high = record.accuracy
         share = f"{p:4.0%} [{low:.0%}, {high:.0%}] of {record.graded}"
-        console.print(f"{path}  {share}", markup=False, highlight=False, soft_wrap=True)
+        say(f"{path}  {share}")
     if best.never_right:
         by_domain = ", ".join(f"{domain} {count}" for domain, count in best.never_right.items())
-        status_console.print(f"left out, never right: {by_domain} programs", highlight=False)
+        note(f"left out, never right: {by_domain} programs")
 
 
 @export.command(epilog="Example: llm-as-judge export aflow FILE.py --out graph.py")
@@ -88,7 +85,7 @@ def aflow(
         print(source, end="")  # noqa: T201
         return
     write_text(out, source)
-    console.print(f"workflow  {out}", markup=False, highlight=False, soft_wrap=True)
+    say(f"workflow  {out}")
 
 
 ResultsOption = Annotated[
@@ -126,9 +123,9 @@ def adapter(
         said = {"adapter": str(out), "base": published_base(base), "pushed": pushed}
         print(json.dumps(said))  # noqa: T201
         return
-    console.print(f"adapter  {out}", highlight=False, soft_wrap=True)
+    say(f"adapter  {out}")
     if pushed:
-        console.print(f"pushed   {pushed}", highlight=False, soft_wrap=True)
+        say(f"pushed   {pushed}")
 
 
 @export.command(epilog="Example: llm-as-judge export model checkpoints/M/grpo_mixed/step_100")
@@ -190,4 +187,4 @@ def model(
     if as_json:
         print(json.dumps({"model": str(out), "base": base}))  # noqa: T201
     else:
-        console.print(f"model  {out}", highlight=False)
+        say(f"model  {out}")

@@ -15,11 +15,13 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    note,
     progress_bar,
+    say,
     settings_of,
-    status_console,
 )
 from llm_as_judge.cli.pace import Pace
+from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import RULES_ALONE, load_config
 
 if TYPE_CHECKING:
@@ -27,9 +29,7 @@ if TYPE_CHECKING:
 
     from llm_as_judge.config import Config
 
-judge = typer.Typer(
-    no_args_is_help=True, help="Measure the judge; train and calibrate one of your own."
-)
+judge = verbs_of("judge", "Measure the judge; train and calibrate one of your own.")
 
 LabeledOption = Annotated[
     list[Path],
@@ -46,10 +46,6 @@ PrecisionOption = Annotated[
         "--precision", min=0.5, max=0.999, help="Least lower bound of what it accepts and rejects."
     ),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(judge, name="judge")
 
 
 @judge.command(epilog="Example: llm-as-judge judge audit --rules-only")
@@ -116,7 +112,7 @@ def audit(
             report_path(settings.output.results, fingerprint), fingerprint
         )
         if measured_on(audit_status, cases_sha256(cases)):
-            console.print(f"report  {audit_status.report}: passed before", highlight=False)
+            say(f"report  {audit_status.report}: passed before")
             return
 
     async def job(journal: Journal) -> AuditReport:
@@ -137,15 +133,15 @@ def audit(
     path = out or usual
     journal = Journal(path.with_name(f"{usual.stem}.partial.jsonl"))
     if len(journal):
-        status_console.print(f"going on after {len(journal)} verdicts", highlight=False)
+        note(f"going on after {len(journal)} verdicts")
     report = asyncio.run(job(journal))
     write_report(report, path)
     journal.remove()
     brief = if_needed and report.passed  # one step of a pipeline: the tables are not what is asked
     console.print(verdict_line(report) if brief else render_report(report), highlight=not brief)
-    console.print(f"report  {path}", highlight=False)
+    say(f"report  {path}")
     if not brief and (said := _what_now(report.passed, report.failures, sample)):
-        console.print(said, highlight=False, markup=False, soft_wrap=True)
+        say(said)
     raise typer.Exit(0 if report.passed else 3)
 
 
@@ -185,7 +181,7 @@ class _AuditPace:
             line = f"{left:,} answers to grade"
             if self._asks:
                 line += f"; at most {CALLS_A_VERDICT * left:,} calls of the judge's model, none where rules decide"
-            status_console.print(line, highlight=False, soft_wrap=True)
+            note(line)
         elif done > self._kept:
             self._pace.did()
 
@@ -238,12 +234,12 @@ def train(
 
     def begun(sets: Sets, learner: JudgeLearner) -> None:
         for name, count in sets.counts.items():
-            status_console.print(f"{count:7} {name}", highlight=False)
-        _say(f"{learner.tokens} tokens in {learner.steps} steps, {learner.step} done")
+            note(f"{count:7} {name}")
+        note(f"{learner.tokens} tokens in {learner.steps} steps, {learner.step} done")
 
     def told(report: StepReport) -> None:
         left = timedelta(seconds=round(report.left_s))
-        _say(
+        note(
             f"step {report.step}/{report.steps}  loss {report.loss:.3f}  right {report.right:.2f}  "
             f"{report.tokens / report.seconds:.0f} tokens/s  {left} left"
         )
@@ -295,10 +291,6 @@ def calibrate(
     _say_thresholds(made.thresholds, folder)
 
 
-def _say(line: str) -> None:
-    status_console.print(line, highlight=False)
-
-
 def _say_thresholds(thresholds: object, folder: Path) -> None:
     from llm_as_judge.judge.calibration import Thresholds
 
@@ -307,8 +299,5 @@ def _say_thresholds(thresholds: object, folder: Path) -> None:
         assert isinstance(limits, Thresholds)
         accept = "never" if limits.accept is None else f"from {limits.accept:.2f}"
         reject = "never" if limits.reject is None else f"to {limits.reject:.2f}"
-        console.print(
-            f"{domain}: accepts {accept}, rejects {reject}, chosen on {limits.rows} answers",
-            highlight=False,
-        )
-    console.print(f"judge  {folder}", highlight=False)
+        say(f"{domain}: accepts {accept}, rejects {reject}, chosen on {limits.rows} answers")
+    say(f"judge  {folder}")

@@ -18,9 +18,11 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    say,
     settings_of,
     warn_of_judges,
 )
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.llm.ledger import Budget, Ledger
 from llm_as_judge.policy.launched import launched
@@ -29,12 +31,7 @@ from llm_as_judge.runs.runlog import read_steps
 from llm_as_judge.views.live import ProgressView, step_table
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge train --config embedded --set training.steps=20")(
-        train
-    )
-
-
+@verb("Example: llm-as-judge train --config embedded --set training.steps=20")
 def train(
     config: ConfigOption = None,
     model: ModelOption = None,
@@ -86,7 +83,7 @@ def train(
         require_measured_model(settings)
     if dry_run:
         for line in _estimate(settings, int(latest.name.removeprefix("step_")) if latest else 0):
-            console.print(line, highlight=False, soft_wrap=True)
+            say(line)
         return
     asyncio.run(require_endpoints(settings))
     from llm_as_judge.training.trainer import GRPOTrainer
@@ -102,10 +99,10 @@ def train(
         )
         result = asyncio.run(trainer.train())
     console.print(step_table(read_steps(result.run_dir), title="training"))
-    console.print(f"run directory  {result.run_dir}", highlight=False)
-    console.print(f"checkpoint     {result.checkpoint}", highlight=False)
+    say(f"run directory  {result.run_dir}")
+    say(f"checkpoint     {result.checkpoint}")
     named = f" --config {config}" if config else ""
-    console.print(f"next           llm-as-judge evaluate{named}", highlight=False, markup=False)
+    say(f"next           llm-as-judge evaluate{named}")
     warn_of_judges(judges_of(result.run_dir))
 
 
@@ -116,7 +113,7 @@ def _estimate(settings: Config, done: int) -> list[str]:
     from llm_as_judge.executor_settings import training_estimate
     from llm_as_judge.llm.weights import availability
     from llm_as_judge.training.memory import memory_line, tensor_shapes
-    from llm_as_judge.training.rehearsal import rehearsed_reward
+    from llm_as_judge.training.preflight import rehearsed_reward
 
     problems = ProblemFile(settings.data.train_file)
     left = max(0, settings.training.steps - done)

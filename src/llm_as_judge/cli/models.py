@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -15,11 +16,14 @@ from llm_as_judge.cli.options import (
     ConfigOption,
     JsonOption,
     ModelOption,
+    SetOption,
     console,
+    note,
     progress_bar,
-    status_console,
+    say,
+    settings_of,
 )
-from llm_as_judge.cli.replicas import replicas
+from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import (
     Config,
     environment_key,
@@ -30,19 +34,13 @@ from llm_as_judge.config import (
     load_models,
 )
 from llm_as_judge.config.names import resolved_name
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, EndpointError
 
 if TYPE_CHECKING:
     from llm_as_judge.llm.conformance import Conformance
 
-models = typer.Typer(no_args_is_help=True, help="Weights: list, pull. Endpoints: probe, replicas.")
 
-
-def register(app: typer.Typer) -> None:
-    models.command(epilog="Example: llm-as-judge models replicas --drain http://10.0.0.7:8010/v1")(
-        replicas
-    )
-    app.add_typer(models, name="models")
+models = verbs_of("models", "Weights: list, pull. Endpoints: probe, replicas.")
 
 
 @models.command("list", epilog="Example: llm-as-judge models list --json")
@@ -106,7 +104,7 @@ def pull(
         entry = known_model(resolved_name(name), "models pull")
         with progress_bar() as show:
             path = fetch(entry, settings.output.cache_dir(), show)
-        console.print(f"{name}: {path}", highlight=False)
+        say(f"{name}: {path}")
 
 
 @models.command(epilog="Example: llm-as-judge models probe http://localhost:8002/v1")
@@ -139,7 +137,7 @@ def probe(
                     no_proxy=where.no_proxy,
                     timeout_s=timeout,
                     max_concurrency=at_once,
-                    told=lambda text: status_console.print(f"asking {text}", highlight=False),
+                    told=lambda text: note(f"asking {text}"),
                 )
                 for where in await _targets(stack, settings, target)
             ]
@@ -203,3 +201,60 @@ def _probe_table(report: Conformance) -> Table:
     ):
         table.add_row(asked, seen)
     return table
+
+
+# ---------------------------------------------------------------------------------------- replicas
+
+
+@models.command(epilog="Example: llm-as-judge models replicas --drain http://10.0.0.7:8010/v1")
+def replicas(
+    config: ConfigOption = None,
+    drain: Annotated[
+        list[str] | None,
+        typer.Option("--drain", help="Address that gets no new work; what it writes it ends."),
+    ] = None,
+    rejoin: Annotated[
+        list[str] | None, typer.Option("--rejoin", help="Drained address that works again.")
+    ] = None,
+    as_json: JsonOption = False,
+    set_: SetOption = None,
+) -> None:
+    """How the replicas of sampling.replicas are; a running training hears of a drain in seconds.
+
+    Exit status 1 where none of them answers.
+    """
+    settings = settings_of(config, set_)
+    if not settings.sampling.replicas:
+        raise ConfigError(
+            "sampling.replicas: none; give them by --config or "
+            "--set sampling.backend=vllm --set sampling.replicas=[http://HOST:PORT/v1]"
+        )
+    from llm_as_judge.assembly import adapters_folder
+    from llm_as_judge.policy.replica_health import drained, set_drained, status_of
+
+    folder = adapters_folder(settings)
+    out, back = _known(settings, drain or ()), _known(settings, rejoin or ())
+    if both := sorted(out & back):
+        raise ConfigError(f"{both[0]}: both --drain and --rejoin; give one of them")
+    listed = set(drained(folder))
+    if out or back:
+        listed = (listed | out) - back
+        set_drained(folder, sorted(listed))
+    found = asyncio.run(status_of(settings.sampling.replicas, listed))
+    if as_json:
+        print(json.dumps(found))  # noqa: T201
+    else:
+        table = Table("replica", "state", "adapters")
+        for row in found:
+            table.add_row(row["replica"], row["state"], " ".join(row["adapters"]))
+        console.print(table)
+    if not any(row["answers"] for row in found):
+        raise EndpointError(f"sampling.replicas: none of {len(found)} answers")
+
+
+def _known(settings: Config, urls: Sequence[str]) -> set[str]:
+    known = settings.sampling.replicas
+    wanted = {url.rstrip("/"): url for url in urls}
+    if unknown := next((url for name, url in wanted.items() if name not in known), None):
+        raise ConfigError(f"{unknown}: none of sampling.replicas ({', '.join(known)})")
+    return set(wanted)

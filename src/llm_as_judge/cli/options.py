@@ -21,6 +21,17 @@ console = Console()
 status_console = Console(stderr=True)
 """Progress: kept off standard output, which may be piped to another program."""
 
+
+def say(line: str, style: str = "") -> None:
+    """A line of the result, as it is: names and paths are neither marked up nor wrapped."""
+    console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def note(line: str, style: str = "") -> None:
+    """A line about the work, on standard error; see :func:`say`."""
+    status_console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
 ConfigOption = Annotated[
     str | None,
     typer.Option(
@@ -154,7 +165,7 @@ def warn_of_judges(judges: Sequence[Mapping[str, Any]]) -> None:
     """A line on standard error if one of ``judges`` rewarded without a passing audit."""
     warning = unaudited_warning(judges)
     if warning:
-        status_console.print(f"warning: {warning}", style="yellow", highlight=False)
+        note(f"warning: {warning}", "yellow")
 
 
 @contextmanager

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +15,14 @@ import typer
 from llm_as_judge.cli.options import (
     DataDirOption,
     ModelOption,
-    console,
     executor_named,
+    note,
     progress_bar,
-    status_console,
+    say,
 )
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import OWN_FILE, RULES_ALONE, load_config, load_endpoints
+from llm_as_judge.config.endpoints import Endpoint
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.files import write_atomically
 
@@ -25,18 +30,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from llm_as_judge.config import Config
-    from llm_as_judge.data.process import ProcessReport, SetReport
+    from llm_as_judge.data.process import ProcessReport
+    from llm_as_judge.data.unify import SetReport
+
 
 ENOUGH_TEST_ROWS = 30
 """With fewer, a 95 % interval is wider than 35 points at one half right."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command(
-        epilog="Example: llm-as-judge init mine.jsonl --executor openai:MODEL@http://HOST:PORT/v1"
-    )(init)
-
-
+@verb("Example: llm-as-judge init mine.jsonl --executor openai:MODEL@http://HOST:PORT/v1")
 def init(
     rows: Annotated[
         Path,
@@ -65,9 +67,7 @@ def init(
 ) -> None:
     """Begin a task of your own: check its rows, split them, write llm-as-judge.yaml here."""
     from llm_as_judge.chat_models import require_known_models
-    from llm_as_judge.config.own_file import OwnTask, own_file_text
-    from llm_as_judge.data.hub import DatasetsHub
-    from llm_as_judge.data.own_source import own_rows
+    from llm_as_judge.data.hub import DatasetsHub, own_rows
 
     if OWN_FILE.exists():
         raise ConfigError(
@@ -82,7 +82,7 @@ def init(
     home = data_dir or settings.data.data_dir
     file = own_rows(rows, DatasetsHub(settings.output.cache_dir() / "datasets"))
     if file != rows:
-        console.print(f"rows     {file}, of {rows} on the hub", highlight=False)
+        say(f"rows     {file}, of {rows} on the hub")
     report = _split(file, home, settings.data.val_fraction, settings.data.seed, skip_bad=skip_bad)
     task = OwnTask(
         file,
@@ -159,42 +159,33 @@ def _ask(settings: Config) -> None:
     try:
         asyncio.run(require_endpoints(settings))
     except ModelError as error:
-        status_console.print(
-            f"warning: {error}", style="yellow", highlight=False, markup=False, soft_wrap=True
-        )
+        note(f"warning: {error}", "yellow")
     else:
-        console.print("endpoint it answers and serves the model", highlight=False)
+        say("endpoint it answers and serves the model")
 
 
 def _tell(report: ProcessReport) -> None:
     for part in report.sets:
-        console.print(
-            f"{part.dataset:14} train {part.train:6}  val {part.val:5}  test {part.test:5}",
-            highlight=False,
-        )
+        say(f"{part.dataset:14} train {part.train:6}  val {part.val:5}  test {part.test:5}")
         if part.by_question:
-            console.print(
+            say(
                 "  its rows share too few passages to hold one out: test rows have questions of their "
-                "own, and a passage may be in train, too",
-                highlight=False,
-                soft_wrap=True,
+                "own, and a passage may be in train, too"
             )
         for refusal in part.refusals:
-            console.print(f"  left out {refusal.where}: {refusal.reason}", markup=False)
+            say(f"  left out {refusal.where}: {refusal.reason}")
     test = sum(part.test for part in report.sets)
     if test < ENOUGH_TEST_ROWS:
-        status_console.print(
+        note(
             f"warning: {test} test rows are few: only a large difference will show. "
             f"{6 * ENOUGH_TEST_ROWS} rows in all give {ENOUGH_TEST_ROWS} test rows",
-            style="yellow",
-            highlight=False,
-            soft_wrap=True,
+            "yellow",
         )
-    console.print(f"written  {OWN_FILE}", highlight=False)
+    say(f"written  {OWN_FILE}")
 
 
 def _next(rows: Path) -> None:
-    for verb in (
+    for words in (
         "evaluate --policy direct",
         f"headroom {quote(str(rows))}",
         "evaluate --untrained",
@@ -202,6 +193,81 @@ def _next(rows: Path) -> None:
         "evaluate",
         "compare results/evaluation/*_results.json",
     ):
-        console.print(
-            f"  next   llm-as-judge {verb}", highlight=False, markup=False, soft_wrap=True
-        )
+        say(f"  next   llm-as-judge {words}")
+
+
+# ---------------------------------------------------------------------------------------- the file
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+HOSTED_TOKENS = 2048
+"""Tokens of a reply at most: the full-size default, since a profile's limit may be a small model's."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTask:
+    """What ``init`` was told and found."""
+
+    rows: Path
+    profile: str
+    """Shipped profile below the file."""
+    sets: Sequence[str]
+    executor: str
+    """Name of a model; of ``endpoint``, where there is one."""
+    policy: str
+    """Base model."""
+    endpoint: Endpoint | None = None
+    data_dir: Path = Path("data")
+
+
+def own_file_text(task: OwnTask) -> str:
+    """Commented YAML. Keys of endpoints are never in it: it names the variable that holds them."""
+    lines = [
+        f"# Own task {_comment(task.rows.name)}. Every command in this folder reads this file, unless",
+        "# it says --config. docs/configuration.md lists all keys.",
+        f"profile: {task.profile}  # the shipped profile below this file",
+        "data:",
+        "  sets: []  # no shipped sets beside your own",
+    ]
+    if task.data_dir != Path("data"):
+        lines += [
+            f"  data_dir: {_text(str(task.data_dir))}",
+            f"  train_file: {_text(str(task.data_dir / 'mixed' / 'train_mixed.jsonl'))}",
+            f"  val_file: {_text(str(task.data_dir / 'mixed' / 'val_mixed.jsonl'))}",
+        ]
+    lines += [
+        "evaluation:",
+        f"  sets: [{', '.join(map(_text, task.sets))}]",
+        "  limit_per_set: all",
+    ]
+    lines += ["policy:", f"  name: {_text(task.policy)}  # the model that learns"]
+    lines += ["executor:", f"  model: {_text(task.executor)}"]
+    if task.endpoint is not None:
+        lines.append(f"  max_tokens: {HOSTED_TOKENS}  # of one reply; a longer one is cut off")
+    lines += [
+        "judge:",
+        "  model: none  # rules grade the answers; docs/judge.md#an-llm-judge adds a judge for the others",
+    ]
+    if task.endpoint is not None:
+        lines += _endpoint_lines(task.executor, task.endpoint)
+    return "\n".join(lines) + "\n"
+
+
+def _endpoint_lines(name: str, endpoint: Endpoint) -> list[str]:
+    return [
+        "endpoints:  # docs/configuration.md#endpoints lists their keys",
+        f"  {_text(name)}:",
+        f"    base_url: {_text(endpoint.base_url)}",
+        f"    model_name: {_text(endpoint.model_name or name)}",
+        f'    api_key: "${{{KEY_VARIABLE}:-}}"  # read from this variable, or from .env',
+        "    # usd_per_million_prompt_tokens: 0.10      # with both prices, dollars are",
+        "    # usd_per_million_completion_tokens: 0.50  # estimated and counted",
+    ]
+
+
+def _text(value: str) -> str:
+    """A JSON text is a YAML text, whatever it holds."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _comment(text: str) -> str:
+    return text if text.isprintable() else repr(text)

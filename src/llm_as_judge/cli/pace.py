@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
-from llm_as_judge.cli.options import status_console
+from llm_as_judge.cli.options import note
 
 SAY_EVERY_S = 30.0
 ENOUGH = 5
@@ -43,4 +43,4 @@ class Pace:
             line += f", {timedelta(seconds=round(left))} left"
         if self._found:
             line += f", {self._found} were there before"
-        status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+        note(line)

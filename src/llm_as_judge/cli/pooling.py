@@ -18,10 +18,13 @@ from llm_as_judge.cli.options import (
     JsonOption,
     SetOption,
     console,
+    note,
+    say,
     settings_of,
     status_console,
 )
 from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.types import to_json
@@ -31,11 +34,7 @@ if TYPE_CHECKING:
     from llm_as_judge.evaluation.filling import Asked
     from llm_as_judge.llm.pool import Pool
 
-pool = typer.Typer(no_args_is_help=True, help="Executor replies that runs share (calls.folder).")
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(pool, name="pool")
+pool = verbs_of("pool", "Executor replies that runs share (calls.folder).")
 
 
 @pool.command(epilog="Example: llm-as-judge pool fill --config embedded --split train --limit 100")
@@ -117,15 +116,15 @@ def fill(
         async with open_workbench(settings) as bench:
             assert isinstance(bench.recording, Pool)
             if dropped := bench.recording.drop_notes("drawn"):
-                _say(
+                note(
                     f"{bench.recording.path}: verdicts that an earlier version kept here are dropped "
                     f"({dropped}); the bank {bank} gets them anew, from the replies"
                 )
             estimate = filled_estimate(settings, problems, ways, draws, kept)
-            _say(f"{len(problems)} problems ({split}), {draws} draws of each way; missing at most:")
-            _say(str(estimate))
+            note(f"{len(problems)} problems ({split}), {draws} draws of each way; missing at most:")
+            note(str(estimate))
             if line := estimate.exceeds(bench.ledger.budget, bench.ledger.total):
-                _say(line)
+                note(line)
             expected = estimate.rollouts
             with ProgressView(status_console, expected, each="draw", counted="draws") as view:
 
@@ -146,7 +145,7 @@ def fill(
                 try:
                     asked = await filling.fill(problems)
                 finally:
-                    _say(f"asked now: {sums(bench.ledger)}")
+                    note(f"asked now: {sums(bench.ledger)}")
             if not asked.failed:
                 others = operator_settings(settings).executors
                 for name in {way.name.partition("@")[2] for each in ways.values() for way in each}:
@@ -159,12 +158,12 @@ def fill(
     )
     with Bank.writing(bank, conditions(settings)) as kept, stoppable(line) as work:
         asked = work.run(job(kept))
-    _say(
+    note(
         f"{asked.draws} draws made; {asked.agreed} problems whose first replies share a verdict get no "
         "more (--all)"
     )
     if asked.failed:
-        _say(
+        note(
             f"{asked.failed} draws failed at the executor; the first: {asked.first_failure}. The same "
             "command asks for them again"
         )
@@ -207,18 +206,15 @@ def stats(
     if as_json:
         print(json.dumps(found))  # noqa: T201
         return
-    console.print(
+    say(
         f"{found['pool']}: {found['replies']} replies, {found['bytes'] / 2**20:.1f} MB, "
-        f"{found['damaged']} damaged",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+        f"{found['damaged']} damaged"
     )
     console.print(_origins_table(origins))
     if drawn:
         console.print(_ways_table(found["ways"]))
     else:
-        _say(f"{bank}: no verdicts of these ways; run: llm-as-judge pool fill")
+        note(f"{bank}: no verdicts of these ways; run: llm-as-judge pool fill")
 
 
 @pool.command(epilog="Example: llm-as-judge pool prune --config embedded")
@@ -248,7 +244,7 @@ def prune(
     runs = Bank.named(bank, "--bank")
     problems = {problem.id: problem for problem in problem_file(train_file)}
     found = pruned(list(problems.values()), runs)
-    _say(
+    note(
         f"{train_file}: {len(found.disputed)} of {len(problems)} problems are left. Left out: "
         f"{found.right} always right, {found.wrong} always wrong, {found.not_graded} not graded, "
         f"{found.unknown} that the bank was not filled with"
@@ -257,12 +253,7 @@ def prune(
         raise DataError(f"{train_file}: no problem is left; nothing was written")
     out = out or disputed_file(train_file)
     write_problems(out, found.disputed)
-    console.print(
-        f"{out}; train on them: --set data.train_file={out}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    say(f"{out}; train on them: --set data.train_file={out}")
 
 
 def _opened(settings: Config) -> Pool:
@@ -302,7 +293,3 @@ def _ways_table(ways: list[dict[str, Any]]) -> Table:
         counts = (str(one["problems"]), str(one["draws"]))
         table.add_row(one["dataset"], one["way"], *counts, *shares, f"{one['cost']:.0f}")
     return table
-
-
-def _say(line: str) -> None:
-    status_console.print(line, markup=False, highlight=False, soft_wrap=True)

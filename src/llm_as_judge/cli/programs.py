@@ -15,9 +15,10 @@ from llm_as_judge.cli.options import (
     ExecutorOption,
     JsonOption,
     SetOption,
-    console,
     executor_named,
+    say,
 )
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import RULES_ALONE, load_config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.types import (
@@ -41,13 +42,7 @@ FormOption = Annotated[
 MAX_PROGRAM_BYTES = 8 * 2**20
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge check my_workflow.py --domain math")(check)
-    app.command(
-        epilog="Example: llm-as-judge run my_workflow.py --problem '2 + 2?' --executor scripted"
-    )(run)
-
-
+@verb("Example: llm-as-judge check my_workflow.py --domain math")
 def check(
     file: Annotated[Path, typer.Argument(help="The program.")],
     domain: DomainOption = "qa",
@@ -67,22 +62,19 @@ def check(
     else:
         for finding in program.diagnostics:
             hint = f"  ({finding.hint})" if finding.hint else ""
-            line = f"{file}:{finding.line}: {finding.code} {finding.message}{hint}"
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            say(f"{file}:{finding.line}: {finding.code} {finding.message}{hint}")
         for repair in program.repairs:
-            console.print(f"{file}: repaired: {repair}", markup=False, highlight=False)
+            say(f"{file}: repaired: {repair}")
         if program.strictly_valid:
-            console.print(
+            say(
                 f"{file}: clean; operators {', '.join(program.operators) or 'none'}; "
                 f"at most {program.worst_case_calls} executor calls ({program.expected_calls:g} "
-                f"expected), which write at most {tokens} tokens",
-                highlight=False,
-                markup=False,
-                soft_wrap=True,
+                f"expected), which write at most {tokens} tokens"
             )
     raise typer.Exit(0 if program.strictly_valid else 3)
 
 
+@verb("Example: llm-as-judge run my_workflow.py --problem '2 + 2?' --executor scripted")
 def run(
     file: Annotated[Path, typer.Argument(help="The program.")],
     problem: Annotated[str | None, typer.Option("--problem", help="Text of the problem.")] = None,
@@ -210,14 +202,12 @@ def _print_execution(
         return
     for call in execution.calls:
         asked = f"{call.operator} ({call.executor})" if call.executor else call.operator
-        console.print(
+        say(
             f"{asked:20} {call.llm_calls} calls {call.prompt_tokens:6} + "
-            f"{call.completion_tokens} tokens {call.seconds:7.2f} s {call.error}",
-            markup=False,
-            highlight=False,
+            f"{call.completion_tokens} tokens {call.seconds:7.2f} s {call.error}"
         )
-    console.print(f"sandbox  {isolation.mechanism}", markup=False, highlight=False)
-    console.print(f"status   {execution.status} {execution.error}", markup=False, highlight=False)
+    say(f"sandbox  {isolation.mechanism}")
+    say(f"status   {execution.status} {execution.error}")
     for finding in program.diagnostics:
-        console.print(f"{finding.code} line {finding.line}: {finding.message}", markup=False)
-    console.print(f"answer   {execution.answer}", markup=False, highlight=False)
+        say(f"{finding.code} line {finding.line}: {finding.message}")
+    say(f"answer   {execution.answer}")

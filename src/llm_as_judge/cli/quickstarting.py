@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from llm_as_judge.chat_models import require_known_models
-from llm_as_judge.cli.options import SeedOption, SetOption, console, settings_of
+from llm_as_judge.cli.options import SeedOption, SetOption, say, settings_of
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.tables import show_table
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.files import require_writable
 from llm_as_judge.types import Rollout
@@ -27,10 +28,7 @@ LOOK_S, QUIET_S = 1.0, 30.0
 """Seconds between looks, and without a line, after which one says what is going on."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge quickstart --seed 1")(quickstart)
-
-
+@verb("Example: llm-as-judge quickstart --seed 1")
 def quickstart(
     out: Annotated[
         Path, typer.Option("--out", help="Folder of all that it writes, by seed.")
@@ -56,7 +54,7 @@ def quickstart(
 
     root = settings.output.logs.parent
     for line in INTRODUCTION:
-        _say(line)
+        say(line)
     with Lines() as lines, embedded_servers_kept():
         kept = f"finished parts are kept in {root}: the same command goes on there"
 
@@ -137,7 +135,7 @@ class Lines:
         now = time.monotonic()
         self._said = now
         minutes, seconds = divmod(int(now - self._began), 60)
-        _say(f"{minutes:2}:{seconds:02}  {text}")
+        say(f"{minutes:2}:{seconds:02}  {text}")
 
     def stage(self, text: str) -> None:
         self._doing, self._runs = text, 0
@@ -166,10 +164,6 @@ class Lines:
         self._line(text)
 
 
-def _say(text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
 # ------------------------------------------------------------------------------------- the outcome
 def _show(outcome: Outcome, page: Path, config: str) -> None:
     from llm_as_judge.evaluation.quickstart import right_of
@@ -186,16 +180,16 @@ def _show(outcome: Outcome, page: Path, config: str) -> None:
     ]
     show_table("Held-out rows right", ["", *kinds, "all", "executor tokens a row"], rows, False)
     if undecided := _undecided(outcome):
-        _say(undecided)
-    _say(_difference("trained - untrained", outcome.against_untrained))
-    _say(_difference("trained - warm-started", outcome.against_warm))
-    _say(_difference("trained - best fixed program", outcome.against_fixed))
+        say(undecided)
+    say(_difference("trained - untrained", outcome.against_untrained))
+    say(_difference("trained - warm-started", outcome.against_warm))
+    say(_difference("trained - best fixed program", outcome.against_fixed))
     for line in verdict(outcome):
-        _say(line)
-    _say(f"page  {page}")
-    _say("What next:")
+        say(line)
+    say(f"page  {page}")
+    say("What next:")
     for line in _next(outcome, config):
-        _say(f"  {line}")
+        say(f"  {line}")
 
 
 def _undecided(outcome: Outcome) -> str:

@@ -19,13 +19,14 @@ from llm_as_judge.cli.options import (
     ExecutorOption,
     SeedOption,
     SetOption,
-    console,
+    note,
+    say,
     settings_of,
-    status_console,
 )
 from llm_as_judge.cli.pace import Pace
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.tables import show_table
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.files import output_errors
 from llm_as_judge.renamed import hint
@@ -44,15 +45,7 @@ OUT = Path("results/searched")
 ROOM = Path("results/headroom")
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge search --config embedded --rows 12 --count 12")(
-        search
-    )
-    app.command(epilog="Example: llm-as-judge headroom mine.jsonl --config embedded --limit 30")(
-        headroom
-    )
-
-
+@verb("Example: llm-as-judge search --config embedded --rows 12 --count 12")
 def search(
     out: Annotated[
         Path, typer.Option("--out", help="Folder of the programs and report.json.")
@@ -158,10 +151,11 @@ def search(
         write_page(found, filled, options.draws, words, out / PAGE, added)
     _show(found)
     for line in words:
-        _print(line)
-    _print(f"programs, report.json and {PAGE} in {out}")
+        say(line)
+    say(f"programs, report.json and {PAGE} in {out}")
 
 
+@verb("Example: llm-as-judge headroom mine.jsonl --config embedded --limit 30")
 def headroom(
     source: Annotated[
         Path,
@@ -219,13 +213,13 @@ def headroom(
         write_found(found, out, settings.reward.one_budget, room, added)
         words = [f"{told.answer}.", *(room.lines[:-1] if room is not None else []), told.reason]
         write_page(found, filled, number, words, out / PAGE, added)
-    console.print(f"answer: {told.answer}", markup=False, highlight=False, style="bold")
+    say(f"answer: {told.answer}", "bold")
     for line in words[1:]:
-        _print(line)
+        say(line)
     _show(found)
-    _print(f"programs, report.json and {PAGE} in {out}")
+    say(f"programs, report.json and {PAGE} in {out}")
     if told.answer in (TRAIN, TOO_FEW) and settings.data.train_file.is_file():
-        _print(
+        say(
             f"next   llm-as-judge train --set training.warm_start={quote(str(out / 'bank'))} "
             "(begins with the programs that were right here)"
         )
@@ -253,12 +247,12 @@ def _of_folder(folder: Path, settings: Config) -> None:
     if room is None:
         raise DataError(f"{folder}: fewer than two programs ran on the same problems")
     if room.problems < FEW_ROWS:
-        _print(
+        say(
             f"too few rows to say: {room.problems}, wanted {FEW_ROWS} or more; what follows may be luck"
         )
-    _print(f"{room.problems} problems, {room.programs} programs, {room.draws} draws")
+    say(f"{room.problems} problems, {room.programs} programs, {room.draws} draws")
     for line in room.lines:
-        _print(line)
+        say(line)
 
 
 def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Problem]]:
@@ -277,11 +271,11 @@ def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Pro
             "that no evaluation is made on. Name the whole file of your rows"
         )
     if len(kept) < len(there):
-        _say(f"{len(there) - len(kept)} of {len(there)} rows are left out: they are the test rows")
+        note(f"{len(there) - len(kept)} of {len(there)} rows are left out: they are the test rows")
     rows = mixed_order(kept, settings.training.seed)
     taken = rows if limit == "all" else rows[:most]
     if len(taken) < len(rows):
-        _say(f"{len(taken)} of {len(rows)} rows, a seeded sample; every row: --limit all")
+        note(f"{len(taken)} of {len(rows)} rows, a seeded sample; every row: --limit all")
     problems: dict[Domain, list[Problem]] = {}
     for problem in taken:
         problems.setdefault(problem.domain, []).append(problem)
@@ -321,7 +315,7 @@ def _rows(settings: Config, split: str, rows: int) -> dict[Domain, list[Problem]
             break
     for domain, chosen in problems.items():
         if len(chosen) < rows:
-            _say(f"{domain}: {len(chosen)} rows, not {rows}: {path} has no more")
+            note(f"{domain}: {len(chosen)} rows, not {rows}: {path} has no more")
     return problems
 
 
@@ -389,7 +383,7 @@ def _vectors(settings: Config, problems: Rows) -> Vectors | None:
     try:
         return text_vectors([row for rows in problems.values() for row in rows], settings)
     except ModelError as error:
-        _say(f"what the text of a problem says is not measured: {error}")
+        note(f"what the text of a problem says is not measured: {error}")
         return None
 
 
@@ -404,7 +398,7 @@ def _say_estimate(
     kept = len(_kept(Bank(folder), problems, programs, options))
     runs = expected_runs(problems, programs, options) - kept
     if kept:
-        _say(f"{kept} runs are kept in {folder} and are not made again")
+        note(f"{kept} runs are kept in {folder} and are not made again")
     if not runs:
         return
     rows = [row for found in problems.values() for row in found]
@@ -417,29 +411,23 @@ def _say_estimate(
         for one in programs[domain]
     )
     for line in estimate_of(settings, runs, rows, None, calls_a_run=round(calls, 1)).lines:
-        _say(line)
+        note(line)
     if options.halving:
-        _say("runs that are kept are not made again")
+        note("runs that are kept are not made again")
 
 
 # ------------------------------------------------------------------------------------------ showing
-def _print(line: str) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _say(line: str) -> None:
-    status_console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _show_rung(domain: Domain, rung: Rung) -> None:
-    _say(
+    note(
         f"{domain}: {rung.programs} programs on {rung.problems} problems"
         + (f" at {rung.draws} draws" if rung.draws > 1 else "")
     )
 
 
 def _show_program(program: BankProgram, share: float) -> None:
-    _say(f"{program.domain}: {share:.0%} right, {program.name} ({program.origin})")
+    note(f"{program.domain}: {share:.0%} right, {program.name} ({program.origin})")
 
 
 def _show(found: Found) -> None:
@@ -461,15 +449,12 @@ def _show(found: Found) -> None:
         for (scope, of, *same), which in budgets.items()
     ]
     show_table("Best fixed programs", head, rows, False)
-    console.print(
+    say(
         "right and cost are crossed: the search was done again without a fifth of the problems, and "
         "what it chose was scored on them, five times. The flattered share is of the rows that the "
-        "program was chosen on.",
-        soft_wrap=True,
+        "program was chosen on."
     )
-    console.print(
+    say(
         f"{found.search_runs} runs, cost {found.search_cost:.0f} written tokens; the crossed figures "
-        f"took {found.measuring_cost:.0f}",
-        highlight=False,
-        soft_wrap=True,
+        f"took {found.measuring_cost:.0f}"
     )

@@ -21,11 +21,13 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    note,
     require_told,
+    say,
     settings_of,
-    status_console,
 )
 from llm_as_judge.cli.programs import DomainOption, wanted_domain, wanted_problem
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import RULES_ALONE
 from llm_as_judge.types import to_json
 
@@ -37,11 +39,7 @@ PolicyOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge solve --config embedded --problem '17 * 3?'")(solve)
-    app.command(epilog="Example: llm-as-judge serve --config embedded --policy untrained")(serve)
-
-
+@verb("Example: llm-as-judge solve --config embedded --problem '17 * 3?'")
 def solve(
     problem: Annotated[
         str | None, typer.Option("--problem", help="Text of the problem; - reads standard input.")
@@ -121,7 +119,7 @@ def _print_stage(stage: str, value: Any) -> None:
     else:
         lines = [json.dumps(value, indent=2)]
     for line in lines:
-        console.print(_printable(line), markup=False, highlight=False)
+        say(_printable(line))
 
 
 def _printable(text: str) -> str:
@@ -131,6 +129,7 @@ def _printable(text: str) -> str:
     )
 
 
+@verb("Example: llm-as-judge serve --config embedded --policy untrained")
 def serve(
     policy: PolicyOption = "untrained",
     host: Annotated[
@@ -202,6 +201,6 @@ def serve(
             options,
             binding,
             fallback_s=fallback_timeout,
-            announce=lambda url: status_console.print(f"serving  {url}", highlight=False),
+            announce=lambda url: note(f"serving  {url}"),
         )
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from llm_as_judge.cli.options import console
+from llm_as_judge.cli.options import console, say
 
 _NAME_WIDTH = 16
 _LONGEST = 40
@@ -36,7 +36,7 @@ def show_table(
         if sum(widths) + len(widths) <= console.width:
             break
     if title:
-        console.print(title, style="italic", markup=False, highlight=False)
+        say(title, "italic")
     for columns in _parts(widths, console.width):
         table = Table(box=None, padding=(0, 1, 0, 0))
         for n in columns:

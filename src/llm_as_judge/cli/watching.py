@@ -13,14 +13,15 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from llm_as_judge.cli.by_domain import show_by_domain
 from llm_as_judge.cli.options import (
     ConfigOption,
     ModelOption,
     console,
-    status_console,
+    note,
+    say,
     warn_of_judges,
 )
+from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.runs.judges import judges_of
@@ -34,19 +35,12 @@ _MAKES = {"before": "evaluate --untrained", "after": "evaluate"}
 """The verb that makes the results of before and after training."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: llm-as-judge report before_results.json after_results.json")(
-        report
-    )
-    app.command(epilog="Example: llm-as-judge monitor --once")(monitor)
-
-
+@verb("Example: llm-as-judge report before_results.json after_results.json")
 def report(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Results files to set side by side; default: before and after the run, else all. "
-            "With --by-domain: run folders, or logs/train_*.log; default: the newest run."
+            help="Results files to set side by side; default: before and after the run, else all."
         ),
     ] = None,
     run_dir: Annotated[
@@ -55,16 +49,7 @@ def report(
     config: ConfigOption = None,
     model: ModelOption = None,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Steps or domains as a Markdown table.")
-    ] = False,
-    by_domain: Annotated[
-        bool, typer.Option("--by-domain", help="Training runs by domain, early and late.")
-    ] = False,
-    parts: Annotated[
-        int, typer.Option("--parts", min=1, help="With --by-domain: equal parts of the steps.")
-    ] = 2,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="With --by-domain: print JSON, for scripts.")
+        bool, typer.Option("--markdown", help="Steps as a Markdown table.")
     ] = False,
     html: Annotated[
         Path | None,
@@ -74,18 +59,10 @@ def report(
         Path | None, typer.Option("--audit", help="With --html: report of `judge audit` to show.")
     ] = None,
 ) -> None:
-    """Results side by side, and a run by steps or domains; as text, or as one HTML page."""
+    """Results side by side, and a run by steps; as text, or as one HTML page."""
     from llm_as_judge.evaluation.before_after import told_apart
     from llm_as_judge.evaluation.layout import read_results
 
-    if by_domain:
-        if run_dir is not None or html is not None:
-            raise ConfigError("--by-domain: give it without --run-dir and --html; RUN stands alone")
-        runs = results or [newest_run(load_config(config).output.logs)]
-        show_by_domain(runs, parts, markdown, as_json)
-        return
-    if as_json:
-        raise ConfigError("--json: only with --by-domain; results files are JSON already")
     if html is not None:
         _write_page(html, run_dir, results or (), audit, config)
         return
@@ -100,11 +77,11 @@ def report(
     files = _files(run_dir, results or (), config, model)
     if files and not markdown:
         if said := told_apart(files):
-            console.print(said, markup=False, highlight=False, soft_wrap=True)
+            say(said)
         found = {name: read_results(path) for name, path in files.items()}
         console.print(results_table(found))
-        if note := smallness(found):
-            console.print(note, highlight=False)
+        if few := smallness(found):
+            say(few)
         for data in found.values():
             warn_of_judges(data.judges)
 
@@ -126,7 +103,7 @@ def _write_page(
     read = {name: read_results(path) for name, path in files.items()}
     audited = _audit(audit) if audit else None
     write_report(Sources(run_dir, read, audited, told_apart(files)), html)
-    console.print(f"page  {html} ({html.stat().st_size / 1e6:.1f} MB)", highlight=False)
+    say(f"page  {html} ({html.stat().st_size / 1e6:.1f} MB)")
 
 
 def _audit(path: Path) -> dict[str, Any]:
@@ -176,10 +153,11 @@ def _files(
     if not there:
         raise DataError(f"{folder}: {'; '.join(lines)}")
     for line in lines:
-        status_console.print(line, markup=False, highlight=False, soft_wrap=True)
+        note(line)
     return there
 
 
+@verb("Example: llm-as-judge monitor --once")
 def monitor(
     run_dir: Annotated[
         Path | None, typer.Argument(help="Run folder; default: the newest under logs/.")

@@ -13,10 +13,8 @@ from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS, Split
 from llm_as_judge.config.endpoints import ADDRESS_FORM, Endpoint, entry_to_write, load_endpoints
 from llm_as_judge.config.grading import RULES_ALONE
 from llm_as_judge.config.loading import FLAT_KEYS, load_config
-from llm_as_judge.config.loss import Baseline, LossKeys
 from llm_as_judge.config.names import find_model, hub_base, known_model, published_base
 from llm_as_judge.config.output import OutputConfig
-from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import (
     OWN_FILE,
     config_file,
@@ -31,6 +29,7 @@ from llm_as_judge.config.running import (
     CallsConfig,
     NamedExecutorConfig,
 )
+from llm_as_judge.config.training import PRESETS, Baseline, LossKeys
 from llm_as_judge.config.tree import Config
 
 __all__ = [

@@ -19,7 +19,6 @@ from llm_as_judge.config.credentials import WHERE_KEYS_BELONG, names_a_secret, w
 from llm_as_judge.config.grading import reward_keys
 from llm_as_judge.config.names import find_model, no_such_policy, resolved_name
 from llm_as_judge.config.policy import PolicyConfig
-from llm_as_judge.config.presets import PRESETS
 from llm_as_judge.config.reading import (
     OWN_FILE,
     config_file,
@@ -29,6 +28,7 @@ from llm_as_judge.config.reading import (
     read_yaml,
     validated,
 )
+from llm_as_judge.config.training import PRESETS
 from llm_as_judge.config.tree import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.renamed import with_new_keys

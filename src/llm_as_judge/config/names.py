@@ -18,16 +18,6 @@ from llm_as_judge.config.catalog import ModelEntry, ModelSource, load_models
 from llm_as_judge.config.endpoints import load_endpoints
 from llm_as_judge.errors import ConfigError
 
-__all__ = [
-    "file_label",
-    "find_model",
-    "hub_base",
-    "known_model",
-    "no_such_policy",
-    "published_base",
-    "resolved_name",
-]
-
 FORMS = "a hub id OWNER/NAME, a folder with config.json, or a .gguf file"
 _PART = r"[A-Za-z0-9][\w.-]*"
 _HUB_ID = re.compile(rf"({_PART}/{_PART})(?:/({_PART}\.gguf))?")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from llm_as_judge.config.names import file_label
 from llm_as_judge.config.reading import Number, Section
@@ -119,17 +119,6 @@ class SamplingConfig(Section):
         "that call others are left out. Programs may call any operator.",
     )
     examples: bool = Field(True, description="Show the shipped examples in the prompt.")
-    constrained: bool = Field(
-        False,
-        description="Decode under a grammar of valid programs (form `body`; plain sequences of at "
-        "most four calls). For evaluate, solve and serve: an update cannot learn from it.",
-    )
-
-    @model_validator(mode="after")
-    def _has_grammar(self) -> SamplingConfig:
-        if self.constrained and self.form != "body":
-            raise ValueError("constrained: the grammar is of form body; set form to body")
-        return self
 
     @field_validator("replicas")
     @classmethod

@@ -1,4 +1,5 @@
-"""Keys of running programs: the executor, the sandbox, kept replies and what may be used."""
+"""Keys of running programs: the executor, the sandbox, kept replies, what may be used,
+and the machines that run them."""
 
 from __future__ import annotations
 
@@ -218,4 +219,27 @@ class BudgetConfig(Section):
         None,
         gt=0,
         description="In written tokens: a prompt token counts at its price (docs/models.md).",
+    )
+
+
+class WorkersConfig(Section):
+    """Where programs run and rules grade."""
+
+    backend: Literal["local", "ray"] = Field(
+        "local",
+        description="`local`: this machine; `ray`: workers of a Ray cluster (extra `ray`), each with "
+        "a sandbox of its own and workflow.concurrency programs at once.",
+    )
+    count: int = Field(1, ge=1, description="ray: workers to keep; a lost one is replaced.")
+    address: str | None = Field(
+        None,
+        description="ray: HOST:PORT of the cluster, or `auto`; default RAY_ADDRESS, else a Ray of "
+        "this process alone.",
+    )
+    cpus: Number = Field(1.0, gt=0, description="ray: processors set aside for one worker.")
+    resource: str | None = Field(
+        None, description="ray: only on nodes started with this resource, one for each worker."
+    )
+    start_s: Number = Field(
+        120.0, gt=0, description="ray: time in which the first worker must be ready."
     )

@@ -1,15 +1,76 @@
-"""Keys of learning."""
+"""Keys of learning: the loss, its published presets, the course of a run, the warm start."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 from pydantic import Field
 
-from llm_as_judge.config.loss import LossKeys
-from llm_as_judge.config.presets import Preset
 from llm_as_judge.config.reading import Number, Section
+
+Baseline = Literal["mean", "leave_one_out"]
+AdvantageNorm = Literal["group", "batch", "none"]
+LossAggregation = Literal["sequence", "token", "constant"]
+LossType = Literal["ppo_clip", "gspo", "cispo", "truncated_is", "reinforce"]
+
+
+class LossKeys(Section):
+    """How advantages and ratios become a loss; the defaults are those of GRPO as documented."""
+
+    baseline: Baseline = Field(
+        "mean", description="What is subtracted from a reward: the group's mean, or its siblings'."
+    )
+    advantage_norm: AdvantageNorm = Field(
+        "group", description="What advantages are divided by: deviation of the group, or batch."
+    )
+    loss_aggregation: LossAggregation = Field(
+        "sequence", description="Mean per sequence (GRPO), per token (DAPO), fixed (Dr. GRPO)."
+    )
+    loss_type: LossType = Field("ppo_clip", description="How the policy ratio enters the loss.")
+    clip_low: Number = Field(
+        0.2, ge=0, lt=1, description="ppo_clip, gspo: a ratio below 1 - this is clipped."
+    )
+    clip_high: Number = Field(
+        0.2, ge=0, description="ppo_clip, gspo: a ratio above 1 + this is clipped."
+    )
+    is_clip_min: Number = Field(
+        0.0, ge=0, le=1, description="cispo: the ratio is at least this; 0: no limit."
+    )
+    is_clip_max: Number = Field(
+        2.0, ge=1, description="cispo, truncated_is: the ratio is at most this."
+    )
+    kl_weight: Number = Field(0.0, ge=0, description="Weight of k3 KL to the adapter-free model.")
+
+
+Preset = Literal["grpo", "dr_grpo", "dapo", "gspo", "cispo"]
+
+
+def _over_grpo(**changes: Any) -> Mapping[str, Any]:
+    return MappingProxyType(LossKeys(**changes).model_dump())
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        # DeepSeekMath, arXiv:2402.03300, equation 3. The paper adds a KL of weight 0.04; here it is
+        # off, as in the papers below: no second forward pass.
+        "grpo": _over_grpo(),
+        # arXiv:2503.20783, section 3.2: neither the length of a sequence nor the deviation of its
+        # group may weigh it.
+        "dr_grpo": _over_grpo(advantage_norm="none", loss_aggregation="constant"),
+        # arXiv:2503.14476, sections 3.1 and 3.3: the upper clip is higher, all tokens weigh alike.
+        "dapo": _over_grpo(loss_aggregation="token", clip_high=0.28),
+        # arXiv:2507.18071, equation 5 and section 5.1: the ratio of the whole sequence, so the clip
+        # is three orders of magnitude smaller.
+        "gspo": _over_grpo(loss_type="gspo", clip_low=3e-4, clip_high=4e-4),
+        # MiniMax-M1, arXiv:2506.13585, equations 4 and 5: no floor, a tuned cap that the paper does
+        # not print; 5 is that of ScaleRL (arXiv:2510.13786).
+        "cispo": _over_grpo(loss_type="cispo", loss_aggregation="token", is_clip_max=5.0),
+    }
+)
+"""Preset -> keys of ``training`` with their values; every preset sets the same keys."""
 
 
 class _Course(Section):

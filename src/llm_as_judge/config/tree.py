@@ -17,11 +17,11 @@ from llm_as_judge.config.running import (
     CallsConfig,
     ExecutorConfig,
     NamedExecutorConfig,
+    WorkersConfig,
     WorkflowConfig,
     checked_executor_names,
 )
 from llm_as_judge.config.training import TrainingConfig
-from llm_as_judge.config.workers import WorkersConfig
 from llm_as_judge.plugins import load_plugins
 from llm_as_judge.renamed import with_new_keys
 

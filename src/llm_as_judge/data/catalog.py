@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from llm_as_judge.config import HubRecord, load_hub_records
-from llm_as_judge.data import choices, code, custom, generated, mathematics, questions
+from llm_as_judge.data import code, custom, mathematics, questions
 from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.imported import OURS
@@ -39,11 +39,8 @@ from llm_as_judge.types.datasets import (
     MBPP,
     MBPP_FULL,
     MMLU,
-    REASONING_GYM,
     SQUAD2,
 )
-
-__all__ = ["CATALOG", "Dataset", "HubRecord", "custom_datasets", "dataset"]
 
 
 def _unchanged(rows: Iterable[RawRow]) -> Iterator[RawRow]:
@@ -66,7 +63,7 @@ class Dataset:
     hub_file: str = "train.jsonl"
     """Name that rows from the hub are stored under."""
     train_only: bool = False
-    """Generated rows: never in a validation or test file."""
+    """Never in a validation or test file."""
     flatten: Callable[[Iterable[RawRow]], Iterator[RawRow]] = _unchanged
 
     in_package: bool = False
@@ -97,7 +94,7 @@ class Dataset:
 
     @property
     def hub(self) -> tuple[HubRecord, ...]:
-        """Places on the hub, tried in order; none for a set that is generated or one's own."""
+        """Places on the hub, tried in order; none for one's own."""
         return load_hub_records().get(self.name, ())
 
     def find(self, root: Path) -> tuple[Path, ...]:
@@ -199,7 +196,7 @@ for _shipped in (
         ("train_rand_split.jsonl", *_HUB_NAMES),
         "train",
         "MIT",
-        choices.commonsenseqa,
+        questions.commonsenseqa,
     ),
     Dataset(
         MMLU,
@@ -207,17 +204,8 @@ for _shipped in (
         ("mmlu.zip", "all.jsonl", "data/*/*.csv", "all/*.parquet"),
         "all",
         "MIT",
-        choices.mmlu,
+        questions.mmlu,
         hub_file="all.jsonl",
-    ),
-    Dataset(
-        REASONING_GYM,
-        "reasoning_gym",
-        ("train.jsonl",),
-        "generated",
-        "Apache-2.0",
-        generated.reasoning_gym,
-        train_only=True,
     ),
 ):
     CATALOG.add(_shipped)

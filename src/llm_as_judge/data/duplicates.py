@@ -21,8 +21,6 @@ from typing import Any
 
 from llm_as_judge.types import Problem
 
-__all__ = ["SIMILARITY", "Grouping", "passages", "question_text", "words"]
-
 SIMILARITY = 0.8
 """Least Jaccard similarity of the shingle sets of near-duplicate questions."""
 _SHINGLE = 3

@@ -15,14 +15,6 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
 from llm_as_judge.types import DOMAINS, Problem
 
-__all__ = [
-    "ProblemFile",
-    "decode_problem",
-    "encode_problem",
-    "read_problems",
-    "write_problems",
-]
-
 _FIELDS = tuple(Problem.__dataclass_fields__)
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 

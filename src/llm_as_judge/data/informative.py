@@ -17,8 +17,6 @@ from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Json
 
-__all__ = ["LEAST_RATE", "MOST_RATE", "InformativeSampler"]
-
 LEAST_RATE, MOST_RATE = 0.1, 0.9
 """Mean right of a problem over the bank: below and above it is no training problem."""
 MOVED = 0.3

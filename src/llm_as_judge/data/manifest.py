@@ -14,7 +14,7 @@ from llm_as_judge.files import file_sha256, write_atomically
 from llm_as_judge.renamed import with_new_names
 from llm_as_judge.types import from_json, is_shipped, to_json
 
-Origin = Literal["hub", "source", "sample", "package", "generated"]
+Origin = Literal["hub", "source", "sample", "package"]
 _MANIFEST = "manifest.json"
 
 
@@ -25,7 +25,7 @@ class ManifestEntry:
     dataset: str
     origin: Origin
     where: str
-    """``REPO@REVISION``, folder, ``built-in sample (why)``, package, or generator with its seed."""
+    """``REPO@REVISION``, folder, ``built-in sample (why)``, or package."""
     files: Mapping[str, str]
     """File, relative to the raw folder -> SHA-256."""
     rows: int

@@ -16,8 +16,6 @@ from typing import TypeVar
 
 from llm_as_judge.types import Domain
 
-__all__ = ["DOMAIN_SHARES", "Draws", "named_rng", "prefix_until_used_up", "resampled", "schedule"]
-
 Stratum = TypeVar("Stratum", bound=str)
 
 DOMAIN_SHARES: dict[Domain, int] = {"math": 4, "qa": 3, "code": 3}

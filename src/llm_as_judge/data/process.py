@@ -29,7 +29,6 @@ from llm_as_judge.data.mix import DOMAIN_SHARES, Draws, prefix_until_used_up, re
 from llm_as_judge.data.unify import (
     Lines,
     Progress,
-    Refusal,
     SetPlan,
     SetReport,
     process_set,
@@ -39,16 +38,6 @@ from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import file_sha256
 from llm_as_judge.processes import ProcessPool
 from llm_as_judge.types import DATASET_INFO, Domain, Json, to_json
-
-__all__ = [
-    "MixReport",
-    "ProcessReport",
-    "Progress",
-    "Refusal",
-    "SetReport",
-    "plugins_of_rows",
-    "process",
-]
 
 
 @dataclass(frozen=True, slots=True)

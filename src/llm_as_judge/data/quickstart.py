@@ -31,8 +31,6 @@ from llm_as_judge.data.files import write_problems
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.types import Problem
 
-__all__ = ["KINDS", "SIZES", "Split", "quickstart_problems", "write_quickstart"]
-
 Split = Literal["train", "val", "test"]
 SIZES: dict[str, dict[Split, int]] = {
     "arithmetic": {"train": 36, "val": 4, "test": 16},

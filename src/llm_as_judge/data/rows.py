@@ -22,8 +22,6 @@ from typing import Any, BinaryIO, cast
 
 from llm_as_judge.errors import DataError
 
-__all__ = ["MAX_ROW_BYTES", "RawRow", "RowError", "read_rows"]
-
 MAX_ROW_BYTES = 8 * 2**20
 """A record longer than this is refused: no upstream set has one, and one line could fill memory."""
 _CHUNK = 2**20

@@ -9,8 +9,6 @@ from llm_as_judge.data.mix import DOMAIN_SHARES, Draws, resampled
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Domain, Json
 
-__all__ = ["StratifiedSampler"]
-
 
 class StratifiedSampler:
     """Batches of row numbers that keep the shares of the domains over time.

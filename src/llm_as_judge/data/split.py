@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["PARTS", "GroupedSplit", "held_out", "size_of_test", "size_of_val", "split_rows"]
-
 PARTS = 6
 """One part in six is test."""
 _TRIES = 32

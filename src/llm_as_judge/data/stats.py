@@ -16,8 +16,6 @@ from llm_as_judge.data.unify import Progress, silent
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Problem
 
-__all__ = ["SetStats", "answer_type", "count_tokens", "data_stats", "stats_table"]
-
 Split = Literal["train", "val", "test"]
 _PIECE = re.compile(r"\d|[^\W\d]{1,6}|[^\w\s]")
 _NUMBER = re.compile(r"-?\$?[\d,]*\.?\d+%?")

@@ -23,8 +23,6 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.plugins import said_by
 from llm_as_judge.types import Domain, Problem
 
-__all__ = ["Lines", "Progress", "Refusal", "SetPlan", "SetReport", "process_set", "silent"]
-
 Progress = Callable[[str, int, int | None], None]
 """``progress(what, done, total)``; ``total`` is None while it is unknown."""
 _REFUSALS_KEPT = 1000

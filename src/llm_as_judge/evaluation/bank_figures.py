@@ -3,17 +3,14 @@ programs apart."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from llm_as_judge.evaluation.results import content_digest
-from llm_as_judge.evaluation.votes import vote
 from llm_as_judge.runs.bank import Bank, Cell
 from llm_as_judge.types import Problem
-
-__all__ = ["Pruned", "WayFigures", "is_disputed", "prune", "way_figures"]
 
 ALL_WAYS = "all ways"
 
@@ -121,3 +118,30 @@ def prune(problems: Sequence[Problem], bank: Bank) -> Pruned:
         else:
             counts["right" if mean else "wrong"] += 1
     return Pruned(tuple(disputed), **counts)
+
+
+def agreement(answers: Sequence[str]) -> float | None:
+    """Share of the runs that gave the answer most given, 0..1; None where none gave any.
+
+    Args:
+        answers: hash of each run's answer; empty: it gave none, and agrees with nobody.
+    """
+    counts = Counter(filter(None, answers))
+    return max(counts.values()) / len(answers) if counts else None
+
+
+def vote(answers: Sequence[str], correct: Sequence[bool | None]) -> bool | None:
+    """Verdict of the answer most given, among equals of the first; None: it was not graded. Runs
+    without an answer do not vote; of nothing else the vote is wrong.
+
+    Args:
+        answers: as in :func:`agreement`.
+        correct: verdict of each run. Equal answers can differ in it where a judge model graded: the
+            first that is graded counts.
+    """
+    counts = Counter(filter(None, answers))
+    if not counts:
+        return False if False in correct else None
+    winner, _ = counts.most_common(1)[0]
+    verdicts = (c for answer, c in zip(answers, correct, strict=True) if answer == winner)
+    return next((verdict for verdict in verdicts if verdict is not None), None)

@@ -19,17 +19,6 @@ from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import read_run
 
-__all__ = [
-    "AFTER",
-    "BEFORE",
-    "LEVEL",
-    "evaluations_of",
-    "is_shown",
-    "sentences",
-    "told_apart",
-    "verdict",
-]
-
 BEFORE, AFTER = "before", "after"
 LEVEL = 0.01
 """A difference with a smaller p is called shown."""

@@ -15,10 +15,10 @@ from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.selection import evaluated_sets
 from llm_as_judge.evaluation.systems import EvaluatedSystem
+from llm_as_judge.files import exclusive
 from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.types import Rollout
 
 

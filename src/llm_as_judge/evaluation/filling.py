@@ -37,8 +37,6 @@ from llm_as_judge.types import (
     Rollout,
 )
 
-__all__ = ["FIRST_REPLIES", "Asked", "Filling", "filled_estimate", "problems_to_fill"]
-
 FIRST_REPLIES = 4
 """Of a problem: where so many share a verdict, it gets no more draws."""
 _PROBLEMS_AT_ONCE = 16

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from llm_as_judge.evaluation.official import official_scores
 from llm_as_judge.evaluation.statistics import (
     bootstrap,
     mean_of_shares,
     pass_at_k,
     share_interval,
 )
-from llm_as_judge.types import Execution, Group, Rollout
+from llm_as_judge.grading.squad import prediction, span_scores
+from llm_as_judge.types import Execution, Group, Problem, Rollout
 
 Metrics = dict[str, float | None]
 """Shares in 0..1, means per rollout; None = not known, or a mean of nothing."""
@@ -192,3 +192,13 @@ def _with_interval(name: str, values: Sequence[float]) -> Metrics:
     low, high = share_interval(values)
     mean = fmean(values) if values else None
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
+
+
+def official_scores(problem: Problem, rollout: Rollout) -> Mapping[str, float]:
+    """The scores of one rollout that its set's metric averages; empty for other sets, and for a
+    rollout that failed before it was judged."""
+    if not problem.dataset_info.has_text_scores or rollout.verdict is None:
+        return {}
+    if rollout.execution is None or rollout.execution.status != "ok":
+        return {"em": 0.0, "f1": 0.0}
+    return span_scores(problem, prediction(problem, rollout.execution.answer))

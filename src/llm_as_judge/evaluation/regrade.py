@@ -16,11 +16,11 @@ from llm_as_judge.data.code import graded_by_all_asserts
 from llm_as_judge.errors import ConfigError, DataError, EndpointError, SandboxError
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, Plan, code_digest
+from llm_as_judge.files import exclusive
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.rollout.environment import grade_runs
 from llm_as_judge.rollout.wrappers import cancelled
-from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.types import Failure, Problem, Rollout, Verdict, to_json
 
 AT_ONCE = 32

@@ -11,8 +11,7 @@ from typing import Any
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.layout import FULL, run_folder
-from llm_as_judge.evaluation.metrics import over_sets, set_metrics
-from llm_as_judge.evaluation.official import official_scores
+from llm_as_judge.evaluation.metrics import official_scores, over_sets, set_metrics
 from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet, put_aside
 from llm_as_judge.evaluation.sanity_baselines import is_sanity_baseline
 from llm_as_judge.evaluation.selection import MIXED

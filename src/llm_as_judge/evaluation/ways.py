@@ -17,8 +17,6 @@ from llm_as_judge.runs.bank import BankProgram
 from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.program import form_of, parse_program
 
-__all__ = ["WAYS", "ways_of"]
-
 WAYS = ("direct", "cot", "program_of_thought")
 """Names of shipped programs; each is a way in the domains in which it is one operator call."""
 

@@ -23,8 +23,6 @@ from llm_as_judge.policy.checkpoint import (
     write_manifest,
 )
 
-__all__ = ["export_adapter", "push_adapter", "push_token"]
-
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _FOR_OTHERS = ("base_model", "step", "judges", "data")
 """Of the state; the rest is what its own run needs to go on."""

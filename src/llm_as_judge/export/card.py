@@ -118,7 +118,7 @@ def _filled(template: str, **values: Any) -> str:
 
 # -------------------------------------------------------------------------------------- data sets
 def _hub_datasets(data: Mapping[str, Mapping[str, Any]] | None) -> list[str]:
-    """Hub ids of the sets whose rows were trained on; own and generated rows have none."""
+    """Hub ids of the sets whose rows were trained on; own rows have none."""
     found = []
     for name, told in (data or {}).items():
         place, _, _ = str(told["where"]).partition("@")

@@ -6,8 +6,6 @@ import re
 
 from llm_as_judge.grading.extract import clean
 
-__all__ = ["is_abstention"]
-
 _SOURCE = r"(?:passages?|texts?|contexts?|articles?|paragraphs?|documents?|information|question|it)"
 _CANNOT = r"(?:not|n't|n’t|cannot|can not|unable|insufficient|impossible|no)"
 _GIVEN = (

@@ -21,8 +21,6 @@ from llm_as_judge.files import output_errors
 from llm_as_judge.grading.equality import normal_answer
 from llm_as_judge.types import Problem
 
-__all__ = ["AnswerHashes"]
-
 _SALT = "answer_salt"
 _BYTES = 32
 

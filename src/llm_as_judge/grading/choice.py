@@ -8,8 +8,6 @@ from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.types import Problem, Verdict
 
-__all__ = ["choose", "grade_choice"]
-
 _LETTER = re.compile(
     r"^(?:[Oo]ption\s+|[Cc]hoice\s+|[Aa]nswer\s+)?[(\[]?([A-Z])(?:[)\].:]|\s*[-–:.]|$)\s*(.*)$",
     re.DOTALL,

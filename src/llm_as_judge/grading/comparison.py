@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 
-from llm_as_judge.grading.number import Quantity
-from llm_as_judge.grading.units import CURRENCY, FAMILIES, FAMILY_OF, singular
-
-__all__ = ["compare_numbers"]
+from llm_as_judge.grading.number import CURRENCY, FAMILIES, FAMILY_OF, Quantity, singular
 
 _DIRECT = re.compile(
     r"\bhow (?:many|much)(?: more| fewer| less)?\s+((?:\w+\s*){1,2})|\bin (\w+)\s*\?"

@@ -23,10 +23,8 @@ from llm_as_judge.grading.number import Quantity, count_numbers, is_written_as
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.grading.symbolic import compare, limit_worker
-from llm_as_judge.grading.wording import tokens
+from llm_as_judge.grading.wordlists import tokens
 from llm_as_judge.types import Problem
-
-__all__ = ["MOST_READ", "GradersEquality", "answer_classes", "normal_answer"]
 
 MOST_READ = 2000
 """Characters of one answer that are read, from its end: where a long text states its answer."""

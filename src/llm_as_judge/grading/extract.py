@@ -14,8 +14,6 @@ from typing import Literal
 
 from llm_as_judge.grading.objects import answer_in_object
 
-__all__ = ["Declared", "clean", "declared_answer", "guard", "is_hedged", "is_negated", "plain"]
-
 Fault = Literal["several", "hedged", "negated"]
 
 _INVISIBLE = re.compile(

@@ -12,8 +12,6 @@ from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS
 from llm_as_judge.types import Verdict
 
-__all__ = ["final_expression", "fold", "quantity", "verdict_of", "words"]
-
 
 def verdict_of(correct: bool | None, rule: str, explanation: str) -> Verdict:
     """A verdict whose stage is the first part of its rule."""

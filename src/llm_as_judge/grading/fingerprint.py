@@ -11,8 +11,6 @@ from llm_as_judge.grading.graders import GRADERS
 from llm_as_judge.imported import imported_sources, outside_packages, sources_digest
 from llm_as_judge.types import DATASET_INFO, is_shipped
 
-__all__ = ["NOT_JUDGING", "code_fingerprint", "grading_sources", "rules_fingerprint"]
-
 _RULES = (
     "llm_as_judge.judge.cascade",
     "llm_as_judge.sandbox.grading",

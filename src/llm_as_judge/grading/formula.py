@@ -10,8 +10,6 @@ import importlib
 import re
 from typing import Any
 
-__all__ = ["read_formula"]
-
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[a-zA-Z]+)|(?P<letter>[a-zA-Z])"
     r"|(?P<sign>[-+*/^(){}]))"

@@ -14,8 +14,6 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.plugins import Defined, Registry, failing
 from llm_as_judge.types import Domain, Problem, Verdict
 
-__all__ = ["GRADERS", "GraderFunction", "as_verdict", "grader", "own_verdict"]
-
 Said = bool | Verdict | None
 
 

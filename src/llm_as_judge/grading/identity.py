@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["is_zero", "real_value"]
-
 _LEAST_DIGITS = 200
 _MOST_DIGITS = 4000
 _SURE_DIGITS = 10

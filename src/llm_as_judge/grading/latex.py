@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-__all__ = ["Scalar", "Shape", "normalize", "parse_shape", "split_top"]
-
 _UNICODE = {
     "\u2212": "-",
     "\u2013": "-",

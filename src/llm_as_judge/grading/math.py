@@ -20,8 +20,6 @@ from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.symbolic import Relation, compare
 from llm_as_judge.types import Problem, Verdict
 
-__all__ = ["grade_math"]
-
 _LONGEST_ANSWER = 1500
 _EITHER_OR = (
     {"even", "odd", "neither"},

@@ -6,8 +6,6 @@ import json
 import re
 from typing import Any
 
-__all__ = ["answer_in_object", "is_object"]
-
 _FENCED = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
 _ANSWER_KEYS = frozenset({"answer", "final answer", "the answer", "result", "final result"})
 

@@ -7,8 +7,6 @@ from typing import Any, TypeVar
 
 from llm_as_judge.processes import ProcessPool, WorkerEnded
 
-__all__ = ["KillablePool"]
-
 Result = TypeVar("Result")
 
 

@@ -12,16 +12,12 @@ import re
 
 from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.grading.extract import declared_answer
-from llm_as_judge.grading.number import parse_number
+from llm_as_judge.grading.number import FAMILIES, parse_number
 from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
-from llm_as_judge.grading.units import FAMILIES
 from llm_as_judge.grading.whole_words import stated_gold
-from llm_as_judge.grading.wording import informative, stem, tokens
-from llm_as_judge.grading.wordlists import MONTHS, TURNING
+from llm_as_judge.grading.wordlists import MONTHS, TURNING, informative, stem, tokens
 from llm_as_judge.types import Problem, Verdict
-
-__all__ = ["grade_qa", "official_score"]
 
 
 def official_score(problem: Problem, answer: str) -> float:

@@ -22,8 +22,6 @@ from llm_as_judge.grading.identity import is_zero, real_value
 from llm_as_judge.grading.latex import Scalar, Shape
 from llm_as_judge.grading.number import is_written_as
 
-__all__ = ["Relation", "compare", "limit_worker"]
-
 Relation = Literal["equal", "different", "unknown"]
 
 _DIGITS = 300

@@ -13,10 +13,8 @@ from __future__ import annotations
 import re
 
 from llm_as_judge.grading.extract import is_hedged, is_negated
-from llm_as_judge.grading.wording import informative, stem, tokens
+from llm_as_judge.grading.wordlists import informative, stem, tokens
 from llm_as_judge.types import Problem
-
-__all__ = ["stated_gold"]
 
 _SENTENCE_END = re.compile(r"(?<=[\w)\]\"'”’])[.!?](?=\s|$)")
 _BROKEN = re.compile(r"[\n?|=]|\bor\b|\s/\s|,\s*so\b", re.IGNORECASE)

@@ -25,23 +25,9 @@ from fractions import Fraction
 
 from llm_as_judge.grading.number import count_numbers
 from llm_as_judge.grading.squad import normalize_answer
-from llm_as_judge.grading.wording import tokens
+from llm_as_judge.grading.wordlists import tokens
 from llm_as_judge.intervals import even_precision, wilson
 from llm_as_judge.types import Problem
-
-__all__ = [
-    "HOLDING",
-    "MADE_ACCEPTED",
-    "OTHER_NUMBER",
-    "Reliability",
-    "Scored",
-    "Thresholds",
-    "calibrated",
-    "part_of",
-    "probability",
-    "reliability",
-    "risk_coverage",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,6 @@ from llm_as_judge.grading.rules import RuleGrader, Rules
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
 
-__all__ = ["Judge", "LastJudge", "judge_fingerprint"]
-
 
 @runtime_checkable
 class CallLogger(Protocol):

@@ -19,15 +19,6 @@ from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256, write_text
 from llm_as_judge.judge.calibration import Reliability, Thresholds
 
-__all__ = [
-    "JUDGE_FILE",
-    "QUESTIONS",
-    "JudgeFile",
-    "judge_sha256",
-    "read_judge_file",
-    "write_judge_file",
-]
-
 JUDGE_FILE, QUESTIONS = "judge.json", "questions.txt"
 _ADAPTER = "adapter_model.safetensors"
 

@@ -28,8 +28,6 @@ from llm_as_judge.judge.scoring import (
 from llm_as_judge.plugins import Defined, Plugin, Registry, failing
 from llm_as_judge.types import ChatModel, Problem, Verdict
 
-__all__ = ["JUDGES", "JudgeKind", "JudgePlace", "judge", "judge_kind", "rules_alone"]
-
 
 @dataclass(frozen=True, slots=True)
 class JudgePlace:

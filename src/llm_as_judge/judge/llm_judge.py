@@ -25,8 +25,6 @@ from llm_as_judge.judge.opinion import SCHEMA, Opinion, Unreadable, read_opinion
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Message, Problem, Verdict
 
-__all__ = ["ATTEMPTS", "JudgePrompts", "LlmJudge", "llm_fingerprint"]
-
 Order = Literal["reference_first", "candidate_first"]
 
 _PACKAGE = Path(__file__).parents[1]

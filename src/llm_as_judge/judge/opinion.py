@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["SCHEMA", "Opinion", "Unreadable", "Word", "read_opinion"]
-
 Word = Literal["correct", "incorrect", "invalid"]
 
 SCHEMA: Mapping[str, Any] = {

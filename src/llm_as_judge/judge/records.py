@@ -11,8 +11,6 @@ from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.types import ChatReply, Verdict, from_json, to_json
 
-__all__ = ["JudgeRecords"]
-
 
 class JudgeRecords:
     """A cache of verdicts (in memory, and on disk if asked for) and a log of calls.

@@ -17,10 +17,8 @@ from llm_as_judge.data.custom import tested_function
 from llm_as_judge.data.rows import RowError
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import require_writable, write_text
-from llm_as_judge.grading.spans import Facts, prediction, span_scores
+from llm_as_judge.grading.squad import Facts, prediction, span_scores
 from llm_as_judge.types import DATASET_INFO, DOMAINS, Domain, Problem, Verdict, dataset_info
-
-__all__ = ["Answer", "Grader", "grade_answers", "grade_file", "read_answer", "read_rows"]
 
 _KINDS: Mapping[str, Domain] = {
     **{domain: domain for domain in DOMAINS},

@@ -41,7 +41,6 @@ class Sampling:
     seed: int = 0
     stop: tuple[str, ...] = ()
     json_schema: str = ""
-    grammar: str = ""
     """EBNF; empty = none."""
 
 
@@ -240,6 +239,4 @@ def _generation_config(sampling: Sampling, room: int) -> Any:
         config.rng_seed = sampling.seed
     if sampling.json_schema:
         config.structured_output_config = StructuredOutputConfig(json_schema=sampling.json_schema)
-    elif sampling.grammar:
-        config.structured_output_config = StructuredOutputConfig(grammar=sampling.grammar)
     return config

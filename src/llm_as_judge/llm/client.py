@@ -21,12 +21,10 @@ import httpx
 from llm_as_judge.config import checked_key
 from llm_as_judge.errors import ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Attempt, Role
-from llm_as_judge.llm.connection import Connection
+from llm_as_judge.llm.connection import Connection, answered, post_json, served_models
 from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
-from llm_as_judge.llm.probing import answered, served_models
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
-from llm_as_judge.llm.transport import post_json
 from llm_as_judge.llm.wire import Unusable, WireReply, read_draws, read_response, request_body
 from llm_as_judge.types import ChatReply, ChatRequest, Message, SharedPrompt, Usage
 

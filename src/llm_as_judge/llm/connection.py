@@ -1,15 +1,19 @@
-"""The connections of a client and the places in flight over them: both belong to one event loop."""
+"""What a client sends: its connections and the places in flight over them, one request with its deadline,
+and the requests by which an endpoint is tried before work is sent to it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from typing import Any
 
 import httpx
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.transport import CONNECT_S, POOL
+from llm_as_judge.llm.replicas import Replica
+from llm_as_judge.llm.wire import Unusable
 
 
 class Connection:
@@ -94,3 +98,128 @@ class Connection:
         if self._loop is asyncio.get_running_loop():
             await self.http.aclose()
             self._loop = None
+
+
+CONNECT_S = 10.0
+POOL = httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=2.0)
+"""Servers made with uvicorn (vLLM) close a connection that was idle for 5 s. httpx would use one just
+as long, and now and then send a request into a connection that is being closed."""
+_MAX_BODY = 16 * 2**20
+
+
+async def post_json(
+    http: httpx.AsyncClient,
+    server: Replica,
+    path: str,
+    body: Mapping[str, Any],
+    *,
+    timeout_s: float,
+    hide: Callable[[str], str] = str,
+) -> tuple[int, httpx.Headers, bytes]:
+    """Status, headers and content of the answer to a POST.
+
+    Args:
+        path: below the server's address, e.g. ``/chat/completions``.
+        timeout_s: for the whole exchange.
+        hide: takes secrets out of what the transport says.
+    Raises:
+        Unusable: ``connect``, ``timeout``, ``dropped`` or ``too_large``.
+    """
+    try:
+        return await asyncio.wait_for(read_post(http, f"{server.base_url}{path}", body), timeout_s)
+    except (asyncio.TimeoutError, httpx.TimeoutException) as error:
+        if isinstance(error, httpx.ConnectTimeout):
+            raise Unusable(
+                "connect", f"{server.shown} cannot be connected to", untouched=True
+            ) from None
+        raise Unusable("timeout", f"no reply in {timeout_s:g} s") from None
+    except (httpx.ConnectError, httpx.UnsupportedProtocol, httpx.ProxyError) as error:
+        raise Unusable("connect", f"cannot connect ({hide(str(error))})", untouched=True) from None
+    except (httpx.HTTPError, httpx.StreamError) as error:
+        raise Unusable("dropped", f"connection broke ({type(error).__name__})") from None
+
+
+async def read_post(
+    http: httpx.AsyncClient, url: str, body: Mapping[str, Any]
+) -> tuple[int, httpx.Headers, bytes]:
+    """The same without deadline and names.
+
+    Raises:
+        Unusable: ``too_large``.
+        httpx.HTTPError: whatever happens on the wire.
+    """
+    async with http.stream("POST", url, json=body) as response:
+        content = bytearray()
+        async for chunk in response.aiter_bytes():
+            content += chunk
+            if len(content) > _MAX_BODY:
+                raise Unusable("too_large", f"response exceeds {_MAX_BODY >> 20} MiB")
+        return response.status_code, response.headers, bytes(content)
+
+
+async def served_models(
+    http: httpx.AsyncClient,
+    server: Replica,
+    where: str,
+    wait_s: float,
+    hide: Callable[[str], str],
+) -> list[str] | None:
+    """Model ids of ``server``; None where it has no list.
+
+    Args:
+        where: begins every message.
+        hide: takes the key out of a text.
+    Raises:
+        ModelError: not reachable, key refused, or no OpenAI-compatible endpoint.
+    """
+    try:
+        response = await http.get(f"{server.base_url}/models", timeout=wait_s)
+    except httpx.TimeoutException:
+        raise ModelError(f"{where}: no answer in {wait_s:g} s; is the server up?") from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ModelError(
+            f"{where}: not reachable ({hide(str(error)) or type(error).__name__}); "
+            "start the server or correct base_url"
+        ) from None
+    if response.status_code in (401, 403):
+        given = "authorization" in http.headers
+        what = "the API key was refused" if given else "it wants a key, and none was given"
+        raise ModelError(f"{where}: {what}; set OPENAI_API_KEY or api_key")
+    if response.status_code in (404, 405, 501):
+        if await _lists_below_v1(http, server, wait_s):
+            raise ModelError(
+                f"{where}: no such page there, and its models are listed at /v1/models; write "
+                f"base_url: {server.shown}/v1"
+            )
+        return None
+    try:
+        return [str(model["id"]) for model in response.json()["data"]]
+    except (ValueError, KeyError, TypeError):
+        raise ModelError(
+            f"{where}: /models answered HTTP {response.status_code} without a list of models; "
+            "does base_url end in /v1?"
+        ) from None
+
+
+async def _lists_below_v1(http: httpx.AsyncClient, server: Replica, wait_s: float) -> bool:
+    """Whether the address only lacks its /v1: every request would be a page not found."""
+    try:
+        response = await http.get(f"{server.base_url}/v1/models", timeout=wait_s)
+        return isinstance(response.json()["data"], list)
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        return False
+
+
+async def answered(
+    http: httpx.AsyncClient, server: Replica, body: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """The response to one request: an object with a list of choices; None if it is refused."""
+    try:
+        status, _, content = await read_post(
+            http, f"{server.base_url}/chat/completions", dict(body)
+        )
+        data = json.loads(content)
+    except (httpx.HTTPError, Unusable, ValueError):
+        return None
+    whole = status == 200 and isinstance(data, dict) and isinstance(data.get("choices"), list)
+    return data if whole else None

@@ -9,8 +9,6 @@ from llm_as_judge.config import DEFAULT_EXECUTOR, READER
 from llm_as_judge.errors import ModelError
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest
 
-__all__ = ["READER_ROLE", "Executors", "WithReader", "among_known"]
-
 READER_ROLE = f"executor {READER}"
 """What the policy's readings are booked as."""
 _SHOWN = 40

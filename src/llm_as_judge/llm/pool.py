@@ -29,8 +29,6 @@ from llm_as_judge.llm.recording import Outcome, read_line
 from llm_as_judge.renamed import hint
 from llm_as_judge.types import ChatRequest, from_json, to_json
 
-__all__ = ["POOL", "Pool", "is_pool"]
-
 log = logging.getLogger(__name__)
 
 POOL = "pool.sqlite"

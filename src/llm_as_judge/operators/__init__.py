@@ -12,8 +12,8 @@ from llm_as_judge.operators.base import (
     OperatorSettings,
     ReplyError,
 )
-from llm_as_judge.operators.choose import LETTERS, reading_prompt
 from llm_as_judge.operators.docs import executors_told, operator_docs
+from llm_as_judge.operators.ensemble import LETTERS, reading_prompt
 from llm_as_judge.operators.prompts import load_enhancements
 from llm_as_judge.operators.registry import (
     OperatorEntry,

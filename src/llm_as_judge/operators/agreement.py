@@ -19,8 +19,6 @@ from llm_as_judge.operators.replies import function_names, python_code
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Json, TestReport
 
-__all__ = ["UntilAgree", "UntilPassed", "Vote", "distinct"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Tally:

@@ -34,21 +34,6 @@ from llm_as_judge.types import (
     TestReport,
 )
 
-__all__ = [
-    "Argument",
-    "CallContext",
-    "CallLimitError",
-    "ExecutionContext",
-    "More",
-    "Operator",
-    "OperatorSettings",
-    "ReplyError",
-    "Result",
-    "Way",
-    "snake_case",
-    "tries",
-]
-
 Result = dict[str, Json]
 ArgumentType = Literal["text", "texts", "number", "ways"]
 Way = NewType("Way", str)

@@ -9,8 +9,6 @@ from llm_as_judge.operators.base import Operator, ReplyError, Result, tries
 from llm_as_judge.operators.replies import function_names, names_defined, python_code
 from llm_as_judge.types import Json, TestReport
 
-__all__ = ["CustomCodeGenerate", "Programmer", "Test"]
-
 _SHOWN_ERROR_CHARACTERS = 500
 
 

@@ -8,8 +8,6 @@ from typing import Literal
 from llm_as_judge.operators.registry import OperatorEntry, Registry, registry
 from llm_as_judge.types import Domain
 
-__all__ = ["PromptStyle", "executors_told", "operator_docs"]
-
 PromptStyle = Literal["full", "short", "calls", "signatures"]
 
 

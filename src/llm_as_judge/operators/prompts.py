@@ -19,8 +19,6 @@ from llm_as_judge.config import config_file, parse_yaml
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import DOMAINS, Domain
 
-__all__ = ["Enhancement", "OperatorPrompts", "fill", "load_enhancements", "placeholders"]
-
 GUIDANCE = "guidance"
 """Placeholder where operator hints add their lines; each is followed by a line break."""
 

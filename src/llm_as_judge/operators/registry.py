@@ -26,19 +26,6 @@ from llm_as_judge.operators.base import Argument, Operator, snake_case
 from llm_as_judge.operators.prompts import GUIDANCE, OperatorPrompts, placeholders
 from llm_as_judge.types import Domain, Json
 
-__all__ = [
-    "EXECUTOR",
-    "OWN_OPERATORS",
-    "Description",
-    "OperatorEntry",
-    "Registry",
-    "load_registry",
-    "operator",
-    "operator_entry",
-    "operator_facts",
-    "registry",
-]
-
 _DESCRIPTIONS = "operator_descriptions"
 EXECUTOR = "executor"
 """Argument of every operator that asks: which of several executors."""

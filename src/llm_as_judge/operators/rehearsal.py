@@ -12,8 +12,6 @@ import re
 
 from llm_as_judge.types import ChatRequest
 
-__all__ = ["rehearsed_reply"]
-
 _LETTERS = re.compile(r"^([A-Z]{1,2})(?: \(given \d+ times\))?: ", re.MULTILINE)
 _FUNCTION = re.compile(r"function (\w+)(\(\))?")
 

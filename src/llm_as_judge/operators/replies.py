@@ -12,19 +12,6 @@ from collections.abc import Sequence
 
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
 
-__all__ = [
-    "boolean",
-    "boxed",
-    "choice",
-    "code_block",
-    "fields",
-    "function_names",
-    "last_inline",
-    "letter",
-    "names_defined",
-    "python_code",
-]
-
 _FENCE = re.compile(r"^[ \t]*```[ \t]*([A-Za-z0-9_+.-]*)[^\n]*$", re.MULTILINE)
 _WORDS_TRUE = {"true", "yes", "correct", "right", "pass", "passed", "1"}
 _WORDS_FALSE = {"false", "no", "incorrect", "wrong", "fail", "failed", "0", "not"}

@@ -24,8 +24,6 @@ from llm_as_judge.operators.base import (
 from llm_as_judge.operators.registry import EXECUTOR, OperatorEntry, Registry
 from llm_as_judge.types import Json, OperatorCall
 
-__all__ = ["OperatorService", "bind"]
-
 
 class OperatorService:
     """``ServeOperator`` of one execution: ``await service("AnswerGenerate", args, kwargs)``.

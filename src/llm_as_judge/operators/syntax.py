@@ -6,8 +6,6 @@ import ast
 import re
 import warnings
 
-__all__ = ["MAX_SOURCE_CHARACTERS", "UnparsableError", "children", "parse_python"]
-
 MAX_SOURCE_CHARACTERS = 20_000
 MAX_DEPTH = 80
 _MAX_BRACKETS = 60

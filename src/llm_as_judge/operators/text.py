@@ -9,8 +9,6 @@ from llm_as_judge.operators.base import Operator, ReplyError, Result
 from llm_as_judge.operators.replies import boolean, boxed, fields, last_inline
 from llm_as_judge.types import ChatReply, Json
 
-__all__ = ["AnswerGenerate", "Custom", "Format", "Review", "Revise"]
-
 
 class Custom(Operator):
     """The executor's reply to an instruction of the program's own."""

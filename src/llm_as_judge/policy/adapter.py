@@ -22,8 +22,6 @@ from torch.nn import Linear
 from llm_as_judge.errors import ModelError
 from llm_as_judge.policy.lora_linear import LoraLinear
 
-__all__ = ["CONFIG", "WEIGHTS", "AdapterSpec", "new_adapter", "read_spec", "saved_adapter"]
-
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _OURS = ("r", "lora_alpha", "target_modules")
 _OF_NO_MATTER = (

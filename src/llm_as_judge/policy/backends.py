@@ -19,8 +19,6 @@ from llm_as_judge.types import PolicySampler, PolicyTurn
 if TYPE_CHECKING:  # naming a sampler must not wait for torch
     from llm_as_judge.policy.model import Policy
 
-__all__ = ["SAMPLERS", "SamplerBackend", "SamplerPlace", "sampler", "sampler_backend"]
-
 Made = PolicySampler | AbstractAsyncContextManager[PolicySampler]
 
 
@@ -48,7 +46,7 @@ class SamplerBackend(Plugin):
     kind = "sampler"
     own_weights: bool = False
     """Writes with the weights that learn, in this process: its log-probs are those of the update,
-    it keeps to a grammar, and its programs can be recorded."""
+    and its programs can be recorded."""
     replicas: bool = False
     """Asks the servers of ``sampling.replicas``."""
 
@@ -105,11 +103,6 @@ def sampler_backend(sampling: SamplingConfig) -> SamplerBackend:
         raise ConfigError(
             f"sampling.replicas: the sampler {found.name} asks no servers; set sampling.backend to "
             f"{' or '.join(asking)}, or leave them out"
-        )
-    if sampling.constrained and not found.own_weights:
-        raise ConfigError(
-            f"sampling.constrained: the sampler {found.name} keeps to no grammar; set "
-            "sampling.backend=hf"
         )
     return found
 

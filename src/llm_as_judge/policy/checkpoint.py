@@ -13,7 +13,7 @@
             manifest.json           SHA-256 of each of these files; number among those written
 
 A checkpoint is written under a temporary name and renamed, so a kill at any moment leaves the
-one before it in place. One process writes to a root at a time (``runs/lock.py``). A file that
+one before it in place. One process writes to a root at a time (``files.py``). A file that
 is not what the manifest says is a ``ModelError``; checkpoints without a manifest are still read.
 Which one is newer is counted, never told by a clock, which can be set back.
 """

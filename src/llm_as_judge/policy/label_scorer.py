@@ -9,7 +9,7 @@ from typing import Literal
 
 import torch
 
-from llm_as_judge.judge.label_prompt import ORDERS, label_prompt
+from llm_as_judge.judge.scoring import ORDERS, label_prompt
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.label_scores import (
     LabelTokens,
@@ -19,8 +19,6 @@ from llm_as_judge.policy.label_scores import (
 )
 from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.types import Problem
-
-__all__ = ["LabelScorer"]
 
 _TOKENS_PER_ROW = 2048
 

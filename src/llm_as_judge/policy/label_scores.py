@@ -15,10 +15,8 @@ import torch
 from torch import Tensor
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.judge.label_prompt import LABELS, ROOT, LabelPrompt
+from llm_as_judge.judge.scoring import LABELS, ROOT, LabelPrompt
 from llm_as_judge.policy.attention import AttentionPlan, Node, packed_hidden, plan_attention
-
-__all__ = ["LabelRow", "LabelTokens", "TokenizedPrompt", "label_log_odds", "pack_labels"]
 
 TEMPERATURE = 4.0
 """Of the labels: a model that was never asked so is sure of either for no reason, most of all one of

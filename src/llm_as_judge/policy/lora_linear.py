@@ -23,8 +23,6 @@ from torch.autograd.function import once_differentiable
 from torch.nn import Linear
 from torch.nn.functional import linear
 
-__all__ = ["LoraLinear"]
-
 
 class LoraLinear(PeftLinear):  # type: ignore[misc]
     """A linear layer with one plain LoRA adapter; everything else goes the way of PEFT."""

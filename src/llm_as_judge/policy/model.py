@@ -31,15 +31,6 @@ from llm_as_judge.policy.allocator import return_freed_memory
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.policy.launched import launched
 
-__all__ = [
-    "AdapterSpec",
-    "Policy",
-    "load_policy",
-    "pick_device",
-    "pick_dtype",
-    "unpack_gguf",
-]
-
 log = logging.getLogger(__name__)
 
 MODELS_OWN = "sdpa"

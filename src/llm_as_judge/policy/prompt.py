@@ -89,7 +89,6 @@ class PolicyPrompt:
         memory: ExampleSource | None = None,
         count_tokens: CountTokens | None = None,
         max_tokens: int | None = None,
-        grammar: Callable[[Problem], str] | None = None,
         hidden: Collection[str] = (),
         seed: int = 0,
         budget: Budget | None = None,
@@ -105,7 +104,6 @@ class PolicyPrompt:
                 ones fill the rest.
             count_tokens: tokens of a prompt as the sampler makes them.
             max_tokens: greatest number of them; None = no limit.
-            grammar: of the programs that may be written for a problem; None = any text.
             hidden: names of operators that ``docs`` leaves out: no shipped example calls them.
             seed: another one shows other examples of those that rotate.
             budget: the word that stands before a problem; None = none is in force: few calls.
@@ -129,7 +127,6 @@ class PolicyPrompt:
         self._memory = memory
         self._count = count_tokens
         self._max_tokens = max_tokens
-        self._grammar = grammar
 
     def write(
         self, problems_P: Sequence[Problem], budgets_P: Sequence[Budget | None] | None = None
@@ -234,7 +231,7 @@ class PolicyPrompt:
             cut_characters=max(0, len(problem.statement()) - chars),
             budget=budget,
         )
-        return Prompt(messages, facts, self._grammar(problem) if self._grammar else "")
+        return Prompt(messages, facts)
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

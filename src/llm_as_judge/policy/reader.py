@@ -23,8 +23,6 @@ from llm_as_judge.policy.chat_template import prompt_ids
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.types import PROMPT_PRICE, ChatReply, ChatRequest, Message, PolicyTurn, Usage
 
-__all__ = ["PolicyReader", "letter_ids", "reader_prompt_ids"]
-
 
 class PolicyReader:
     """A ``ChatModel`` that answers with one of the letters that the request's schema lists.

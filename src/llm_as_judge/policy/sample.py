@@ -15,7 +15,6 @@ import asyncio
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -33,16 +32,12 @@ from llm_as_judge.types import (
     StopReason,
 )
 
-if TYPE_CHECKING:
-    from llm_as_judge.policy.constrain import Constraint, Constraints
-
 
 @dataclass(slots=True)
 class _Row:
     """One completion being written."""
 
     stream: random.Random
-    constraint: Constraint | None = None
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     stop: StopReason = "length"
@@ -66,7 +61,6 @@ class HFSampler:
         self._policy = policy
         self._generation_batch_size = generation_batch_size
         self._turn = turn
-        self._constraints: Constraints | None = None
 
     async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> Stream:
         """See ``types.PolicySampler``; the turn on the policy is taken at once."""
@@ -86,9 +80,7 @@ class HFSampler:
 
     @torch.inference_mode()
     def draw(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> Iterator[Sample]:
-        """P x K programs as they end, in this thread. Under a grammar, log-probs are those of the
-        tokens that it allows: an update, which knows all tokens, cannot use them.
-        """
+        """P x K programs as they end, in this thread."""
         ids_P = [self.prompt_ids(prompt.messages) for prompt in prompts_P]
         count = sampling.samples
         per_chunk = max(1, self._generation_batch_size // count)
@@ -98,26 +90,13 @@ class HFSampler:
             for start in range(0, len(ids_P), per_chunk):
                 chunk = ids_P[start : start + per_chunk]
                 rows = [
-                    _Row(
-                        random.Random(f"{sampling.seed}/{start + p}/{k}"),
-                        self._constraint(prompts_P[start + p].grammar),
-                    )
+                    _Row(random.Random(f"{sampling.seed}/{start + p}/{k}"))
                     for p in range(len(chunk))
                     for k in range(count)
                 ]
                 for i in self._decode(chunk, rows, sampling):
                     p, k = divmod(i, count)
                     yield Sample(start + p, k, self._completion(chunk[p], rows[i]))
-
-    def _constraint(self, grammar: str) -> Constraint | None:
-        if not grammar:
-            return None
-        if self._constraints is None:
-            # Imported here: only who constrains needs it.
-            from llm_as_judge.policy.constrain import Constraints
-
-            self._constraints = Constraints(self._policy.tokenizer)
-        return self._constraints.begin(grammar)
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         return prompt_ids(self._policy.tokenizer, messages)
@@ -157,10 +136,6 @@ class HFSampler:
     def _draw(logits_B: torch.Tensor, rows: list[_Row], temperature: float) -> torch.Tensor:
         """Next token of every row, (B,); its log-prob is appended to the row."""
         scaled = logits_B.float() / temperature if temperature > 0 else logits_B.float()
-        for b, row in enumerate(rows):
-            if row.constraint is not None:
-                allowed_V = row.constraint.allowed(scaled.shape[-1]).to(scaled.device)
-                scaled[b].masked_fill_(~allowed_V, -torch.inf)
         logprobs_BV = torch.log_softmax(scaled, dim=-1)
         if temperature > 0:
             # Inverse CDF with one number per row: the stream of a row is its own.
@@ -175,8 +150,6 @@ class HFSampler:
         for row, token, logprob in zip(rows, tokens.tolist(), chosen, strict=True):
             row.ids.append(token)
             row.logprobs.append(logprob)
-            if row.constraint is not None:
-                row.constraint.take(token)
         return tokens
 
     def _finished(self, row: _Row, *, last: bool) -> bool:

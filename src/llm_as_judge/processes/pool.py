@@ -24,8 +24,6 @@ from typing import IO, Any, TypeVar
 from llm_as_judge.errors import ProcessError
 from llm_as_judge.processes.server import Raised, receive, send
 
-__all__ = ["ProcessPool", "WorkerEnded"]
-
 Result = TypeVar("Result")
 
 _BOOT = (

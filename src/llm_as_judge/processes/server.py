@@ -18,8 +18,6 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Raised", "main", "receive", "send"]
-
 _LENGTH = struct.Struct("!Q")
 _CHUNK = 2**20
 

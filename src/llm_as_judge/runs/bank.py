@@ -24,12 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.files import exclusive, output_errors, write_text
 from llm_as_judge.jsonl import JsonLines
-from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.types import Domain, Problem, from_json, to_json
-
-__all__ = ["Bank", "BankProgram", "Cell", "Table"]
 
 ABOUT, PROGRAMS, PROBLEMS, CELLS = "about.json", "programs.jsonl", "problems.jsonl", "cells.jsonl"
 ANOTHER = "name another --bank (headroom: another --out)"

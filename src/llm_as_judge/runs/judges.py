@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["judges_of", "unaudited_warning"]
-
 _FILES = ("run.json", "state.json")
 
 

@@ -18,8 +18,6 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_text
 from llm_as_judge.types import Budget
 
-__all__ = ["Figures", "FullResults", "ProblemRow", "Results", "SetResults", "read_results_file"]
-
 FORMAT = 1
 _NEEDED = (
     *("accuracy", "accuracy_low", "accuracy_high"),

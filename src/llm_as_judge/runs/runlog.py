@@ -174,8 +174,8 @@ def read_steps(folder: Path) -> list[dict[str, Any]]:
     """
     if not (folder / METRICS).is_file() and (folder / ROLLOUTS).is_file():
         raise DataError(
-            f"{folder}: its rollouts are there and {METRICS} is not; what they alone can tell: llm-as-judge "
-            f"report --by-domain {folder}"
+            f"{folder}: its rollouts are there and {METRICS} is not; what they alone can tell: python "
+            f"analyze_by_domain.py {folder}"
         )
     steps = {row["step"]: row for row in _read_metrics(folder / METRICS)}
     for row in _read_metrics(folder / TIMINGS, missing_ok=True):

@@ -1,6 +1,6 @@
 """Trackers that show a run beside its own files: Weights & Biases, Trackio.
 
-metrics.jsonl is the record; a sink gets the same numbers under the same names (``metric_names.py``)
+metrics.jsonl is the record; a sink gets the same numbers under the same names (docs/metrics.md)
 and nothing else: no problem, no program, no answer. Unless ``tracking.online`` is set all of it
 stays on this machine.
 """
@@ -18,8 +18,6 @@ from typing import Any, Protocol
 
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, OutputError
-
-__all__ = ["Sink", "open_sinks", "project_of", "require_sinks"]
 
 
 class Sink(Protocol):

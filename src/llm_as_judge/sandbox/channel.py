@@ -9,8 +9,6 @@ from typing import Any
 
 from llm_as_judge.sandbox.inside.frames import FrameBuffer, FrameError, pack
 
-__all__ = ["ChannelClosedError", "HostChannel", "ProtocolError", "cancelled"]
-
 _CHUNK = 65536
 
 

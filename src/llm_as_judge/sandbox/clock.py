@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-__all__ = ["OwnTime"]
-
 
 class OwnTime:
     """A bound on the time in which a program is not waiting for the host.

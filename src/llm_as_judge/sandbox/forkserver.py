@@ -18,8 +18,6 @@ from typing import IO, Any
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.launch import ChildKind, Exit
 
-__all__ = ["ForkServer", "ServerCommand"]
-
 START_S = 30.0
 """How long a server may take to start."""
 KILL_S = 5.0

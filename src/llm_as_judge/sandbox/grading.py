@@ -21,8 +21,6 @@ from llm_as_judge.sandbox.inside.frames import FrameError
 from llm_as_judge.sandbox.launch import Child
 from llm_as_judge.types import TestReport
 
-__all__ = ["SplitGrading"]
-
 MAX_BYTES = 64 * 2**20
 MAX_FRAMES = 200_000
 

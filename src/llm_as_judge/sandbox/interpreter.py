@@ -1,17 +1,17 @@
-"""Which files of the host the interpreter needs: what a jail shows, and nothing more."""
+"""Which files of the host a jail shows: what the interpreter needs, packages beside it, and nothing more."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from llm_as_judge.errors import SandboxError
-
-__all__ = ["Interpreter", "host_interpreter"]
 
 LDD_S = 120.0
 """It starts a process for each of some eighty files: half a second, minutes on a starved machine."""
@@ -71,3 +71,33 @@ def _linked(objects: list[Path]) -> tuple[Path, ...]:
         if target.startswith("/") and not target.endswith(":"):
             found.add(Path(target))
     return tuple(sorted(found))
+
+
+PACKAGES = ("mpmath", "sympy")
+
+_NAMED = re.compile(rf"\b(?:{'|'.join(PACKAGES)})\b")
+
+
+def names_a_package(source: str) -> bool:
+    """True if one of them could be imported by ``source``; a comment that names one counts too."""
+    return _NAMED.search(source) is not None
+
+
+@cache
+def package_folders() -> dict[str, Path]:
+    """Where they are installed, found without running them.
+
+    Raises:
+        SandboxError: one is missing, or holds compiled modules, which a jail cannot load.
+    """
+    return {name: _folder(name) for name in PACKAGES}
+
+
+def _folder(name: str) -> Path:
+    spec = find_spec(name)
+    if spec is None or spec.origin is None:
+        raise SandboxError(f"sandbox: the package {name} is not installed: pip install {name}")
+    folder = Path(spec.origin).resolve().parent
+    if compiled := next(folder.rglob("*.so"), None):
+        raise SandboxError(f"sandbox: {compiled} is compiled, wanted {name} in pure Python")
+    return folder

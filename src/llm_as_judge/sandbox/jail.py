@@ -20,12 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.sandbox.forkserver import ForkServer, ServerCommand
-from llm_as_judge.sandbox.interpreter import Interpreter, host_interpreter
+from llm_as_judge.sandbox.interpreter import Interpreter, host_interpreter, package_folders
 from llm_as_judge.sandbox.launch import BOOT, Child, ChildKind
-from llm_as_judge.sandbox.packages import package_folders
 from llm_as_judge.sandbox.syscalls import compile_filter
-
-__all__ = ["JailLauncher", "find_bubblewrap"]
 
 NOBODY = 65534
 _INSIDE = Path(__file__).parent / "inside"

@@ -19,11 +19,8 @@ from pathlib import Path
 from typing import Protocol
 
 from llm_as_judge.errors import SandboxError
-from llm_as_judge.sandbox.interpreter import host_interpreter
-from llm_as_judge.sandbox.packages import package_folders
+from llm_as_judge.sandbox.interpreter import host_interpreter, package_folders
 from llm_as_judge.types import RunLimits
-
-__all__ = ["BOOT", "Child", "ChildKind", "Exit", "Launcher", "SubprocessLauncher", "child_kind"]
 
 BOOT = (
     "import sys; sys.path[0] = sys.argv[1]; from inside import {module}; del sys.path[0];"
@@ -40,7 +37,7 @@ class ChildKind:
         loops: an event loop will run in it (a workflow).
         cpu_s: processor time.
         memory_bytes: address space.
-        packages: the packages of :mod:`llm_as_judge.sandbox.packages` can be imported.
+        packages: the packages of :mod:`llm_as_judge.sandbox.interpreter` can be imported.
     """
 
     loops: bool

@@ -13,8 +13,6 @@ from llm_as_judge.sandbox.probing import JAIL_PROPERTIES, observe
 from llm_as_judge.sandbox.runs import ProcessSandbox
 from llm_as_judge.types import IsolationReport, RunLimits, Sandbox
 
-__all__ = ["Mechanism", "open_sandbox"]
-
 log = logging.getLogger(__name__)
 
 Mechanism = Literal["auto", "jail", "landlock", "subprocess"]

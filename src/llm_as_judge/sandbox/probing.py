@@ -17,8 +17,6 @@ from llm_as_judge.sandbox.launch import Launcher
 from llm_as_judge.sandbox.runs import ProcessSandbox
 from llm_as_judge.types import IsolationReport, RunLimits
 
-__all__ = ["JAIL_PROPERTIES", "observe"]
-
 _PROBE = """
 import json, os, socket
 

@@ -18,8 +18,8 @@ from llm_as_judge.sandbox.channel import (
 from llm_as_judge.sandbox.clock import OwnTime
 from llm_as_judge.sandbox.grading import SplitGrading
 from llm_as_judge.sandbox.inside.frames import FrameError
+from llm_as_judge.sandbox.interpreter import names_a_package
 from llm_as_judge.sandbox.launch import Child, Exit, Launcher, child_kind
-from llm_as_judge.sandbox.packages import names_a_package
 from llm_as_judge.sandbox.served import OperatorCalls
 from llm_as_judge.types import (
     IsolationReport,
@@ -29,8 +29,6 @@ from llm_as_judge.types import (
     ServeOperator,
     TestReport,
 )
-
-__all__ = ["ProcessSandbox"]
 
 MAX_BYTES_FROM_CHILD = 64 * 2**20
 ERROR_CHARACTERS = 2000

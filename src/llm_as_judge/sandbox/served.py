@@ -11,8 +11,6 @@ from llm_as_judge.sandbox.clock import OwnTime
 from llm_as_judge.sandbox.inside.frames import FrameError
 from llm_as_judge.types import Json, RunLimits, ServeOperator
 
-__all__ = ["OperatorCalls"]
-
 
 class OperatorCalls:
     """Serves the calls of one run concurrently.

@@ -19,8 +19,6 @@ from typing import Any
 
 from llm_as_judge.errors import SandboxError
 
-__all__ = ["compile_filter"]
-
 ALWAYS = (
     # bytes over descriptors that are already open
     *("read", "write", "readv", "writev", "pread64", "lseek", "close", "close_range"),

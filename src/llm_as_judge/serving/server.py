@@ -15,7 +15,7 @@ from llm_as_judge.config import Config, checked_key
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.serving.answering import Answerer
 from llm_as_judge.serving.app import ServerOptions, make_app
-from llm_as_judge.solving.policies import open_writer
+from llm_as_judge.solving.writers import open_writer
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 KEY_CHARS = 16

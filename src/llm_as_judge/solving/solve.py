@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llm_as_judge.config import Config
-from llm_as_judge.solving.policies import open_writer
+from llm_as_judge.solving.writers import open_writer
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Execution, Problem
 
 Show = Callable[[str, Any], None]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from llm_as_judge.assembly import Workbench
-from llm_as_judge.errors import DataError
+from llm_as_judge.assembly import Workbench, open_system, open_workbench_for
+from llm_as_judge.config import Config
+from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.types import (
     Budget,
@@ -164,3 +166,37 @@ class PolicyWriter:
                 for waiting in batch:
                     if not waiting.done.done():
                         waiting.done.set_exception(error)
+
+
+UNTRAINED = "untrained"
+
+
+@asynccontextmanager
+async def open_writer(
+    config: Config, policy: str
+) -> AsyncIterator[tuple[Workbench, ProgramWriter]]:
+    """Executor, judge and sandbox, and who writes the programs.
+
+    Args:
+        policy: ``untrained``, a checkpoint folder, or a program file (``.py``, in either form); only
+            the first two load a policy.
+    Raises:
+        ConfigError: ``policy`` is none of these.
+        UserError: a model or file is missing.
+    """
+    path = Path(policy)
+    if path.suffix == ".py" and path.is_file():
+        async with open_workbench_for(config, [path.read_text("utf-8")]) as bench:
+            yield bench, FileWriter(path, bench)
+        return
+    if policy != UNTRAINED and not path.is_dir():
+        found = "no such file or folder" if not path.exists() else "no Python file"
+        raise ConfigError(
+            f"--policy {policy}: {found}; wanted untrained, a checkpoint folder or a program file (.py)"
+        )
+    async with open_system(config, adapter=None if policy == UNTRAINED else path) as system:
+        writer = PolicyWriter(system.sampler, system.prompt, system.bench)
+        try:
+            yield system.bench, writer
+        finally:
+            await writer.aclose()

@@ -14,8 +14,6 @@ from llm_as_judge.operators import Operator
 from llm_as_judge.operators.registry import OWN_OPERATORS, OperatorEntry, operator_entry
 from llm_as_judge.reward import REWARD_PARTS, PartFunction
 
-__all__ = ["Additions"]
-
 BARE_WEIGHT = 1.0
 """Of a reward function without ``@reward_part``."""
 

@@ -12,8 +12,6 @@ from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.types import BUDGETS, Budget, Problem
 
-__all__ = ["budgets_told"]
-
 
 def budgets_told(
     config: Config, problems_P: Sequence[Problem], *moment: str | int

@@ -12,7 +12,7 @@ Differences from GRPO as published (DeepSeekMath, arXiv:2402.03300), all named o
 * KL to the adapter-free model by the k3 estimator (http://joschu.net/blog/kl-approx.html), off by
   default.
 
-Names, limits and defaults stand in ``config/loss.py``, published combinations in ``presets.py``.
+Names, limits and defaults stand in ``config/training.py``, as do published combinations.
 
 Axes: ``_G`` rollouts of one group, ``_S`` sequences of a step, ``_T`` tokens of all sequences laid
 end to end.

@@ -35,7 +35,7 @@ from llm_as_judge.runs.bank import Bank, BankProgram
 from llm_as_judge.training.budgets import budgets_told
 from llm_as_judge.training.lessons import Cells, Lesson, Write, lessons_of, taught_cells
 from llm_as_judge.training.micro_batches import Tree
-from llm_as_judge.training.peers import Peers
+from llm_as_judge.training.ranks import Peers
 from llm_as_judge.training.readings import Reading
 from llm_as_judge.training.reference import UpdatePath
 from llm_as_judge.training.settings import imitator_of
@@ -43,8 +43,6 @@ from llm_as_judge.types import BUDGETS, Budget, Completion, Message, from_json
 from llm_as_judge.types.plain import said_if_set
 from llm_as_judge.workflow.forms import in_form
 from llm_as_judge.workflow.program import parse_program
-
-__all__ = ["KEY", "Imitation", "Taught", "Teacher"]
 
 KEY = "training.warm_start"
 Told = tuple[Lesson, Budget | None]

@@ -24,14 +24,6 @@ from llm_as_judge.config import Config
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.kinds import rules_alone
 
-__all__ = [
-    "audit_command",
-    "judge_entry",
-    "judge_history",
-    "require_audit",
-    "require_measured_model",
-]
-
 _NO_PART_OF_THE_JUDGE = frozenset(
     {
         "max_ungraded_fraction",

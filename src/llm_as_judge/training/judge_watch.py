@@ -19,8 +19,6 @@ from llm_as_judge.judge.kinds import rules_alone
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.types import Group, Problem, Verdict
 
-__all__ = ["JudgeWatch"]
-
 
 class JudgeWatch:
     """Watches the judge of one run."""

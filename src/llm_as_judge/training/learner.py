@@ -31,7 +31,7 @@ from llm_as_judge.training.micro_batches import (
     shares_of_trees,
 )
 from llm_as_judge.training.optimizer_state import load_optimizer, optimizer_tensors
-from llm_as_judge.training.peers import Peers, SingleProcess
+from llm_as_judge.training.ranks import Peers, SingleProcess
 from llm_as_judge.training.reference import UpdatePath, choose_path
 from llm_as_judge.types import Group
 

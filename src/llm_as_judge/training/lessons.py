@@ -16,8 +16,6 @@ from llm_as_judge.reward import priced
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.types import Problem, to_json
 
-__all__ = ["LEAST_WEIGHT", "MOST_PROGRAMS", "TEMPERATURE", "Lesson", "lessons_of", "taught_cells"]
-
 TEMPERATURE = 0.1
 """Of the softmax: a program whose reward is so much higher weighs e times as much."""
 MOST_PROGRAMS = 4

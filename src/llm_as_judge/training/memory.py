@@ -12,8 +12,6 @@ from llm_as_judge.config import ModelEntry
 from llm_as_judge.hub import hub_address, hub_errors
 from llm_as_judge.llm.weights import installed
 
-__all__ = ["memory_line", "tensor_shapes"]
-
 Shapes = Mapping[str, tuple[int, ...]]
 
 _TRAINED_BYTES = 16

@@ -9,8 +9,6 @@ from torch.optim import Optimizer
 
 from llm_as_judge.errors import ModelError
 
-__all__ = ["load_optimizer", "optimizer_tensors"]
-
 
 def optimizer_tensors(optimizer: Optimizer) -> dict[str, Tensor]:
     """Every tensor of the optimizer's state, on the CPU, as ``NUMBER_OF_THE_WEIGHT.NAME``."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from llm_as_judge.chat_models import require_known_models
@@ -13,9 +15,20 @@ from llm_as_judge.files import require_writable
 from llm_as_judge.policy.backends import SamplerBackend, sampler_backend
 from llm_as_judge.policy.checkpoint import STATE, latest_checkpoint
 from llm_as_judge.policy.launched import launched
+from llm_as_judge.reward import RewardOptions, reward_group
 from llm_as_judge.runs.runlog import is_used
 from llm_as_judge.runs.sinks import require_sinks
 from llm_as_judge.training.readings import teaches_choice
+from llm_as_judge.types import (
+    Completion,
+    Execution,
+    OperatorCall,
+    Problem,
+    Program,
+    Rollout,
+    Verdict,
+)
+from llm_as_judge.workflow.program import parse_program
 
 
 def checkpoint_root(config: Config) -> Path:
@@ -49,11 +62,6 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
         raise ConfigError(
             "training.loss_type: reinforce has no ratio to correct programs of older weights or of "
             "another engine by; take truncated_is, or training.max_staleness 0 and sampling.backend hf"
-        )
-    if config.sampling.constrained:
-        raise ConfigError(
-            "sampling.constrained: an update weighs a token against all others, a grammar only "
-            "against those it allows; train without it, evaluate with it"
         )
     _check_processes(config, sampler)
     if teaches_choice(config) and config.training.max_staleness:
@@ -120,3 +128,55 @@ def refuse_used(run_dir: Path) -> None:
             f"{run_dir}: holds a run already; go on with it by --resume, "
             "or name another folder by --run-dir"
         )
+
+
+PROGRAM = """reply = await custom(input=problem, instruction="Answer.")
+return reply["response"]"""
+READ, WRITTEN = 200, 100
+"""Tokens of the made program's one call."""
+WRONG_ANSWER = "a made answer that is wrong"
+CASES = ("right", "wrong", "no program")
+
+
+def rehearsed_reward(config: Config, problem: Problem) -> list[str]:
+    """A table of the reward of three rollouts of ``problem``: a right program of one call, the same one
+    wrong, and a text that is no program.
+
+    Raises:
+        ConfigError: a part of the reward fails, or scores off the scale.
+    """
+    program = parse_program(PROGRAM, problem.domain, "body")
+    other = replace(program, hash="another text: copies would cost the reward of variety")
+    asked = OperatorCall(program.operators[0], READ, WRITTEN, llm_calls=1)
+    answer = problem.answers[0] if problem.answers else ""
+    group = [
+        _rollout(problem, 0, program, Execution("ok", answer, (asked,)), correct=True),
+        _rollout(problem, 1, other, Execution("ok", WRONG_ANSWER, (asked,)), correct=False),
+        _rollout(
+            problem, 2, parse_program("none", problem.domain), Execution("rejected"), correct=False
+        ),
+    ]
+    rewards = [
+        rollout.reward
+        for rollout in reward_group(group, RewardOptions(**config.reward.model_dump()))
+        if rollout.reward is not None
+    ]
+    head = f"reward of a program of one call ({READ} + {WRITTEN} tokens)"
+    width = max(len(head), *map(len, rewards[0].parts))
+    lines = [_row(head, CASES, width)]
+    for name, part in rewards[0].parts.items():
+        scores = [f"{reward.parts[name].score:+.2f}" for reward in rewards]
+        lines.append(_row(f"  {name} x {part.weight:g}", scores, width))
+    return [*lines, _row("  sum", [f"{reward.total:+.2f}" for reward in rewards], width)]
+
+
+def _row(name: str, cells: Sequence[str], width: int) -> str:
+    return f"{name:{width}}" + "".join(f"{cell:>12}" for cell in cells)
+
+
+def _rollout(
+    problem: Problem, index: int, program: Program, execution: Execution, *, correct: bool
+) -> Rollout:
+    completion = Completion((1,), (2, 3), (-1.0, -1.0), program.source, "stop")
+    verdict = Verdict(correct, "exact", "rehearsal")
+    return Rollout(problem.id, index, completion, program, execution, verdict)

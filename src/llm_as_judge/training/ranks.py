@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -25,13 +25,64 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from llm_as_judge.errors import TrainingError
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.launched import Launched
-from llm_as_judge.policy.model import AdapterSpec
 from llm_as_judge.training.gradients import MicroBatchReport, Normalizers
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.micro_batches import MicroBatch
 from llm_as_judge.training.reference import UpdatePath
 from llm_as_judge.types import PolicyTurn, from_json, to_json
+
+
+class Peers(Protocol):
+    """The processes of a learner, the caller's first."""
+
+    @property
+    def count(self) -> int:
+        """The caller's included."""
+        ...
+
+    def prepare(self, adapter: AdapterSpec, path: UpdatePath, loss: LossOptions) -> None:
+        """Before the first update: what they compute, and how.
+
+        Raises:
+            TrainingError: one cannot.
+        """
+        ...
+
+    def begin(self, shares: Sequence[Sequence[MicroBatch]], normalizers: Normalizers) -> None:
+        """An update begins; ``shares[r]`` is what process r computes in each of its passes."""
+        ...
+
+    def one_pass(
+        self, parameters: Sequence[Parameter], own: Callable[[], list[MicroBatchReport]]
+    ) -> list[MicroBatchReport]:
+        """Let all compute their shares under ``parameters``, the caller by ``own``.
+
+        Returns:
+            Reports of all micro-batches; ``parameters`` then have the gradients of all of them.
+        Raises:
+            TrainingError: a process has failed or is gone.
+        """
+        ...
+
+
+class SingleProcess:
+    """One process."""
+
+    count = 1
+
+    def prepare(self, adapter: AdapterSpec, path: UpdatePath, loss: LossOptions) -> None:
+        pass
+
+    def begin(self, shares: Sequence[Sequence[MicroBatch]], normalizers: Normalizers) -> None:
+        pass
+
+    def one_pass(
+        self, parameters: Sequence[Parameter], own: Callable[[], list[MicroBatchReport]]
+    ) -> list[MicroBatchReport]:
+        return own()
+
 
 T = TypeVar("T")
 WORD_EVERY_S = 30.0

@@ -20,8 +20,6 @@ from llm_as_judge.runs.bank import Bank, BankProgram
 from llm_as_judge.training.lessons import Cells
 from llm_as_judge.types import Failure, Problem
 
-__all__ = ["Reading", "readings_of", "sets_of", "teaches_choice"]
-
 MOST_SETS = 4
 """Of one problem."""
 SIZES = (5, 3)

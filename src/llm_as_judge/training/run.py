@@ -29,9 +29,9 @@ from llm_as_judge.training.budgets import budgets_told
 from llm_as_judge.training.early_warning import early_warnings, news
 from llm_as_judge.training.imitation import Imitation, Taught, Teacher
 from llm_as_judge.training.judge_watch import JudgeWatch
-from llm_as_judge.training.peers import Peers
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
-from llm_as_judge.training.recovery import Recovered
+from llm_as_judge.training.ranks import Peers
+from llm_as_judge.training.resuming import Recovered
 from llm_as_judge.training.settings import learner_of
 from llm_as_judge.training.step_metrics import (
     group_metrics,

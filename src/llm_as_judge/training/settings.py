@@ -12,7 +12,7 @@ from llm_as_judge.policy.model import Policy
 from llm_as_judge.renamed import with_new_keys
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
-from llm_as_judge.training.peers import Peers
+from llm_as_judge.training.ranks import Peers
 from llm_as_judge.training.reference import UpdatePath
 
 MADE_BY = ("policy", "sampling", "executor", "executors", "reward", "experience", "training")

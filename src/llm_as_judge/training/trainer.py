@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from llm_as_judge.assembly import open_system, problem_file, rows_file
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.config.grading import RewardConfig
+from llm_as_judge.files import exclusive
 from llm_as_judge.operators import Operator
 from llm_as_judge.policy.checkpoint import SavedState
 from llm_as_judge.policy.launched import launched
-from llm_as_judge.runs.lock import exclusive
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.runs.sinks import open_sinks
 from llm_as_judge.training.additions import Additions

@@ -14,8 +14,9 @@ import torch
 from llm_as_judge.assembly import load_policy_of
 from llm_as_judge.config import Config
 from llm_as_judge.errors import LlmAsJudgeError, TrainingError
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.launched import Launched
-from llm_as_judge.policy.model import AdapterSpec, Policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.gradients import MicroBatchGradients, Normalizers
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.micro_batches import MicroBatch

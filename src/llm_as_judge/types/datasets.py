@@ -11,30 +11,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
-__all__ = [
-    "COMMONSENSEQA",
-    "DATASET_INFO",
-    "DOMAINS",
-    "GSM8K",
-    "HOTPOTQA",
-    "HUMANEVAL",
-    "MATH",
-    "MBPP",
-    "MBPP_FULL",
-    "MMLU",
-    "REASONING_GYM",
-    "SQUAD2",
-    "DatasetInfo",
-    "Domain",
-    "Metric",
-    "Mixed",
-    "add_dataset_info",
-    "dataset_info",
-    "is_shipped",
-    "known_domain",
-    "own_dataset",
-]
-
 Domain = Literal["math", "qa", "code"]
 DOMAINS: tuple[Domain, ...] = get_args(Domain)
 
@@ -119,7 +95,6 @@ MBPP_FULL = DatasetInfo(
     mixed="on_request",
     visible_tests_grade=True,
 )
-REASONING_GYM = DatasetInfo(name="reasoning_gym", domain="math", mixed="on_request")
 
 _known: dict[str, DatasetInfo] = {}
 _by_any_name: dict[str, DatasetInfo] = {}
@@ -135,7 +110,11 @@ def add_dataset_info(info: DatasetInfo) -> None:
 
 for _info in (
     *(GSM8K, MATH, SQUAD2, HOTPOTQA, HUMANEVAL, MBPP),
-    *(COMMONSENSEQA, MMLU, MBPP_FULL, REASONING_GYM),
+    *(
+        COMMONSENSEQA,
+        MMLU,
+        MBPP_FULL,
+    ),
     DatasetInfo(name="nq", domain="qa", slash_aliases=True),
     DatasetInfo(name="triviaqa", domain="qa", slash_aliases=True),
     DatasetInfo(name="open", domain="qa", slash_aliases=True),

@@ -12,29 +12,6 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from llm_as_judge.types.plain import said_if_set
 from llm_as_judge.types.values import Completion, Json, Problem, PromptFacts
 
-__all__ = [
-    "ChatModel",
-    "ChatReply",
-    "ChatRequest",
-    "Embedder",
-    "Equality",
-    "IsolationReport",
-    "Message",
-    "PolicySampler",
-    "PolicyTurn",
-    "Prompt",
-    "RunLimits",
-    "Sample",
-    "SampleStream",
-    "Sampling",
-    "Sandbox",
-    "SandboxResult",
-    "ServeOperator",
-    "SharedPrompt",
-    "TestReport",
-    "Usage",
-]
-
 T = TypeVar("T")
 
 
@@ -248,9 +225,6 @@ class Prompt:
 
     messages: Sequence[Message]
     facts: PromptFacts = PromptFacts()  # noqa: RUF009 - frozen
-    grammar: str = ""
-    """GBNF that the programs keep to; empty = any text. A sampler whose programs are written
-    already has no use for it."""
 
 
 class Sample(NamedTuple):

@@ -8,12 +8,6 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
-__all__ = [
-    "from_json",
-    "said_if_set",
-    "to_json",
-]
-
 _SAID_IF_SET = "said if set"
 
 

@@ -9,28 +9,6 @@ from typing import Literal, get_args
 from llm_as_judge.types.datasets import DatasetInfo, Domain, dataset_info
 from llm_as_judge.types.plain import said_if_set
 
-__all__ = [
-    "BUDGETS",
-    "PROMPT_PRICE",
-    "Budget",
-    "Completion",
-    "Diagnostic",
-    "Execution",
-    "ExecutionStatus",
-    "Failure",
-    "Group",
-    "Json",
-    "OperatorCall",
-    "Problem",
-    "Program",
-    "PromptFacts",
-    "Reward",
-    "RewardPart",
-    "Rollout",
-    "StopReason",
-    "Verdict",
-]
-
 Budget = Literal["low", "middle", "high"]
 """How much calls may cost: a word of the policy's prompt."""
 BUDGETS: tuple[Budget, ...] = get_args(Budget)

@@ -25,24 +25,6 @@ from llm_as_judge.types import (
 )
 from llm_as_judge.workers.work import RunSettings
 
-__all__ = [
-    "Ask",
-    "Asked",
-    "Broke",
-    "Cancel",
-    "Facts",
-    "Grade",
-    "Graded",
-    "Message",
-    "Options",
-    "Ran",
-    "Refused",
-    "Replied",
-    "Run",
-    "decode",
-    "encode",
-]
-
 
 # ------------------------------------------------------------------------------ opening a worker
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,7 @@ from llm_as_judge.types import (
     Program,
     Verdict,
 )
-from llm_as_judge.workers.job import JobCalls, done_on
-from llm_as_judge.workers.link import Link, Worker, WorkerLostError
+from llm_as_judge.workers.link import JobCalls, Link, Worker, WorkerLostError, done_on
 from llm_as_judge.workers.messages import (
     Ask,
     Broke,
@@ -49,8 +48,6 @@ from llm_as_judge.workers.messages import (
 )
 from llm_as_judge.workers.work import RunSettings
 from llm_as_judge.workers.worker_side import BEAT_S
-
-__all__ = ["WorkerPool"]
 
 log = logging.getLogger(__name__)
 

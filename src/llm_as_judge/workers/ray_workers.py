@@ -24,8 +24,6 @@ from llm_as_judge.workers.pool import WorkerPool
 from llm_as_judge.workers.work import LocalWork, open_local_work
 from llm_as_judge.workers.worker_side import WorkerSide
 
-__all__ = ["Placement", "open_ray_workers"]
-
 T = TypeVar("T")
 
 

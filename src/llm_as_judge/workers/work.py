@@ -22,8 +22,6 @@ from llm_as_judge.types import (
 )
 from llm_as_judge.workflow.run import run_program
 
-__all__ = ["LocalWork", "RunSettings", "Work", "open_local_work"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:

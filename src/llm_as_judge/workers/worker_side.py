@@ -35,8 +35,6 @@ from llm_as_judge.workers.messages import (
 )
 from llm_as_judge.workers.work import Work
 
-__all__ = ["BEAT_S", "WorkerSide"]
-
 BEAT_S = 15.0
 """A worker with nothing to say says so this often."""
 

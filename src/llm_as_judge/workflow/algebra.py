@@ -12,12 +12,6 @@ from dataclasses import replace
 
 from llm_as_judge.workflow import values as v
 
-__all__ = [
-    "as_item", "calls_of", "computed", "concatenated", "excused", "holds_other", "item_of", "join", "joined",
-    "labeled", "length", "listed", "many", "mapped", "mixed", "of_constant", "origin_of", "repeated",
-    "settled", "sliced", "times", "truth", "with_item",
-]  # fmt: skip
-
 _MADE = v.ANSWER | v.LOOSE
 MOST_TIMES = 10**12
 MAX_SIZE = 400

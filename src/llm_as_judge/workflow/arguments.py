@@ -12,8 +12,6 @@ from llm_as_judge.workflow.algebra import holds_other, origin_of
 from llm_as_judge.workflow.context import Frame, nearest, plain, report_unawaited
 from llm_as_judge.workflow.lookup import kind_of
 
-__all__ = ["by_name", "check_arguments", "word_for"]
-
 _NO_DATA = v.Function | v.Method | v.Builtin | v.Module | v.Given
 """What cannot be sent to an operator."""
 

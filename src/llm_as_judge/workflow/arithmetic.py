@@ -16,8 +16,6 @@ from llm_as_judge.workflow.algebra import (
 )
 from llm_as_judge.workflow.context import Frame
 
-__all__ = ["binary", "unary"]
-
 
 def binary(node: ast.BinOp, left: v.Value, right: v.Value, at: Frame) -> v.Value:
     """What ``left op right`` gives."""

@@ -6,8 +6,6 @@ import ast
 
 from llm_as_judge.operators.syntax import children
 
-__all__ = ["local_names", "parameter_names"]
-
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
 _COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 _SCOPES = _DEFINITIONS | _COMPREHENSIONS | {ast.Lambda}

@@ -8,10 +8,6 @@ from collections.abc import Sequence
 from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import length, listed, mapped, times
 
-__all__ = [
-    "Counted", "closed", "counted_by", "grows_what_it_iterates", "is_exact", "rounds_of", "widened",
-]  # fmt: skip
-
 Counted = tuple[ast.expr, ast.cmpop, ast.expr]
 """(variable or ``len(list)``, comparison, limit) of a loop that counts."""
 

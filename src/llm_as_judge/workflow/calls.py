@@ -28,8 +28,6 @@ from llm_as_judge.workflow.functions import misfit
 from llm_as_judge.workflow.places import place
 from llm_as_judge.workflow.repairs import give_model
 
-__all__ = ["as_data", "called", "handed_on", "multiply"]
-
 
 def called(target: v.Value, given: v.Arguments, at: Frame) -> v.Value:
     """What ``target(...)`` gives."""

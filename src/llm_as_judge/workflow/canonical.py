@@ -9,8 +9,6 @@ import hashlib
 from llm_as_judge.operators import Registry
 from llm_as_judge.operators.syntax import children
 
-__all__ = ["canonical_hash", "operator_attributes", "text_hash"]
-
 
 def text_hash(text: str) -> str:
     """Hash of a text that is no program: white space aside, as it is written."""

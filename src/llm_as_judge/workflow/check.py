@@ -32,8 +32,6 @@ from llm_as_judge.workflow.given import drop_given_import, given_imports
 from llm_as_judge.workflow.repairs import return_pair
 from llm_as_judge.workflow.statements import define, follow, follow_annotations
 
-__all__ = ["Checked", "check"]
-
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _TOP_LEVEL = ast.Import | ast.ImportFrom | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.Pass
 _INIT_ARGUMENTS = ("name", "llm_config", "dataset")

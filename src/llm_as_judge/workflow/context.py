@@ -15,11 +15,6 @@ from llm_as_judge.workflow.bindings import local_names
 from llm_as_judge.workflow.findings import Finding, Repair
 from llm_as_judge.workflow.repairs import await_call
 
-__all__ = [
-    "Check", "CheckOptions", "Frame", "Loop", "Return", "State", "TooComplexError",
-    "meet", "nearest", "plain", "report_unawaited",
-]  # fmt: skip
-
 STEPS = 30_000
 """Expressions followed at most: nested loops and functions are followed again for each use."""
 

@@ -23,8 +23,6 @@ from llm_as_judge.workflow.algebra import (
 from llm_as_judge.workflow.context import Frame
 from llm_as_judge.workflow.lookup import as_key, attribute
 
-__all__ = ["effect_of", "no_whole_results", "origin_of_call", "pending", "unawaited_items"]
-
 Effect: TypeAlias = Callable[[v.Arguments, Frame], v.Value]
 _EMPTY = listed(None, 0, 0, ())
 

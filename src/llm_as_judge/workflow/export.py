@@ -12,8 +12,6 @@ from llm_as_judge.operators.registry import EXECUTOR
 from llm_as_judge.types import Program
 from llm_as_judge.workflow import aflow_executors, aflow_operators
 
-__all__ = ["export_program"]
-
 ALL_OPERATORS = "scripts.operators"
 """AFlow's module that has its ten; the templates of its data sets have two to four of them each."""
 

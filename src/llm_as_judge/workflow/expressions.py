@@ -37,8 +37,6 @@ from llm_as_judge.workflow.places import peek, place, tainted
 from llm_as_judge.workflow.repairs import innermost_call
 from llm_as_judge.workflow.vocabulary import KNOWN_ATTRIBUTES, RESULT_METHODS
 
-__all__ = ["bind", "evaluate", "iterable"]
-
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 

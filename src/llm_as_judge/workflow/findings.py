@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from llm_as_judge.types import Diagnostic
 
-__all__ = ["RULES", "Finding", "Repair", "Rule"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:

@@ -19,8 +19,6 @@ from llm_as_judge.workflow.program import (
     parse_program,
 )
 
-__all__ = ["in_form"]
-
 
 def in_form(
     text: str,

@@ -9,8 +9,6 @@ from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import joined, listed, mapped
 from llm_as_judge.workflow.context import Frame, meet
 
-__all__ = ["make_function", "misfit"]
-
 Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 

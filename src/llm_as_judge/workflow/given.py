@@ -9,8 +9,6 @@ from llm_as_judge.operators import Registry
 from llm_as_judge.types import Domain
 from llm_as_judge.workflow.vocabulary import GIVEN_MODULES
 
-__all__ = ["drop_given_import", "given_imports", "wrap_body"]
-
 _GIVEN_NAMES = frozenset({"operator", "create_llm_instance", "DatasetType"})
 
 

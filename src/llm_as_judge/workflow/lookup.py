@@ -26,9 +26,6 @@ from llm_as_judge.workflow.vocabulary import (
     has_attribute,
 )
 
-__all__ = ["as_key", "attribute", "kind_of", "module_attribute", "name", "read_key",
-           "subscript"]  # fmt: skip
-
 _HARMLESS_DUNDERS = frozenset({"__name__", "__init__", "__doc__"})
 _KINDS: dict[type, str] = {
     v.Text: "text", v.Number: "number", v.Listed: "list", v.Mapped: "dict", v.Result: "result",

@@ -22,8 +22,6 @@ from llm_as_judge.workflow.context import Frame, Loop, State, meet, plain
 from llm_as_judge.workflow.expressions import bind, evaluate, iterable
 from llm_as_judge.workflow.places import peek
 
-__all__ = ["for_loop", "left_loop", "while_loop"]
-
 Follow: TypeAlias = Callable[[Sequence[ast.stmt], Frame], None]
 """Follows statements: the interpreter itself."""
 Variables: TypeAlias = dict[str, v.Value]

@@ -24,8 +24,6 @@ from llm_as_judge.workflow.lookup import as_key, read_key
 from llm_as_judge.workflow.places import tainted
 from llm_as_judge.workflow.vocabulary import MUTATING_METHODS, TEXT_METHODS
 
-__all__ = ["method_effect"]
-
 Outcome: TypeAlias = tuple[v.Value, v.Value | None]
 """(what the call gives, what the value is afterwards; None = as it was)."""
 MethodEffect: TypeAlias = Callable[[Any, v.Arguments, Frame], Outcome]

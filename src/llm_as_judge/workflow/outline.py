@@ -10,8 +10,6 @@ from llm_as_judge.operators import registry
 from llm_as_judge.operators.syntax import children, parse_python
 from llm_as_judge.workflow.canonical import operator_attributes
 
-__all__ = ["Mark", "Outline", "outline", "without_one"]
-
 
 class Mark(NamedTuple):
     """A call of an operator, or the beginning or end of a block with such calls."""

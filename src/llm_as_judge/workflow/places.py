@@ -17,8 +17,6 @@ from llm_as_judge.workflow.algebra import (
 )
 from llm_as_judge.workflow.context import Frame
 
-__all__ = ["note_aliases", "peek", "place", "tainted"]
-
 
 def peek(node: ast.expr, at: Frame) -> v.Value | None:
     """What a place holds now; None where that is not known."""

@@ -18,8 +18,6 @@ from llm_as_judge.workflow.findings import Finding
 from llm_as_judge.workflow.given import wrap_body
 from llm_as_judge.workflow.repairs import pair_up
 
-__all__ = ["DEFAULT_MAX_CALLS", "ProgramForm", "extract", "form_of", "parse_program"]
-
 ProgramForm = Literal["class", "body"]
 """``class``: the whole ``class Workflow``. ``body``: the statements of its ``__call__``, where
 operators are names: ``draft = await answer_generate(input=problem)``."""

@@ -9,17 +9,6 @@ from llm_as_judge.operators import Registry
 from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.findings import Repair
 
-__all__ = [
-    "add_to_init",
-    "await_call",
-    "give_first_value",
-    "give_model",
-    "import_module",
-    "innermost_call",
-    "pair_up",
-    "return_pair",
-]
-
 
 def innermost_call(node: ast.expr) -> ast.expr:
     """``f()`` of ``f()["a"].b``, also where it is awaited already; ``node`` itself otherwise."""

@@ -28,8 +28,6 @@ from llm_as_judge.types import (
     SandboxResult,
 )
 
-__all__ = ["run_program"]
-
 _STATUS: dict[str, ExecutionStatus] = {
     "ok": "ok",
     "error": "crashed",

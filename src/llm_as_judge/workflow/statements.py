@@ -18,8 +18,6 @@ from llm_as_judge.workflow.loops import for_loop, left_loop, while_loop
 from llm_as_judge.workflow.places import note_aliases, place
 from llm_as_judge.workflow.vocabulary import ALLOWED_MODULES
 
-__all__ = ["define", "follow", "follow_annotations"]
-
 
 def follow(body: Sequence[ast.stmt], at: Frame) -> None:
     """Follows ``body`` from ``at.state``, and leaves there the state after it."""

@@ -11,12 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = [
-    "ANSWER", "INF", "LOOSE", "OWN", "PROBLEM", "RECOVERED",
-    "Arguments", "Builtin", "Calls", "Followed", "Function", "Given", "Listed", "Mapped", "Method", "Module",
-    "Nothing", "Number", "Operator", "Origin", "Pending", "Result", "Text", "Unknown", "Value",
-]  # fmt: skip
-
 Origin: TypeAlias = int
 PROBLEM = 1
 """The problem's text had a part in it."""

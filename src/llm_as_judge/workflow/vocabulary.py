@@ -6,19 +6,6 @@ import collections
 import functools
 import importlib
 
-__all__ = [
-    "ALLOWED_MODULES",
-    "BUILTINS",
-    "FORBIDDEN_NAMES",
-    "GIVEN_MODULES",
-    "KNOWN_ATTRIBUTES",
-    "METHODS",
-    "MUTATING_METHODS",
-    "RESULT_METHODS",
-    "TEXT_METHODS",
-    "has_attribute",
-]
-
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())

@@ -8,9 +8,10 @@ import torch
 
 from llm_as_judge.audit.attacks import Case
 from llm_as_judge.errors import ModelError
-from llm_as_judge.judge.label_prompt import ORDERS
+from llm_as_judge.judge.scoring import ORDERS
+from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.label_scores import LabelTokens
-from llm_as_judge.policy.model import AdapterSpec, Policy, load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.training.judge.learner import (
     JudgeLearner,
     LearnOptions,

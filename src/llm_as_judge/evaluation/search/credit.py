@@ -17,8 +17,6 @@ from llm_as_judge.types import Domain
 from llm_as_judge.workflow.outline import Outline, outline, without_one
 from llm_as_judge.workflow.program import form_of, parse_program
 
-__all__ = ["Credit", "Gain", "Pair", "credits_of", "pairs_of"]
-
 Cells = defaultdict[str, dict[tuple[str, int], Cell]]
 """By key of the program, then by problem and draw."""
 

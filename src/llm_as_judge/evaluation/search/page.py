@@ -13,7 +13,7 @@ from llm_as_judge.evaluation.search.halving import mean_of_draws
 from llm_as_judge.evaluation.statistics import share_interval
 from llm_as_judge.runs.bank import Bank, Table
 from llm_as_judge.views.report import charts, curves
-from llm_as_judge.views.report.plain import TextTable, write_plain
+from llm_as_judge.views.report.page import TextTable, write_plain
 
 PAGE = "page.html"
 _CROSSED = (

@@ -15,8 +15,6 @@ from .frames import Channel
 from .functions import describe_error, run_function
 from .output import redirect_output
 
-__all__ = ["main", "perform", "serve_task"]
-
 Runner = Callable[[Channel, dict[str, Any]], None]
 
 

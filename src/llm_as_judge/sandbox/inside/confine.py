@@ -6,8 +6,6 @@ import os
 import resource
 from typing import Any
 
-__all__ = ["close_other_files", "limit_resources"]
-
 OPEN_FILES = 32
 
 

@@ -11,8 +11,6 @@ import socket
 import struct
 from typing import Any
 
-__all__ = ["MAX_FRAME", "Channel", "FrameBuffer", "FrameError", "pack", "unpack"]
-
 MAX_FRAME = 4 * 2**20
 """Bytes of one message; a longer one is refused by both sides."""
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import ast
     from types import CodeType
 
-__all__ = ["answer", "compiled", "defined", "describe_error", "execute", "run_function"]
-
 FILENAME = "<program>"
 
 

@@ -16,8 +16,6 @@ from .frames import Channel
 from .functions import compiled, defined, describe_error, execute
 from .literals import LiteralError, decode, encode
 
-__all__ = ["names_wanted", "run_tests", "serve_solution"]
-
 
 # ------------------------------------------------------------------------------- the solution's side
 def serve_solution(channel: Channel, task: dict[str, Any]) -> None:

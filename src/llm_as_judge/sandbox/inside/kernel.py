@@ -9,14 +9,6 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = [
-    "die_with_parent",
-    "filter_syscalls",
-    "forbid_new_privileges",
-    "landlock_rules",
-    "restrict_files",
-]
-
 _PR_SET_PDEATHSIG = 1
 _PR_SET_SECCOMP = 22
 _PR_SET_NO_NEW_PRIVS = 38

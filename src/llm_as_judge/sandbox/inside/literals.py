@@ -17,8 +17,6 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["LiteralError", "decode", "encode"]
-
 MAX_DEPTH = 100
 MAX_ITEMS = 200_000
 """Items taken from an iterator before it is taken for endless."""

@@ -9,8 +9,6 @@ from typing import Any
 
 from .frames import Channel
 
-__all__ = ["redirect_output"]
-
 
 class _FrameOutput(io.RawIOBase):
     def __init__(self, channel: Channel) -> None:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-__all__ = ["load", "show"]
-
 LOADED = ("mpmath", "sympy", "sympy.abc", "sympy.parsing.sympy_parser", "sympy.physics.units")
 WHOLE = (
     *("calculus", "combinatorics", "concrete", "core", "discrete", "functions", "geometry"),

@@ -26,8 +26,6 @@ from typing import Any
 
 from . import child, confine, frames, functions, grading, kernel, packages, workflow
 
-__all__ = ["PRELOADED", "main"]
-
 PRELOADED = (
     *("__future__", "_strptime", "abc", "array", "ast", "asyncio", "base64", "binascii", "bisect"),
     *("builtins", "calendar", "cmath", "collections", "collections.abc", "colorsys", "contextlib"),

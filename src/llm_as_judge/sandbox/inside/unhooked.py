@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["main"]
-
 
 def main(
     descriptor: int,

@@ -19,8 +19,6 @@ from typing import Any
 from .frames import Channel, FrameError
 from .functions import answer, defined, execute
 
-__all__ = ["prepare_loop", "prepare_quiet_loop", "run_workflow"]
-
 PLAIN = (str, int, float, bool, type(None))
 
 

@@ -11,8 +11,6 @@ from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.wordlists import MONTHS
 from llm_as_judge.types import Problem
 
-__all__ = ["changed_golds", "crossed_golds", "restated_math"]
-
 _MONTHS = sorted(MONTHS)
 _UNITS = (
     ("kilometers", "miles"), ("km", "miles"), ("meters", "feet"), ("hours", "minutes"),

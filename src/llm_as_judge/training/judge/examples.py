@@ -16,11 +16,9 @@ from llm_as_judge.audit.attacks import CATEGORIES, Case
 from llm_as_judge.audit.seeds import Seed
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.squad import normalize_answer
-from llm_as_judge.grading.wording import tokens
+from llm_as_judge.grading.wordlists import tokens
 from llm_as_judge.training.judge.changes import changed_golds, crossed_golds, restated_math
 from llm_as_judge.types import Problem
-
-__all__ = ["Question", "free_examples", "questions_of"]
 
 _FEW = 3
 """Wrong golds that a question is shown with."""

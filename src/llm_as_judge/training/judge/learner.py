@@ -24,7 +24,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from llm_as_judge.audit.attacks import Case
 from llm_as_judge.audit.labeled import cases_sha256
 from llm_as_judge.errors import ModelError, TrainingError
-from llm_as_judge.judge.label_prompt import ORDERS, label_prompt
+from llm_as_judge.judge.scoring import ORDERS, label_prompt
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.checkpoint import latest_checkpoint, load_state, save_checkpoint
 from llm_as_judge.policy.label_scores import (
@@ -36,8 +36,6 @@ from llm_as_judge.policy.label_scores import (
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.judge.rows import question_key
 from llm_as_judge.training.optimizer_state import load_optimizer, optimizer_tensors
-
-__all__ = ["JudgeLearner", "LearnOptions", "StepReport", "batches_of"]
 
 
 @dataclass(frozen=True, slots=True)

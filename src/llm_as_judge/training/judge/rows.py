@@ -24,21 +24,6 @@ from llm_as_judge.judge.rows import AnswerRow, read_answer, read_rows
 from llm_as_judge.training.judge.examples import free_examples, questions_of
 from llm_as_judge.types import Verdict
 
-__all__ = [
-    "CALIBRATION_SHARE",
-    "LEAST_ROWS",
-    "Graded",
-    "Sets",
-    "graded_by_rules",
-    "is_for_calibration",
-    "made_wrong",
-    "question_key",
-    "read_training_rows",
-    "require_learnable",
-    "split_sets",
-    "without_duplicates",
-]
-
 CALIBRATION_SHARE = 0.25
 LEAST_ROWS = 40
 """Labeled rows with which a training begins."""

@@ -1,19 +1,28 @@
-"""A training run by domain: what was valid, right and dear, early in the run and late."""
+"""A training run by domain: what was valid, right and dear, early in the run and late.
+
+    python recipes/by_domain.py logs/train_NAME [--parts 5] [--markdown | --json]
+
+Without a run the newest under logs/ is shown. `python analyze_by_domain.py` is a door to it.
+"""
 
 from __future__ import annotations
 
+import argparse
 import glob
+import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+from llm_as_judge.cli.tables import number_cell, show_table
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.metrics import is_correct, is_graded
 from llm_as_judge.evaluation.statistics import share_interval
-from llm_as_judge.runs.runlog import ROLLOUTS, read_rollouts
-from llm_as_judge.types import Rollout
+from llm_as_judge.runs.runlog import ROLLOUTS, newest_run, read_rollouts
+from llm_as_judge.types import Rollout, to_json
+from recipe import run
 
 ALL = "all"
 
@@ -110,3 +119,56 @@ def _row(run: str, steps: str, domain: str, rollouts: Sequence[Rollout]) -> Doma
         sum(e.tokens for e in executions) / len(rollouts),
         tuple(f"{name} {count / len(runnable):.0%}" for name, count in used.most_common(3)),
     )
+
+
+def show(found: Sequence[DomainRow], markdown: bool) -> None:
+    head = ["steps", "domain", "programs", "valid", "ran", "right, % [95 %]", "reward"]
+    head += ["calls", "tokens"]
+    if markdown:
+        rows = [[row.run, *_domain_cells(row), ", ".join(row.operators)] for row in found]
+        show_table("By domain", ["run", *head, "operators"], rows, markdown)
+        return
+    for name in dict.fromkeys(row.run for row in found):  # two tables a run: 80 columns hold each
+        of_run = [row for row in found if row.run == name]
+        show_table(name, head, [_domain_cells(row) for row in of_run], markdown)
+        used = [[row.steps, row.domain, ", ".join(row.operators)] for row in of_run]
+        show_table("", ["steps", "domain", "operators, of programs that ran"], used, markdown)
+
+
+def _domain_cells(row: DomainRow) -> list[str]:
+    right = "-"
+    if row.accuracy is not None:
+        shares = (row.accuracy, row.accuracy_low, row.accuracy_high)
+        right = "{:.0f} [{:.0f}, {:.0f}]".format(*(100 * share for share in shares))
+    return [
+        row.steps,
+        row.domain,
+        str(row.rollouts),
+        f"{row.strictly_valid:.0%}",
+        f"{row.executed:.0%}",
+        right,
+        number_cell(row.reward, "{:+.2f}"),
+        f"{row.calls:.1f}",
+        f"{row.tokens:.0f}",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", nargs="*", type=Path, help="run folders, or logs/train_*.log")
+    parser.add_argument("--parts", type=int, default=2, help="equal parts of the steps")
+    parser.add_argument("--markdown", action="store_true", help="a table for a document")
+    parser.add_argument("--json", action="store_true", help="for scripts")
+    options = parser.parse_args()
+    runs = runs_of(options.runs or [newest_run(Path("logs"))])
+    found = [row for one in runs for row in rows_by_domain(one, options.parts)]
+    if options.json:
+        print(json.dumps(to_json(found)))
+    else:
+        show(found, options.markdown)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -110,6 +110,7 @@ def run_with(place: Path, *, results: str, checkpoints: Path) -> Path:
 def test_before_and_after_of_a_run_are_found_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # not where the run was started
     place = tmp_path / "mine"
     run = run_with(place, results="results", checkpoints=place / "ck")
     assert evaluations_of(run) == {}
@@ -126,7 +127,6 @@ def test_before_and_after_of_a_run_are_found_beside_it(
     assert evaluations_of(run) == {"before": before, "after": early}
     after = evaluated(folder, "m", 22, checkpoint="ck/step_4")
     (folder / "broken_results.json").write_text("{")
-    monkeypatch.chdir(tmp_path)  # not where the run was started
     assert evaluations_of(run) == {"before": before, "after": after}
     assert told_apart(evaluations_of(run)).startswith("Training helped: 22 of 36 right")
 

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from llm_as_judge.config import config_file
 from llm_as_judge.errors import ConfigError, EndpointError
 from llm_as_judge.grading.extract import clean
+from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.judge.opinion import SCHEMA, Opinion, Unreadable, read_opinion
 from llm_as_judge.judge.records import JudgeRecords
@@ -27,14 +28,6 @@ from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Message, Probl
 
 Order = Literal["reference_first", "candidate_first"]
 
-_PACKAGE = Path(__file__).parents[1]
-_SOURCES = (
-    "judge/llm_judge",
-    "judge/opinion",
-    "grading/extract",
-    "grading/objects",
-    "grading/squad",
-)
 _LONGEST_CANDIDATE = 2000
 _LONGEST_QUESTION = 4000
 _MOST_REFERENCES = 8
@@ -81,7 +74,7 @@ def llm_fingerprint(
     """
     prompts = prompts or JudgePrompts.load()
     parts = [
-        *((_PACKAGE / f"{name}.py").read_text("utf-8") for name in _SOURCES),
+        code_fingerprint([__name__], NOT_JUDGING),
         prompts.rubric,
         prompts.plain,
         json.dumps(SCHEMA, sort_keys=True),

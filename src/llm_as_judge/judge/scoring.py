@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from llm_as_judge.grading.extract import clean
+from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.judge.calibration import part_of, probability
 from llm_as_judge.judge.judge_file import JudgeFile, judge_sha256, read_judge_file
@@ -72,15 +73,9 @@ def _references(problem: Problem, candidate: str) -> Sequence[str]:
     return golds[:_MOST_REFERENCES]
 
 
-_PACKAGE = Path(__file__).parents[1]
-_SOURCES = (
-    "judge/scoring",
-    "judge/calibration",
-    "judge/label_prompt",
-    "policy/label_scores",
-    "policy/label_scorer",
-    "grading/extract",
-    "grading/squad",
+_SOURCES = tuple(
+    f"llm_as_judge.{name}"
+    for name in ("judge.scoring", "policy.label_scores", "policy.label_scorer")
 )
 _MOST_AT_ONCE = 32
 UNSURE = "score.unsure"
@@ -111,10 +106,8 @@ def scoring_fingerprint(folder: Path, base_identity: str) -> str:
     Raises:
         ModelError: the folder holds no judge.
     """
-    parts = [(_PACKAGE / f"{name}.py").read_text("utf-8") for name in _SOURCES]
-    return hashlib.sha256(
-        "\0".join([*parts, judge_sha256(folder), base_identity]).encode()
-    ).hexdigest()
+    parts = [code_fingerprint(_SOURCES, NOT_JUDGING), judge_sha256(folder), base_identity]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 class ScoringJudge:

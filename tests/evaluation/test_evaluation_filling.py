@@ -210,6 +210,8 @@ async def test_figures_by_set_and_way(tmp_path: Path) -> None:
     cot = found["cot"]
     assert (cot.dataset, cot.problems, cot.draws) == ("gsm8k", 6, 4 * FIRST + 2 * DRAWS)
     assert (cot.right, cot.vote, cot.mixed) == pytest.approx((1 / 2, 2 / 3, 1 / 3))
+    # some draw is right of easy and open ones, two draws are wrong alike on hard and open ones
+    assert (cot.solved, cot.misled) == pytest.approx((2 / 3, 2 / 3))
     assert found["all ways"].draws == 3 * cot.draws
 
 

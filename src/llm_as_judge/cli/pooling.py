@@ -280,16 +280,17 @@ def _origins_table(origins: list[dict[str, Any]]) -> Table:
     return table
 
 
+SHARES = ("right", "vote", "mixed", "solved", "misled")
+
+
 def _ways_table(ways: list[dict[str, Any]]) -> Table:
     table = Table(title="Draws by set and way", box=None, padding=(0, 2, 0, 0))
     for heading in ("set", "way"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("problems", "draws", "right", "vote", "mixed", "cost"):
+    for heading in ("problems", "draws", *SHARES, "cost"):
         table.add_column(heading, justify="right")
     for one in ways:
-        shares = (
-            "-" if one[key] is None else f"{one[key]:.0%}" for key in ("right", "vote", "mixed")
-        )
+        shares = ("-" if one[key] is None else f"{one[key]:.0%}" for key in SHARES)
         counts = (str(one["problems"]), str(one["draws"]))
         table.add_row(one["dataset"], one["way"], *counts, *shares, f"{one['cost']:.0f}")
     return table

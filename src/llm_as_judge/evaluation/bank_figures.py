@@ -36,6 +36,10 @@ class WayFigures:
     """Share of problems whose most given answer is right."""
     mixed: float | None
     """Share of problems whose draws do not share a verdict."""
+    solved: float | None
+    """Share of problems that some draw solves: what choosing among these draws could reach."""
+    misled: float | None
+    """Share of problems on which two draws agree on a wrong answer: what agreement cannot tell."""
     cost: float
     """Mean of a draw, in written tokens."""
 
@@ -78,8 +82,15 @@ def _figures(dataset: str, way: str, cells: Sequence[Cell]) -> WayFigures:
         _mean(shares),
         _mean(votes),
         _mean([float(is_disputed(drawn)) for drawn in by_problem.values()]),
+        _mean([float(any(cell.right for cell in drawn)) for drawn in by_problem.values()]),
+        _mean([float(_agree_wrongly(drawn)) for drawn in by_problem.values()]),
         fmean(cell.cost for cell in cells),
     )
+
+
+def _agree_wrongly(drawn: Sequence[Cell]) -> bool:
+    wrong = Counter(cell.answer for cell in drawn if cell.right == 0 and cell.answer)
+    return max(wrong.values(), default=0) > 1
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -33,7 +33,8 @@ def picture(files: list[Path]) -> str:
     size = f'<svg xmlns="http://www.w3.org/2000/svg" width="{chart.width}" height="{chart.height}"'
     ground = '<rect width="100%" height="100%" style="fill: var(--paper)"/>'
     head, _, rest = drawn.replace("<svg", size, 1).partition("\n")
-    return f"{head}\n<style>{style}</style>\n{ground}\n{rest}"
+    font = ".chart { font-family: system-ui, sans-serif; }"
+    return f"{head}\n<style>{style}{font}</style>\n{ground}\n{rest}"
 
 
 def main() -> None:

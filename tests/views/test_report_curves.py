@@ -125,6 +125,18 @@ def test_bars_of_a_step_stand_on_each_other() -> None:
     assert upper.height == pytest.approx(3 * lower.height, rel=0.01)
 
 
+def test_labels_of_results_that_lie_together_do_not_cover_each_other() -> None:
+    near = [
+        (f"a_long_name_{n}", curves.Point(300.0 + 8 * n, 0.5 + 0.01 * n, 0.45, 0.6))
+        for n in range(4)
+    ]
+    chart = charts.front_chart("a", "A", "", "x", near, [0])
+    assert chart is not None
+    boxes = [charts._box(m.name, m.label_x, m.label_y, m.anchor) for m in chart.marks]
+    for n, box in enumerate(boxes):
+        assert charts._is_free(box, boxes[:n])
+
+
 def test_nothing_to_draw_is_no_chart() -> None:
     assert charts.line_chart("a", "A", "", [Series("s", ())]) is None
     assert charts.stacked_chart("a", "A", "", []) is None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from llm_as_judge.views.report.curves import Point, Series
 
 WIDTH, HEIGHT = 460.0, 220.0
-LEFT, RIGHT, TOP, BOTTOM = 48.0, 14.0, 12.0, 34.0
+LEFT, RIGHT, TOP, BOTTOM = 48.0, 20.0, 12.0, 34.0
 PERCENT = "percent"
 
 
@@ -178,7 +178,7 @@ def front_chart(
         title,
         note,
         x_label,
-        marks=tuple(_mark(name, i, p, xs, ys) for i, (name, p) in enumerate(named)),
+        marks=_marks(named, xs, ys),
         front=_path([(xs(named[i][1].x), ys(named[i][1].y)) for i in front]),
         x_ticks=tuple((xs(t), _shown(t, "")) for t in ticks),
         y_ticks=tuple((ys(t), _shown(t, PERCENT)) for t in (0.0, 0.25, 0.5, 0.75, 1.0)),
@@ -205,14 +205,50 @@ def _line(series: Series, color: int, xs: Scale, ys: Scale) -> Line:
     return Line(series.name, color, _path(dots), band, dots if len(dots) <= 60 else ())
 
 
-def _mark(name: str, color: int, p: Point, xs: Scale, ys: Scale) -> Mark:
-    x, y = xs(p.x), ys(p.y)
-    right = x < WIDTH * 0.6
-    low, high = (p.y if bound is None else bound for bound in (p.low, p.high))
-    return Mark(
-        name, color, x, y, ys(low), ys(high),
-        round(x + 9 if right else x - 9, 1), round(y + 4, 1), "start" if right else "end",
-    )  # fmt: skip
+def _marks(named: Sequence[tuple[str, Point]], xs: Scale, ys: Scale) -> tuple[Mark, ...]:
+    """Each label beside its mark, or above or below it where it would lie on another one."""
+    bars = []
+    for _, p in named:
+        low, high = (p.y if bound is None else bound for bound in (p.low, p.high))
+        bars.append((xs(p.x), ys(p.y), ys(low), ys(high)))
+    taken = [(x - 5, high, x + 5, low) for x, _, low, high in bars]
+    made = []
+    for color, ((name, _), (x, y, low, high)) in enumerate(zip(named, bars, strict=True)):
+        beside = [(x + 9, y + 4, "start"), (x - 9, y + 4, "end")]
+        rows = range(0, 5 * _LABEL_HEIGHT, _LABEL_HEIGHT)
+        above = [(x, high - 5 - up, "middle") for up in rows]
+        below = [(x, low + 13 + down, "middle") for down in rows]
+        places = [
+            *beside,
+            *(one for pair in zip(above, below, strict=True) for one in pair),
+        ]
+        free = (place for place in places if _is_free(_box(name, *place), taken))
+        at = next(free, places[0])
+        taken.append(_box(name, *at))
+        made.append(Mark(name, color, x, y, low, high, round(at[0], 1), round(at[1], 1), at[2]))
+    return tuple(made)
+
+
+_LABEL_HEIGHT, _LETTER = 13, 7.0
+"""Of a label, pixels: a line, and a letter at most."""
+
+
+def _box(name: str, x: float, y: float, anchor: str) -> tuple[float, float, float, float]:
+    width = _LETTER * len(name)
+    left = x - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
+    return left, y - _LABEL_HEIGHT + 2, left + width, y + 2
+
+
+def _is_free(
+    box: tuple[float, float, float, float],
+    taken: Sequence[tuple[float, float, float, float]],
+) -> bool:
+    left, top, right, bottom = box
+    inside = left >= LEFT and right <= WIDTH and top >= 0 and bottom <= HEIGHT - BOTTOM
+    return inside and not any(
+        left < other[2] and other[0] < right and top < other[3] and other[1] < bottom
+        for other in taken
+    )
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

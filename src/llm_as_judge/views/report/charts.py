@@ -6,6 +6,7 @@ markup into a path.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -178,7 +179,7 @@ def front_chart(
         title,
         note,
         x_label,
-        marks=_marks(named, xs, ys),
+        marks=_marks(named, front, xs, ys),
         front=_path([(xs(named[i][1].x), ys(named[i][1].y)) for i in front]),
         x_ticks=tuple((xs(t), _shown(t, "")) for t in ticks),
         y_ticks=tuple((ys(t), _shown(t, PERCENT)) for t in (0.0, 0.25, 0.5, 0.75, 1.0)),
@@ -205,13 +206,20 @@ def _line(series: Series, color: int, xs: Scale, ys: Scale) -> Line:
     return Line(series.name, color, _path(dots), band, dots if len(dots) <= 60 else ())
 
 
-def _marks(named: Sequence[tuple[str, Point]], xs: Scale, ys: Scale) -> tuple[Mark, ...]:
-    """Each label beside its mark, or above or below it where it would lie on another one."""
+def _marks(
+    named: Sequence[tuple[str, Point]], front: Sequence[int], xs: Scale, ys: Scale
+) -> tuple[Mark, ...]:
+    """Each label beside its mark, or above or below it where it would lie on another one or on the line."""
     bars = []
     for _, p in named:
         low, high = (p.y if bound is None else bound for bound in (p.low, p.high))
         bars.append((xs(p.x), ys(p.y), ys(low), ys(high)))
     taken = [(x - 5, high, x + 5, low) for x, _, low, high in bars]
+    joined = [(bars[i][0], bars[i][1]) for i in front]
+    for (x0, y0), (x1, y1) in itertools.pairwise(joined):
+        steps = max(1, round((x1 - x0) / 4))
+        along = ((x0 + (x1 - x0) * n / steps, y0 + (y1 - y0) * n / steps) for n in range(steps))
+        taken += [(x - 1, y - 1, x + 1, y + 1) for x, y in along]
     made = []
     for color, ((name, _), (x, y, low, high)) in enumerate(zip(named, bars, strict=True)):
         beside = [(x + 9, y + 4, "start"), (x - 9, y + 4, "end")]

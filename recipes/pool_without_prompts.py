@@ -1,6 +1,6 @@
 """The replies of a pool without what was asked: what can be shared when its rows may not be.
 
-    python scripts/pool_without_prompts.py logs/calls OUT
+    python recipes/pool_without_prompts.py logs/calls OUT
 
 Writes OUT/pool.sqlite. Who has the rows asks the same and gets the replies: `--set calls.mode=replay --set
 calls.folder=OUT`, or a copy of it as the folder of `calls.mode: cache`, which goes on with it. Each reply is compressed
@@ -10,12 +10,12 @@ against its prompt: without the prompt it cannot be read, and what it repeats of
 from __future__ import annotations
 
 import argparse
-import sys
 from contextlib import closing
 from pathlib import Path
 
-from llm_as_judge.errors import ConfigError, UserError
+from llm_as_judge.errors import ConfigError
 from llm_as_judge.llm.pool import POOL, Pool, is_pool
+from recipe import run
 
 
 def main() -> None:
@@ -34,8 +34,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+    run(main)

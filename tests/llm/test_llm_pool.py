@@ -413,7 +413,7 @@ def test_a_damaged_reply_of_a_pool_without_prompts_is_found(tmp_path: Path) -> N
 
 
 def test_the_script_says_what_it_wrote_or_what_is_missing(tmp_path: Path) -> None:
-    script = Path(__file__).parents[2] / "scripts" / "pool_without_prompts.py"
+    script = Path(__file__).parents[2] / "recipes" / "pool_without_prompts.py"
 
     def said(folder: Path) -> tuple[int, str]:
         command = [sys.executable, str(script), str(folder), str(tmp_path / "out")]

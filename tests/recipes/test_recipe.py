@@ -29,6 +29,7 @@ def test_help_shows_how_it_is_started(name: str) -> None:
 @pytest.mark.parametrize("name", RECIPES)
 def test_files_that_are_not_there_are_one_line(name: str) -> None:
     more = {"break_even": ["results.json"], "front": ["--out", "picture.svg"]}
+    more["pool_without_prompts"] = ["out"]
     done = started(name, "nowhere", *more.get(name, []))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()

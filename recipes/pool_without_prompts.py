@@ -10,11 +10,11 @@ against its prompt: without the prompt it cannot be read, and what it repeats of
 from __future__ import annotations
 
 import argparse
-from contextlib import closing
 from pathlib import Path
 
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.llm.pool import POOL, Pool, is_pool
+from llm_as_judge.llm.pool import POOL, is_pool
+from llm_as_judge.llm.pool_sharing import copy_without_prompts
 from recipe import run
 
 
@@ -27,8 +27,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if not is_pool(arguments.pool):
         raise ConfigError(f"{arguments.pool}: no {POOL} in it; run: llm-as-judge pool fill")
-    with closing(Pool(arguments.pool)) as pool:
-        count = pool.without_prompts(arguments.out)
+    count = copy_without_prompts(arguments.pool, arguments.out)
     size = (arguments.out / POOL).stat().st_size
     print(f"{count} replies without prompts in {arguments.out / POOL}, {size / 1e6:.1f} MB")
 

@@ -17,6 +17,7 @@ import pytest
 from llm_as_judge.errors import ConfigError, EndpointError, ModelError, OutputError
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import POOL, Pool
+from llm_as_judge.llm.pool_sharing import copy_without_prompts
 from llm_as_judge.llm.pool_texts import COMMON
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.recording import Outcome, Recording
@@ -341,7 +342,7 @@ def test_a_pool_without_prompts_is_read_by_who_asks_and_holds_no_text_of_a_row(
         pool.put("f" * 64, {"program": ROW}, Outcome(error="cut off"))
         pool.note("drawn", "a row", {"question": ROW})
         pool.fill_to("m", 3)
-        assert pool.without_prompts(tmp_path / "bare") == 3
+        assert copy_without_prompts(pool.path.parent, tmp_path / "bare") == 3
         assert text_of(pool.get(keys[1])) == said[1]  # the pool itself stays as it was
     with closing(Pool(tmp_path / "bare")) as bare:
         assert [text_of(bare.get(key, asked(ROW, n))) for n, key in enumerate(keys)] == said
@@ -367,14 +368,14 @@ def test_replies_that_a_pool_without_prompts_gets_later_are_read_like_the_others
 ) -> None:
     with closing(Pool(tmp_path / "whole")) as pool:
         put(pool, ROW, 0)
-        pool.without_prompts(tmp_path / "bare")
+        copy_without_prompts(pool.path.parent, tmp_path / "bare")
     with closing(Pool(tmp_path / "bare")) as bare:
         later, other = put(bare, ROW, 1), put(bare, "another", 0)
         assert text_of(bare.get(later, asked(ROW, 1))) == f"reply 1 to {ROW}"
         assert text_of(bare.get(other, asked("another"))) == "reply 0 to another"
         assert [one["request"]["messages"][0]["content"] for one in bare.asked()] == ["another"]
         assert bare.check() == 0
-        again = bare.without_prompts(tmp_path / "again")
+        again = copy_without_prompts(bare.path.parent, tmp_path / "again")
     with closing(Pool(tmp_path / "again")) as second:
         assert again == len(second) == 3
         assert text_of(second.get(later, asked(ROW, 1))) == f"reply 1 to {ROW}"
@@ -384,7 +385,7 @@ def test_replies_that_a_pool_without_prompts_gets_later_are_read_like_the_others
 async def test_a_run_replays_a_pool_without_prompts(tmp_path: Path) -> None:
     first = Pool(tmp_path / "whole")
     await RecordedChat(ScriptedChat(["4"]), first, "cache", name="m").chat(ask())
-    first.without_prompts(tmp_path / "bare")
+    copy_without_prompts(first.path.parent, tmp_path / "bare")
     before = (tmp_path / "bare" / POOL).read_bytes()
     with closing(Pool(tmp_path / "bare")) as bare:
         replay = RecordedChat(None, bare, "replay", name="m")
@@ -397,14 +398,14 @@ async def test_a_run_replays_a_pool_without_prompts(tmp_path: Path) -> None:
 def test_a_copy_without_prompts_replaces_no_pool(tmp_path: Path) -> None:
     with closing(Pool(tmp_path)) as pool:
         with pytest.raises(OutputError, match="there already; name another folder"):
-            pool.without_prompts(tmp_path)
+            copy_without_prompts(pool.path.parent, tmp_path)
         assert len(pool) == 0
 
 
 def test_a_damaged_reply_of_a_pool_without_prompts_is_found(tmp_path: Path) -> None:
     with closing(Pool(tmp_path / "whole")) as pool:
         key = put(pool, "one")
-        pool.without_prompts(tmp_path / "bare")
+        copy_without_prompts(pool.path.parent, tmp_path / "bare")
     with closing(sqlite3.connect(tmp_path / "bare" / POOL)) as database, database:
         database.execute("UPDATE replies SET outcome = CAST(outcome || x'00' AS BLOB)")
     with closing(Pool(tmp_path / "bare")) as bare:

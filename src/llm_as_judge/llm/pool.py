@@ -34,7 +34,8 @@ log = logging.getLogger(__name__)
 POOL = "pool.sqlite"
 """File in the folder of replies."""
 FORMAT = 1
-_FILLED = "filled"
+FILLED = "filled"
+"""Topic of the notes on how many draws a model's replies were filled to."""
 _PATIENCE_S = 60.0
 """For another process that is writing."""
 _TABLES = """
@@ -168,12 +169,12 @@ class Pool:
 
     def filled(self, model: str) -> int:
         """Draws of ``model`` that the pool was filled with, where problems did not end it before."""
-        return next((int(value) for name, value in self.notes(_FILLED) if name == model), 0)
+        return next((int(value) for name, value in self.notes(FILLED) if name == model), 0)
 
     def fill_to(self, model: str, draws: int) -> None:
         """From now on it is one that was filled with so many draws of ``model``."""
         if draws > self.filled(model):
-            self.note(_FILLED, model, draws)
+            self.note(FILLED, model, draws)
 
     def asked(self) -> Iterator[Any]:
         """What was asked for each reply, as JSON, the oldest first; nothing of prompts it does not hold."""
@@ -312,61 +313,6 @@ class Pool:
                     bad += 1
         return bad
 
-    def without_prompts(self, folder: Path) -> int:
-        """Copy the replies to a pool in ``folder`` that does not hold what was asked: no row of a data
-        set is in it. A run that has the rows asks the same and reads them as in any pool.
-
-        Each reply is compressed against its prompt, so that what it repeats of the prompt is not in
-        the file either. What was kept beside replies to calls (programs, notes) is left out.
-
-        Returns:
-            Replies copied.
-        Raises:
-            OutputError: there is a pool, or the folder cannot be written.
-        """
-        place = folder / POOL
-        if place.exists():
-            raise OutputError(f"{place}: there already; name another folder")
-        with output_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        part = place.with_suffix(".part")
-        with self._errors():
-            part.unlink(missing_ok=True)
-            self._database.execute("VACUUM INTO ?", (str(part),))
-            with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copy:
-                copy.execute(
-                    "PRAGMA journal_mode = DELETE"
-                )  # one file, which reading does not change
-                copy.execute("BEGIN IMMEDIATE")
-                self._take_prompts_out(copy)
-                (count,) = copy.execute("SELECT COUNT(*) FROM replies").fetchone()
-                copy.execute("COMMIT")
-                copy.execute("VACUUM")
-        part.replace(place)
-        return int(count)
-
-    def _take_prompts_out(self, copy: sqlite3.Connection) -> None:
-        copy.execute("DELETE FROM segments")
-        copy.execute("DELETE FROM notes WHERE topic != ?", (_FILLED,))
-        held = "SELECT id, asked FROM prompts WHERE length(asked) > 0"
-        for number, asked in copy.execute(held).fetchall():
-            text = self._texts.unpacked(asked)
-            if not _is_call(json.loads(text)):
-                copy.execute("DELETE FROM replies WHERE prompt = ?", (number,))
-                copy.execute("DELETE FROM prompts WHERE id = ?", (number,))
-                continue
-            texts = self._texts.beside(text)
-            replies = copy.execute(
-                "SELECT id, key, outcome FROM replies WHERE prompt = ?", (number,)
-            ).fetchall()
-            for reply, key, packed in replies:
-                apart = texts.packed(self._texts.unpacked(packed))
-                copy.execute(
-                    "UPDATE replies SET outcome = ?, digest = ? WHERE id = ?",
-                    (apart, row_digest(key.hex(), apart), reply),
-                )
-            copy.execute("UPDATE prompts SET asked = x'' WHERE id = ?", (number,))
-
     # -------------------------------------------------------------------------------------- parts
     def _opened(self) -> sqlite3.Connection:
         mode = "rwc" if self._writable else "ro"
@@ -485,25 +431,30 @@ class Pool:
                 raise
             self._database.execute("COMMIT")
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        """
-        Raises:
-            OutputError: it cannot be opened or written.
-            ModelError: it is damaged.
-        """
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            raise OutputError(
-                f"{self.path}: cannot be used: {error}; free the disk, mend its rights, or name "
-                "another calls.folder"
-            ) from None
-        except sqlite3.DatabaseError as error:
-            raise ModelError(
-                f"{self.path}: damaged, or no pool: {error}; move it away and fill another, or name "
-                "another calls.folder"
-            ) from None
+    def _errors(self) -> contextlib.AbstractContextManager[None]:
+        return database_errors(self.path)
+
+
+@contextlib.contextmanager
+def database_errors(path: Path) -> Iterator[None]:
+    """What SQLite says of a pool's file, in our words.
+
+    Raises:
+        OutputError: it cannot be opened or written.
+        ModelError: it is damaged.
+    """
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise OutputError(
+            f"{path}: cannot be used: {error}; free the disk, mend its rights, or name "
+            "another calls.folder"
+        ) from None
+    except sqlite3.DatabaseError as error:
+        raise ModelError(
+            f"{path}: damaged, or no pool: {error}; move it away and fill another, or name "
+            "another calls.folder"
+        ) from None
 
 
 def _checked(key: str, digest: bytes, packed: bytes) -> bytes:
@@ -519,7 +470,3 @@ def _outcome(key: str, digest: bytes, packed: bytes, texts: Texts) -> Outcome:
 
 def _prompt(asked: Any) -> bytes:
     return canonical(first_draw(to_json(asked))[0])
-
-
-def _is_call(asked: Any) -> bool:
-    return isinstance(asked, Mapping) and "request" in asked

@@ -15,9 +15,12 @@ from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
 from llm_as_judge.cli import pace
+from llm_as_judge.cli.searching import _rows
+from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.search.halving import halve
 from llm_as_judge.renamed import hint
+from llm_as_judge.runs.bank import Bank
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
@@ -54,6 +57,16 @@ def test_the_same_search_again_runs_nothing_and_finds_the_same(verb: Verbs, fold
     assert verb("search", *SMALL, "--count", "3")[0] == 0
     assert (folder / "results" / "searched" / "report.json").read_text() == first
     assert (folder / "results" / "bank" / "cells.jsonl").read_text() == cells
+
+
+def test_rows_that_the_bank_knows_are_searched_on_first(verb: Verbs, folder: Path) -> None:
+    known = {rows[-1].id for rows in ROWS.values() if rows[0].domain != "code"}
+    with Bank.writing(folder / "results" / "bank", {}) as bank:
+        for row in (row for rows in ROWS.values() for row in rows if row.id in known):
+            bank.add_problem(row)
+    settings = Config.model_validate({"data": {"data_dir": "data"}})
+    for rows in _rows(settings, "val", 1, folder / "results" / "bank").values():
+        assert [row.id in known for row in rows] == [rows[0].domain != "code"]
 
 
 def test_programs_of_a_folder_take_part(verb: Verbs, folder: Path) -> None:

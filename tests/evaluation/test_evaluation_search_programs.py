@@ -94,6 +94,20 @@ def test_as_many_different_programs_as_wanted_take_part_by_the_seed(domain: Doma
     assert widened(begin, 1, CONFIG, seed=0) == begin  # none is left out
 
 
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_only_operators_that_are_shown_are_mutated_to_and_drawn(domain: Domain) -> None:
+    shown = {"AnswerGenerate", "CustomCodeGenerate", "Programmer", "UntilAgree", "Vote"}
+    few = CONFIG.model_copy(
+        update={"sampling": CONFIG.sampling.model_copy(update={"operators": tuple(shown)})}
+    )
+    begin = shipped(few, [domain])[domain]
+    made = widened(begin, 40, few, seed=0)[len(begin) :]
+    assert {program.origin for program in made} == {"mutated", "drawn"}
+    for program in made:
+        parsed = parse_program(program.text, domain, form_of(program.text))
+        assert set(parsed.operators) <= shown
+
+
 async def test_what_a_policy_writes_takes_part_where_it_can_run() -> None:
     rows = problems(3)
     found = await written_by(

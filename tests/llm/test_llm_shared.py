@@ -7,7 +7,13 @@ import pytest
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.llm.shared import DRAWS_APART, OffsetDraws, SharedDraws, request_digest
+from llm_as_judge.llm.shared import (
+    DRAWS_APART,
+    FilledRound,
+    OffsetDraws,
+    SharedDraws,
+    request_digest,
+)
 from llm_as_judge.types import ChatRequest, Message
 
 
@@ -139,3 +145,26 @@ async def test_a_greedy_request_has_one_reply_at_every_offset() -> None:
 def test_a_negative_offset_is_refused() -> None:
     with pytest.raises(ValueError, match="offset of draws is -1, wanted 0 or more"):
         OffsetDraws(ScriptedChat(), -1)
+
+
+@pytest.mark.parametrize(
+    ("draw", "offset", "seen"),
+    [(0, 0, 0), (0, 3, 3), (1, 3, 0), (3, 3, 2), (4, 3, 4), (0, 4, 4), (1, 4, 5)],
+    ids=["first", "next", "round", "round_last", "more_than_filled", "beyond", "beyond_next"],
+)
+def test_a_filled_pool_is_read_round_before_anything_else_is_asked(
+    draw: int, offset: int, seen: int
+) -> None:
+    later = FilledRound({"m": 4}.__getitem__)("m", ask(draw=draw), offset)
+    assert later == ask(draw=seen)
+
+
+def test_a_pool_that_nobody_filled_gives_the_next_draws() -> None:
+    assert FilledRound(lambda _: 0)("m", ask(draw=2), 3) == ask(draw=5)
+
+
+def test_no_run_sees_a_draw_of_a_filled_pool_twice() -> None:
+    turned = FilledRound(lambda _: 3)
+    for offset in range(6):
+        seen = [turned("m", ask(draw=draw), offset).draw for draw in range(8)]
+        assert len(set(seen)) == 8

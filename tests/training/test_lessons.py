@@ -83,6 +83,13 @@ def test_draws_are_averaged_and_small_weights_are_left_out(tmp_path: Path) -> No
     assert sum(found.values()) == pytest.approx(1.0, abs=1e-3)
 
 
+def test_one_lucky_draw_teaches_less_than_what_is_right_on_the_whole_set(tmp_path: Path) -> None:
+    lucky = [(0, 0, 0, 1.0, 5.0), *((0, p, draw, 0.0, 5.0) for p in (1, 2) for draw in range(4))]
+    steady = [(1, p, draw, float(draw < 3), 5.0) for p in range(3) for draw in range(4)]
+    found = taught(bank_of(tmp_path, *lucky, *steady))[PROBLEMS[0].id]
+    assert found[1] > found[0]
+
+
 def test_a_problem_has_a_few_programs_and_of_equal_ones_always_the_same(tmp_path: Path) -> None:
     bank = bank_of(tmp_path, *((j, 0, 0, 1.0, 5.0) for j in reversed(range(8))))
     assert taught(bank) == {PROBLEMS[0].id: dict.fromkeys(range(MOST_PROGRAMS), 0.25)}

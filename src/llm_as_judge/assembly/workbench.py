@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +24,13 @@ from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recording import Outcomes
+from llm_as_judge.llm.shared import FilledRound
 from llm_as_judge.llm.weights import fetch, weights_identity
 from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.rollout import WorkflowEnvironment
 from llm_as_judge.types import (
     ChatModel,
+    ChatRequest,
     Execution,
     Problem,
     Program,
@@ -64,7 +66,6 @@ class Workbench:
         config = self.config
         operators = self.operators or operator_settings(config)
         replayable = config.calls.mode in ("record", "replay")
-        closed = self.recording if config.calls.mode == "replay" else None
         return WorkflowEnvironment(
             work=self.work,
             executor=self.executor,
@@ -82,8 +83,14 @@ class Workbench:
             ledger=self.ledger,
             mark_shared=not replayable,
             recording=self.recording if replayable else None,
-            closed_pool=closed if isinstance(closed, Pool) else None,
+            rotated=self._rotated(),
         )
+
+    def _rotated(self) -> Callable[[str, ChatRequest, int], ChatRequest] | None:
+        pool, mode = self.recording, self.config.calls.mode
+        if not isinstance(pool, Pool) or mode == "record":
+            return None
+        return pool.rotated if mode == "replay" else FilledRound(pool.filled)
 
     def parse(self, text: str, problem: Problem) -> Program:
         """Text of a reply -> checked program; one that could make too many calls is rejected."""

@@ -131,7 +131,7 @@ def search(
         settings.training.seed,
     )
     check_options(options, settings)
-    problems = _rows(settings, split, rows)
+    problems = _rows(settings, split, rows, bank)
     own = given(programs, settings, DOMAINS) if programs is not None else {}
     written: Programs = {}
     if policy is not None:
@@ -296,23 +296,31 @@ def _strategy(strategy: str | None, rounds: int | None) -> Strategy:
     raise ConfigError(f"--strategy {strategy!r}: wanted {', '.join(STRATEGIES)}")
 
 
-def _rows(settings: Config, split: str, rows: int) -> dict[Domain, list[Problem]]:
-    """The first of each domain, in the order of the mix; says where there are fewer."""
+def _rows(settings: Config, split: str, rows: int, bank: Path) -> dict[Domain, list[Problem]]:
+    """Of each domain those that the bank knows, then the first of the others, in the order of the mix;
+    says where there are fewer."""
     from llm_as_judge.assembly import problem_file
+    from llm_as_judge.runs.bank import Bank
 
     if split not in ("val", "train"):
         raise ConfigError(f"--split {split!r}: wanted val or train; nothing is chosen on test rows")
     path = settings.data.val_file if split == "val" else settings.data.train_file
     file = problem_file(path)
     problems: dict[Domain, list[Problem]] = {}
+    in_bank = Bank(bank).problems
     known: set[str] = set()
-    for problem in file:
-        chosen = problems.setdefault(problem.domain, [])
-        if len(chosen) < rows and problem.id not in known:
-            known.add(problem.id)
-            chosen.append(problem)
-        if len(known) == rows * len(set(file.domains)):
-            break
+    for of_bank in (True, False):
+        for problem in file:
+            chosen = problems.setdefault(problem.domain, [])
+            if (
+                len(chosen) < rows
+                and problem.id not in known
+                and (problem.id in in_bank) is of_bank
+            ):
+                known.add(problem.id)
+                chosen.append(problem)
+            if len(known) == rows * len(set(file.domains)):
+                break
     for domain, chosen in problems.items():
         if len(chosen) < rows:
             note(f"{domain}: {len(chosen)} rows, not {rows}: {path} has no more")

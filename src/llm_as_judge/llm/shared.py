@@ -14,6 +14,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Generic, TypeVar
 
 from llm_as_judge.llm.billing import Role
@@ -141,13 +142,38 @@ class SharedDraws:
         return dataclasses.replace(reply, cached=True) if self._mark_cached else reply
 
 
+class FilledRound:
+    """Which draw comes ``offset`` after that of a request in a pool that asks what it lacks: round the draws
+    that it was filled with, so that every run of a program reads those before any other is asked.
+
+    A run that begins beyond them, or draws more, asks further ones. No run sees a draw twice.
+
+    Args:
+        filled: draws of each model that the pool was filled with, 0 = not filled; read once a model.
+    """
+
+    def __init__(self, filled: Callable[[str], int]) -> None:
+        self._count = cache(
+            filled
+        )  # what another process fills meanwhile changes no draw of this run
+
+    def __call__(self, model: str, request: ChatRequest, offset: int) -> ChatRequest:
+        count = self._count(model)
+        if offset >= count:
+            return request.later(offset)
+        if request.draw >= count:
+            return request
+        return request.later((request.draw + offset) % count - request.draw)
+
+
 class OffsetDraws:
     """ChatModel that counts draws from ``offset`` on: a program run with it sees draws ``offset``,
     ``offset + 1`` ... A request at temperature 0 has one reply, whatever the draw: it is left as it is.
 
     Args:
         offset: 0 or more.
-        rotated: which draw that is where the draws end (``Pool.rotated``); None = they do not.
+        rotated: which draw that is where a pool's go round (``Pool.rotated``, :class:`FilledRound`);
+            None = the next one, without end.
     """
 
     def __init__(

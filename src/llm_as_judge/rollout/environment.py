@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from llm_as_judge.config import READER
 from llm_as_judge.errors import ContextError
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import recorded_run
 from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.llm.shared import DRAWS_APART, OffsetDraws, SharedDraws
@@ -82,8 +82,9 @@ class WorkflowEnvironment:
     """False while recording or replaying, see :class:`SharedDraws`."""
     recording: Outcomes | None = None
     """Keeps runs that the clock cut off; None = every run is live."""
-    closed_pool: Pool | None = None
-    """Where a replay has its replies from: draws go round those it holds."""
+    rotated: Callable[[str, ChatRequest, int], ChatRequest] | None = None
+    """The draw of a model that comes so many after that of a request, where a pool's go round;
+    None = the next ones, without end."""
 
     def parse(self, text: str, problem: Problem) -> Program:
         """See :class:`Environment`."""
@@ -112,7 +113,7 @@ class WorkflowEnvironment:
     async def _run_from(self, offset: int, program: Program, problem: Problem) -> Execution:
         executor = self.executor
         if offset:
-            rotated = self._rotated if self.closed_pool is not None else None
+            rotated = self._rotated if self.rotated is not None else None
             executor = OffsetDraws(executor, offset, rotated)
         try:
             if self.recording is None:
@@ -129,16 +130,16 @@ class WorkflowEnvironment:
             return Execution("crashed", error=str(error))
 
     def _rotated(self, model: str, request: ChatRequest, offset: int) -> ChatRequest:
-        """``Pool.rotated`` of the executor that the request names."""
-        assert self.closed_pool is not None
+        """The same of the executor that the request names."""
+        assert self.rotated is not None
         executor = request.executor
         if executor == READER:  # it has one reply to a prompt
             return request
         if not executor:
-            return self.closed_pool.rotated(model, request, offset)
+            return self.rotated(model, request, offset)
         asked = dataclasses.replace(request, executor="")
         named = self.settings.operators.executors[executor].model
-        turned = self.closed_pool.rotated(named, asked, offset)
+        turned = self.rotated(named, asked, offset)
         return dataclasses.replace(turned, executor=executor)
 
     async def grade(self, problem: Problem, execution: Execution) -> Verdict:

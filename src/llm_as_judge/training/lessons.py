@@ -2,6 +2,10 @@
 
 A problem's programs are weighed by the softmax of their reward: the policy that has the highest mean
 reward of those equally far from the uniform one (reward-weighted regression, Peters and Schaal 2007).
+
+Of fifty programs with four draws each the best on a problem is mostly the luckiest. So each share of right
+draws is drawn towards what the program does on its data set, and that towards what all programs do there
+(empirical Bayes with fixed strengths, as in Efron and Morris 1975).
 """
 
 from __future__ import annotations
@@ -20,6 +24,10 @@ TEMPERATURE = 0.1
 """Of the softmax: a program whose reward is so much higher weighs e times as much."""
 MOST_PROGRAMS = 4
 """Of one problem; the others would teach it to write anything that is right somewhere."""
+PRIOR_DRAWS = 4
+"""Draws on a problem that weigh as much as what the program does on the data set."""
+PRIOR_RUNS = 20
+"""Runs of a program on a data set that weigh as much as what all programs do there."""
 LEAST_WEIGHT = 0.05
 """Programs that weigh less are left out."""
 
@@ -75,9 +83,10 @@ def lessons_of(
         price: what 1,000 written tokens take away.
     """
     written = {key: write(program) for key, program in bank.programs.items()}
+    usual = _usual(problems, cells)
     found = []
     for problem in problems:
-        values = _values(cells.get(problem.id, ()), price)
+        values = _values(cells.get(problem.id, ()), price, usual[problem.dataset])
         kept = {key: value for key, value in values.items() if written.get(key)}
         if weights := _weights(kept):
             programs = tuple(ids for key in weights if (ids := written[key]))
@@ -85,17 +94,40 @@ def lessons_of(
     return found
 
 
-def _values(cells: Sequence[Cell], price: float) -> dict[str, float]:
-    """Reward of each program that was right at a draw, the mean of its draws."""
+def _usual(problems: Sequence[Problem], cells: Cells) -> dict[str, dict[str, float]]:
+    """Data set -> program -> share of right runs there, drawn towards that of all programs."""
+    rights: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for problem in problems:
+        by_program = rights[problem.dataset]
+        for cell in cells.get(problem.id, ()):
+            by_program[cell.program].append(cell.right or 0.0)
+    found = {}
+    for dataset, by_program in rights.items():
+        runs = [right for each in by_program.values() for right in each]
+        of_all = sum(runs) / max(1, len(runs))
+        found[dataset] = {
+            key: (sum(each) + PRIOR_RUNS * of_all) / (len(each) + PRIOR_RUNS)
+            for key, each in by_program.items()
+        }
+    return found
+
+
+def _values(cells: Sequence[Cell], price: float, usual: Mapping[str, float]) -> dict[str, float]:
+    """Reward of each program that was right at a draw.
+
+    Args:
+        usual: share of right runs of each on the data set.
+    """
     by_program: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         by_program[cell.program].append(cell)
     found = {}
     for key, draws in by_program.items():
-        right = sum(cell.right or 0.0 for cell in draws) / len(draws)
+        right = sum(cell.right or 0.0 for cell in draws)
         cost = sum(cell.cost for cell in draws) / len(draws)
         if right > 0:
-            found[key] = priced(right, cost, price)
+            share = (right + PRIOR_DRAWS * usual[key]) / (len(draws) + PRIOR_DRAWS)
+            found[key] = priced(share, cost, price)
     return found
 
 

@@ -25,7 +25,7 @@ from llm_as_judge.evaluation.systems import PolicySystem
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.runs.bank import BankProgram
 from llm_as_judge.types import DOMAINS, Domain, PolicySampler, Problem, Sampling
-from llm_as_judge.workflow.program import extract
+from llm_as_judge.workflow.program import extract, form_of, parse_program
 
 NOT_TAKEN = ("free_cot",)
 """Wants an executor of other settings."""
@@ -33,6 +33,8 @@ WANTS: Mapping[str, set[str]] = {"small_first": {"small"}}
 """Workflow -> executors that it names."""
 SAMPLES = 4
 """Programs that a policy writes for each problem."""
+_TRIES = 10
+"""Programs drawn for each that is wanted, where only some operators are shown."""
 Programs = Mapping[Domain, Sequence[BankProgram]]
 
 
@@ -141,7 +143,7 @@ def widened(
     programs: Sequence[BankProgram], count: int, config: Config, seed: int
 ) -> list[BankProgram]:
     """At least ``count`` different programs of one domain, where there are so many: the given ones,
-    then in turn mutations of them and programs drawn from the grammar."""
+    then in turn mutations of them and programs drawn from the grammar, of ``sampling.operators`` alone."""
     found = {program.hash: program for program in programs}
     if not programs:
         return []
@@ -149,18 +151,31 @@ def widened(
     most, executors = config.workflow.max_worst_case_calls, tuple(config.executors)
     chance = named_rng(seed, "search", domain)
     changed = [other for program in programs for other in mutated(program, most, executors)]
+    changed = [one for one in changed if _is_shown(one, config)]
     chance.shuffle(changed)
     drawn: list[BankProgram] = []
-    for _ in range(count):
+    for _ in range(count if config.sampling.operators is None else _TRIES * count):
         body = random_body(domain, config.workflow.most_calls, chance, executors)
         made = bank_program(domain, body, "", "drawn", max_calls=most, executors=executors)
         assert made is not None, "the grammar gives valid programs alone"
-        drawn.append(replace(made, name=f"drawn~{made.hash[:6]}"))
+        if _is_shown(made, config):
+            drawn.append(replace(made, name=f"drawn~{made.hash[:6]}"))
     for pair in zip_longest(changed, drawn):
         for one in pair:
             if one is not None and len(found) < count:
                 found.setdefault(one.hash, one)
     return list(found.values())
+
+
+def _is_shown(program: BankProgram, config: Config) -> bool:
+    """Whether the policy, too, is shown each operator that this program calls."""
+    shown = config.sampling.operators
+    if shown is None:
+        return True
+    parsed = parse_program(
+        program.text, program.domain, form_of(program.text), executors=config.executors
+    )
+    return set(parsed.operators) <= set(shown)
 
 
 def together(*parts: Programs) -> dict[Domain, list[BankProgram]]:

@@ -104,6 +104,22 @@ def test_a_run_beyond_what_a_closed_pool_was_filled_with_is_one_line(tmp_path: P
     assert pool.rotated("m", never_asked, 9) == never_asked.later(9)  # a miss, said by the replay
 
 
+def test_what_is_asked_after_a_filling_changes_no_round(tmp_path: Path) -> None:
+    pool = Pool(tmp_path)
+    for draw in range(2):
+        put(pool, "a", draw)
+    assert pool.drawn_by_filling("m", ask("a", seed=5)) == 0  # nobody has filled it yet
+    pool.fill_to("m", 2)
+    for draw in (2, 3):
+        put(pool, "a", draw)
+    pool.close()
+    again = Pool(tmp_path)
+    assert again.draws_of("m", ask("a", seed=5)) == 4
+    assert again.drawn_by_filling("m", ask("a", seed=5)) == 2
+    again.fill_to("m", 2)
+    assert again.drawn_by_filling("m", ask("a", seed=5)) == 4
+
+
 async def test_an_offset_at_temperature_0_asks_for_the_one_reply_of_a_closed_pool(
     tmp_path: Path,
 ) -> None:

@@ -148,23 +148,45 @@ def test_a_negative_offset_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("draw", "offset", "seen"),
-    [(0, 0, 0), (0, 3, 3), (1, 3, 0), (3, 3, 2), (4, 3, 4), (0, 4, 4), (1, 4, 5)],
-    ids=["first", "next", "round", "round_last", "more_than_filled", "beyond", "beyond_next"],
+    ("drawn", "draw", "offset", "seen"),
+    [
+        (4, 0, 0, 0),
+        (4, 0, 3, 3),
+        (4, 1, 3, 0),
+        (4, 3, 3, 2),
+        (4, 4, 3, 4),
+        (2, 0, 3, 1),
+        (4, 0, 4, 4),
+        (4, 1, 4, 5),
+        (1, 0, 3, 3),
+        (0, 2, 1, 3),
+    ],
+    ids=[
+        "first",
+        "next",
+        "round",
+        "round_last",
+        "more_than_drawn",
+        "ended_early",
+        "begins_beyond",
+        "beyond_next",
+        "one_is_no_round",
+        "none",
+    ],
 )
 def test_a_filled_pool_is_read_round_before_anything_else_is_asked(
-    draw: int, offset: int, seen: int
+    drawn: int, draw: int, offset: int, seen: int
 ) -> None:
-    later = FilledRound({"m": 4}.__getitem__)("m", ask(draw=draw), offset)
-    assert later == ask(draw=seen)
+    turned = FilledRound(lambda _: 4, lambda *_: drawn)
+    assert turned("m", ask(draw=draw), offset) == ask(draw=seen)
 
 
 def test_a_pool_that_nobody_filled_gives_the_next_draws() -> None:
-    assert FilledRound(lambda _: 0)("m", ask(draw=2), 3) == ask(draw=5)
+    assert FilledRound(lambda _: 0, lambda *_: 3)("m", ask(draw=2), 3) == ask(draw=5)
 
 
 def test_no_run_sees_a_draw_of_a_filled_pool_twice() -> None:
-    turned = FilledRound(lambda _: 3)
+    turned = FilledRound(lambda _: 3, lambda *_: 3)
     for offset in range(6):
         seen = [turned("m", ask(draw=draw), offset).draw for draw in range(8)]
         assert len(set(seen)) == 8

@@ -90,7 +90,7 @@ class Workbench:
         pool, mode = self.recording, self.config.calls.mode
         if not isinstance(pool, Pool) or mode == "record":
             return None
-        return pool.rotated if mode == "replay" else FilledRound(pool.filled)
+        return pool.rotated if mode == "replay" else FilledRound(pool.filled, pool.drawn_by_filling)
 
     def parse(self, text: str, problem: Problem) -> Program:
         """Text of a reply -> checked program; one that could make too many calls is rejected."""

@@ -35,6 +35,7 @@ POOL = "pool.sqlite"
 """File in the folder of replies."""
 FORMAT = 1
 FILLED = "filled"
+FILLED_TO = "filled to"
 """Topic of the notes on how many draws a model's replies were filled to."""
 _PATIENCE_S = 60.0
 """For another process that is writing."""
@@ -78,6 +79,7 @@ class Pool:
         self._writable = not is_pool(folder) or os.access(folder, os.W_OK)
         with output_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
+        self._filled_to: dict[str, int] = {}
         self._database = self._opened()
         with self._errors():
             if self._writable:
@@ -134,14 +136,18 @@ class Pool:
         with self._writing():
             self._insert(key, to_json(asked), outcome)
 
-    def draws_of(self, model: str, request: ChatRequest) -> int:
-        """How many draws of this request there are, from the first on without a gap."""
+    def draws_of(self, model: str, request: ChatRequest, until: int | None = None) -> int:
+        """How many draws of this request there are, from the first on without a gap.
+
+        Args:
+            until: number of the last reply that counts; None = all count.
+        """
         asked, _ = first_draw({"model": model, "request": to_json(request)})
         with self._errors():
             draws = self._database.execute(
                 "SELECT draw FROM replies WHERE prompt = (SELECT id FROM prompts WHERE digest = ?) "
-                "ORDER BY draw",
-                (sha256(canonical(asked)),),
+                "AND id <= coalesce(?, id) ORDER BY draw",
+                (sha256(canonical(asked)), until),
             )
             held = 0
             for (draw,) in draws:
@@ -167,6 +173,14 @@ class Pool:
             return request.later(offset)
         return request.later((request.draw + offset) % held - request.draw)
 
+    def drawn_by_filling(self, model: str, request: ChatRequest) -> int:
+        """How many draws of this request there were when the pool was last filled: what is asked since then
+        changes no run. 0 where nobody filled it."""
+        if model not in self._filled_to:
+            noted = (int(value) for name, value in self.notes(FILLED_TO) if name == model)
+            self._filled_to[model] = next(noted, 0)
+        return self.draws_of(model, request, self._filled_to[model])
+
     def filled(self, model: str) -> int:
         """Draws of ``model`` that the pool was filled with, where problems did not end it before."""
         return next((int(value) for name, value in self.notes(FILLED) if name == model), 0)
@@ -175,6 +189,10 @@ class Pool:
         """From now on it is one that was filled with so many draws of ``model``."""
         if draws > self.filled(model):
             self.note(FILLED, model, draws)
+        with self._errors():
+            (last,) = self._database.execute("SELECT coalesce(max(id), 0) FROM replies").fetchone()
+        self.note(FILLED_TO, model, last)
+        self._filled_to[model] = last
 
     def asked(self) -> Iterator[Any]:
         """What was asked for each reply, as JSON, the oldest first; nothing of prompts it does not hold."""

@@ -14,7 +14,6 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
-from functools import cache
 from typing import Generic, TypeVar
 
 from llm_as_judge.llm.billing import Role
@@ -25,6 +24,8 @@ T = TypeVar("T")
 
 DRAWS_APART = 1000
 """Between the offsets of rollouts that share no draw: more than one run asks for."""
+_FEWEST_DRAWS = 2
+"""With fewer of a request there is no round: every run would see the same one."""
 
 
 def request_digest(model: str, request: ChatRequest) -> str:
@@ -144,22 +145,24 @@ class SharedDraws:
 
 class FilledRound:
     """Which draw comes ``offset`` after that of a request in a pool that asks what it lacks: round the draws
-    that it was filled with, so that every run of a program reads those before any other is asked.
+    that filling it has left, so that every run of a program reads those before any other is asked.
 
-    A run that begins beyond them, or draws more, asks further ones. No run sees a draw twice.
+    A run that begins beyond what the pool was filled with, or draws more, asks further ones. No run sees a
+    draw twice.
 
     Args:
-        filled: draws of each model that the pool was filled with, 0 = not filled; read once a model.
+        filled: draws of each model that the pool was filled with, 0 = not filled.
+        drawn: how many of them there are of this request; of some problems fewer.
     """
 
-    def __init__(self, filled: Callable[[str], int]) -> None:
-        self._count = cache(
-            filled
-        )  # what another process fills meanwhile changes no draw of this run
+    def __init__(
+        self, filled: Callable[[str], int], drawn: Callable[[str, ChatRequest], int]
+    ) -> None:
+        self._filled, self._drawn = filled, drawn
 
     def __call__(self, model: str, request: ChatRequest, offset: int) -> ChatRequest:
-        count = self._count(model)
-        if offset >= count:
+        count = self._drawn(model, request) if offset < self._filled(model) else 0
+        if count < _FEWEST_DRAWS:
             return request.later(offset)
         if request.draw >= count:
             return request

@@ -136,25 +136,25 @@ class Pool:
         with self._writing():
             self._insert(key, to_json(asked), outcome)
 
-    def draws_of(self, model: str, request: ChatRequest, until: int | None = None) -> int:
-        """How many draws of this request there are, from the first on without a gap.
+    def draws_of(self, model: str, request: ChatRequest) -> int:
+        """How many draws of this request there are, from the first on without a gap."""
+        held = self._draws(model, request)
+        return next((n for n, draw in enumerate(held) if draw != n), len(held))
+
+    def _draws(self, model: str, request: ChatRequest, until: int | None = None) -> list[int]:
+        """The draws of this request that there are.
 
         Args:
             until: number of the last reply that counts; None = all count.
         """
         asked, _ = first_draw({"model": model, "request": to_json(request)})
         with self._errors():
-            draws = self._database.execute(
+            rows = self._database.execute(
                 "SELECT draw FROM replies WHERE prompt = (SELECT id FROM prompts WHERE digest = ?) "
                 "AND id <= coalesce(?, id) ORDER BY draw",
                 (sha256(canonical(asked)), until),
             )
-            held = 0
-            for (draw,) in draws:
-                if draw != held:
-                    break
-                held += 1
-        return held
+            return [draw for (draw,) in rows]
 
     def rotated(self, model: str, request: ChatRequest, offset: int) -> ChatRequest:
         """The draw that comes ``offset`` after that of ``request``, round the draws that are held of it:
@@ -173,13 +173,13 @@ class Pool:
             return request.later(offset)
         return request.later((request.draw + offset) % held - request.draw)
 
-    def drawn_by_filling(self, model: str, request: ChatRequest) -> int:
-        """How many draws of this request there were when the pool was last filled: what is asked since then
-        changes no run. 0 where nobody filled it."""
+    def drawn_by_filling(self, model: str, request: ChatRequest) -> list[int]:
+        """The draws of this request that there were when the pool was last filled: what is asked since then
+        changes no run. None where nobody filled it."""
         if model not in self._filled_to:
             noted = (int(value) for name, value in self.notes(FILLED_TO) if name == model)
             self._filled_to[model] = next(noted, 0)
-        return self.draws_of(model, request, self._filled_to[model])
+        return self._draws(model, request, self._filled_to[model])
 
     def filled(self, model: str) -> int:
         """Draws of ``model`` that the pool was filled with, where problems did not end it before."""

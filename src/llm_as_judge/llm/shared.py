@@ -13,7 +13,8 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import count, islice
 from typing import Generic, TypeVar
 
 from llm_as_judge.llm.billing import Role
@@ -24,8 +25,6 @@ T = TypeVar("T")
 
 DRAWS_APART = 1000
 """Between the offsets of rollouts that share no draw: more than one run asks for."""
-_FEWEST_DRAWS = 2
-"""With fewer of a request there is no round: every run would see the same one."""
 
 
 def request_digest(model: str, request: ChatRequest) -> str:
@@ -152,21 +151,25 @@ class FilledRound:
 
     Args:
         filled: draws of each model that the pool was filled with, 0 = not filled.
-        drawn: how many of them there are of this request; of some problems fewer.
+        drawn: which of them there are of this request. A problem that filling ended early has fewer; a second
+            try after one draw that failed has that draw alone.
     """
 
     def __init__(
-        self, filled: Callable[[str], int], drawn: Callable[[str, ChatRequest], int]
+        self, filled: Callable[[str], int], drawn: Callable[[str, ChatRequest], Sequence[int]]
     ) -> None:
         self._filled, self._drawn = filled, drawn
 
     def __call__(self, model: str, request: ChatRequest, offset: int) -> ChatRequest:
-        count = self._drawn(model, request) if offset < self._filled(model) else 0
-        if count < _FEWEST_DRAWS:
+        drawn = self._drawn(model, request) if offset < self._filled(model) else ()
+        if not drawn:
             return request.later(offset)
-        if request.draw >= count:
-            return request
-        return request.later((request.draw + offset) % count - request.draw)
+        if request.draw < len(drawn):
+            seen = drawn[(request.draw + offset) % len(drawn)]
+        else:  # those that filling left out, then those after them
+            others = (draw for draw in count() if draw not in drawn)
+            seen = next(islice(others, request.draw - len(drawn), None))
+        return request.later(seen - request.draw)
 
 
 class OffsetDraws:

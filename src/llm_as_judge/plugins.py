@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from llm_as_judge.errors import ConfigError, LlmAsJudgeError, UserError
 from llm_as_judge.imported import OURS, imported_sources, sources_digest
+from llm_as_judge.refused import dotted
 
 ENTRY_POINTS = "llm_as_judge.plugins"
 
@@ -149,6 +150,10 @@ class Plugin:
 
     kind: ClassVar[str] = "plugin"
     """For messages: ``reward part``."""
+    options_key: ClassVar[str] = ""
+    """Where the configuration writes the options, for messages: ``reward.options.{name}``."""
+    needs: ClassVar[Mapping[str, str]] = {}
+    """Option without a default -> what it is, for messages; of others the type is told."""
 
     name: str
     defined: Callable[..., Any]
@@ -162,7 +167,8 @@ class Plugin:
         Raises:
             ConfigError: no such option, or a value that is not as wanted.
         """
-        return read_options(self.options, given, f"{self.kind} {self.name!r}")
+        of, key = f"{self.kind} {self.name!r}", self.options_key.format(name=self.name)
+        return read_options(self.options, given, of, key, self.needs)
 
     def default_options(self) -> dict[str, Any]:
         """As the configuration writes them."""
@@ -213,12 +219,20 @@ def failing(where: str, remedy: str = "") -> Iterator[None]:
         raise ConfigError(f"{where}: {said_by(error)}{remedy and f'; {remedy}'}") from error
 
 
-def read_options(kind: type[Any] | None, given: Mapping[str, Any], of: str) -> Any:
+def read_options(
+    kind: type[Any] | None,
+    given: Mapping[str, Any],
+    of: str,
+    key: str = "",
+    needs: Mapping[str, str] = MappingProxyType({}),
+) -> Any:
     """Options of a registered thing, checked; None if it has none.
 
     Args:
         kind: dataclass or pydantic model.
         of: whose they are, for messages: ``reward part 'brevity'``.
+        key: where the configuration writes them, for messages: ``reward.options.brevity``.
+        needs: option -> what it is, for the message where it is missing.
     Raises:
         ConfigError: no such option, one is missing, or a value is not as wanted.
     """
@@ -232,9 +246,18 @@ def read_options(kind: type[Any] | None, given: Mapping[str, Any], of: str) -> A
         return TypeAdapter(kind).validate_python(dict(given))
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        found = "" if first["type"] == "missing" else f"found {first['input']!r}; "
-        raise ConfigError(f"option {key!r} of {of}: {found}{first['msg']}") from None
+        option = dotted(first["loc"])
+        if first["type"] != "missing":
+            said = f"found {first['input']!r}; {first['msg']}"
+            raise ConfigError(f"option {option!r} of {of}: {said}") from None
+        wanted = (
+            needs.get(option) or f"a value ({known.get(option, {}).get('type', 'of any type')})"
+        )
+        where = f"{key}.{option}".lstrip(".")
+        raise ConfigError(
+            f"{where}: no value; {of} wants {wanted}; write it in the configuration file, or give "
+            f"--set {where}=VALUE"
+        ) from None
 
 
 # ---------------------------------------------------------------------------------------- modules

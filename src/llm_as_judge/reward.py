@@ -56,6 +56,7 @@ class PartFunction(Plugin):
     """
 
     kind = "reward part"
+    options_key = "reward.options.{name}"
 
     weight: float = field(kw_only=True)
     of_right_ones: bool = False

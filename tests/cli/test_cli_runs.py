@@ -182,7 +182,7 @@ def test_report_without_before_shows_what_is_there_and_names_what_is_missing(ver
 def test_report_of_no_or_broken_results_is_2(verb: Verbs) -> None:
     assert "run: llm-as-judge evaluate --untrained" in verb.refused("report")
     assert "Invalid JSON" in verb.refused("report", written("a.json", "{"))
-    assert "datasets: Field required" in verb.refused("report", written("a.json", "{}"))
+    assert "no key 'datasets' (found: no keys)" in verb.refused("report", written("a.json", "{}"))
 
 
 # --------------------------------------------------------------------------------- configuration

@@ -187,6 +187,28 @@ def test_a_wrong_place_of_a_data_set_is_named(tmp_path: Path, text: str, message
         load_hub_records(tmp_path / "dataset.yaml")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "{format: gguf, sources: [{packages: {names: [a]}}]}",
+            "models.m: sources.0.packages: no key 'version' (found: names); wanted: Version of the packages; add it",
+        ),
+        (
+            "{sources: []}",
+            "models.m: no key 'format' (found: name, sources); wanted: safetensors or gguf; add it",
+        ),
+    ],
+)
+def test_a_missing_key_of_a_model_is_named_where_it_belongs(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "models.yaml").write_text(f"models: {{m: {text}}}")
+    with pytest.raises(ConfigError) as caught:
+        load_models(tmp_path / "models.yaml")
+    assert str(caught.value) == f"{tmp_path / 'models.yaml'}: {message}"
+
+
 def test_a_name_of_an_endpoint_that_is_no_text_is_told(tmp_path: Path) -> None:
     path = yaml_file(tmp_path, "models: {4.1: {base_url: http://localhost:1/v1}}")
     with pytest.raises(ConfigError, match=r"models\.4\.1: the name is a float; put it in quotes"):

@@ -73,6 +73,16 @@ def test_a_wrong_value_is_named_with_its_key(tmp_path: Path, text: str, said: st
     assert said in str(caught.value)
 
 
+def test_a_missing_key_says_what_is_there_and_what_it_means(tmp_path: Path) -> None:
+    path = yaml_file(tmp_path, "executors: {small: {price: 0.3}}\n")
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert str(caught.value) == (
+        f"{path}: executors.small: no key 'model' (found: price); "
+        "wanted: Like executor.model, but another one; add it"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

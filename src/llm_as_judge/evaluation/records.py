@@ -29,6 +29,7 @@ from llm_as_judge.llm.kept import model_identity
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.operators import operator_facts
 from llm_as_judge.plugins import plugin_facts
+from llm_as_judge.refused import place_and_reason
 from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.types import Budget, Group, IsolationReport, Problem, Rollout, from_json, to_json
 
@@ -355,8 +356,8 @@ class EvaluationRecord:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(('config', *map(str, first['loc'])))}: {first['msg']}"
+        place, reason = place_and_reason(error)
+        return f"{'.'.join(filter(None, ('config', place)))}: {reason}"
     if isinstance(error, json.JSONDecodeError):
         return f"not JSON: {error}"
     return str(error)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from llm_as_judge.config.grading import JudgeConfig
@@ -54,6 +55,7 @@ class JudgeKind(Plugin):
     """
 
     kind = "judge"
+    options_key = "judge.options"
     needs_model: bool = False
     """Without ``judge.model`` the rules grade alone."""
 
@@ -95,6 +97,8 @@ class _LlmKind(JudgeKind):
 @dataclass(frozen=True, slots=True)
 class _ScoringKind(JudgeKind):
     """The trained one: one forward pass, no text (docs/grading.md)."""
+
+    needs = MappingProxyType({"adapter": "the folder that `llm-as-judge judge train` made"})
 
     def fingerprint(self, place: JudgePlace) -> str:
         folder = self._folder(place)

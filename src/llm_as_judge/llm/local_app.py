@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from llm_as_judge.llm.batching import Batch, Drawn, Sampling
+from llm_as_judge.refused import place_and_reason
 
 _SEEDS = 2**31
 
@@ -149,9 +150,8 @@ async def _body(request: Request) -> _Body:
     try:
         body = _Body.model_validate_json(await request.body())
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "body"
-        raise _Refusal(400, f"{where}: {first['msg']}") from None
+        place, reason = place_and_reason(error)
+        raise _Refusal(400, f"{place or 'body'}: {reason}") from None
     for name in _REFUSED:
         if (body.model_extra or {}).get(name):
             raise _Refusal(400, f"{name} is not supported")

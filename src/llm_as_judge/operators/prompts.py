@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from llm_as_judge.config import config_file, parse_yaml
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.refused import place_and_reason
 from llm_as_judge.types import DOMAINS, Domain
 
 GUIDANCE = "guidance"
@@ -71,9 +72,8 @@ def load_enhancements(path: Path | None = None) -> tuple[Enhancement, ...]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{path}: {where}: {first['msg']}") from None
+        place, reason = place_and_reason(error)
+        raise ConfigError(f"{path}: {place or 'file'}: {reason}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.files import file_sha256
 from llm_as_judge.operators.base import Argument, Operator, snake_case
 from llm_as_judge.operators.prompts import GUIDANCE, OperatorPrompts, placeholders
+from llm_as_judge.refused import place_and_reason
 from llm_as_judge.types import Domain, Json
 
 _DESCRIPTIONS = "operator_descriptions"
@@ -198,9 +199,8 @@ def _entry(operator: type[Operator], path: Path) -> OperatorEntry:
         raw = parse_yaml(path.read_text(encoding="utf-8"), str(path))
         description = Description.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{path}: {where or 'file'}: {first['msg']}") from None
+        place, reason = place_and_reason(error)
+        raise ConfigError(f"{path}: {place or 'file'}: {reason}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     if any(argument.name == EXECUTOR for argument in arguments):

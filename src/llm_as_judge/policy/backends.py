@@ -44,6 +44,7 @@ class SamplerBackend(Plugin):
     """
 
     kind = "sampler"
+    options_key = "sampling.options"
     own_weights: bool = False
     """Writes with the weights that learn, in this process: its log-probs are those of the update,
     and its programs can be recorded."""

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from llm_as_judge.config import parse_yaml
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.refused import place_and_reason
 from llm_as_judge.types import Budget, Domain, Message, Problem, Prompt, PromptFacts
 
 LEAST_CHARS = 40
@@ -270,7 +271,8 @@ def _load(path: Path) -> Template:
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such prompt template") from None
     except ValidationError as error:
-        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+        place, reason = place_and_reason(error)
+        raise ConfigError(f"{path}: {place or 'file'}: {reason}") from None
     if template.rules and "<<rules>>" not in template.system:
         raise ConfigError(f"{path}: there are rules by domain, but no <<rules>> in system")
     return template

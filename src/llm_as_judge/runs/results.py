@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_text
+from llm_as_judge.refused import place_and_reason
 from llm_as_judge.types import Budget
 
 FORMAT = 1
@@ -163,12 +164,12 @@ def read_results_file(kind: type[R], path: Path) -> R:
     except IsADirectoryError:
         raise DataError(f"{path}: a folder; wanted a {what} of evaluate") from None
     except ValidationError as error:
+        place, reason = place_and_reason(error)
+        where = f"{place}: " if place else ""
         first = error.errors()[0]
-        where = "".join(f"{part}: " for part in (".".join(map(str, first["loc"])),) if part)
         found = "" if first["type"] == "missing" else f", found {reprlib.repr(first['input'])}"
-        said = first["msg"].removeprefix("Value error, ")
         raise DataError(
-            f"{path}: not a {what} of evaluate: {where}{said}{found}; evaluate again"
+            f"{path}: not a {what} of evaluate: {where}{reason}{found}; evaluate again"
         ) from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from None

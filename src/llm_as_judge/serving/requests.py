@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from llm_as_judge.refused import dotted, place_and_reason
 from llm_as_judge.types import DOMAINS, Budget, Domain, Message, Problem
 
 
@@ -147,9 +148,9 @@ def read_ask(
     try:
         data = _Body.model_validate(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise RequestError(400, f"{where or 'body'}: {first['msg']}", param=where or None) from None
+        place, reason = place_and_reason(error)
+        field = dotted(error.errors()[0]["loc"])
+        raise RequestError(400, f"{place or 'body'}: {reason}", param=field or None) from None
     _refuse(data)
     wanted = data.workflow or _Workflow()
     domain = _domain(data.model, served, wanted.domain, default_domain)

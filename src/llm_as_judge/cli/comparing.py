@@ -26,23 +26,24 @@ CHOOSING_PROBLEMS = 30
 
 @verb("Example: llm-as-judge compare results/evaluation/*_results.json --against direct")
 def compare(
-    results: Annotated[list[Path], typer.Argument(help="Results files, or their run folders.")],
+    results: Annotated[
+        list[Path], typer.Argument(help="Results files, or the folders of evaluations.")
+    ],
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", help="Reference of the tests; default: MODEL_untrained, else the first."
+            "--against", help="Reference of the tests. Default: MODEL_untrained, else the first."
         ),
     ] = None,
-    by_domain: Annotated[
-        bool, typer.Option("--by-domain", help="Tests of each domain's problems too.")
-    ] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Tables for a document.")] = False,
+    by_domain: Annotated[bool, typer.Option("--by-domain", help="Also test each domain.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """First what training changed, in a sentence; then accuracy, paired tests, accuracy for tokens; seeds of one evaluation are averaged.
+    """Compare evaluations: what training changed, accuracy, paired tests, accuracy by tokens.
 
-    Results that came about under other conditions (executor, judge, limits) are named above the
-    tables; rows of one id that are not the same problem are refused.
+    Seeds of one evaluation are averaged.
+    Conditions that differ (executor, judge, limits) are listed above the tables. Results in which
+    one id names two different problems are refused.
     """
     from llm_as_judge.evaluation import compare as comparing
     from llm_as_judge.evaluation.before_after import sentences

@@ -29,7 +29,7 @@ SourceOption = Annotated[
 ]
 
 
-data = verbs_of("data", "Data sets: download, process (own rows too), and look at them.")
+data = verbs_of("data", "Data sets: download, process (your own rows too), show statistics.")
 
 
 @data.command(epilog="Example: llm-as-judge data download --source ~/datasets")
@@ -38,11 +38,11 @@ def download(
     data_dir: DataDirOption = None,
     config: ConfigOption = None,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Do not try the hub: the built-in sample.")
+        bool, typer.Option("--offline", help="Use the built-in sample instead of the hub.")
     ] = False,
     set_: SetOption = None,
 ) -> None:
-    """Bring the upstream files of the data sets to data/raw: hub, folder, or built-in sample."""
+    """Fetch the data sets to data/raw, from the hub, a folder or the built-in sample."""
     from llm_as_judge.data.download import acquire
 
     settings = load_config(
@@ -76,19 +76,19 @@ def process(
     config: ConfigOption = None,
     custom: Annotated[
         list[Path] | None,
-        typer.Option("--custom", help='Own JSONL: {"problem", "answer", "type": math|code|qa}.'),
+        typer.Option(
+            "--custom", help='Your own rows, JSONL: {"problem", "answer", "type": math|code|qa}.'
+        ),
     ] = None,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave bad rows out, list and count them.")
+        bool, typer.Option("--skip-bad", help="Leave out bad rows, and list them.")
     ] = False,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of split and mix.")] = None,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes that unify sets at the same time.")
-    ] = 1,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of split and mix.")] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Number of processes.")] = 1,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Unify, split and mix: data/processed, data/mixed, data/test."""
+    """Bring all sets to one form, split and mix them: data/processed, data/mixed, data/test."""
     from llm_as_judge.data.process import process as run_process
     from llm_as_judge.data.process import sets_there
 
@@ -135,7 +135,7 @@ def stats(
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Rows, lengths, answer types and overlap by set and split."""
+    """Show rows, lengths, answer types and overlap by set and split."""
     from llm_as_judge.data.stats import data_stats, stats_table
 
     settings = settings_of(config, set_, data_dir=data_dir).data

@@ -58,10 +58,10 @@ def evaluate(
         typer.Option(
             "--policy",
             "--baseline",
-            help="untrained, a checkpoint folder, FILE.py (class or body form), a folder of "
-            "math.py, qa.py, code.py, or a baseline: direct, cot, free_cot, self_consistency, program_of_thought, "
-            "hand_crafted, vote_of_3, vote_of_5, until_two_agree, two_ways_else_third, until_passed, random; "
-            "or a sanity baseline, which asks nobody: gold, empty, wrong. Default: the model's latest checkpoint.",
+            help="What to evaluate: untrained; a checkpoint folder; a program FILE.py; a folder of math.py, qa.py, code.py; "
+            "a baseline: direct, cot, free_cot, self_consistency, program_of_thought, hand_crafted, vote_of_3, "
+            "vote_of_5, choose_of_3, until_two_agree, two_ways_else_third, until_passed, small_first, random; or a "
+            "sanity check without model calls: gold, empty, wrong. Default: the model's latest checkpoint.",
         ),
     ] = None,
     checkpoint: Annotated[
@@ -75,8 +75,8 @@ def evaluate(
         typer.Option(
             "--limit",
             metavar="N|all",
-            help="Problems of each set: a seeded, stratified sample, or all. Default: "
-            "evaluation.limit_per_set of the configuration (embedded: 2), which may be none.",
+            help="Problems of each set, a seeded, stratified sample; or all. Default: "
+            "evaluation.limit_per_set (embedded: 2).",
         ),
     ] = None,
     split: Annotated[
@@ -84,46 +84,47 @@ def evaluate(
         typer.Option(
             "--split",
             metavar="test|val|train",
-            help="Rows to evaluate on; choose settings by val, never by test. Default: test.",
+            help="Rows to evaluate on. Choose settings on val, never on test. Default: test.",
         ),
     ] = None,
     samples: Annotated[
         int | None,
         typer.Option(
-            "--samples", help="Programs that the policy writes for each problem, for pass@k."
+            "--samples", help="Programs that the policy writes for each problem (pass@k)."
         ),
     ] = None,
     draws: Annotated[
         int | None,
         typer.Option(
             "--draws",
-            help="Runs of each program, each from the executor's next draw on; figures take the mean of "
-            "a problem's runs. Same as --set workflow.draws=M.",
+            help="Runs of each program, each with new executor replies; a problem counts with the mean of its runs. "
+            "Same as --set workflow.draws=M.",
         ),
     ] = None,
     budget: BudgetOption = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", help="Results go to NAME_results.json; default: the policy's name."),
+        typer.Option("--name", help="Results go to NAME_results.json. Default: the policy's name."),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Run again what is already on disk; it is put aside.")
+        bool, typer.Option("--fresh", help="Start over; earlier rollouts are put aside.")
     ] = False,
     record_to: Annotated[
         Path | None,
-        typer.Option("--record", help="Keep programs and replies in this folder, for --replay."),
+        typer.Option("--record", help="Record programs and replies in this folder."),
     ] = None,
     replay_from: Annotated[
         Path | None,
         typer.Option(
-            "--replay", help="The evaluation that --record kept here, without any model or network."
+            "--replay",
+            help="Repeat the evaluation recorded in this folder, without model or network.",
         ),
     ] = None,
     dry_run: DryRunOption = False,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Accuracy and official metrics on the held-out test files, with intervals.
+    """Measure accuracy and official metrics on held-out test rows, with 95 % intervals.
 
     Every finished rollout is kept: the same command again runs only what is missing.
     """

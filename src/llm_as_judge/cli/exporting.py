@@ -20,24 +20,24 @@ from llm_as_judge.cli.programs import DomainOption, FormOption, parse_file, want
 from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import load_config
 
-export = verbs_of("export", "Programs and model of a run, for others.")
+export = verbs_of("export", "Export programs, adapter or merged model, for use elsewhere.")
 
 
 @export.command(epilog="Example: llm-as-judge export programs logs/RUN --out exported")
 def programs(
     run_dir: Annotated[
-        Path | None, typer.Argument(help="Run folder; default: the newest under logs/.")
+        Path | None, typer.Argument(help="Run folder. Default: the newest under logs/.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the files.")] = Path("exported"),
+    out: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path("exported"),
     top: Annotated[int, typer.Option("--top", min=1, help="Programs of each domain.")] = 5,
     min_problems: Annotated[
         int,
-        typer.Option("--min-problems", min=1, help="Problems a program was graded on at least."),
+        typer.Option("--min-problems", min=1, help="Least number of graded problems of a program."),
     ] = 2,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The best programs of each domain as Python files with their statistics."""
+    """Write the best programs of each domain as Python files, with their statistics."""
     from llm_as_judge.export.programs import best_programs, write_programs
     from llm_as_judge.runs.runlog import newest_run
 
@@ -62,17 +62,20 @@ def aflow(
     file: Annotated[Path, typer.Argument(help="The program.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="workspace/SET/workflows/round_N/graph.py; default: printed."),
+        typer.Option(
+            "--out",
+            help="File to write, e.g. workspace/SET/workflows/round_N/graph.py. Default: print it.",
+        ),
     ] = None,
     operators: Annotated[
-        str, typer.Option("--operators", help="Module of AFlow that has the operators.")
+        str, typer.Option("--operators", help="AFlow module to import the operators from.")
     ] = "scripts.operators",
     domain: DomainOption = "qa",
     form: FormOption = None,
     config: ConfigOption = None,
     set_: SetOption = None,
 ) -> None:
-    """A program as a file that runs in AFlow unchanged."""
+    """Write a program as a file that runs in AFlow unchanged."""
     from llm_as_judge.files import write_text
     from llm_as_judge.workflow import export_program
 
@@ -89,26 +92,27 @@ def aflow(
 
 
 ResultsOption = Annotated[
-    list[Path] | None, typer.Option("--results", help="Results file for the card; repeatable.")
+    list[Path] | None,
+    typer.Option("--results", help="Results file for the model card; may be repeated."),
 ]
 
 
 @export.command(epilog="Example: llm-as-judge export adapter checkpoints/M/grpo_mixed/step_100")
 def adapter(
     checkpoint: Annotated[Path, typer.Argument(help="Checkpoint folder.")],
-    out: Annotated[Path, typer.Option("--out", help="New folder of the adapter.")] = Path(
+    out: Annotated[Path, typer.Option("--out", help="New folder for the adapter.")] = Path(
         "adapter"
     ),
     results: ResultsOption = None,
     push: Annotated[
         str | None,
-        typer.Option("--push", help="Also upload it with its card: OWNER/NAME on the hub."),
+        typer.Option("--push", help="Also upload adapter and card to the hub, as OWNER/NAME."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Adapter alone, without what only its training needs; for evaluate, serve and others.
+    """Write the adapter of a checkpoint, without optimizer and training state.
 
-    PEFT and vLLM load it by its card: the base model is named by its hub id.
+    evaluate, serve, PEFT and vLLM load it; it names its base model by hub id.
     """
     from llm_as_judge.config import published_base
     from llm_as_judge.evaluation.layout import headed
@@ -131,20 +135,23 @@ def adapter(
 @export.command(epilog="Example: llm-as-judge export model checkpoints/M/grpo_mixed/step_100")
 def model(
     checkpoint: Annotated[
-        Path, typer.Argument(help="Checkpoint folder; or a model's name: its base weights alone.")
+        Path,
+        typer.Argument(
+            help="Checkpoint folder, or the name of a model for its base weights alone."
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="New folder of the model.")] = Path("merged"),
+    out: Annotated[Path, typer.Option("--out", help="New folder for the model.")] = Path("merged"),
     results: ResultsOption = None,
     device: DeviceOption = None,
     config: ConfigOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Adapter merged into its base model: safetensors, tokenizer, model card.
+    """Merge an adapter into its base model: safetensors, tokenizer, model card.
 
-    Given the name of a model, its base weights alone: what adapters are loaded on where the base exists as GGUF.
+    Given the name of a model, writes its base weights alone, which a base that exists only as GGUF needs.
 
-    In float32, whatever the hardware: --set policy.dtype=bfloat16 halves the files, and a small update may be lost in its rounding.
+    Writes float32. --set policy.dtype=bfloat16 halves the files, but rounding may lose a small update.
     """
     from llm_as_judge.config import find_model
     from llm_as_judge.config.names import resolved_name

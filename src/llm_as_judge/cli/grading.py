@@ -29,52 +29,52 @@ def grade(
     results: Annotated[
         Path | None,
         typer.Argument(
-            help="Results file of an evaluation, or its folder results/evaluation/NAME/HASH: "
-            "its executions are graded again. Runs no policy and no executor."
+            help="Results file of an evaluation, or its folder results/evaluation/NAME/HASH. Grades its "
+            "answers again, without policy and executor."
         ),
     ] = None,
     in_path: Annotated[
-        Path | None, typer.Option("--in", help="Instead of RESULTS: JSONL, one answer a line.")
+        Path | None,
+        typer.Option("--in", help="Instead of RESULTS: a JSONL file, one answer a line."),
     ] = None,
     out_path: Annotated[
         Path | None,
-        typer.Option(
-            "--out", help="With --in: JSONL of id, correct, stage, rule, explanation, score."
-        ),
+        typer.Option("--out", help="With --in: JSONL file for the verdicts."),
     ] = None,
     rules_only: Annotated[
-        bool, typer.Option("--rules-only", help="No LLM judge; needs no model.")
+        bool, typer.Option("--rules-only", help="Grade by rules, without an LLM judge.")
     ] = False,
     config: Annotated[
-        str | None, typer.Option("--config", help="With --in: YAML file or shipped profile.")
+        str | None, typer.Option("--config", help="With --in: a YAML file or a shipped profile.")
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="With --in: override a configuration key."),
+        typer.Option("--set", help="With --in: set a configuration key."),
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option("--judge", help="Of RESULTS: judge model; default: the evaluation's."),
+        typer.Option("--judge", help="With RESULTS: judge model. Default: that of the evaluation."),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", help="Of RESULTS: name of the new ones; default NAME_regraded."),
+        typer.Option(
+            "--name", help="With RESULTS: name of the new results. Default: NAME_regraded."
+        ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Of RESULTS: print JSON, for scripts.")
+        bool, typer.Option("--json", help="With RESULTS: print JSON, for scripts.")
     ] = False,
 ) -> None:
-    """Grade answers: correct is true, false, or null where nobody could decide.
+    """Grade answers: correct is true, false, or null (not graded).
 
-    With RESULTS, executions of an evaluation are graded again. A stopped command goes on when it
-    is given again. With --in and --out, rows of a file.
+    With RESULTS: grades the answers of an evaluation again. The same command continues after a stop.
 
-    A row: {"id": "1", "domain": "math", "question": "6*7?", "reference": "42", "candidate": "42"}.
+    With --in and --out: grades the rows of a file, such as
+    {"id": "1", "domain": "math", "question": "6*7?", "reference": "42", "candidate": "42"}.
 
-    domain: math, qa, code, squad2 or hotpotqa. reference: a text or a list of accepted texts; empty
-    in QA: unanswerable. qa and squad2 also take context; multiple choice options, with the letter
-    as reference; code takes tests and entry_point instead of a reference; hotpotqa
-    supporting_facts and predicted_facts. All fields: docs/grading.md.
+    domain: math, qa, code, squad2 or hotpotqa. reference: one text or a list of accepted texts; in QA
+    an empty one means unanswerable. Code takes tests and entry_point instead. docs/grading.md lists
+    all fields.
     """
     rows_only = {"--in": in_path, "--out": out_path, "--config": config, "--set": set_}
     results_only = {"--judge": judge, "--name": name, "--json": as_json or None}

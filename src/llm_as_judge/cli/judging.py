@@ -29,21 +29,24 @@ if TYPE_CHECKING:
 
     from llm_as_judge.config import Config
 
-judge = verbs_of("judge", "Measure the judge; train and calibrate one of your own.")
+judge = verbs_of("judge", "Judges: audit one; train and calibrate your own.")
 
 LabeledOption = Annotated[
     list[Path],
     typer.Option(
         "--labeled",
         metavar="FILE",
-        help="JSONL of `grade` rows with `correct`; rows without candidate and `correct` give made "
-        "answers alone. May be given again.",
+        help="JSONL of `grade` rows with `correct` (true or false); may be repeated. Of a row without candidate "
+        "and `correct` only generated answers are used.",
     ),
 ]
 PrecisionOption = Annotated[
     float,
     typer.Option(
-        "--precision", min=0.5, max=0.999, help="Least lower bound of what it accepts and rejects."
+        "--precision",
+        min=0.5,
+        max=0.999,
+        help="Precision to keep for acceptances and for rejections (lower 95 % bound).",
     ),
 ]
 
@@ -58,9 +61,14 @@ def audit(
             help="JSONL of `grade` rows with `correct` and `source`, added to the shipped ones.",
         ),
     ] = None,
-    rules_only: Annotated[bool, typer.Option("--rules-only", help="No LLM judge.")] = False,
+    rules_only: Annotated[
+        bool, typer.Option("--rules-only", help="Audit the rules without an LLM judge.")
+    ] = False,
     attack_numbers: Annotated[
-        int, typer.Option("--attack-numbers", help="Word problems that attacks are made from.")
+        int,
+        typer.Option(
+            "--attack-numbers", help="Number of word problems that attacks are made from."
+        ),
     ] = 40,
     sample: Annotated[
         float | None,
@@ -68,26 +76,27 @@ def audit(
             "--sample",
             min=0.001,
             max=1.0,
-            help="Grade this share of each kind of case: a quick look, no permission to train.",
+            help="Share of the cases to grade, for a quick look; does not permit training.",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Report; default results/audit/FINGERPRINT.json.")
+        Path | None,
+        typer.Option("--out", help="File for the report. Default: results/audit/FINGERPRINT.json."),
     ] = None,
     if_needed: Annotated[
         bool,
         typer.Option(
             "--if-needed",
-            help="Do nothing if a passing report on these rows is at hand; say little.",
+            help="Skip the audit if a passing report on these rows exists.",
         ),
     ] = False,
     config: ConfigOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Measure the judge on attacks, controls and labeled rows: exit 3 below the bar.
+    """Measure the judge on attacks, controls and labeled rows. Exit status 3: below a bar.
 
-    The package has labeled rows of every domain; rows of your own are measured beside them.
-    A broken off audit goes on where it stopped when it is started again.
+    The package ships labeled rows of every domain; --labeled adds yours. The same command continues
+    an audit that was stopped.
     """
     from llm_as_judge.assembly import judge_fingerprint, open_judge
     from llm_as_judge.audit.audit import AuditReport, run_audit
@@ -189,31 +198,35 @@ class _AuditPace:
 @judge.command(epilog="Example: llm-as-judge judge train --labeled rows.jsonl --out judges/mine")
 def train(
     labeled: LabeledOption,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the judge.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the trained judge.")],
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", help="The judge's base model: entry of models.yaml, hub id or path."
+            "--model", help="Base model of the judge: an entry of models.yaml, a hub id or a path."
         ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=40, help="Examples to learn from at most.")
+        int | None, typer.Option("--limit", min=40, help="Most examples to learn from.")
     ] = None,
     layers: Annotated[
         int | None,
-        typer.Option("--layers", min=1, help="Of the base model from the bottom; default all."),
+        typer.Option(
+            "--layers", min=1, help="Use only the lowest N layers of the base model. Default: all."
+        ),
     ] = None,
-    rank: Annotated[int, typer.Option("--rank", min=1, help="Of the adapter.")] = 16,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", min=0.0)] = 3e-4,
-    epochs: Annotated[int, typer.Option("--epochs", min=1)] = 1,
+    rank: Annotated[int, typer.Option("--rank", min=1, help="LoRA rank of the adapter.")] = 16,
+    learning_rate: Annotated[
+        float, typer.Option("--learning-rate", min=0.0, help="Learning rate.")
+    ] = 3e-4,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the examples.")] = 1,
     precision: PrecisionOption = 0.97,
     seed: SeedOption = None,
     device: DeviceOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Train a scoring judge on labeled rows, then choose its thresholds on questions kept apart.
+    """Train a scoring judge on labeled rows and choose its thresholds on held-out questions.
 
-    A broken off training goes on where it stopped when it is started again.
+    The same command continues a training that was stopped.
     """
     from llm_as_judge.assembly import model_weights
     from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
@@ -264,13 +277,13 @@ def train(
     epilog="Example: llm-as-judge judge calibrate --judge judges/mine --labeled others.jsonl"
 )
 def calibrate(
-    folder: Annotated[Path, typer.Option("--judge", help="Folder of the judge.")],
+    folder: Annotated[Path, typer.Option("--judge", help="Folder of the trained judge.")],
     labeled: LabeledOption,
     precision: PrecisionOption = 0.97,
     device: DeviceOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Choose the thresholds of a judge anew, on rows of questions that it has not learned from."""
+    """Choose new thresholds for a trained judge, on questions that it has not learned from."""
     from llm_as_judge.assembly import model_weights
     from llm_as_judge.judge.judge_file import read_judge_file
     from llm_as_judge.training.judge.making import Place, calibrate_on_rows

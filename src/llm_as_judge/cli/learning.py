@@ -37,26 +37,26 @@ def train(
     model: ModelOption = None,
     device: DeviceOption = None,
     seed: SeedOption = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Updates in the run.")] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Number of updates.")] = None,
     executor: ExecutorOption = None,
     data_dir: DataDirOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the model's latest checkpoint.")
+        bool, typer.Option("--resume", help="Continue from the model's latest checkpoint.")
     ] = False,
     run_dir: Annotated[
-        Path | None, typer.Option("--run-dir", help="Folder of metrics and rollouts.")
+        Path | None, typer.Option("--run-dir", help="Folder for metrics and rollouts.")
     ] = None,
     force_unaudited_judge: Annotated[
         bool,
         typer.Option(
             "--force-unaudited-judge",
-            help="Train though the judge has no passing audit; run and checkpoints say so.",
+            help="Train with a judge that has not passed its audit; run and checkpoints record it.",
         ),
     ] = False,
     dry_run: DryRunOption = False,
     set_: SetOption = None,
 ) -> None:
-    """Train the policy by GRPO; checkpoints in checkpoints/MODEL/grpo_mixed/step_N."""
+    """Train the policy by GRPO. Checkpoints go to checkpoints/MODEL/grpo_mixed/step_N."""
     settings = settings_of(
         config,
         set_,

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from llm_as_judge.llm.conformance import Conformance
 
 
-models = verbs_of("models", "Weights: list, pull. Endpoints: probe, replicas.")
+models = verbs_of("models", "Model weights: list, pull. Endpoints: probe, replicas.")
 
 
 @models.command("list", epilog="Example: llm-as-judge models list --json")
 def list_models(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Every entry of models.yaml and whether its weights are on this machine."""
+    """List the entries of models.yaml and whether their weights are on this machine."""
     from llm_as_judge.llm.weights import installed
 
     cache = load_config(config).output.cache_dir()
@@ -83,13 +83,13 @@ def pull(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Entries of models.yaml, or hub ids; default: those the configuration uses."
+            help="Entries of models.yaml, or hub ids. Default: the models of the configuration."
         ),
     ] = None,
     config: ConfigOption = None,
     model: ModelOption = None,
 ) -> None:
-    """Fetch weights into the cache: verified, resumable, from the first source that has them."""
+    """Download weights into the cache, verified and resumable, from the first source that has them."""
     from llm_as_judge.llm.weights import fetch
 
     settings = load_config(config, model=model)
@@ -110,10 +110,11 @@ def pull(
 @models.command(epilog="Example: llm-as-judge models probe http://localhost:8002/v1")
 def probe(
     target: Annotated[
-        str, typer.Argument(help="URL ending in /v1, or a name like executor.model.")
+        str,
+        typer.Argument(help="URL that ends in /v1, or a name in aflow_llm.yaml or models.yaml."),
     ],
     model: Annotated[
-        str | None, typer.Option("--model", help="Model to ask; default: the first one served.")
+        str | None, typer.Option("--model", help="Model to ask. Default: the first one served.")
     ] = None,
     at_once: Annotated[
         int, typer.Option("--at-once", min=1, help="Most requests sent at once.")
@@ -122,7 +123,7 @@ def probe(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What an endpoint can do, found out by a few dozen short requests (which it may bill)."""
+    """Find out what an endpoint can do, by a few dozen short requests (it may bill them)."""
     from llm_as_judge.llm.conformance import examine
 
     settings = load_config(config)
@@ -211,17 +212,17 @@ def replicas(
     config: ConfigOption = None,
     drain: Annotated[
         list[str] | None,
-        typer.Option("--drain", help="Address that gets no new work; what it writes it ends."),
+        typer.Option("--drain", help="Address that gets no new work; it finishes what it has."),
     ] = None,
     rejoin: Annotated[
-        list[str] | None, typer.Option("--rejoin", help="Drained address that works again.")
+        list[str] | None, typer.Option("--rejoin", help="Drained address that gets work again.")
     ] = None,
     as_json: JsonOption = False,
     set_: SetOption = None,
 ) -> None:
-    """How the replicas of sampling.replicas are; a running training hears of a drain in seconds.
+    """Show the state of the servers in sampling.replicas, or drain one.
 
-    Exit status 1 where none of them answers.
+    A running training follows within seconds. Exit status 1 if no replica answers.
     """
     settings = settings_of(config, set_)
     if not settings.sampling.replicas:

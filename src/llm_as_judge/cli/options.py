@@ -36,48 +36,55 @@ ConfigOption = Annotated[
     str | None,
     typer.Option(
         "--config",
-        help="YAML file or shipped profile (embedded); default: llm-as-judge.yaml here, else training.",
+        help="Configuration: a YAML file, or a shipped profile such as embedded. Default: llm-as-judge.yaml "
+        "of this folder, else training.",
     ),
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", help="The policy's base model: entry of models.yaml, hub id or path."),
+    typer.Option(
+        "--model", help="Base model of the policy: an entry of models.yaml, a hub id or a path."
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Override a configuration key: --set training.steps=10"),
+    typer.Option("--set", help="Set a configuration key; may be repeated: --set training.steps=10"),
 ]
-DeviceOption = Annotated[str | None, typer.Option("--device", help="cpu, cuda:0 ... or auto.")]
-SeedOption = Annotated[int | None, typer.Option("--seed", help="Of everything random.")]
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", help="Device of the policy: cpu, cuda:0 ... or auto.")
+]
+SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of everything random.")]
 ExecutorOption = Annotated[
     str | None,
     typer.Option(
         "--executor",
-        help="openai:MODEL@URL, URL of a server with one model, name in aflow_llm.yaml or "
-        "models.yaml, hub id, path, or `scripted`.",
+        help="Model that answers the programs' calls: openai:MODEL@URL, the URL of a server with one model, a name "
+        "in aflow_llm.yaml or models.yaml, a hub id, a path, or `scripted` (made-up replies).",
     ),
 ]
 BANK = Path("results/bank")
 BankOption = Annotated[
     Path,
-    typer.Option("--bank", help="Folder that keeps every run; the same command goes on with it."),
+    typer.Option(
+        "--bank", help="Folder that keeps the runs of programs; a run in it is never repeated."
+    ),
 ]
 DataDirOption = Annotated[
-    Path | None, typer.Option("--data-dir", help="Folder of raw/, mixed/ and test/.")
+    Path | None, typer.Option("--data-dir", help="Folder that holds raw/, mixed/ and test/.")
 ]
 BudgetOption = Annotated[
     str | None,
     typer.Option(
         "--budget",
         metavar="low|middle|high",
-        help="Budget that the prompt names (reward.scheme priced). Default: reward.budget, else middle.",
+        help="Budget told to a policy of reward.scheme priced. Default: reward.budget, else middle.",
     ),
 ]
 DryRunOption = Annotated[
     bool,
     typer.Option(
         "--dry-run",
-        help="Check what can be checked, print the estimate of calls, tokens and dollars, and end.",
+        help="Check the set-up, print the estimate of calls, tokens and dollars, and stop.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]

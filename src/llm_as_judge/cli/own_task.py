@@ -44,7 +44,7 @@ def init(
         Path,
         typer.Argument(
             metavar="FILE",
-            help='Own JSONL: {"problem", "answer", "type": math|code|qa} (docs/DATA.md); or '
+            help='Your rows, JSONL: {"problem", "answer", "type": math|code|qa} (docs/DATA.md); or '
             "OWNER/NAME on the hub, whose train split has such rows.",
         ),
     ],
@@ -52,20 +52,20 @@ def init(
         str,
         typer.Option(
             "--executor",
-            help="Who answers: openai:MODEL@URL, URL of a server with one model, or a name as "
-            "everywhere. Its key is read from OPENAI_API_KEY.",
+            help="Model that answers the programs' calls: openai:MODEL@URL, the URL of a server with one model, or a "
+            "name in aflow_llm.yaml or models.yaml. The key is read from OPENAI_API_KEY.",
         ),
     ],
     model: ModelOption = None,
     config: Annotated[
-        str, typer.Option("--config", help="Shipped profile below the new file.")
+        str, typer.Option("--config", help="Shipped profile that the new file is based on.")
     ] = "embedded",
     data_dir: DataDirOption = None,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave bad rows out and name them.")
+        bool, typer.Option("--skip-bad", help="Leave out bad rows, and list them.")
     ] = False,
 ) -> None:
-    """Begin a task of your own: check its rows, split them, write llm-as-judge.yaml here."""
+    """Start your own task: check the rows, split them, write llm-as-judge.yaml in this folder."""
     from llm_as_judge.chat_models import require_known_models
     from llm_as_judge.data.hub import DatasetsHub, own_rows
 

@@ -34,18 +34,22 @@ if TYPE_CHECKING:
     from llm_as_judge.evaluation.filling import Asked
     from llm_as_judge.llm.pool import Pool
 
-pool = verbs_of("pool", "Executor replies that runs share (calls.folder).")
+pool = verbs_of(
+    "pool", "Pool of executor replies that runs share (calls.folder): fill, stats, prune."
+)
 
 
 @pool.command(epilog="Example: llm-as-judge pool fill --config embedded --split train --limit 100")
 def fill(
-    draws: Annotated[int, typer.Option("--draws", min=1, help="Draws of each way.")] = 4,
+    draws: Annotated[
+        int, typer.Option("--draws", min=1, help="Replies to ask for with each program.")
+    ] = 4,
     split: Annotated[
         str,
         typer.Option(
             "--split",
             metavar="train|val|test",
-            help="train: the problems that training reads; val, test: those that evaluate takes.",
+            help="Problems to ask about: those that training reads, or those that evaluate takes.",
         ),
     ] = "train",
     limit: Annotated[
@@ -53,20 +57,22 @@ def fill(
         typer.Option(
             "--limit",
             metavar="N|all",
-            help="Problems: of train in all, of val and test of each set.",
+            help="Number of problems: of train in total, of val and test for each set.",
         ),
     ] = None,
     way: Annotated[
         list[str] | None,
         typer.Option(
             "--way",
-            help="direct, cot or program_of_thought; of another executor cot@NAME; may be repeated. "
-            "Default: each of each executor.",
+            help="Program to run: direct, cot or program_of_thought, cot@NAME for another executor; may be repeated. "
+            "Default: all three for each executor.",
         ),
     ] = None,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="All draws also where the first replies share a verdict."),
+        typer.Option(
+            "--all", help="Make all draws, also where the first replies have the same verdict."
+        ),
     ] = False,
     bank: BankOption = BANK,
     config: ConfigOption = None,
@@ -74,10 +80,9 @@ def fill(
     data_dir: DataDirOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Ask ahead what the one-step programs ask first: direct, chain of thought, program of thought.
+    """Fill the pool: ask what one-step programs ask (direct, chain of thought, program of thought).
 
-    Replies are kept in the pool and verdicts in the bank as they come: the same command again asks for
-    what is missing.
+    Replies go into the pool, verdicts into the bank. The same command again asks only what is missing.
     """
     settings = settings_of(
         config,
@@ -178,7 +183,7 @@ def stats(
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What the pool holds, where its replies come from, and how often draws of a problem disagree."""
+    """Show what the pool holds, where its replies come from, and how often draws of a problem disagree."""
     from llm_as_judge.evaluation.bank_figures import way_figures
     from llm_as_judge.evaluation.ways import ways_of
     from llm_as_judge.runs.bank import Bank
@@ -221,7 +226,9 @@ def stats(
 def prune(
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Problems that are left. Default: beside data.train_file."),
+        typer.Option(
+            "--out", help="File for the remaining problems. Default: beside data.train_file."
+        ),
     ] = None,
     bank: BankOption = BANK,
     config: ConfigOption = None,
@@ -229,9 +236,9 @@ def prune(
     data_dir: DataDirOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Write the training problems whose runs in the bank do not share a verdict to a file of their own.
+    """Write the training problems whose runs in the bank have different verdicts to a file of their own.
 
-    Only from those can its programs be told apart. Bank and training file stay as they are.
+    Only these problems tell programs apart. Bank and training file stay as they are.
     """
     from llm_as_judge.assembly import problem_file
     from llm_as_judge.data.files import write_problems

@@ -31,12 +31,12 @@ from llm_as_judge.types import (
     to_json,
 )
 
-DomainOption = Annotated[str, typer.Option("--domain", help="math, qa or code.")]
+DomainOption = Annotated[str, typer.Option("--domain", help="Kind of problem: math, qa or code.")]
 FormOption = Annotated[
     str | None,
     typer.Option(
         "--form",
-        help="class: a whole Workflow class; body: statements of __call__. Default: as it is written.",
+        help="class: a whole Workflow class; body: the statements of __call__. Default: seen from the file.",
     ),
 ]
 MAX_PROGRAM_BYTES = 8 * 2**20
@@ -44,14 +44,14 @@ MAX_PROGRAM_BYTES = 8 * 2**20
 
 @verb("Example: llm-as-judge check my_workflow.py --domain math")
 def check(
-    file: Annotated[Path, typer.Argument(help="The program.")],
+    file: Annotated[Path, typer.Argument(help="File with the program.")],
     domain: DomainOption = "qa",
     form: FormOption = None,
     config: ConfigOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a program without running it: exit 0 clean, 3 findings."""
+    """Check a program without running it. Exit status: 0 clean, 3 findings."""
     settings = load_config(config, overrides=set_ or ())
     most_calls = settings.workflow.max_worst_case_calls
     program = parse_file(file, wanted_domain(domain), form, most_calls, settings.executors)
@@ -76,28 +76,28 @@ def check(
 
 @verb("Example: llm-as-judge run my_workflow.py --problem '2 + 2?' --executor scripted")
 def run(
-    file: Annotated[Path, typer.Argument(help="The program.")],
+    file: Annotated[Path, typer.Argument(help="File with the program.")],
     problem: Annotated[str | None, typer.Option("--problem", help="Text of the problem.")] = None,
     problem_file: Annotated[
         Path | None, typer.Option("--problem-file", help="File with the text of the problem.")
     ] = None,
     domain: DomainOption = "qa",
     entry_point: Annotated[
-        str, typer.Option("--entry-point", help="Code: name of the function to write.")
+        str, typer.Option("--entry-point", help="For code: name of the function to write.")
     ] = "",
     form: FormOption = None,
     executor: ExecutorOption = None,
     timeout: Annotated[
         float | None,
         typer.Option(
-            "--timeout", help="Seconds of the program's own; the executor's are not counted."
+            "--timeout", help="Seconds the program may run, without waiting for the executor."
         ),
     ] = None,
     config: ConfigOption = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a program on a problem: answer, calls, tokens, cost, seconds, status."""
+    """Run a program on one problem: answer, calls, tokens, cost, seconds, status."""
     from llm_as_judge.assembly import open_workbench_for
 
     task = wanted_problem(problem, problem_file, wanted_domain(domain), entry_point)

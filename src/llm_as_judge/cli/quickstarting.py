@@ -30,18 +30,20 @@ LOOK_S, QUIET_S = 1.0, 30.0
 
 @verb("Example: llm-as-judge quickstart --seed 1")
 def quickstart(
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder of all that it writes, by seed.")
-    ] = Path("quickstart"),
-    steps: Annotated[int | None, typer.Option("--steps", help="Updates in the run.")] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for all files, by seed.")] = Path(
+        "quickstart"
+    ),
+    steps: Annotated[int | None, typer.Option("--steps", help="Number of updates.")] = None,
     config: Annotated[
-        str, typer.Option("--config", help="YAML file or shipped profile.")
+        str, typer.Option("--config", help="A YAML file or a shipped profile.")
     ] = "quickstart",
     seed: SeedOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Train and compare small real models on a small task; the same command goes on
-    after a stop."""
+    """Train and compare small real models on a small task.
+
+    The same command continues after a stop.
+    """
     settings = _settings(out, config, seed, steps, set_)
     known_model(settings.policy.name, "policy.name")
     require_known_models(settings)

@@ -48,7 +48,7 @@ ROOM = Path("results/headroom")
 @verb("Example: llm-as-judge search --config embedded --rows 12 --count 12")
 def search(
     out: Annotated[
-        Path, typer.Option("--out", help="Folder of the programs and report.json.")
+        Path, typer.Option("--out", help="Folder for the programs and report.json.")
     ] = OUT,
     bank: BankOption = BANK,
     strategy: Annotated[
@@ -56,22 +56,20 @@ def search(
         typer.Option(
             "--strategy",
             metavar="halving|tree|prompt",
-            help="halving: shipped, given, drawn and mutated programs; tree: the executor changes "
+            help="halving: compares shipped, given, random and mutated programs; tree: the executor changes "
             "programs; prompt: the executor writes instructions. Default: halving.",
         ),
     ] = None,
-    rows: Annotated[
-        int, typer.Option("--rows", min=2, help="Problems of each domain at most.")
-    ] = 40,
+    rows: Annotated[int, typer.Option("--rows", min=2, help="Most problems of each domain.")] = 40,
     split: Annotated[
-        str, typer.Option("--split", metavar="val|train", help="Rows to choose on.")
+        str, typer.Option("--split", metavar="val|train", help="Rows to choose the programs on.")
     ] = "val",
     draws: Annotated[
         int | None,
         typer.Option(
             "--draws",
             min=1,
-            help="Runs of a program on a problem. Default: 4, of a greedy executor 1.",
+            help="Runs of a program on a problem. Default: 4; 1 if the executor is greedy.",
         ),
     ] = None,
     count: Annotated[
@@ -79,31 +77,32 @@ def search(
         typer.Option(
             "--count",
             min=1,
-            help="Programs of each domain, for halving; the shipped and given ones always take part.",
+            help="halving: programs of each domain; shipped and given ones always take part.",
         ),
     ] = 50,
     programs: Annotated[
         Path | None,
         typer.Option(
             "--programs",
-            help="Take these in, too: FOLDER/DOMAIN.py, FOLDER/DOMAIN/*.py, as `export programs` "
-            "makes them.",
+            help="Folder of further programs: DOMAIN.py or DOMAIN/*.py, as `export programs` writes them.",
         ),
     ] = None,
     policy: Annotated[
         str | None,
         typer.Option(
-            "--policy", help="Take in what this policy writes: untrained or a checkpoint folder."
+            "--policy", help="Also take programs of this policy: untrained or a checkpoint folder."
         ),
     ] = None,
     rounds: Annotated[
         int | None,
-        typer.Option("--rounds", min=0, help="Proposals of each domain, for tree and prompt."),
+        typer.Option("--rounds", min=0, help="tree and prompt: proposals of each domain."),
     ] = None,
     cost: Annotated[
         float | None,
         typer.Option(
-            "--cost", min=1, help="Written tokens that the search of a domain may ask for."
+            "--cost",
+            min=1,
+            help="Most written executor tokens that the search of a domain may use.",
         ),
     ] = None,
     config: ConfigOption = None,
@@ -112,8 +111,10 @@ def search(
     seed: SeedOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Search the best fixed program for everything, each domain and each data set; then:
-    evaluate --policy OUT."""
+    """Find the best fixed program for everything, for each domain and for each data set.
+
+    Measure it on test rows with: llm-as-judge evaluate --policy OUT
+    """
     from llm_as_judge.evaluation.search.audit import audit_of_search
     from llm_as_judge.evaluation.search.credit import credits_of
     from llm_as_judge.evaluation.search.page import PAGE, write_page
@@ -161,31 +162,33 @@ def headroom(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Rows of your own (JSONL), or the folder of a bank or of results of evaluate.",
+            help="Your rows (JSONL), or the folder of a bank or of results of evaluate.",
         ),
     ],
     limit: Annotated[
         str,
-        typer.Option("--limit", metavar="N|all", help="Rows at most: a seeded sample."),
+        typer.Option("--limit", metavar="N|all", help="Most rows, a seeded sample."),
     ] = "60",
     draws: Annotated[
         int | None,
         typer.Option(
             "--draws",
             min=1,
-            help="Runs of a program on a row. Default: 4, of a greedy executor 1.",
+            help="Runs of a program on a row. Default: 4; 1 if the executor is greedy.",
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", help="Folder of the bank, the programs and the page.")
+        Path, typer.Option("--out", help="Folder for the bank, the programs and the page.")
     ] = ROOM,
     config: ConfigOption = None,
     executor: ExecutorOption = None,
     seed: SeedOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Is there anything to gain on your rows, before any training: train, use a fixed program, or no
-    room. Asks the executor; what it has answered is kept."""
+    """Measure before any training whether your rows have room to learn: train, use a fixed program, or neither.
+
+    Asks the executor. Its replies are kept: the same command never pays for one twice.
+    """
     from llm_as_judge.evaluation.search.audit import TOO_FEW, TRAIN, advice, audit_of_search
     from llm_as_judge.evaluation.search.credit import credits_of
     from llm_as_judge.evaluation.search.page import PAGE, write_page

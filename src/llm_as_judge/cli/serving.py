@@ -33,26 +33,25 @@ from llm_as_judge.types import to_json
 
 PolicyOption = Annotated[
     str,
-    typer.Option(
-        "--policy", help="untrained, a checkpoint folder, or a program FILE.py, in either form."
-    ),
+    typer.Option("--policy", help="untrained, a checkpoint folder, or a program FILE.py."),
 ]
 
 
 @verb("Example: llm-as-judge solve --config embedded --problem '17 * 3?'")
 def solve(
     problem: Annotated[
-        str | None, typer.Option("--problem", help="Text of the problem; - reads standard input.")
+        str | None, typer.Option("--problem", help="Text of the problem, or - for standard input.")
     ] = None,
     problem_file: Annotated[
         Path | None, typer.Option("--problem-file", help="File with the text of the problem.")
     ] = None,
     domain: DomainOption = "qa",
     entry_point: Annotated[
-        str, typer.Option("--entry-point", help="Code: name of the function to write.")
+        str, typer.Option("--entry-point", help="For code: name of the function to write.")
     ] = "",
     reference: Annotated[
-        list[str] | None, typer.Option("--reference", help="A gold answer: also print a verdict.")
+        list[str] | None,
+        typer.Option("--reference", help="Gold answer, to also print a verdict; may be repeated."),
     ] = None,
     policy: PolicyOption = "untrained",
     budget: BudgetOption = None,
@@ -64,7 +63,7 @@ def solve(
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """One problem, every stage shown: prompt, program, calls, answer, verdict."""
+    """Solve one problem and show every stage: prompt, program, calls, answer, verdict."""
     from llm_as_judge.solving.solve import solve as run_solve
 
     settings = settings_of(
@@ -133,33 +132,51 @@ def _printable(text: str) -> str:
 def serve(
     policy: PolicyOption = "untrained",
     host: Annotated[
-        str, typer.Option("--host", help="Address to listen on; beyond this machine needs a key.")
+        str,
+        typer.Option(
+            "--host", help="Address to listen on; any but this machine's own needs an API key."
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 8080,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 8080,
     name: Annotated[
         str, typer.Option("--name", help="Model name that clients ask for.")
     ] = "llm-as-judge",
     domain: DomainOption = "qa",
     budget: BudgetOption = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", min=1, help="Requests at once; one more gets 429.")
+        int,
+        typer.Option(
+            "--concurrency", min=1, help="Most requests at once; further ones get status 429."
+        ),
     ] = 64,
     max_calls: Annotated[
-        int, typer.Option("--max-calls", min=1, help="Executor calls of one request's program.")
+        int, typer.Option("--max-calls", min=1, help="Most executor calls of a request's program.")
     ] = 32,
     max_tokens: Annotated[
-        int, typer.Option("--max-tokens", min=1, help="Executor tokens of one request's program.")
+        int,
+        typer.Option("--max-tokens", min=1, help="Most executor tokens of a request's program."),
     ] = 100_000,
     timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, help="Seconds one request's program may run.")
+        float, typer.Option("--timeout", min=0.1, help="Seconds that a request's program may run.")
     ] = 180.0,
     fallback_timeout: Annotated[
-        float, typer.Option("--fallback-timeout", min=0.1, help="Seconds of the direct call.")
+        float,
+        typer.Option(
+            "--fallback-timeout",
+            min=0.1,
+            help="Seconds for the direct call that follows a failed program.",
+        ),
     ] = 60.0,
-    max_body: Annotated[int, typer.Option("--max-body", min=1024, help="Bytes of one request.")] = 2
-    ** 20,
+    max_body: Annotated[
+        int, typer.Option("--max-body", min=1024, help="Most bytes of a request.")
+    ] = 2**20,
     grace: Annotated[
-        int, typer.Option("--grace", min=0, help="Seconds running requests get at the end.")
+        int,
+        typer.Option(
+            "--grace", min=0, help="Seconds that running requests get when the server stops."
+        ),
     ] = 30,
     config: ConfigOption = None,
     model: ModelOption = None,
@@ -168,7 +185,10 @@ def serve(
     seed: SeedOption = None,
     set_: SetOption = None,
 ) -> None:
-    """The policy behind /v1/chat/completions; key: environment LLM_AS_JUDGE_API_KEY."""
+    """Serve a policy behind the OpenAI API (/v1/chat/completions).
+
+    The API key is read from the environment variable LLM_AS_JUDGE_API_KEY.
+    """
     from llm_as_judge.serving.app import ServerOptions
     from llm_as_judge.serving.requests import RequestLimits
     from llm_as_judge.serving.server import Binding, safe_options

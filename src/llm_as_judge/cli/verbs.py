@@ -10,12 +10,12 @@ import typer
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 VERBS = {
-    "First": ("quickstart", "init"),
+    "Start here": ("quickstart", "init"),
     "Data and weights": ("data", "models", "pool"),
     "Training": ("train", "monitor", "report"),
     "Evaluation": ("evaluate", "compare", "search", "headroom"),
     "Use": ("solve", "serve", "export"),
-    "Parts by themselves": ("check", "run", "grade", "judge"),
+    "Single steps": ("check", "run", "grade", "judge"),
 }
 """The verbs as ``--help`` shows them: by what a person is about to do, in the order of doing it."""
 
@@ -29,7 +29,8 @@ class _InOrder(typer.core.TyperGroup):
 app = typer.Typer(
     name="llm-as-judge",
     cls=_InOrder,
-    help="Trains a language model to write agent workflows, runs and grades them.",
+    help="Train a small language model, the policy, to write agent workflows. A larger model, the executor, "
+    "answers the calls in them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

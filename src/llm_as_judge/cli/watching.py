@@ -40,26 +40,27 @@ def report(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Results files to set side by side; default: before and after the run, else all."
+            help="Results files to compare. Default: those before and after the run, else all."
         ),
     ] = None,
     run_dir: Annotated[
-        Path | None, typer.Option("--run-dir", help="Also print this run's steps.")
+        Path | None, typer.Option("--run-dir", help="Also print the steps of this run.")
     ] = None,
     config: ConfigOption = None,
     model: ModelOption = None,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Steps as a Markdown table.")
+        bool, typer.Option("--markdown", help="Print the steps as a Markdown table.")
     ] = False,
     html: Annotated[
         Path | None,
         typer.Option("--html", help="Write one page with curves, results and all rollouts."),
     ] = None,
     audit: Annotated[
-        Path | None, typer.Option("--audit", help="With --html: report of `judge audit` to show.")
+        Path | None,
+        typer.Option("--audit", help="With --html: also show this report of `judge audit`."),
     ] = None,
 ) -> None:
-    """Results side by side, and a run by steps; as text, or as one HTML page."""
+    """Compare results and show the steps of a run, as text or as one HTML page."""
     from llm_as_judge.evaluation.before_after import told_apart
     from llm_as_judge.evaluation.layout import read_results
 
@@ -160,20 +161,18 @@ def _files(
 @verb("Example: llm-as-judge monitor --once")
 def monitor(
     run_dir: Annotated[
-        Path | None, typer.Argument(help="Run folder; default: the newest under logs/.")
+        Path | None, typer.Argument(help="Run folder. Default: the newest under logs/.")
     ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="Print one look with all steps and end.")
-    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print all steps once and stop.")] = False,
     domain: Annotated[
-        str, typer.Option("--domain", help="all, math, qa or code; while it runs, keys a m t c.")
+        str, typer.Option("--domain", help="all, math, qa or code; the keys a m t c switch it.")
     ] = "all",
     every_s: Annotated[
-        float, typer.Option("--every", min=0.1, help="Seconds between looks.")
+        float, typer.Option("--every", min=0.1, help="Seconds between two readings.")
     ] = 5.0,
     config: ConfigOption = None,
 ) -> None:
-    """A run as it goes on, also elsewhere: figures, newest programs, warnings with advice."""
+    """Watch a run live: accuracy, reward, newest programs, warnings with advice."""
     if domain not in KEYS.values():
         raise ConfigError(f"--domain {domain!r}: wanted {', '.join(KEYS.values())}")
     folder = run_dir or newest_run(load_config(config).output.logs)

@@ -116,7 +116,8 @@ class Filling:
         on_draw: Callable[[Rollout], None] = lambda _: None,
         on_skipped: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self._env = bench.environment()
+        # draw k is draw k: filling asks for those that a round would come back from
+        self._env = replace(bench.environment(), rotated=None)
         self._hashes = AnswerHashes(bank.folder)
         self._bank, self._ways, self._draws = bank, ways, draws
         self._everything = everything

@@ -83,7 +83,7 @@ def test_several_runs_of_a_greedy_program_are_one_line(verb: Verbs, folder: Path
         ("{model: scripted, price: 0}", "executors.small.price: found 0; "),
         ("{model: scripted}", "executors.small.price: not set, .*; set it: what a written token"),
         ("{model: gone, price: 1}", r"executors.small.model: no 'gone' \(known: .*\); write "),
-        ("{price: 1}", "executors.small.model: "),
+        ("{price: 1}", "executors.small: no key 'model'"),
     ],
 )
 def test_an_executor_that_cannot_be_is_one_line(

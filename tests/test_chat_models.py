@@ -293,7 +293,7 @@ async def test_draws_that_a_further_executor_cannot_give_at_once_name_it() -> No
             "executors.small={model: scripted, price: 0}",
             r"executors\.small\.price: found 0; .*greater",
         ),
-        ("executors.small={price: 1}", r"executors\.small: no key .model.; wanted"),
+        ("executors.small={price: 1}", r"executors\.small: no key .model. .*; wanted"),
         ("executors.default={model: scripted}", r"executors\.default: this is what programs call"),
         ("executors={'a b': {model: scripted}}", r"executors\.a b: wanted a name of letters"),
         (

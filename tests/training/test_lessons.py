@@ -76,9 +76,10 @@ def test_what_was_never_right_or_not_graded_teaches_nothing(tmp_path: Path) -> N
 def test_draws_are_averaged_and_small_weights_are_left_out(tmp_path: Path) -> None:
     cells = [(0, 0, draw, 1.0, 0.0) for draw in range(4)]
     cells += [(1, 0, draw, float(draw > 0), 0.0) for draw in range(4)]
-    cells += [(2, 0, draw, float(draw > 1), 0.0) for draw in range(4)]
+    cells += [(2, 0, draw, 1.0, 5000.0) for draw in range(4)]
     found = taught(bank_of(tmp_path, *cells))[PROBLEMS[0].id]
     assert list(found) == [0, 1]
+    assert found[0] > found[1]
     assert min(found.values()) >= LEAST_WEIGHT
     assert sum(found.values()) == pytest.approx(1.0, abs=1e-3)
 
@@ -88,6 +89,19 @@ def test_one_lucky_draw_teaches_less_than_what_is_right_on_the_whole_set(tmp_pat
     steady = [(1, p, draw, float(draw < 3), 5.0) for p in range(3) for draw in range(4)]
     found = taught(bank_of(tmp_path, *lucky, *steady))[PROBLEMS[0].id]
     assert found[1] > found[0]
+
+
+def test_a_program_that_did_not_run_on_a_problem_is_judged_by_its_data_set(tmp_path: Path) -> None:
+    single = [(0, p, draw, float(draw < 2), 5.0) for p in range(3) for draw in range(4)]
+    better = [(1, p, draw, 1.0, 5.0) for p in (0, 1) for draw in range(4)]
+    found = taught(bank_of(tmp_path, *single, *better))[PROBLEMS[2].id]
+    assert found[1] > found[0]
+
+
+def test_a_program_that_was_wrong_at_every_draw_is_not_taught_there(tmp_path: Path) -> None:
+    good = [(0, p, draw, float(p < 2), 5.0) for p in range(3) for draw in range(4)]
+    other = [(1, 2, draw, float(draw < 1), 5.0) for draw in range(4)]
+    assert taught(bank_of(tmp_path, *good, *other))[PROBLEMS[2].id] == {1: 1.0}
 
 
 def test_a_problem_has_a_few_programs_and_of_equal_ones_always_the_same(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 A problem's programs are weighed by the softmax of their reward: the policy that has the highest mean
 reward of those equally far from the uniform one (reward-weighted regression, Peters and Schaal 2007).
 
-Of fifty programs with four draws each the best on a problem is mostly the luckiest. So each share of right
-draws is drawn towards what the program does on its data set, and that towards what all programs do there
-(empirical Bayes with fixed strengths, as in Efron and Morris 1975).
+Of fifty programs with four draws each the best on one problem is mostly the luckiest, and a search runs most
+of them on few problems. So a program's share on a problem is what it does on the data set, moved by the problem's
+own difficulty, and by its own draws there as far as they go beyond that (empirical Bayes with fixed strengths, as
+in Efron and Morris 1975). One that did not run on the problem is judged by the data set alone.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ TEMPERATURE = 0.1
 """Of the softmax: a program whose reward is so much higher weighs e times as much."""
 MOST_PROGRAMS = 4
 """Of one problem; the others would teach it to write anything that is right somewhere."""
-PRIOR_DRAWS = 4
-"""Draws on a problem that weigh as much as what the program does on the data set."""
+PRIOR_DRAWS = 16
+"""Draws on a problem that weigh as much as what the program does on the data set. The draws alone would say
+about 4; but the policy sees the text of a problem, and most of what suits one problem is not to be read there."""
 PRIOR_RUNS = 20
 """Runs of a program on a data set that weigh as much as what all programs do there."""
 LEAST_WEIGHT = 0.05
@@ -94,40 +96,58 @@ def lessons_of(
     return found
 
 
-def _usual(problems: Sequence[Problem], cells: Cells) -> dict[str, dict[str, float]]:
-    """Data set -> program -> share of right runs there, drawn towards that of all programs."""
-    rights: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """What a program does on a data set."""
+
+    right: float
+    """Share of right runs, drawn towards that of all programs."""
+    cost: float
+
+
+def _usual(problems: Sequence[Problem], cells: Cells) -> dict[str, dict[str, Usual]]:
+    """Data set -> program -> what it does there."""
+    runs: dict[str, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for problem in problems:
-        by_program = rights[problem.dataset]
+        by_program = runs[problem.dataset]
         for cell in cells.get(problem.id, ()):
-            by_program[cell.program].append(cell.right or 0.0)
+            by_program[cell.program].append(cell)
     found = {}
-    for dataset, by_program in rights.items():
-        runs = [right for each in by_program.values() for right in each]
-        of_all = sum(runs) / max(1, len(runs))
+    for dataset, by_program in runs.items():
+        of_all = _right([cell for each in by_program.values() for cell in each])
         found[dataset] = {
-            key: (sum(each) + PRIOR_RUNS * of_all) / (len(each) + PRIOR_RUNS)
+            key: Usual(
+                (_right(each) * len(each) + PRIOR_RUNS * of_all) / (len(each) + PRIOR_RUNS),
+                sum(cell.cost for cell in each) / len(each),
+            )
             for key, each in by_program.items()
         }
     return found
 
 
-def _values(cells: Sequence[Cell], price: float, usual: Mapping[str, float]) -> dict[str, float]:
-    """Reward of each program that was right at a draw.
+def _right(cells: Sequence[Cell]) -> float:
+    return sum(cell.right or 0.0 for cell in cells) / max(1, len(cells))
 
-    Args:
-        usual: share of right runs of each on the data set.
-    """
-    by_program: dict[str, list[Cell]] = defaultdict(list)
+
+def _values(cells: Sequence[Cell], price: float, usual: Mapping[str, Usual]) -> dict[str, float]:
+    """Reward that each program of the data set is thought to earn on a problem; none where every run of it
+    was wrong."""
+    draws: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
-        by_program[cell.program].append(cell)
+        draws[cell.program].append(cell)
+    if not any(cell.right for cell in cells):
+        return {}
+    beyond = {key: _right(each) - usual[key].right for key, each in draws.items()}
+    easier = sum(beyond[key] * len(each) for key, each in draws.items()) / len(cells)
     found = {}
-    for key, draws in by_program.items():
-        right = sum(cell.right or 0.0 for cell in draws)
-        cost = sum(cell.cost for cell in draws) / len(draws)
-        if right > 0:
-            share = (right + PRIOR_DRAWS * usual[key]) / (len(draws) + PRIOR_DRAWS)
-            found[key] = priced(share, cost, price)
+    for key, of_set in usual.items():
+        each = draws.get(key, [])
+        if each and not _right(each):
+            continue  # wrong here at every draw
+        trust = len(each) / (len(each) + PRIOR_DRAWS)
+        right = of_set.right + easier + trust * (beyond.get(key, easier) - easier)
+        here = sum(cell.cost for cell in each) / len(each) if each else of_set.cost
+        found[key] = priced(right, of_set.cost + trust * (here - of_set.cost), price)
     return found
 
 

@@ -1,0 +1,66 @@
+"""A page's table is what compare makes of the figures that are shipped, and neither they nor the shipped
+replies hold a row of a data set."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from llm_as_judge.cli import main
+from llm_as_judge.llm.pool import FILLED, FILLED_TO, POOL, Pool
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+DRAWS = {"baselines": 3, "adaptive/held_out": 5}
+"""Folder of shipped figures -> runs of each program."""
+FIGURES = sorted(file for folder in DRAWS for file in (EXAMPLES / folder).glob("*/*/full.json"))
+
+
+@pytest.mark.parametrize("folder", DRAWS)
+def test_the_tables_of_the_page_are_what_compare_makes_of_the_shipped_figures(
+    folder: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "results" / f"{folder.partition('/')[0]}.md").read_text()
+    (given,) = re.findall(rf"compare examples/{folder}/\{{([\w,]+)\}}/\* --against cot", page)
+    names = given.split(",")
+    shipped = [path.parent.parent.name for path in (EXAMPLES / folder).glob("*/*/full.json")]
+    assert sorted(names) == sorted(shipped)
+    files = [str(path) for name in names for path in (EXAMPLES / folder / name).iterdir()]
+    monkeypatch.setenv("COLUMNS", "400")
+    with pytest.raises(SystemExit) as caught:
+        main(["compare", *files, "--against", "cot", "--by-domain", "--markdown"])
+    assert caught.value.code in (0, None)
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert len(rows) > 40
+    assert [row for row in rows if row not in page] == []
+
+
+@pytest.mark.parametrize("file", FIGURES, ids=lambda file: file.parent.parent.name)
+def test_the_figures_hold_names_and_hashes_in_place_of_texts(file: Path) -> None:
+    full = json.loads(file.read_text())
+    draws = DRAWS[file.parents[2].relative_to(EXAMPLES).as_posix()]
+    assert (full["complete"], full["draws"], full["split"]) == (True, draws, "test")
+    for row in full["problems"]:
+        words = [row["id"], row["content"], *row["rule"], *row["status"], *row["answers"]]
+        assert max(map(len, words)) < 40
+        assert len(row["correct"]) == draws
+
+
+@pytest.mark.parametrize("of", ["baselines", "adaptive"])
+def test_the_shipped_replies_are_whole_and_without_what_was_asked(of: str) -> None:
+    folder = EXAMPLES / of / "pool"
+    with closing(Pool(folder)) as pool:
+        assert len(pool) > 3000
+        assert pool.check() == 0
+        assert list(pool.asked()) == []
+    with closing(sqlite3.connect(f"file:{folder / POOL}?mode=ro", uri=True)) as database:
+        assert database.execute("SELECT COUNT(*) FROM prompts WHERE length(asked)").fetchone() == (
+            0,
+        )
+        topics = {topic for (topic,) in database.execute("SELECT DISTINCT topic FROM notes")}
+        assert topics <= {FILLED, FILLED_TO}

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.cli import main
-from llm_as_judge.llm.pool import FILLED, FILLED_TO, POOL, Pool
+from llm_as_judge.llm.pool import POOL, Pool
+from llm_as_judge.llm.rounds import NOTES
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -63,4 +64,4 @@ def test_the_shipped_replies_are_whole_and_without_what_was_asked(of: str) -> No
             0,
         )
         topics = {topic for (topic,) in database.execute("SELECT DISTINCT topic FROM notes")}
-        assert topics <= {FILLED, FILLED_TO}
+        assert topics <= set(NOTES)

@@ -13,6 +13,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recording import Recording
+from llm_as_judge.llm.rounds import fill_to
 from llm_as_judge.types import Problem
 from llm_as_judge.workflow.program import parse_program
 from written_programs import PROGRAMS, VOTE, written_run
@@ -112,7 +113,7 @@ async def test_a_closed_pool_goes_round_the_draws_of_each_executor(
                 if mode == "cache":
                     assert isinstance(bench.recording, Pool)
                     for model in ("scripted", "scripted/small"):
-                        bench.recording.fill_to(model, 3)
+                        fill_to(bench.recording, model, 3)
                 program = parse_program(once, "math", "body", executors=settings.executors)
                 ran = await bench.run(program, STEPS[0][0], bench.executor)
                 assert [call.executor for call in ran.calls] == ["small", "", ""]

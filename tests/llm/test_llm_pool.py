@@ -20,9 +20,9 @@ from llm_as_judge.llm.pool import POOL, Pool
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.recording import Outcome, Recording
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.llm.shared import OffsetDraws, request_digest
+from llm_as_judge.llm.shared import request_digest
 from llm_as_judge.renamed import hint
-from llm_as_judge.types import ChatReply, ChatRequest, Execution, Message, Usage, to_json
+from llm_as_judge.types import ChatReply, Execution, Usage, to_json
 
 
 @pytest.fixture(autouse=True)
@@ -64,70 +64,15 @@ async def test_a_replay_of_a_pool_gives_what_it_holds_and_refuses_the_rest(tmp_p
         await replay.chat(ask(draw=1))
 
 
-def test_draws_of_one_request_are_counted_up_to_the_first_gap(tmp_path: Path) -> None:
+def test_the_draws_of_one_request_are_told_in_order_and_up_to_a_reply(tmp_path: Path) -> None:
     pool = Pool(tmp_path)
-    for draw in (0, 1, 3):
-        put(pool, "a", draw)
+    assert pool.last == 0
+    put(pool, "a", 3)
     put(pool, "b", 1)
-    counts = [pool.draws_of("m", ask(text, 2, seed=5)) for text in "abc"]
-    assert counts == [2, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("draw", "offset", "seen"),
-    [(0, 1, 1), (2, 1, 0), (1, 2, 0), (2, 2, 1), (3, 1, 4), (0, 3, 0)],
-    ids=["next", "round", "round_far", "round_last", "not_held", "filled_beyond"],
-)
-def test_draws_of_a_closed_pool_go_round_those_it_holds(
-    tmp_path: Path, draw: int, offset: int, seen: int
-) -> None:
-    pool = Pool(tmp_path)
-    for held in range(3):
-        put(pool, "a", held)
-    pool.fill_to("m", 4)  # of "a" three say enough
-    rotated = pool.rotated("m", ask("a", draw, seed=5), offset)
-    assert rotated == ask("a", seen, seed=5)
-
-
-def test_a_run_beyond_what_a_closed_pool_was_filled_with_is_one_line(tmp_path: Path) -> None:
-    pool = Pool(tmp_path)
-    for held in range(2):
-        put(pool, "a", held)
-    with pytest.raises(ModelError, match=r"begins at draw 2 .*draws 0 to 1 of what it asks; fill"):
-        pool.rotated("m", ask("a", seed=5), 2)
-    pool.fill_to("m", 4)
-    pool.fill_to("m", 3)
-    assert (Pool(tmp_path).filled("m"), pool.filled("other")) == (4, 0)
-    with pytest.raises(ModelError, match="begins at draw 4"):
-        pool.rotated("m", ask("a", seed=5), 4)
-    never_asked = ask("b", seed=5)
-    assert pool.rotated("m", never_asked, 9) == never_asked.later(9)  # a miss, said by the replay
-
-
-def test_what_is_asked_after_a_filling_changes_no_round(tmp_path: Path) -> None:
-    pool = Pool(tmp_path)
-    for draw in range(2):
-        put(pool, "a", draw)
-    assert pool.drawn_by_filling("m", ask("a", seed=5)) == []  # nobody has filled it yet
-    pool.fill_to("m", 2)
-    for draw in (2, 3):
-        put(pool, "a", draw)
-    pool.close()
-    again = Pool(tmp_path)
-    assert again.draws_of("m", ask("a", seed=5)) == 4
-    assert again.drawn_by_filling("m", ask("a", seed=5)) == [0, 1]
-    again.fill_to("m", 2)
-    assert again.drawn_by_filling("m", ask("a", seed=5)) == [0, 1, 2, 3]
-
-
-async def test_an_offset_at_temperature_0_asks_for_the_one_reply_of_a_closed_pool(
-    tmp_path: Path,
-) -> None:
-    greedy = ChatRequest((Message("user", "2+2?"),), 16)
-    await RecordedChat(ScriptedChat(["4"], name="m"), Pool(tmp_path), "cache").chat(greedy)
-    pool = Pool(tmp_path)
-    replay = RecordedChat(None, pool, "replay", name="m")
-    assert (await OffsetDraws(replay, 5, pool.rotated).chat(greedy)).text == "4"
+    middle = pool.last
+    put(pool, "a", 0)
+    assert [pool.draws("m", ask(text, 2, seed=5)) for text in "abc"] == [[0, 3], [1], []]
+    assert pool.draws("m", ask("a", seed=5), middle) == [3]
 
 
 def test_what_was_asked_can_be_read_again(tmp_path: Path) -> None:
@@ -162,7 +107,7 @@ def test_a_folder_of_lines_is_taken_in_once_with_one_line(
         f"reply {draw} to {text}" for text in "ab" for draw in (0, 1)
     ]
     assert pool.get("c" * 64) == old.get("c" * 64)
-    assert pool.draws_of("m", ask("a", seed=5)) == 2
+    assert pool.draws("m", ask("a", seed=5)) == [0, 1]
     said = capsys.readouterr().err
     assert (
         said

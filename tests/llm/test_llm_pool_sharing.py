@@ -18,6 +18,7 @@ from llm_as_judge.llm.pool_sharing import copy_without_prompts
 from llm_as_judge.llm.pool_texts import COMMON
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.recording import Outcome
+from llm_as_judge.llm.rounds import fill_to, filled
 from llm_as_judge.llm.scripted import ScriptedChat
 
 
@@ -37,15 +38,15 @@ def test_a_pool_without_prompts_is_read_by_who_asks_and_holds_no_text_of_a_row(
         keys = [put(pool, ROW, draw, said[draw]) for draw in range(3)]
         pool.put("f" * 64, {"program": ROW}, Outcome(error="cut off"))
         pool.note("drawn", "a row", {"question": ROW})
-        pool.fill_to("m", 3)
+        fill_to(pool, "m", 3)
         assert copy_without_prompts(pool.path.parent, tmp_path / "bare") == 3
         assert text_of(pool.get(keys[1])) == said[1]  # the pool itself stays as it was
     with closing(Pool(tmp_path / "bare")) as bare:
         assert [text_of(bare.get(key, asked(ROW, n))) for n, key in enumerate(keys)] == said
-        assert (bare.check(), bare.filled("m"), list(bare.notes("drawn"))) == (0, 3, [])
+        assert (bare.check(), filled(bare, "m"), list(bare.notes("drawn"))) == (0, 3, [])
         assert (list(bare.asked()), bare.get("f" * 64)) == ([], None)
         assert [(model, facts) for model, facts, *_ in bare.origins()] == [("m", WEIGHTS)]
-        assert bare.draws_of("m", ask(ROW, seed=5)) == 3
+        assert bare.draws("m", ask(ROW, seed=5)) == [0, 1, 2]
         texts = [bare._texts.packed(b"")]
         with closing(sqlite3.connect(tmp_path / "bare" / POOL)) as database:
             texts += [blob for (blob,) in database.execute("SELECT outcome FROM replies")]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 
@@ -10,7 +9,6 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import (
     DRAWS_APART,
-    FilledRound,
     OffsetDraws,
     SharedDraws,
     request_digest,
@@ -146,53 +144,3 @@ async def test_a_greedy_request_has_one_reply_at_every_offset() -> None:
 def test_a_negative_offset_is_refused() -> None:
     with pytest.raises(ValueError, match="offset of draws is -1, wanted 0 or more"):
         OffsetDraws(ScriptedChat(), -1)
-
-
-@pytest.mark.parametrize(
-    ("drawn", "draw", "offset", "seen"),
-    [
-        (range(4), 0, 0, 0),
-        (range(4), 0, 3, 3),
-        (range(4), 1, 3, 0),
-        (range(4), 3, 3, 2),
-        (range(4), 4, 3, 4),
-        (range(2), 0, 3, 1),
-        (range(4), 0, 4, 4),
-        (range(4), 1, 4, 5),
-        ([2], 0, 3, 2),
-        ([2], 1, 3, 0),
-        ([2], 3, 1, 3),
-        ([], 2, 1, 3),
-    ],
-    ids=[
-        "first",
-        "next",
-        "round",
-        "round_last",
-        "more_than_drawn",
-        "ended_early",
-        "begins_beyond",
-        "beyond_next",
-        "second_try",
-        "second_try_left_out",
-        "second_try_beyond",
-        "none",
-    ],
-)
-def test_a_filled_pool_is_read_round_before_anything_else_is_asked(
-    drawn: Sequence[int], draw: int, offset: int, seen: int
-) -> None:
-    turned = FilledRound(lambda _: 4, lambda *_: drawn)
-    assert turned("m", ask(draw=draw), offset) == ask(draw=seen)
-
-
-def test_a_pool_that_nobody_filled_gives_the_next_draws() -> None:
-    assert FilledRound(lambda _: 0, lambda *_: (0, 1))("m", ask(draw=2), 3) == ask(draw=5)
-
-
-@pytest.mark.parametrize("drawn", [[], [0, 1, 2], [1], [0, 2, 5]])
-def test_no_run_sees_a_draw_of_a_filled_pool_twice(drawn: Sequence[int]) -> None:
-    turned = FilledRound(lambda _: 3, lambda *_: drawn)
-    for offset in range(6):
-        seen = [turned("m", ask(draw=draw), offset).draw for draw in range(8)]
-        assert len(set(seen)) == 8

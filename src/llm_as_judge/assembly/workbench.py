@@ -24,7 +24,7 @@ from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recording import Outcomes
-from llm_as_judge.llm.shared import FilledRound
+from llm_as_judge.llm.rounds import Rounds
 from llm_as_judge.llm.weights import fetch, weights_identity
 from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.rollout import WorkflowEnvironment
@@ -90,7 +90,7 @@ class Workbench:
         pool, mode = self.recording, self.config.calls.mode
         if not isinstance(pool, Pool) or mode == "record":
             return None
-        return pool.rotated if mode == "replay" else FilledRound(pool.filled, pool.drawn_by_filling)
+        return Rounds(pool, closed=mode == "replay")
 
     def parse(self, text: str, problem: Problem) -> Program:
         """Text of a reply -> checked program; one that could make too many calls is rejected."""

@@ -103,6 +103,7 @@ def fill(
     from llm_as_judge.evaluation.ways import WAYS, ways_of
     from llm_as_judge.executor_settings import operator_settings
     from llm_as_judge.llm.pool import Pool
+    from llm_as_judge.llm.rounds import fill_to
     from llm_as_judge.runs.bank import Bank
 
     if draws > 1 and operator_settings(settings).temperature == 0:
@@ -155,7 +156,7 @@ def fill(
                 others = operator_settings(settings).executors
                 for name in {way.name.partition("@")[2] for each in ways.values() for way in each}:
                     model = others[name].model if name else bench.executor.name
-                    bench.recording.fill_to(model, draws)
+                    fill_to(bench.recording, model, draws)
             return asked
 
     line = (

@@ -34,9 +34,6 @@ log = logging.getLogger(__name__)
 POOL = "pool.sqlite"
 """File in the folder of replies."""
 FORMAT = 1
-FILLED = "filled"
-FILLED_TO = "filled to"
-"""Topic of the notes on how many draws a model's replies were filled to."""
 _PATIENCE_S = 60.0
 """For another process that is writing."""
 _TABLES = """
@@ -79,7 +76,6 @@ class Pool:
         self._writable = not is_pool(folder) or os.access(folder, os.W_OK)
         with output_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        self._filled_to: dict[str, int] = {}
         self._database = self._opened()
         with self._errors():
             if self._writable:
@@ -136,16 +132,11 @@ class Pool:
         with self._writing():
             self._insert(key, to_json(asked), outcome)
 
-    def draws_of(self, model: str, request: ChatRequest) -> int:
-        """How many draws of this request there are, from the first on without a gap."""
-        held = self._draws(model, request)
-        return next((n for n, draw in enumerate(held) if draw != n), len(held))
-
-    def _draws(self, model: str, request: ChatRequest, until: int | None = None) -> list[int]:
-        """The draws of this request that there are.
+    def draws(self, model: str, request: ChatRequest, until: int | None = None) -> list[int]:
+        """The draws of this request that are held, in order.
 
         Args:
-            until: number of the last reply that counts; None = all count.
+            until: number of the last reply that counts (:attr:`last`); None = all count.
         """
         asked, _ = first_draw({"model": model, "request": to_json(request)})
         with self._errors():
@@ -156,43 +147,12 @@ class Pool:
             )
             return [draw for (draw,) in rows]
 
-    def rotated(self, model: str, request: ChatRequest, offset: int) -> ChatRequest:
-        """The draw that comes ``offset`` after that of ``request``, round the draws that are held of it:
-        for a replay, in which nothing can be asked.
-
-        Raises:
-            ModelError: the pool was not filled with so many draws that a run could begin there.
-        """
-        held = self.draws_of(model, request)
-        if held and offset >= max(held, self.filled(model)):
-            raise ModelError(
-                f"{self.path}: a run begins at draw {offset} (executor.draw_offset, workflow.draws), and "
-                f"there are draws 0 to {held - 1} of what it asks; {self.remedy}"
-            )
-        if request.draw >= held:
-            return request.later(offset)
-        return request.later((request.draw + offset) % held - request.draw)
-
-    def drawn_by_filling(self, model: str, request: ChatRequest) -> list[int]:
-        """The draws of this request that there were when the pool was last filled: what is asked since then
-        changes no run. None where nobody filled it."""
-        if model not in self._filled_to:
-            noted = (int(value) for name, value in self.notes(FILLED_TO) if name == model)
-            self._filled_to[model] = next(noted, 0)
-        return self._draws(model, request, self._filled_to[model])
-
-    def filled(self, model: str) -> int:
-        """Draws of ``model`` that the pool was filled with, where problems did not end it before."""
-        return next((int(value) for name, value in self.notes(FILLED) if name == model), 0)
-
-    def fill_to(self, model: str, draws: int) -> None:
-        """From now on it is one that was filled with so many draws of ``model``."""
-        if draws > self.filled(model):
-            self.note(FILLED, model, draws)
+    @property
+    def last(self) -> int:
+        """Number of the reply that was put last; they only grow. 0 = there is none."""
         with self._errors():
             (last,) = self._database.execute("SELECT coalesce(max(id), 0) FROM replies").fetchone()
-        self.note(FILLED_TO, model, last)
-        self._filled_to[model] = last
+        return int(last)
 
     def asked(self) -> Iterator[Any]:
         """What was asked for each reply, as JSON, the oldest first; nothing of prompts it does not hold."""

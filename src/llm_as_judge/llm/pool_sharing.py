@@ -13,8 +13,9 @@ from pathlib import Path
 
 from llm_as_judge.errors import OutputError
 from llm_as_judge.files import output_errors
-from llm_as_judge.llm.pool import FILLED, FILLED_TO, POOL, database_errors
+from llm_as_judge.llm.pool import POOL, database_errors
 from llm_as_judge.llm.pool_texts import Texts, row_digest
+from llm_as_judge.llm.rounds import NOTES
 
 
 def copy_without_prompts(source: Path, folder: Path) -> int:
@@ -52,7 +53,7 @@ def _take_prompts_out(copy: sqlite3.Connection) -> None:
     (common,) = copy.execute("SELECT value FROM facts WHERE name = 'common'").fetchone()
     whole = Texts(bytes(common))
     copy.execute("DELETE FROM segments")
-    copy.execute("DELETE FROM notes WHERE topic NOT IN (?, ?)", (FILLED, FILLED_TO))
+    copy.execute(f"DELETE FROM notes WHERE topic NOT IN ({', '.join('?' * len(NOTES))})", NOTES)
     held = "SELECT id, asked FROM prompts WHERE length(asked) > 0"
     for number, asked in copy.execute(held).fetchall():
         text = whole.unpacked(asked)

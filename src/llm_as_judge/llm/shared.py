@@ -13,8 +13,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from itertools import count, islice
+from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from llm_as_judge.llm.billing import Role
@@ -142,43 +141,13 @@ class SharedDraws:
         return dataclasses.replace(reply, cached=True) if self._mark_cached else reply
 
 
-class FilledRound:
-    """Which draw comes ``offset`` after that of a request in a pool that asks what it lacks: round the draws
-    that filling it has left, so that every run of a program reads those before any other is asked.
-
-    A run that begins beyond what the pool was filled with, or draws more, asks further ones. No run sees a
-    draw twice.
-
-    Args:
-        filled: draws of each model that the pool was filled with, 0 = not filled.
-        drawn: which of them there are of this request. A problem that filling ended early has fewer; a second
-            try after one draw that failed has that draw alone.
-    """
-
-    def __init__(
-        self, filled: Callable[[str], int], drawn: Callable[[str, ChatRequest], Sequence[int]]
-    ) -> None:
-        self._filled, self._drawn = filled, drawn
-
-    def __call__(self, model: str, request: ChatRequest, offset: int) -> ChatRequest:
-        drawn = self._drawn(model, request) if offset < self._filled(model) else ()
-        if not drawn:
-            return request.later(offset)
-        if request.draw < len(drawn):
-            seen = drawn[(request.draw + offset) % len(drawn)]
-        else:  # those that filling left out, then those after them
-            others = (draw for draw in count() if draw not in drawn)
-            seen = next(islice(others, request.draw - len(drawn), None))
-        return request.later(seen - request.draw)
-
-
 class OffsetDraws:
     """ChatModel that counts draws from ``offset`` on: a program run with it sees draws ``offset``,
     ``offset + 1`` ... A request at temperature 0 has one reply, whatever the draw: it is left as it is.
 
     Args:
         offset: 0 or more.
-        rotated: which draw that is where a pool's go round (``Pool.rotated``, :class:`FilledRound`);
+        rotated: which draw that is where a pool's go round (:class:`~llm_as_judge.llm.rounds.Rounds`);
             None = the next one, without end.
     """
 

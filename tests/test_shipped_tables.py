@@ -52,9 +52,8 @@ def test_the_figures_hold_names_and_hashes_in_place_of_texts(file: Path) -> None
         assert len(row["correct"]) == draws
 
 
-@pytest.mark.parametrize("of", ["baselines", "adaptive"])
-def test_the_shipped_replies_are_whole_and_without_what_was_asked(of: str) -> None:
-    folder = EXAMPLES / of / "pool"
+def test_the_shipped_replies_are_whole_and_without_what_was_asked() -> None:
+    folder = EXAMPLES / "pool"
     with closing(Pool(folder)) as pool:
         assert len(pool) > 3000
         assert pool.check() == 0

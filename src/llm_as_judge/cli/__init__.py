@@ -22,6 +22,7 @@ from llm_as_judge.cli import (  # noqa: F401 - each has verbs
     evaluating,
     exporting,
     grading,
+    headroom,
     judging,
     learning,
     models,

@@ -1,0 +1,158 @@
+"""headroom: is there anything to learn on these rows, or in a folder of what programs did?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from llm_as_judge.cli.bank_runs import say_estimate, searched, show_found, vectors_of
+from llm_as_judge.cli.options import (
+    ConfigOption,
+    ExecutorOption,
+    SeedOption,
+    SetOption,
+    note,
+    say,
+    settings_of,
+)
+from llm_as_judge.cli.verbs import verb
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.files import output_errors
+from llm_as_judge.types import Domain, Problem
+
+if TYPE_CHECKING:
+    from llm_as_judge.config import Config
+
+ROOM = Path("results/headroom")
+
+
+@verb("Example: llm-as-judge headroom mine.jsonl --config embedded --limit 30")
+def headroom(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Your rows (JSONL), or the folder of a bank or of results of evaluate.",
+        ),
+    ],
+    limit: Annotated[
+        str,
+        typer.Option("--limit", metavar="N|all", help="Most rows, a seeded sample."),
+    ] = "60",
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            "--draws",
+            min=1,
+            help="Runs of a program on a row. Default: 4; 1 if the executor is greedy.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the bank, the programs and the page.")
+    ] = ROOM,
+    config: ConfigOption = None,
+    executor: ExecutorOption = None,
+    seed: SeedOption = None,
+    set_: SetOption = None,
+) -> None:
+    """Measure before any training whether your rows have room to learn: train, use a fixed program, or neither.
+
+    Asks the executor. Its replies are kept: the same command never pays for one twice.
+    """
+    from llm_as_judge.evaluation.search.audit import TOO_FEW, TRAIN, advice, audit_of_search
+    from llm_as_judge.evaluation.search.credit import credits_of
+    from llm_as_judge.evaluation.search.page import PAGE, write_page
+    from llm_as_judge.evaluation.search.programs import shipped
+    from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
+    from llm_as_judge.evaluation.search.written import write_found
+
+    settings = settings_of(config, set_, executor=executor, seed=seed)
+    if source.is_dir():
+        return _of_folder(source, settings)
+    problems = _own_rows(source, limit, settings)
+    number = usual_draws(settings) if draws is None else draws
+    # all of the shipped programs, and no others: a small bank
+    options = SearchOptions(count=1, draws=number, halving=False, seed=settings.training.seed)
+    check_options(options, settings)
+    taking = shipped(settings, tuple(problems))
+    with output_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+    vectors = vectors_of(settings, problems)
+    say_estimate(settings, problems, taking, options, out / "bank")
+    with searched(settings, out / "bank", problems, taking, options) as (found, filled):
+        room = audit_of_search(found, filled, number, vectors)
+        told = advice(found, room, filled, number, settings.reward.one_budget)
+        added = credits_of(filled, number, settings.executors)
+        write_found(found, out, settings.reward.one_budget, room, added)
+        words = [f"{told.answer}.", *(room.lines[:-1] if room is not None else []), told.reason]
+        write_page(found, filled, number, words, out / PAGE, added)
+    say(f"answer: {told.answer}", "bold")
+    for line in words[1:]:
+        say(line)
+    show_found(found)
+    say(f"programs, report.json and {PAGE} in {out}")
+    if told.answer in (TRAIN, TOO_FEW) and settings.data.train_file.is_file():
+        say(
+            f"next   llm-as-judge train --set training.warm_start={quote(str(out / 'bank'))} "
+            "(begins with the programs that were right here)"
+        )
+    return None
+
+
+def _of_folder(folder: Path, settings: Config) -> None:
+    """The audit of what is there; nobody is asked."""
+    from llm_as_judge.evaluation.compare import headroom as of_results
+    from llm_as_judge.evaluation.search.audit import FEW_ROWS, audited, text_vectors
+    from llm_as_judge.evaluation.system_results import read_systems
+    from llm_as_judge.runs.bank import CELLS, Bank
+
+    if (folder / CELLS).is_file():
+        bank = Bank(folder)
+        room = audited(bank.table(), text_vectors(list(bank.problems.values()), settings))
+    elif files := sorted(folder.glob("*_results.json")):
+        systems = [system for system in read_systems(files) if not system.sanity_baseline]
+        compared = of_results(systems)
+        room = compared.audit if compared is not None else None
+    else:
+        raise DataError(
+            f"{folder}: neither a bank ({CELLS}) nor results of evaluate (*_results.json)"
+        )
+    if room is None:
+        raise DataError(f"{folder}: fewer than two programs ran on the same problems")
+    if room.problems < FEW_ROWS:
+        say(
+            f"too few rows to say: {room.problems}, wanted {FEW_ROWS} or more; what follows may be luck"
+        )
+    say(f"{room.problems} problems, {room.programs} programs, {room.draws} draws")
+    for line in room.lines:
+        say(line)
+
+
+def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Problem]]:
+    from llm_as_judge.assembly import problem_file
+    from llm_as_judge.evaluation.search.halving import mixed_order
+    from llm_as_judge.evaluation.selection import without_test_rows
+
+    most = int(limit) if limit.isdecimal() else 0
+    if limit != "all" and most < 2:
+        raise ConfigError(f"--limit {limit}: wanted how many rows, at least 2, or all")
+    there = {problem.id: problem for problem in problem_file(path)}
+    kept = without_test_rows(settings, there.values())
+    if there and not kept:
+        raise DataError(
+            f"{path}: each of its {len(there)} rows is a test row of {settings.data.data_dir}; wanted rows "
+            "that no evaluation is made on. Name the whole file of your rows"
+        )
+    if len(kept) < len(there):
+        note(f"{len(there) - len(kept)} of {len(there)} rows are left out: they are the test rows")
+    rows = mixed_order(kept, settings.training.seed)
+    taken = rows if limit == "all" else rows[:most]
+    if len(taken) < len(rows):
+        note(f"{len(taken)} of {len(rows)} rows, a seeded sample; every row: --limit all")
+    problems: dict[Domain, list[Problem]] = {}
+    for problem in taken:
+        problems.setdefault(problem.domain, []).append(problem)
+    return problems

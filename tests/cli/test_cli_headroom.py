@@ -1,0 +1,134 @@
+"""headroom as a person calls it; the executor is scripted."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from called_verbs import Verbs
+from held_out import OPTIONS, ROWS
+
+from llm_as_judge.cli import pace
+from llm_as_judge.data.files import write_problems
+
+pytestmark = pytest.mark.usefixtures("held_out_rows")
+
+PLAIN = (*OPTIONS[:4], "--set", "experience.enabled=false")  # no sentence model
+SMALL = (*PLAIN, "--data-dir", "data", "--rows", "2", "--draws", "1")
+
+
+@pytest.fixture(autouse=True)
+def validation_rows(folder: Path) -> None:
+    rows = [row for rows in ROWS.values() for row in rows]
+    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
+
+
+def own_rows(count: int) -> str:
+    rows = [
+        {"problem": f"{n} + 1?", "answer": str(n + 1), "type": "math" if n % 2 else "qa"}
+        for n in range(count)
+    ]
+    Path("mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "mine.jsonl"
+
+
+def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> None:
+    code, out, err = verb("headroom", own_rows(8), *PLAIN, "--limit", "6", "--draws", "2")
+    assert code == 0, err
+    assert "6 of 8 rows, a seeded sample; every row: --limit all" in err
+    assert "estimate: " in err
+    assert out.splitlines()[0] == "answer: too few rows to say"
+    assert "Hardly a row is right under any program" in out  # the scripted executor is never right
+    assert "Adaptation is not there" in out
+    assert "Fewer than 30 rows show little" in out
+    assert "too few rows to say." in (folder / "results" / "headroom" / "page.html").read_text()
+    assert verb("headroom", "results/headroom/bank", *PLAIN)[0] == 0
+    cells = (folder / "results" / "headroom" / "bank" / "cells.jsonl").read_text()
+    assert verb("headroom", "mine.jsonl", *PLAIN, "--limit", "6", "--draws", "2")[0] == 0
+    assert (folder / "results" / "headroom" / "bank" / "cells.jsonl").read_text() == cells
+
+
+def test_a_long_headroom_says_how_many_runs_are_left(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "SAY_EVERY_S", 0.0)
+    monkeypatch.setattr(pace, "ENOUGH", 1)
+    code, _, err = verb("headroom", own_rows(4), *PLAIN, "--draws", "1")
+    assert code == 0, err
+    made = re.findall(r"^(\d+) runs made of about (\d+), [\d:]+ left$", err, re.MULTILINE)
+    assert [int(n) for n, _ in made] == list(range(1, len(made) + 1))
+    assert made[-1][0] == made[-1][1]
+
+
+def test_headroom_says_and_reckons_with_the_runs_that_are_kept(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a domain that is filled later are no work to come while an earlier one is filled."""
+    monkeypatch.setattr(pace, "SAY_EVERY_S", 0.0)
+    monkeypatch.setattr(pace, "ENOUGH", 1)
+    one_draw, two_draws = (("headroom", own_rows(4), *PLAIN, "--draws", n) for n in "12")
+    _, _, err = verb(*one_draw)
+    (runs,) = re.findall(r"^estimate: (\d+) programs", err, re.MULTILINE)
+    assert "kept" not in err
+    _, _, err = verb(*one_draw)
+    assert f"{runs} runs are kept in results/headroom/bank and are not made again" in err
+    assert "estimate" not in err
+    _, _, err = verb(*two_draws)
+    assert re.findall(r"^estimate: (\d+) programs", err, re.MULTILINE) == [runs]
+    made = re.findall(r"^\d+ runs made of about (\d+),.* (\d+) were there", err, re.MULTILINE)
+    assert made == [(runs, runs)] * int(runs)
+
+
+def test_headroom_leaves_out_the_rows_that_init_keeps_for_the_test(
+    verb: Verbs, folder: Path
+) -> None:
+    code, _, err = verb("init", own_rows(24), "--executor", "scripted", "--data-dir", "own")
+    assert code == 0, err
+    tested = [
+        json.loads(line)["question"]
+        for path in (folder / "own" / "test").glob("mine_*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    code, _, err = verb(
+        "headroom", "mine.jsonl", "--limit", "all", "--draws", "1", *PLAIN[2:], "--set",
+        "data.data_dir=own",
+    )  # fmt: skip
+    assert code == 0, err
+    assert f"{len(tested)} of 24 rows are left out: they are the test rows" in " ".join(err.split())
+    asked = (folder / "results" / "headroom" / "bank" / "problems.jsonl").read_text()
+    assert tested
+    assert not any(f'"{question}"' in asked for question in tested)
+    taught = {row["id"] for row in map(json.loads, asked.splitlines())}
+    trained = (folder / "own" / "mixed" / "train_mixed.jsonl").read_text().splitlines()
+    assert taught >= {json.loads(line)["id"] for line in trained}, "else its bank could not teach"
+    line = verb.refused("headroom", "own/test/mine_math_test.jsonl", "--set", "data.data_dir=own")
+    assert "is a test row of own; wanted rows that no evaluation is made on" in line
+
+
+def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
+    for name in ("direct", "cot"):
+        assert verb("evaluate", *OPTIONS, "--policy", name)[0] == 0
+    code, out, err = verb("headroom", "results/evaluation", *PLAIN)
+    assert code == 0, err
+    assert "too few rows to say: 5, wanted 30 or more" in out
+    assert "5 problems, 2 programs, 1 draws" in out
+    assert "One draw of a program cannot tell luck from talent" in out
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "said"),
+    [
+        ("none.jsonl", (), "none.jsonl: no such file"),
+        ("empty", (), "neither a bank (cells.jsonl) nor results of evaluate"),
+        ("mine.jsonl", ("--limit", "1"), "--limit 1: wanted how many rows, at least 2, or all"),
+    ],
+    ids=["no file", "no bank", "limit"],
+)
+def test_headroom_without_rows_is_one_line(
+    verb: Verbs, source: str, options: tuple[str, ...], said: str
+) -> None:
+    own_rows(4)
+    Path("empty").mkdir()
+    assert said in verb.refused("headroom", source, *PLAIN, *options)

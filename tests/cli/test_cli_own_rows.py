@@ -1,0 +1,150 @@
+"""init: which rows are taken, refused and kept for the test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from called_verbs import Verbs, written
+from own_task import ADDRESS, began, rows
+
+from llm_as_judge.config import load_config
+
+
+def test_a_bad_row_is_named_and_nothing_written(verb: Verbs) -> None:
+    with Path(rows()).open("a") as stream:
+        stream.write('{"problem": "?", "type": "math"}\n')
+    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
+    assert "mine.jsonl:13" in line
+    assert not Path("llm-as-judge.yaml").exists()
+
+
+@pytest.mark.parametrize(("count", "warned"), [(2, True), (174, True), (180, False)])
+def test_every_type_has_test_rows_and_few_are_warned_of(
+    verb: Verbs, count: int, warned: bool
+) -> None:
+    rows(math=count)
+    said = began(verb)
+    assert Path("data/test/mine_test.jsonl").stat().st_size
+    assert ("test rows are few" in said) is warned
+
+
+def test_a_type_that_leaves_no_test_row_is_refused(verb: Verbs) -> None:
+    rows(math=12, qa=1)
+    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
+    assert "mine_qa leaves no row to test on; found 1 rows in 1 groups" in line
+    assert not Path("llm-as-judge.yaml").exists()
+
+
+def test_the_split_of_other_rows_is_not_overwritten(verb: Verbs) -> None:
+    rows()
+    began(verb)
+    Path("llm-as-judge.yaml").unlink()
+    began(verb)  # the same rows again
+    Path("llm-as-judge.yaml").unlink()
+    Path("mine.jsonl").rename("others.jsonl")
+    line = verb.refused("init", "others.jsonl", "--executor", ADDRESS)
+    assert "holds other rows already (mine)" in line
+
+
+def test_a_set_of_a_hub_that_is_away_is_refused(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    line = verb.refused("init", "some-org/rows", "--executor", ADDRESS)
+    assert "not from the hub: HF_HUB_OFFLINE is set" in line
+    assert not Path("llm-as-judge.yaml").exists()
+
+
+def test_a_profile_that_is_not_shipped_is_refused() -> None:
+    written("llm-as-judge.yaml", "profile: none\n")
+    with pytest.raises(Exception, match="no profile 'none'"):
+        load_config()
+
+
+def of_passages(*sizes: int) -> None:
+    """Own QA rows: so many questions about each passage."""
+    words = [
+        "boat",
+        "lamp",
+        "river",
+        "stone",
+        "wheel",
+        "candle",
+        "garden",
+        "bridge",
+        "copper",
+        "violin",
+    ]
+    given = [
+        {
+            "problem": f"Which {a} belongs to the {b} of house {n}?",
+            "answer": f"{a} {n}",
+            "type": "qa",
+            "context": f"Handbook {passage}: every {words[passage]} has an owner.",
+        }
+        for passage, size in enumerate(sizes)
+        for n in range(size)
+        for a, b in [(words[n % 10], words[(n * 3 + passage + 1) % 10])]
+    ]
+    written("mine.jsonl", "".join(json.dumps(row) + "\n" for row in given))
+
+
+@pytest.mark.parametrize("sizes", [(12,), (8, 4)])
+def test_rows_of_few_passages_are_split_by_their_questions(
+    verb: Verbs, sizes: Sequence[int]
+) -> None:
+    of_passages(*sizes)
+    said = " ".join(began(verb).split())
+    assert "mine train 9 val 1 test 2" in said
+    assert "a passage may be in train, too" in said
+
+
+def test_rows_of_many_passages_keep_theirs_on_one_side(verb: Verbs) -> None:
+    of_passages(2, 2, 2, 2, 2, 2)
+    assert "a passage may be in train" not in began(verb)
+    contexts = [
+        {json.loads(line)["context"] for line in Path(file).read_text().splitlines()}
+        for file in ("data/processed/mine_train.jsonl", "data/test/mine_test.jsonl")
+    ]
+    assert all(contexts)
+    assert not contexts[0] & contexts[1]
+
+
+def test_after_a_refusal_the_folder_is_as_it_was(verb: Verbs) -> None:
+    written("mine.jsonl", '{"problem": "1 + 1?", "answer": "2", "type": "math"}\n')
+    verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
+    assert [path.name for path in Path().iterdir()] == ["mine.jsonl"]
+    rows()
+    began(verb)
+
+
+def test_a_misspelled_field_is_refused_and_others_are_left_alone(verb: Verbs) -> None:
+    extra: list[dict[str, object]] = [{"author": "Ada", "ids": 3}, {}, {}, {"contxt": "net"}]
+    written(
+        "mine.jsonl",
+        "".join(
+            json.dumps({"problem": f"{n} * 7?", "answer": str(7 * n), "type": "math", **more})
+            + "\n"
+            for n, more in enumerate(extra)
+        ),
+    )
+    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
+    assert "mine.jsonl:4: unknown field 'contxt'; did you mean 'context'?" in line
+    assert "--skip-bad" in line
+    said = " ".join(began(verb, "--skip-bad").split())
+    assert "left out" in said
+    assert "contxt" in said
+
+
+def test_the_name_of_a_file_stands_for_the_sets_of_its_types(verb: Verbs) -> None:
+    rows(math=12, qa=12)
+    began(verb)
+    code, _, err = verb(
+        "evaluate", "--policy", "direct", "--dry-run", "--set", "evaluation.sets=[mine]"
+    )
+    assert code == 0, err
+    assert "mine_math" in err
+    assert "mine_qa" in err

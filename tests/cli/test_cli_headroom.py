@@ -15,7 +15,7 @@ from llm_as_judge.data.files import write_problems
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
-PLAIN = (*OPTIONS[:4], "--set", "experience.enabled=false")  # no sentence model
+PLAIN = OPTIONS[:4]
 SMALL = (*PLAIN, "--data-dir", "data", "--rows", "2", "--draws", "1")
 
 
@@ -39,6 +39,7 @@ def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> 
     assert code == 0, err
     assert "6 of 8 rows, a seeded sample; every row: --limit all" in err
     assert "estimate: " in err
+    assert "its sentence model is not here (llm-as-judge models pull all-minilm-l6-v2)" in err
     assert out.splitlines()[0] == "answer: too few rows to say"
     assert "Hardly a row is right under any program" in out  # the scripted executor is never right
     assert "Adaptation is not there" in out
@@ -48,6 +49,16 @@ def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> 
     cells = (folder / "results" / "headroom" / "bank" / "cells.jsonl").read_text()
     assert verb("headroom", "mine.jsonl", *PLAIN, "--limit", "6", "--draws", "2")[0] == 0
     assert (folder / "results" / "headroom" / "bank" / "cells.jsonl").read_text() == cells
+
+
+def test_with_a_sentence_model_headroom_says_what_a_problem_s_text_gives(
+    verb: Verbs, tiny_encoder: Path
+) -> None:
+    model = ("--set", f"experience.embedder={tiny_encoder}")
+    code, out, err = verb("headroom", own_rows(8), *PLAIN, *model, "--limit", "6", "--draws", "2")
+    assert code == 0, err
+    assert "sentence model" not in err
+    assert "choosing by the problem's text" in " ".join(out.split())
 
 
 def test_a_long_headroom_says_how_many_runs_are_left(

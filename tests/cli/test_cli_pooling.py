@@ -142,9 +142,8 @@ def test_search_headroom_and_training_read_what_the_pool_was_filled_with(
     assert verb(*FILL, "--all")[0] == 0
     cells = (folder / "results" / "bank" / "cells.jsonl").read_text().splitlines()
     assert len(cells) == 36
-    plain = (*CONFIG, "--set", "experience.enabled=false")  # no sentence model
-    assert "3 programs, 3 draws" in verb("headroom", "results/bank", *plain)[1]
-    search = ("search", *plain, "--split", "train", "--rows", "4", "--draws", "3", "--count", "1")
+    assert "3 programs, 3 draws" in verb("headroom", "results/bank", *CONFIG)[1]
+    search = ("search", *CONFIG, "--split", "train", "--rows", "4", "--draws", "3", "--count", "1")
     code, _, err = verb(*search)
     assert code == 0, err
     after = (folder / "results" / "bank" / "cells.jsonl").read_text().splitlines()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
@@ -13,7 +13,7 @@ from llm_as_judge.cli.pace import Pace
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.tables import show_table
 from llm_as_judge.errors import ModelError
-from llm_as_judge.types import Domain
+from llm_as_judge.types import Domain, Problem
 
 if TYPE_CHECKING:
     from llm_as_judge.config import Config
@@ -82,15 +82,20 @@ def _kept(bank: Bank, problems: Rows, programs: Programs, options: SearchOptions
     }
 
 
-def vectors_of(settings: Config, problems: Rows) -> Vectors | None:
-    """Before anything is spent: a sentence model that cannot be had stops nothing, but is told of."""
+def vectors_of(settings: Config, problems: Iterable[Problem]) -> Vectors | None:
+    """Before anything is spent: a sentence model that is not here stops nothing, but is told of."""
     from llm_as_judge.evaluation.search.audit import text_vectors
 
+    unmeasured = "what the text of a problem says is not measured: "
     try:
-        return text_vectors([row for rows in problems.values() for row in rows], settings)
+        found = text_vectors(list(problems), settings)
     except ModelError as error:
-        note(f"what the text of a problem says is not measured: {error}")
+        note(f"{unmeasured}{error}")
         return None
+    if found is None:
+        name = settings.experience.embedder
+        note(f"{unmeasured}its sentence model is not here (llm-as-judge models pull {name})")
+    return found
 
 
 def say_estimate(

@@ -80,7 +80,7 @@ def headroom(
     taking = shipped(settings, tuple(problems))
     with output_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-    vectors = vectors_of(settings, problems)
+    vectors = vectors_of(settings, [row for rows in problems.values() for row in rows])
     say_estimate(settings, problems, taking, options, out / "bank")
     with searched(settings, out / "bank", problems, taking, options) as (found, filled):
         room = audit_of_search(found, filled, number, vectors)
@@ -105,13 +105,13 @@ def headroom(
 def _of_folder(folder: Path, settings: Config) -> None:
     """The audit of what is there; nobody is asked."""
     from llm_as_judge.evaluation.compare import headroom as of_results
-    from llm_as_judge.evaluation.search.audit import FEW_ROWS, audited, text_vectors
+    from llm_as_judge.evaluation.search.audit import FEW_ROWS, audited
     from llm_as_judge.evaluation.system_results import read_systems
     from llm_as_judge.runs.bank import CELLS, Bank
 
     if (folder / CELLS).is_file():
         bank = Bank(folder)
-        room = audited(bank.table(), text_vectors(list(bank.problems.values()), settings))
+        room = audited(bank.table(), vectors_of(settings, bank.problems.values()))
     elif files := sorted(folder.glob("*_results.json")):
         systems = [system for system in read_systems(files) if not system.sanity_baseline]
         compared = of_results(systems)

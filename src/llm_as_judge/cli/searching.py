@@ -132,7 +132,7 @@ def search(
     taking = together(own, shipped(settings, tuple(problems)), written)
     with output_errors(out):  # before anything is spent
         out.mkdir(parents=True, exist_ok=True)
-    vectors = vectors_of(settings, problems)
+    vectors = vectors_of(settings, [row for rows in problems.values() for row in rows])
     say_estimate(settings, problems, taking, options, bank)
     with searched(settings, bank, problems, taking, options) as (found, filled):
         room = audit_of_search(found, filled, options.draws, vectors)

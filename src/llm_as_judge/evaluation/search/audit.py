@@ -8,12 +8,12 @@ from statistics import fmean
 
 import numpy as np
 
-from llm_as_judge.assembly import model_weights
-from llm_as_judge.config import Config
+from llm_as_judge.config import Config, known_model
 from llm_as_judge.evaluation.headroom import Headroom, Part, headroom
 from llm_as_judge.evaluation.search.choices import DOMAIN, Found
 from llm_as_judge.evaluation.search.halving import mean_of_draws
 from llm_as_judge.evaluation.statistics import difference_interval
+from llm_as_judge.llm.weights import installed
 from llm_as_judge.runs.bank import Bank, Table
 from llm_as_judge.types import DOMAINS, Budget, Problem
 
@@ -28,20 +28,20 @@ HARDLY_RIGHT = 0.05
 
 
 def text_vectors(problems: Sequence[Problem], config: Config) -> Vectors | None:
-    """Embeddings of the problems' texts; None where ``experience.enabled`` is false: then no
-    sentence model is wanted.
+    """Embeddings of the problems' texts; None where the sentence model ``experience.embedder`` is not on
+    this machine.
 
     Raises:
-        ModelError: its weights cannot be had.
+        ModelError: its weights cannot be read.
     """
-    if not config.experience.enabled:
+    name = config.experience.embedder
+    weights = installed(known_model(name, "experience.embedder"), config.output.cache_dir())
+    if weights is None:
         return None
     # Imported here: torch
     from llm_as_judge.policy.embed import SentenceEmbedder
 
-    name = config.experience.embedder
-    embedder = SentenceEmbedder(model_weights(config, name, "experience.embedder"), name)
-    texts = embedder.embed([problem.question for problem in problems])
+    texts = SentenceEmbedder(weights, name).embed([problem.question for problem in problems])
     return {problem.id: vector for problem, vector in zip(problems, texts, strict=True)}
 
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256, write_text
 from llm_as_judge.judge.calibration import Reliability, Thresholds
+from llm_as_judge.refused import place_and_reason
 
 JUDGE_FILE, QUESTIONS = "judge.json", "questions.txt"
 _ADAPTER = "adapter_model.safetensors"
@@ -58,9 +59,11 @@ def read_judge_file(folder: Path) -> JudgeFile:
             f"{path}: cannot be read ({error.strerror}); make a judge: llm-as-judge judge train"
         ) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise ModelError(f"{path}: {where}: {first['msg']}; train the judge anew") from None
+        place, reason = place_and_reason(error)
+        raise ModelError(
+            f"{path}: {place or 'file'}: {reason}; wanted what judge train writes: copy the folder "
+            "again, or train the judge anew"
+        ) from None
     if found.format != 1:
         raise ModelError(f"{path}: format {found.format}, wanted 1; update the package")
     return found

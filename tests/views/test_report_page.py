@@ -60,6 +60,17 @@ def test_the_page_holds_every_rollout_with_its_neighbors(tmp_path: Path) -> None
     assert groups[1]["rollouts"][0]["correct"] is None
 
 
+@pytest.mark.parametrize(
+    ("scheme", "most"), [("priced", "at most 1:"), ("weighted", "at most 10.")]
+)
+def test_the_reward_s_greatest_value_is_that_of_its_scheme(
+    tmp_path: Path, scheme: str, most: str
+) -> None:
+    run = write_run(tmp_path / "run", texts=("x", "y"))
+    (run / "config.yaml").write_text(f"reward: {{scheme: {scheme}}}\n")
+    assert most in render(Sources(run))
+
+
 def test_hostile_text_makes_no_element_and_no_attribute(tmp_path: Path) -> None:
     tame = Elements(render(Sources(write_run(tmp_path / "a", texts=("tame",) * len(HOSTILE)))))
     sources = Sources(

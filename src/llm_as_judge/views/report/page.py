@@ -107,21 +107,31 @@ def _charts(
         bins = curves.pool(found.sums)
         pooled = max((b.last - b.first + 1 for b in bins), default=1)
         per = f"One point pools up to {pooled} steps. " if pooled > 1 else ""
-        made += _learning_charts(bins, per) + _log_charts(run)
+        made += _learning_charts(bins, per, _priced(run)) + _log_charts(run)
     if results is not None:
         made.append(results.front)
     return [chart for chart in made if chart is not None]
 
 
-def _learning_charts(bins: Sequence[curves.Bin], per: str) -> list[charts.Chart | None]:
+def _priced(run: RunDir) -> bool:
+    """Whether the reward is the share of right runs less their price."""
+    reward = run.config.get("reward")
+    return isinstance(reward, dict) and reward.get("scheme") == "priced"
+
+
+def _learning_charts(
+    bins: Sequence[curves.Bin], per: str, priced: bool
+) -> list[charts.Chart | None]:
     percent, whole = charts.PERCENT, (0.0, 1.0)
+    most = "at most 1: the share of right runs less their price" if priced else "at most 10"
+    parts = "share of right runs, and their price" if priced else "-10 to 10, before weights"
     band = f"{per}Band: 95 % Wilson interval over problems, not programs."
     made = [
         charts.line_chart(
             "accuracy", "Accuracy", band, [curves.accuracy(bins)], unit=percent, bounds=whole
         ),
         charts.line_chart(
-            "reward", "Reward", f"{per}Band: 95 % interval of the mean over problems; at most 10.",
+            "reward", "Reward", f"{per}Band: 95 % interval of the mean over problems; {most}.",
             [curves.reward_mean(bins)],
         ),
     ]  # fmt: skip
@@ -136,7 +146,7 @@ def _learning_charts(bins: Sequence[curves.Bin], per: str) -> list[charts.Chart 
     return [
         *made,
         charts.line_chart(
-            "parts", "Reward parts", f"{per}Mean score of each part, -10 to 10, before weights.",
+            "parts", "Reward parts", f"{per}Mean score of each part: {parts}.",
             curves.reward_parts(bins),
         ),
         charts.line_chart(

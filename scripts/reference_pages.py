@@ -1,4 +1,7 @@
-"""Writes docs/configuration.md anew, every key from its own description; a test keeps it up to date."""
+"""Writes docs/configuration.md anew, every key from its own description; a test keeps it up to date.
+
+The first line of a description is the key's cell, so it is short. Its further lines stand below the table.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +32,17 @@ def configuration_page() -> str:
     ]
     lines += ["", *_TABLE, _PROFILE]
     alone = {key: field for key, field in Config.model_fields.items() if _section(field) is None}
-    lines += [_row(key, field, flat) for key, field in alone.items()]
+    lines += _rows(alone, flat)
     for section, info in Config.model_fields.items():
         if kind := _section(info):
             lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
-            lines += [_row(f"{section}.{k}", f, flat) for k, f in kind.model_fields.items()]
+            lines += _rows({f"{section}.{k}": f for k, f in kind.model_fields.items()}, flat)
     for section, info in Config.model_fields.items():
         if kind := _named_section(info):
             lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
-            lines += [_row(f"{section}.NAME.{k}", f, flat) for k, f in kind.model_fields.items()]
+            lines += _rows({f"{section}.NAME.{k}": f for k, f in kind.model_fields.items()}, flat)
     lines += ["", "## endpoints", " ".join((Endpoint.__doc__ or "").split()), "", *_TABLE]
-    lines += [_row(f"endpoints.NAME.{k}", f, flat) for k, f in Endpoint.model_fields.items()]
+    lines += _rows({f"endpoints.NAME.{k}": f for k, f in Endpoint.model_fields.items()}, flat)
     lines += [
         "",
         "## Older names",
@@ -72,10 +75,23 @@ def _named_section(field: Any) -> type[Section] | None:
     )
 
 
+def _rows(fields: dict[str, Any], flat: dict[str, str]) -> list[str]:
+    """The rows of a table, and below it what its cells have no room for."""
+    notes = [line for name, field in fields.items() for line in _notes(name, field)]
+    return [_row(name, field, flat) for name, field in fields.items()] + ["", *notes] * bool(notes)
+
+
 def _row(name: str, field: Any, flat: dict[str, str]) -> str:
     shown = f"`{name}`" + (f" ({flat[name]})" if name in flat else "")
-    meaning = f"{field.description}{_choices(field)}".replace("|", "\\|")
+    meaning = field.description.partition("\n")[0] + _choices(field)
+    meaning = meaning.replace("|", "\\|")
     return f"| {shown} | {_shown(field.default)} | {meaning} |"
+
+
+def _notes(name: str, field: Any) -> list[str]:
+    """The further lines of a description, as a list."""
+    _, *notes = field.description.splitlines()
+    return [f"- `{name}`: {note}" for note in notes]
 
 
 def _shown(value: Any) -> str:

@@ -27,9 +27,10 @@ class DataConfig(Section):
     train_file: Path = Field(Path("data/mixed/train_mixed.jsonl"), description="Training problems.")
     bank: Path | None = Field(
         None,
-        description="Folder of a bank (search --split train). Training draws the problems that its "
-        "programs solve sometimes (mean 0.1 to 0.9), more often where more is left to learn. "
-        "Default: all problems.",
+        description="Folder of a bank. Training draws the problems that its programs solve sometimes. "
+        "Default: all problems.\n"
+        "`search --split train` fills a bank. Sometimes means a share right of 0.1 to 0.9.\n"
+        "Problems with more left to learn are drawn more often.",
     )
     val_file: Path = Field(Path("data/mixed/val_mixed.jsonl"), description="Validation problems.")
     sets: tuple[str, ...] = Field(
@@ -68,12 +69,12 @@ class EvaluationConfig(Section):
     )
     sets: tuple[str, ...] | None = Field(
         None,
-        description="Data sets, your own too, by name; `mixed` is the test mix. Default: data.sets, your "
-        "own sets, and the mix of the evaluated rows.",
+        description="Data sets by name, your own too; `mixed` is the test mix.\n"
+        "Default: data.sets, your own sets, and the mix of the evaluated rows.",
     )
     split: Split = Field(
         "test",
-        description="Rows to evaluate. val: to choose settings; train: to find training problems that "
+        description="Rows to evaluate: `test`; `val` to choose settings; `train` to find problems that "
         "tell programs apart.",
     )
     samples: int = Field(1, ge=1, description="Rollouts of each problem, for pass@k.")

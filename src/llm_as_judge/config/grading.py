@@ -22,14 +22,11 @@ from llm_as_judge.types import Budget
 
 
 def _shipped_parts() -> str:
-    """For the page of keys: each part's weight and meaning."""
-    return (
-        "; ".join(
-            f"`{name}` {part.weight:g} ({part.meaning.rstrip('.')})"
-            for name, part in REWARD_PARTS.all().items()
-            if part.defined.__module__ == all_weights.__module__
-        )
-        + "."
+    """For the page of keys: a line for each part, with its weight and meaning."""
+    return "\n".join(
+        f"`{name}` weighs {part.weight:g}. {part.meaning.rstrip('.')}."
+        for name, part in REWARD_PARTS.all().items()
+        if part.defined.__module__ == all_weights.__module__
     )
 
 
@@ -38,8 +35,9 @@ class JudgeConfig(Section):
 
     kind: str = Field(
         "llm",
-        description="`llm`: the model of judge.model; `scoring`: a trained judge, whose folder is "
-        "judge.options.adapter; or a judge of a plugin, which may ask judge.model.",
+        description="`llm`: the model of judge.model; `scoring`: a trained judge; or a plugin's judge.\n"
+        "The folder of a trained judge is judge.options.adapter. A plugin's judge may ask "
+        "judge.model.",
     )
     options: dict[str, Any] = Field({}, description="Options of `scoring` or of a plugin's judge.")
     model: str = Field(
@@ -58,14 +56,15 @@ class JudgeConfig(Section):
         ge=0,
         le=1,
         description="Maximum fraction of a step's rollouts that ran but could not be graded. Above it the "
-        "run stops; below it they are left out and counted.",
+        "run stops.\n"
+        "Below it they are left out and counted.",
     )
     max_abstained_fraction: Number = Field(
         0.05,
         ge=0,
         le=1,
-        description="Maximum fraction of a step's answers without a verdict from the judge model. Above "
-        "it, and above one answer, the run stops.",
+        description="Maximum fraction of a step's answers without a verdict from the judge model.\n"
+        "The run stops above it, where more than one answer has none.",
     )
     canaries_every: int = Field(
         50,
@@ -93,26 +92,29 @@ class RewardConfig(Section):
 
     scheme: Literal["weighted", "gated", "priced"] = Field(
         "weighted",
-        description="`gated`: tokens and calls count among right programs only; a wrong one earns "
-        "0 for both. `priced`: the share of right runs less the price of the budget for each 1,000 "
-        f"written tokens of cost, {INVALID_TEXT:g} for a text that is no program that can run; of the "
-        "parts only those of a plugin count, a tenth of their score.",
+        description="`weighted`: all parts, by their weights; `gated`: costs among right programs only; "
+        "`priced`: runs right less cost.\n"
+        "With `gated` tokens and calls count among right programs; a wrong one earns 0 for both.\n"
+        "With `priced` the reward is the share of right runs less the budget's price for 1,000 written tokens of cost.\n"
+        f"With `priced` a text that cannot run as a program earns {INVALID_TEXT:g}.\n"
+        "With `priced` only a plugin's parts count, each a tenth of its score.",
     )
     budget: Budget | None = Field(
         None,
-        description="Scheme `priced`: how much 1,000 written tokens of cost take away; "
+        description="Scheme `priced`: what 1,000 written tokens of cost take away: "
         + ", ".join(f"`{word}` {price:g}" for word, price in PRICES.items())
-        + ". The policy's prompt names the word. Default: training draws one for each problem, "
-        f"everything else has `{USUAL_BUDGET}`.",
+        + ".\nThe policy's prompt names the word.\n"
+        f"Default: training draws one for each problem; everything else has `{USUAL_BUDGET}`.",
     )
     weights: dict[str, Annotated[Number, Field(ge=0)]] = Field(
-        {}, description=f"Weight of each part; the others have their own: {_shipped_parts()}"
+        {},
+        description=f"Weight of each part. A part without one here has its own.\n{_shipped_parts()}",
     )
     options: dict[str, dict[str, Any]] = Field(
         {},
-        description="Part -> option -> value. `efficiency.token_budget`: executor tokens a run may "
-        "use before efficiency turns negative "
-        f"({REWARD_PARTS.get('efficiency').default_options()['token_budget']}).",
+        description="Part -> option -> value. `efficiency.token_budget` "
+        f"({REWARD_PARTS.get('efficiency').default_options()['token_budget']}): executor tokens before "
+        "efficiency turns negative.",
     )
 
     @property

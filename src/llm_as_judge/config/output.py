@@ -22,8 +22,8 @@ class TrackingConfig(Section):
     )
     online: bool = Field(
         False,
-        description="Send figures while the run goes on: W&B with WANDB_API_KEY, Trackio to "
-        "TRACKIO_SPACE_ID. false: all stays on this machine.",
+        description="Send figures while the run goes on. false: all stays on this machine.\n"
+        "W&B needs WANDB_API_KEY. Trackio sends to TRACKIO_SPACE_ID.",
     )
 
 

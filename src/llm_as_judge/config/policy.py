@@ -17,14 +17,16 @@ class PolicyConfig(Section):
 
     name: str = Field(
         "qwen25-7b",
-        description="The policy's base model: an entry of models.yaml, a hub id "
-        "(`Qwen/Qwen2.5-7B-Instruct`), or a local folder or .gguf file.",
+        description="Base model: an entry of models.yaml, a hub id (`Qwen/Qwen2.5-7B-Instruct`), a folder "
+        "or a .gguf file.",
     )
     device: str = Field("auto", description="`cpu`, `cuda:0` ...; `auto` takes CUDA if present.")
     dtype: Literal["auto", "bfloat16", "float32"] = Field(
         "auto",
-        description="Type of base weights; `auto`: bfloat16 where the hardware multiplies in it "
-        "(CUDA, AVX512-BF16, AMX), else float32, which is then several times faster.",
+        description="Type of base weights. `auto`: bfloat16 where the hardware multiplies in it, else "
+        "float32.\n"
+        "CUDA, AVX512-BF16 and AMX multiply in bfloat16. Elsewhere float32 is several times "
+        "faster.",
     )
     lora_rank: int = Field(64, ge=1, description="Rank of the LoRA matrices.")
     lora_alpha: int = Field(64, ge=1, description="LoRA scale; the factor is alpha / rank.")
@@ -40,12 +42,14 @@ class PolicyConfig(Section):
         1.0,
         ge=0,
         description="Price of the token that the policy writes for `choose`, in written tokens of "
-        "executor.model. A token of its prompt costs a quarter of it.",
+        "executor.model.\n"
+        "A token of the prompt of `choose` costs a quarter of it.",
     )
     reader: Path | None = Field(
         None,
-        description="Checkpoint that answers `choose` in fixed programs (evaluate --policy NAME, run). "
-        "Default: the untrained policy. A policy that writes the programs answers itself.",
+        description="Checkpoint that answers `choose` in fixed programs. Default: the untrained policy.\n"
+        "`evaluate --policy NAME` and `run` use it. A policy that writes the programs answers "
+        "`choose` itself.",
     )
 
     @property
@@ -69,8 +73,8 @@ class SamplingConfig(Section):
     max_new_tokens: int = Field(512, ge=1, description="Maximum tokens of a program.")
     form: Literal["class", "body"] = Field(
         "class",
-        description="`class`: the policy writes the whole Workflow class; `body`: only the "
-        "statements of __call__, the class around it is given.",
+        description="`class`: the policy writes the whole Workflow class; `body`: only the statements of "
+        "__call__.",
     )
     problem_chars: int = Field(
         2000, ge=100, description="Longest problem text in the policy's prompt; cuts are marked."
@@ -78,16 +82,19 @@ class SamplingConfig(Section):
     max_prompt_tokens: int | None = Field(
         None,
         ge=64,
-        description="Maximum tokens of a prompt. A longer prompt loses examples first, then a part of the "
-        "problem; both are counted. Default: the model's context less max_new_tokens.",
+        description="Maximum tokens of a prompt. Default: the model's context less max_new_tokens.\n"
+        "A longer prompt loses examples first, then a part of the problem. Metrics count "
+        "both.",
     )
     generation_batch_size: int = Field(
         64, ge=1, description="Programs decoded together at most (vllm: by each replica)."
     )
     backend: str = Field(
         "hf",
-        description="`hf`: the loaded weights write the programs; `vllm`: the replicas do, with the "
-        "adapter of each update, while the next one is computed; or a sampler of a plugin.",
+        description="`hf`: the loaded weights write the programs; `vllm`: the replicas do; or a plugin's "
+        "sampler.\n"
+        "With `vllm` the replicas get the adapter of each update, and write while the next "
+        "one is computed.",
     )
     options: dict[str, Any] = Field({}, description="Options of a plugin's sampler.")
     replicas: tuple[str, ...] = Field(
@@ -109,14 +116,16 @@ class SamplingConfig(Section):
     )
     prompt_style: Literal["full", "short", "calls", "signatures"] = Field(
         "full",
-        description="Operator documentation in the prompt. `full`; `short`: one line each; `calls`: one "
-        "statement each to copy; `signatures`: arguments and result keys alone, without rules "
-        "and shipped examples, for a policy that learned them (training.warm_start).",
+        description="Operator documentation in the prompt: `full`, `short`, `calls` or `signatures`.\n"
+        "With `short` each operator has one line.\n"
+        "With `calls` it has one statement, to copy.\n"
+        "With `signatures` it has arguments and result keys alone; rules and shipped examples are left out.\n"
+        "`signatures` is for a policy that learned the rest (training.warm_start).",
     )
     operators: tuple[str, ...] | None = Field(
         None,
-        description="Operator classes shown in the prompt, where they fit the domain; null: all. Examples "
-        "that call others are left out. Programs may call any operator.",
+        description="Operator classes shown in the prompt, where they fit the domain; null: all.\n"
+        "Examples that call other operators are left out. Programs may call any operator.",
     )
     examples: bool = Field(True, description="Show the shipped examples in the prompt.")
 
@@ -145,8 +154,9 @@ class ExperienceConfig(Section):
     top_k: int = Field(3, ge=0, description="Examples shown.")
     retrieval: Literal["fixed_per_step", "per_problem"] = Field(
         "fixed_per_step",
-        description="`fixed_per_step`: problems of one domain in a step share their examples, which "
-        "are then computed once; `per_problem`: each problem gets its own nearest ones.",
+        description="`fixed_per_step`: the problems of a domain in a step share examples; `per_problem`: "
+        "each has its own nearest ones.\n"
+        "Shared examples are computed once.",
     )
     embedder: str = Field(
         "all-minilm-l6-v2",

@@ -24,27 +24,32 @@ class ExecutorConfig(Section):
 
     model: str = Field(
         "gpt-oss-120b",
-        description="Name in aflow_llm.yaml (an endpoint) or the model_name of one; GGUF weights, "
-        "named like policy.name, for the embedded server; or `scripted`.",
+        description="Name or model_name of an endpoint; GGUF weights, named like policy.name; or "
+        "`scripted`.\n"
+        "Endpoints stand in aflow_llm.yaml or [below](#endpoints). GGUF weights run in the "
+        "embedded server.",
     )
     temperature: Number | None = Field(
         None,
         ge=0,
-        description="Temperature of operators that draft (custom, answer_generate, custom_code_generate, "
-        "programmer, until_passed). Default: the endpoint's, else 0. Other operators take the "
-        "endpoint's, else 0, and never a higher one.",
+        description="Temperature of operators that draft. Default: the endpoint's, else 0.\n"
+        "Operators that draft: custom, answer_generate, custom_code_generate, programmer, "
+        "until_passed.\n"
+        "Other operators take the endpoint's, else 0, and never a higher one than those that draft.",
     )
     seed: int | None = Field(
         None,
         ge=0,
         description="Seed of the executor's replies, and part of the key of every kept reply. Default: "
-        "training.seed, so each training seed asks anew.",
+        "training.seed.\n"
+        "With the default each training seed asks anew.",
     )
     draw_offset: int = Field(
         0,
         ge=0,
-        description="Index of the first draw that a program sees. Equal calls of one run get this draw, "
-        "then the next ones. Run k of workflow.draws begins k later.",
+        description="Index of the first draw that a program sees.\n"
+        "Equal calls of one run get this draw, then the next ones.\n"
+        "Run k of workflow.draws begins k draws later.",
     )
     top_p: Number | None = Field(
         None,
@@ -63,8 +68,9 @@ class ExecutorConfig(Section):
     )
     enhance: bool = Field(
         True,
-        description="Operator hints: add the lines of config/prompts/operators/enhancements.yaml that fit "
-        "operator, domain and executor; the `notes` of each call name them.",
+        description="Add the operator hints that fit operator, domain and executor.\n"
+        "The hints are lines of config/prompts/operators/enhancements.yaml. The `notes` of "
+        "each call name those added.",
     )
     concurrency: int = Field(
         64,
@@ -76,9 +82,10 @@ class ExecutorConfig(Section):
     draws_at_once: int | None = Field(
         None,
         ge=1,
-        description="Maximum draws of one prompt in one request (`n`), which pays for the prompt once. "
-        "Default: up to 8 where a first request shows that the endpoint can. A number: the "
-        "endpoint must. 1: never.",
+        description="Maximum draws of one prompt in one request (`n`), which pays for the prompt once. 1: "
+        "one request a draw.\n"
+        "Default: up to 8, where a first request shows that the endpoint can.\n"
+        "With a number above 1 the endpoint must.",
     )
     timeout_s: Number = Field(120.0, gt=0, description="Deadline of one request.")
     retries: int = Field(3, ge=0, description="Tries after the first, with backoff.")
@@ -130,8 +137,9 @@ class WorkflowConfig(Section):
 
     sandbox: Literal["auto", "jail", "landlock", "subprocess"] = Field(
         "auto",
-        description="`auto`: `jail` (namespaces and system-call filter), else `landlock`; "
-        "`subprocess`: limits alone. Refuses to start where it does not hold.",
+        description="`auto`: `jail`, else `landlock`. `subprocess`: limits alone. A run does not start "
+        "where it does not hold.\n"
+        "The jail is namespaces and a filter of system calls.",
     )
     timeout_s: Number = Field(
         180.0,
@@ -148,8 +156,8 @@ class WorkflowConfig(Section):
     max_calls: int = Field(
         32,
         ge=1,
-        description="Maximum executor calls of a run. One more ends it (`call_limit`). So a program may "
-        "have a high worst case that it hardly ever reaches.",
+        description="Maximum executor calls of a run. One more ends it (`call_limit`).\n"
+        "So a program may have a high worst case that it hardly ever reaches.",
     )
     max_worst_case_calls: int = Field(
         96,
@@ -159,23 +167,25 @@ class WorkflowConfig(Section):
     )
     group_draws: Literal["shared", "independent"] = Field(
         "shared",
-        description="`shared`: equal executor calls inside a group share one reply, which saves "
-        "calls and removes executor noise from the advantage.",
+        description="`shared`: equal executor calls of a group share one reply; `independent`: each "
+        "program has its own.\n"
+        "Sharing saves calls and removes executor noise from the advantage.",
     )
     draws: int = Field(
         1,
         ge=1,
         description="Runs of each program on its problem, in training and evaluation, each on the "
-        "executor's next draws. Accuracy, costs and the reward scheme `priced` take their "
-        "mean. More than 1 needs executor.temperature above 0.",
+        "executor's next draws.\n"
+        "Accuracy, costs and the reward scheme `priced` take their mean.\n"
+        "More than 1 needs executor.temperature above 0.",
     )
     concurrency: int = Field(8, ge=1, description="Programs in flight at once.")
     rollout_timeout_s: Number | None = Field(
         3600.0,
         gt=0,
-        description="Maximum seconds from a program's last token to its verdict, waiting included. A "
-        "later verdict counts as our failure, and the rollout leaves its group. null: no "
-        "limit.",
+        description="Maximum seconds from a program's last token to its verdict, waiting included. null: "
+        "no limit.\n"
+        "A later verdict counts as our failure, and the rollout leaves its group.",
     )
 
     @property
@@ -196,9 +206,11 @@ class CallsConfig(Section):
 
     mode: CallsMode = Field(
         "off",
-        description="`cache`: a known call is answered from the pool in the folder, others are asked and "
-        "kept; `record`: the recording of one run, failures and timeouts too; `replay`: answers from "
-        "pool or recording alone, without any server.",
+        description="`off`, or one of `cache`, `record`, `replay`, which keep replies or answer from kept "
+        "ones.\n"
+        "With `cache` the pool in the folder answers known calls. Others are asked and kept.\n"
+        "With `record` one run is recorded, failures and timeouts too.\n"
+        "With `replay` pool or recording answers alone, without any server.",
     )
     folder: Path = Field(Path("logs/calls"), description="Folder of the kept replies.")
     max_mb: int | None = Field(
@@ -227,8 +239,9 @@ class WorkersConfig(Section):
 
     backend: Literal["local", "ray"] = Field(
         "local",
-        description="`local`: this machine; `ray`: workers of a Ray cluster (extra `ray`), each with "
-        "a sandbox of its own and workflow.concurrency programs at once.",
+        description="`local`: this machine; `ray`: workers of a Ray cluster (extra `ray`).\n"
+        "Each Ray worker has a sandbox of its own and runs workflow.concurrency programs at "
+        "once.",
     )
     count: int = Field(1, ge=1, description="ray: workers to keep; a lost one is replaced.")
     address: str | None = Field(

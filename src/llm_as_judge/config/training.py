@@ -89,8 +89,8 @@ class _Course(Section):
     max_grad_norm: Number = Field(1.0, gt=0, description="Gradients are clipped to this norm.")
     preset: Preset = Field(
         "grpo",
-        description="Published loss: it sets the keys from baseline to kl_weight. A key beside it, or in "
-        "a later file or option, wins.",
+        description="Published loss: it sets the keys from baseline to kl_weight.\n"
+        "A key beside it, or in a later file or option, wins.",
     )
 
 
@@ -99,8 +99,9 @@ class TrainingConfig(LossKeys, _Course):
 
     warm_start: Path | None = Field(
         None,
-        description="Folder of a bank (search --split train, headroom). Before step 1 the policy imitates "
-        "the programs that were right there; cheap ones weigh more. Default: no warm start.",
+        description="Folder of a bank. Before step 1 the policy imitates the programs that were right "
+        "there. Default: none.\n"
+        "`search --split train` and `headroom` fill a bank. Cheap programs weigh more.",
     )
     warm_start_epochs: int = Field(
         1,
@@ -116,10 +117,13 @@ class TrainingConfig(LossKeys, _Course):
 
     max_logprob_gap: Number | None = Field(
         None,
-        description="Maximum gap of log-probs between sampling and the first update of a batch; above it "
-        "the run stops. float32: the greatest gap (default 1e-4). bfloat16: the mean (0.03). "
-        "vLLM: the mean (0.05). Or 1.5 times the measured rounding of these programs, at most "
-        "0.1.",
+        description="Maximum gap of log-probs between sampling and the first update of a batch. Above it "
+        "the run stops.\n"
+        "Default in float32: 1e-4 for the greatest gap.\n"
+        "Default in bfloat16: 0.03 for the mean gap.\n"
+        "Default with vLLM: 0.05 for the mean gap.\n"
+        "A default for the mean rises to 1.5 times the measured rounding of these programs, to 0.1 at "
+        "most.",
     )
     tokens_per_micro_batch: int = Field(
         32768,
@@ -145,12 +149,14 @@ class TrainingConfig(LossKeys, _Course):
         20.0,
         ge=0,
         description="Seconds that the step in progress may take after SIGTERM; then a checkpoint is "
-        "written. Give less than the cluster's limit: the servers need time to end.",
+        "written.\n"
+        "Give less than the cluster's limit: the servers need time to end.",
     )
     seed: int = Field(0, ge=0, description="Seed of everything random in the run.")
     rank_timeout_s: Number = Field(
         1800.0,
         gt=60,
-        description="Several processes (`accelerate launch`): seconds without a sign of a process after "
-        "which the run stops. A process that dies is noticed at once.",
+        description="Several processes (`accelerate launch`): seconds without a sign of one after which "
+        "the run stops.\n"
+        "A process that dies is noticed at once.",
     )

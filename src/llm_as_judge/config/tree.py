@@ -51,8 +51,9 @@ class Config(Section):
     plugins: tuple[str, ...] = Field(
         (),
         description="Your own Python modules: reward parts, graders, operators, data sets, samplers, "
-        "judges. Python finds them as usual, and last in the current folder. Their code is "
-        "run: name only modules you trust.",
+        "judges.\n"
+        "Python finds them as usual, and last in the current folder.\n"
+        "Their code is run: name only modules you trust.",
     )
 
     @model_validator(mode="after")

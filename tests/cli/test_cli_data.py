@@ -22,9 +22,10 @@ def test_grade_by_rules_writes_a_verdict_a_row(verb: Verbs) -> None:
         {"id": "b", "domain": "math", "question": "?", "reference": "4", "candidate": "5"},
     ]
     written("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    code, _, _ = verb("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
+    code, out, _ = verb("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
     verdicts = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert code == 0
+    assert out == "2 rows graded: 1 right, 1 wrong, 0 not graded; verdicts in out.jsonl\n"
     assert [(v["id"], v["correct"]) for v in verdicts] == [("a", True), ("b", False)]
 
 

@@ -12,6 +12,7 @@ from llm_as_judge.cli.options import note, say
 from llm_as_judge.cli.pace import Pace
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.tables import show_table
+from llm_as_judge.cli.ungraded import ungraded_runs
 from llm_as_judge.errors import ModelError
 from llm_as_judge.types import Domain, Problem
 
@@ -169,3 +170,5 @@ def show_found(found: Found) -> None:
         f"{found.search_runs} runs, cost {found.search_cost:.0f} written tokens; the crossed figures "
         f"took {found.measuring_cost:.0f}"
     )
+    if told := ungraded_runs(found.not_graded, found.search_runs):
+        say(told)

@@ -112,7 +112,11 @@ def _grade_rows(
                     in_path, out_path, judge, lambda done, total: show("grading", done, total)
                 )
 
-    say(f"{asyncio.run(job())} -> {out_path}")
+    counts = asyncio.run(job())
+    say(
+        f"{counts['rows']} rows graded: {counts['correct']} right, {counts['incorrect']} wrong, "
+        f"{counts['not_graded']} not graded; verdicts in {out_path}"
+    )
 
 
 def regrade(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,7 @@ from llm_as_judge.cli.options import (
     say,
     settings_of,
 )
+from llm_as_judge.cli.ungraded import ungraded_runs
 from llm_as_judge.cli.verbs import verb
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.files import output_errors
@@ -106,16 +108,21 @@ def _of_folder(folder: Path, settings: Config) -> None:
     """The audit of what is there; nobody is asked."""
     from llm_as_judge.evaluation.compare import headroom as of_results
     from llm_as_judge.evaluation.search.audit import FEW_ROWS, audited
+    from llm_as_judge.evaluation.search.choices import not_graded_by_set
     from llm_as_judge.evaluation.system_results import read_systems
     from llm_as_judge.runs.bank import CELLS, Bank
 
     if (folder / CELLS).is_file():
         bank = Bank(folder)
         room = audited(bank.table(), vectors_of(settings, bank.problems.values()))
+        left = ungraded_runs(not_graded_by_set(bank, bank.cells), len(bank.cells))
     elif files := sorted(folder.glob("*_results.json")):
         systems = [system for system in read_systems(files) if not system.sanity_baseline]
         compared = of_results(systems)
         room = compared.audit if compared is not None else None
+        ids = [(system, id_) for system in systems for id_ in system.datasets]
+        of_sets = Counter(s.datasets[id_] for s, id_ in ids if id_ not in s.correct)
+        left = ungraded_runs(of_sets, len(ids))
     else:
         raise DataError(
             f"{folder}: neither a bank ({CELLS}) nor results of evaluate (*_results.json)"
@@ -127,8 +134,9 @@ def _of_folder(folder: Path, settings: Config) -> None:
             f"too few rows to say: {room.problems}, wanted {FEW_ROWS} or more; what follows may be luck"
         )
     say(f"{room.problems} problems, {room.programs} programs, {room.draws} draws")
-    for line in room.lines:
-        say(line)
+    for line in [*room.lines, left]:
+        if line:
+            say(line)
 
 
 def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Problem]]:

@@ -7,7 +7,8 @@ search is done again without a fifth of the problems, and what it then chooses i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -22,7 +23,7 @@ from llm_as_judge.evaluation.search.halving import (
 )
 from llm_as_judge.evaluation.statistics import share_interval
 from llm_as_judge.reward import PRICES, priced
-from llm_as_judge.runs.bank import Array, BankProgram, Table
+from llm_as_judge.runs.bank import Array, Bank, BankProgram, Place, Table
 from llm_as_judge.types import Budget, Domain, Problem
 
 FOLDS = 5
@@ -33,7 +34,6 @@ Finalists = Callable[[BankRunner, Domain, Sequence[Problem]], Awaitable[Sequence
 """The programs that a search keeps when it sees these problems alone; they have run on all of them."""
 Outcome = tuple[float, float]
 """(right, cost) of one problem."""
-Place = tuple[str, Budget]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,10 @@ class Found:
     """By scope and budget the crossed outcome of each problem."""
     measuring_cost: float
     """The same of what the crossed figures needed besides."""
+    measuring_runs: int
+    """Runs that were made for the crossed figures; what else they needed was there."""
+    not_graded: Mapping[str, int]
+    """By data set, the runs asked for whose answers were not graded."""
 
     def chosen(self, scope: str, of: str, budget: Budget) -> Choice:
         return next(c for c in self.choices if (c.scope, c.of, c.budget) == (scope, of, budget))
@@ -124,7 +128,7 @@ async def search_choices(
     chosen = _choose(tables)
     flattered = _outcomes(tables, chosen)
     crossed: dict[tuple[str, Budget], dict[str, Outcome]] = {key: {} for key in flattered}
-    measuring = 0.0
+    measuring, made = 0.0, 0
     for fold in range(FOLDS):
         inside, outside = _split(problems, fold, seed)
         if not any(outside.values()):
@@ -140,6 +144,7 @@ async def search_choices(
         for key, outcomes in _outcomes(scored, picked).items():
             crossed[key].update(outcomes)
         measuring += again.cost
+        made += again.ran
     return Found(
         tuple(_as_choices(tables, chosen, flattered, crossed)),
         tuple(
@@ -152,7 +157,17 @@ async def search_choices(
         len(runner.asked),
         crossed,
         measuring,
+        made,
+        not_graded_by_set(runner.bank, runner.asked),
     )
+
+
+def not_graded_by_set(bank: Bank, places: Iterable[Place]) -> dict[str, int]:
+    """Of these runs of a bank those whose answers were not graded."""
+    open_ = [
+        problem for key, problem, draw in places if bank.cells[key, problem, draw].right is None
+    ]
+    return dict(Counter(bank.problems[id_].dataset for id_ in sorted(open_)))
 
 
 # ----------------------------------------------------------------------------------------- choosing

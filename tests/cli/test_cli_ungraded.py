@@ -1,0 +1,104 @@
+"""A person is told what was not graded, why, and where to read on; answers are untrusted text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from called_verbs import Verbs
+from evaluation_values import RIGHT, answered, group, problem
+from held_out import OPTIONS
+from planted import problems, programs
+
+from llm_as_judge.cli.ungraded import POINTER, ungraded_answers, ungraded_runs
+from llm_as_judge.evaluation.search.cells import all_cells
+from llm_as_judge.judge.scoring import UNSURE
+from llm_as_judge.runs.bank import Bank, Cell
+from llm_as_judge.types import Verdict
+
+NOBODY = "undecided by the rules, and there is no judge model to ask"
+
+
+def left_open(f1: str) -> Verdict:
+    return Verdict(None, "qa", "qa.partial", f"official F1 {f1}; {NOBODY}", float(f1))
+
+
+def test_the_line_has_how_many_of_which_sets_why_an_example_and_where_to_read() -> None:
+    groups = [
+        group(problem(0), RIGHT),
+        answered(problem(1, "own_qa", "qa"), "in two weeks", left_open("0.40")),
+        answered(problem(2, "own_qa", "qa"), "in a week", left_open("0.33")),
+        answered(problem(3), "x", Verdict(None, "math", "math.form", "not in the form asked for")),
+    ]
+    assert ungraded_answers(groups, Path("run/rollouts.jsonl")) == (
+        f"not graded: 3 of 4 answers (own_qa 2, gsm8k 1). Most often (2): {NOBODY}. "
+        'Example: "Question 1?" -> "in two weeks". '
+        f'All: the lines with "correct": null in run/rollouts.jsonl. What to do: {POINTER}'
+    )
+    assert ungraded_answers(groups[:1], Path("run")) == ""
+
+
+def test_an_answer_is_shown_on_one_line_cut_short_and_without_control_characters() -> None:
+    told = ungraded_answers(
+        [answered(problem(1), "\x1b[31mred\nand\u202e more" + " words" * 100, left_open("0.1"))],
+        Path("f"),
+    )
+    assert told.isprintable()
+    assert '-> "[31mred and more words' in told
+    assert len(told) < 400
+
+
+def test_a_judge_that_is_unsure_is_said_to_be_in_words() -> None:
+    verdicts = [
+        Verdict(None, "llm", UNSURE, f"right with probability 0.{n}", 0.1) for n in (48, 52)
+    ]
+    told = ungraded_answers([answered(problem(1), "x", verdict) for verdict in verdicts], Path("f"))
+    assert "Why: the judge is unsure" in told
+    assert "probability 0" not in told
+
+
+def test_runs_of_a_bank_are_counted_by_set() -> None:
+    assert ungraded_runs({}, 9) == ""
+    assert ungraded_runs({"a": 1, "b": 2}, 9).startswith("not graded: 3 of 9 runs (b 2, a 1). ")
+
+
+@pytest.mark.usefixtures("held_out_rows")
+def test_evaluate_says_below_its_table_what_was_not_graded(verb: Verbs, folder: Path) -> None:
+    direct = ("evaluate", *OPTIONS, "--policy", "direct")
+    code, out, err = verb(*direct)
+    assert code == 0, err
+    assert "not graded:" not in out
+    (file,) = (folder / "results" / "evaluation" / "direct").glob("*/rollouts.jsonl")
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    rows[0]["rollout"]["verdict"] |= {"correct": None, "explanation": NOBODY}
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    _, out, _ = verb(*direct)
+    (line,) = (line for line in out.splitlines() if line.startswith("not graded: "))
+    assert line.startswith(f"not graded: 1 of 5 answers (gsm8k 1). Why: {NOBODY}. Example: ")
+    assert str(file.relative_to(folder)) in line
+    assert '"correct": null' in file.read_text()
+    assert line.endswith(POINTER)
+
+
+def test_headroom_says_how_many_runs_were_left_ungraded(verb: Verbs, folder: Path) -> None:
+    rows, taking = problems(6), programs(3)
+    with Bank.writing(folder / "bank", {}) as bank:
+        for one in taking:
+            bank.add_program(one)
+        for row in rows:
+            bank.add_problem(row)
+        for program, row, draw in all_cells(taking, rows, 1):
+            cell = Cell(program.key, row.id, draw, 1.0, 9.0, 20, 1, "ok")
+            bank.add(replace(cell, right=None) if row is rows[0] else cell)
+    code, out, err = verb("headroom", "bank", *OPTIONS[:2])
+    assert code == 0, err
+    assert "not graded: 3 of 18 runs (gsm8k 3). No share counts them." in out
+    assert POINTER in out
+
+
+def test_what_the_line_points_to_is_there() -> None:
+    page, _, heading = POINTER.partition("#")
+    text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+    assert f"## {heading.replace('-', ' ').capitalize()}" in text

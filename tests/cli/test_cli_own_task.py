@@ -18,6 +18,11 @@ from own_task import ADDRESS, began, rows
 from documented import ROOT
 from llm_as_judge.cli.own_task import HOSTED_TOKENS
 from llm_as_judge.config import load_config, load_endpoints
+from llm_as_judge.data.files import read_problems
+from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.training.preflight import PROGRAM
+from llm_as_judge.types import Problem
+from llm_as_judge.workflow.program import parse_program
 
 
 @contextmanager
@@ -180,6 +185,50 @@ def test_a_dry_run_says_what_memory_weights_and_adapter_take(
     assert re.search(
         r"^memory    weights [\d.]+ GB in bfloat16, .* adapter of rank 16 ", out, re.MULTILINE
     )
+
+
+@pytest.mark.parametrize("key", ["training.warm_start", "data.bank"])
+def test_a_dry_run_refuses_a_folder_that_is_no_bank_and_says_how_to_fill_one(
+    verb: Verbs, key: str
+) -> None:
+    rows()
+    began(verb)
+    line = verb.refused("train", "--dry-run", "--set", f"{key}=results/headrom/bank")
+    assert f"{key}: results/headrom/bank is no bank (no cells.jsonl); fill one: " in line
+    assert "headroom FILE" in line
+
+
+def test_a_dry_run_refuses_a_bank_of_other_problems(verb: Verbs) -> None:
+    rows()
+    began(verb)
+    bank_of("bank", Problem("other/1", "other", "math", "1?", ("1",)), right=1.0)
+    line = verb.refused("train", "--dry-run", "--set", "training.warm_start=bank")
+    assert "none of its 1 problems is one of the " in line
+    assert "llm-as-judge headroom FILE" in line
+    line = verb.refused("train", "--dry-run", "--set", "data.bank=bank")
+    assert "training problems are in the bank, and none of them has a mean" in line
+
+
+def test_a_dry_run_says_what_the_warm_start_will_teach(verb: Verbs, folder: Path) -> None:
+    rows()
+    began(verb)
+    (first, *_) = read_problems(Path("data/mixed/train_mixed.jsonl"))
+    bank_of("bank", first, right=1.0)
+    code, out, err = verb("train", "--dry-run", "--set", "training.warm_start=bank")
+    assert code == 0, err
+    said = "1 of the bank's 1 training problems teach 1 program (math 1 of 1): 1 update"
+    assert f"warm start: {said}" in out.splitlines()
+    assert not list(folder.glob("logs/*"))
+
+
+def bank_of(folder: str, problem: Problem, right: float) -> None:
+    """A bank of one run of a program."""
+    found = parse_program(PROGRAM, problem.domain, "body")
+    with Bank.writing(Path(folder), {}) as bank:
+        program = BankProgram(problem.domain, found.hash, "one", "given", found.runnable)
+        bank.add_program(program)
+        bank.add_problem(problem)
+        bank.add(Cell(program.key, problem.id, 0, right, 50.0, 9, 1, "ok"))
 
 
 def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:

@@ -123,6 +123,6 @@ def test_a_bank_of_other_problems_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(
         DataError,
         match=r"^training.warm_start: FOLDER: none of its 3 problems is one of the 3 training "
-        r"problems; fill one on these: llm-as-judge search --split train$",
+        r"problems; fill one on these: llm-as-judge headroom FILE, or search --split train$",
     ):
         taught_cells(bank, others, "training.warm_start: FOLDER")

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 from tiny_runs import tiny_settings
 
-from llm_as_judge.assembly import load_policy_of, policy_prompt
+from llm_as_judge.assembly import load_policy_of, policy_prompt, problem_file
 from llm_as_judge.config import Config
 from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.data.files import write_problems
@@ -26,6 +26,7 @@ from llm_as_judge.runs.runlog import read_steps
 from llm_as_judge.training.imitation import batches_of
 from llm_as_judge.training.lessons import Lesson
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
+from llm_as_judge.training.teacher import Teacher, foretold
 from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.training.view import SilentView
 from llm_as_judge.types import BUDGETS, Problem
@@ -175,9 +176,30 @@ async def test_a_warm_start_alone_estimates_no_steps(place: Path) -> None:
     assert estimated == [False, True]
 
 
+async def test_what_is_taught_is_said_once_before_the_first_update_and_as_the_dry_run_says_it(
+    place: Path,
+) -> None:
+    bank, view = fill(place / "bank", by_kind), Listing()
+    config = settings(place, "said", bank, warm_start_epochs=2)
+    await train(config, place, view=view)
+    teacher = Teacher.of(config, problem_file(config.data.train_file), None)
+    assert isinstance(teacher, Teacher)
+    first, *updates = [line for line in view.stages if line.startswith("warm start: ")]
+    assert first == foretold(config, teacher)
+    assert first == (
+        "warm start: 16 of the bank's 16 training problems teach 2 programs (math 16 of 16): 8 updates"
+    )
+    assert [line.split(",")[0] for line in updates] == [
+        f"warm start: update {n} of 8" for n in range(1, 9)
+    ]
+
+
 async def test_a_bank_in_which_all_are_wrong_changes_no_weight(place: Path) -> None:
     wrong = fill(place / "wrong", lambda one, kind: 0.0)
-    taught = await train(settings(place, "taught", wrong), place)
+    view = Listing()
+    taught = await train(settings(place, "taught", wrong), place, view=view)
+    (said,) = [line for line in view.stages if line.startswith("warm start: ")]
+    assert said.endswith("(math none: no program was right there): 0 updates")
     untaught = await train(settings(place, "untaught", None), place)
     require_equal(weights(taught.checkpoint), weights(untaught.checkpoint))
     assert warm_start(taught)["warm_start/updates"] == 0.0

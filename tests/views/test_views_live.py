@@ -9,6 +9,7 @@ from rich.console import Console
 from llm_as_judge.runs.results import Results
 from llm_as_judge.types import Completion, Program, Rollout
 from llm_as_judge.views.live import (
+    LONG_S,
     QUIET_S,
     STEP_COLUMNS,
     ProgressView,
@@ -148,7 +149,7 @@ def test_a_log_has_one_line_a_step_with_seconds_right_and_cost() -> None:
             view.rollout(rollout)
             view.step(step, 5, metrics)
         logged = shown(console)
-    assert logged.splitlines() == [
+    assert [line for line in logged.splitlines() if "sampling" not in line] == [
         f"step {step} of 5: 41 s, right 50%, valid 97%, reward +1.20, cost 1,234 written tokens, $0.0123"
         for step in (1, 2)
     ]
@@ -163,6 +164,27 @@ def test_a_log_says_how_far_it_is_after_a_silence_and_no_sooner() -> None:
             now[0] = second
             view.rollout(rollout)
         assert shown(console).splitlines() == ["program 3 of 9"]
+
+
+def test_a_log_says_that_a_part_begins_where_the_last_of_its_kind_took_long() -> None:
+    console, now = screen(), 0.0
+    with ProgressView(console, rollouts=1, steps=9, clock=lambda: now) as view:
+        for step, (sampling_s, update_s) in enumerate(
+            [(LONG_S, 1.0), (LONG_S - 1, LONG_S), (1.0, 1.0), (1.0, 1.0)], start=1
+        ):
+            view.doing(f"step {step}: sampling")
+            now += sampling_s
+            view.doing(f"step {step}: update")
+            now += update_s
+            view.step(step, 9, {})
+            now += 99.0  # nobody's
+        parts = [line for line in shown(console).splitlines() if " of " not in line]
+    assert parts == [
+        "step 1: sampling",
+        "step 1: update",
+        "step 2: sampling",
+        "step 3: update",
+    ]
 
 
 def test_progress_of_an_evaluation_has_no_steps() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,7 @@ from llm_as_judge.cli.options import (
     SeedOption,
     SetOption,
     console,
+    note,
     say,
     settings_of,
     warn_of_judges,
@@ -29,6 +30,9 @@ from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.runs.runlog import read_steps
 from llm_as_judge.views.live import ProgressView, step_table
+
+if TYPE_CHECKING:
+    from llm_as_judge.policy.checkpoint import SavedState
 
 
 @verb("Example: llm-as-judge train --config embedded --set training.steps=20")
@@ -82,7 +86,7 @@ def train(
     if not force_unaudited_judge:
         require_measured_model(settings)
     if dry_run:
-        for line in _estimate(settings, int(latest.name.removeprefix("step_")) if latest else 0):
+        for line in _estimate(settings, latest):
             say(line)
         return
     asyncio.run(require_endpoints(settings))
@@ -106,16 +110,27 @@ def train(
     warn_of_judges(judges_of(result.run_dir))
 
 
-def _estimate(settings: Config, done: int) -> list[str]:
-    """What the steps after the first ``done`` will ask of the executor, where the policy is, and what the
-    reward says of made programs; no model is loaded or asked."""
-    from llm_as_judge.data.files import ProblemFile
+def _estimate(settings: Config, latest: Path | None) -> list[str]:
+    """What the steps after the checkpoint ``latest`` will ask of the executor, what the warm start teaches,
+    where the policy is, and what the reward says of made programs; no model is loaded or asked.
+
+    Raises:
+        DataError: a file of rows or a bank is not as wanted. ConfigError, ModelError: the run cannot go on.
+    """
+    from llm_as_judge.assembly import problem_file, problem_sampler
     from llm_as_judge.executor_settings import training_estimate
     from llm_as_judge.llm.weights import availability
     from llm_as_judge.training.memory import memory_line, tensor_shapes
     from llm_as_judge.training.preflight import rehearsed_reward
+    from llm_as_judge.training.teacher import Teacher, foretold
 
-    problems = ProblemFile(settings.data.train_file)
+    problems = problem_file(settings.data.train_file)
+    saved = _going_on(settings) if latest else None
+    sampler = problem_sampler(problems, settings)
+    if saved is not None:
+        sampler.load_state_dict(saved.state["sampler"])
+    teacher = Teacher.of(settings, problems, saved)
+    done = saved.state["step"] if saved else 0
     left = max(0, settings.training.steps - done)
     found = training_estimate(settings, left, problems, None)
     budget = settings.budget
@@ -128,7 +143,20 @@ def _estimate(settings: Config, done: int) -> list[str]:
     return [
         *found.lines,
         *([too_much] if too_much else []),
+        *([foretold(settings, teacher)] if isinstance(teacher, Teacher) else []),
         f"policy    {policy.name}: {said}",
         *([f"memory    {memory_line(shapes, one.lora_rank, one.lora_targets)}"] if shapes else []),
         *rehearsed_reward(settings, problems[0]),
     ]
+
+
+def _going_on(settings: Config) -> SavedState:
+    """The state that ``--resume`` goes on from.
+
+    Raises:
+        ModelError: no checkpoint is whole.
+    """
+    from llm_as_judge.training.preflight import checkpoint_root
+    from llm_as_judge.training.resuming import resumable
+
+    return resumable(checkpoint_root(settings), lambda text: note(f"warning: {text}", "yellow"))

@@ -157,8 +157,8 @@ class Bank:
         """
         if not (folder / CELLS).is_file():
             raise DataError(
-                f"{key}: {folder} is no bank (no {CELLS}); fill one: "
-                "llm-as-judge pool fill, or search --split train"
+                f"{key}: {folder} is no bank (no {CELLS}); fill one: llm-as-judge pool fill, "
+                "headroom FILE, or search --split train"
             )
         return cls(folder)
 

@@ -14,135 +14,34 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from llm_as_judge.assembly import System
 from llm_as_judge.config import Config
-from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.data.mix import named_rng
-from llm_as_judge.errors import ConfigError, DataError, ModelError
+from llm_as_judge.errors import DataError
 from llm_as_judge.operators import LETTERS, reading_prompt
 from llm_as_judge.policy.chat_template import FENCE, prompt_ids
-from llm_as_judge.policy.checkpoint import SavedState
 from llm_as_judge.policy.reader import letter_ids, reader_prompt_ids
-from llm_as_judge.reward import PRICES
-from llm_as_judge.runs.bank import Bank, BankProgram
+from llm_as_judge.runs.bank import BankProgram
 from llm_as_judge.training.budgets import budgets_told
-from llm_as_judge.training.lessons import Cells, Lesson, Write, lessons_of, taught_cells
+from llm_as_judge.training.lessons import Lesson, Write
 from llm_as_judge.training.micro_batches import Tree
 from llm_as_judge.training.ranks import Peers
 from llm_as_judge.training.readings import Reading
 from llm_as_judge.training.reference import UpdatePath
 from llm_as_judge.training.settings import imitator_of
-from llm_as_judge.types import BUDGETS, Budget, Completion, Message, from_json
-from llm_as_judge.types.plain import said_if_set
-from llm_as_judge.workflow.forms import in_form
-from llm_as_judge.workflow.program import parse_program
+from llm_as_judge.training.teacher import KEY, Teacher, in_the_policys_form
+from llm_as_judge.types import Budget, Completion, Message
 
-KEY = "training.warm_start"
 Told = tuple[Lesson, Budget | None]
 """What is learned for a problem, and the budget that its prompt names."""
 Batch = Sequence[Told] | Sequence[Reading]
 READINGS_PER_PROBLEM = 4
 """Sets of an update for each of ``training.problems_per_step``: each teaches by one token."""
-_TENTH = 10
-"""Losses are told of the first and the last tenth of the updates."""
-
-
-@dataclass
-class Taught:
-    """How far the stage is; every checkpoint holds it."""
-
-    bank: str
-    bank_sha256: str
-    problems: int = 0
-    """That teach something."""
-    programs: int = 0
-    """Different ones that are taught."""
-    readings: int = said_if_set(0)
-    """Sets of disputed solutions."""
-    batches: int | None = None
-    """Of the whole stage; None = not yet begun."""
-    losses: tuple[float, ...] = ()
-    """Of each update so far, nats a token."""
-
-    @property
-    def done(self) -> bool:
-        return self.batches == len(self.losses)
-
-    def facts(self) -> dict[str, Any]:
-        """For run.json."""
-        return {"bank": self.bank, "bank_sha256": self.bank_sha256, **self.metrics()}
-
-    def metrics(self) -> dict[str, float]:
-        """For the first step after it; so far."""
-        part = max(1, len(self.losses) // _TENTH)
-        ends = {
-            "warm_start/loss_first": sum(self.losses[:part]) / part,
-            "warm_start/loss_last": sum(self.losses[-part:]) / part,
-        }
-        return {
-            "warm_start/problems": float(self.problems),
-            "warm_start/programs": float(self.programs),
-            "warm_start/updates": float(len(self.losses)),
-            **({"warm_start/readings": float(self.readings)} if self.readings else {}),
-            **({} if not self.losses else ends),
-        }
-
-
-@dataclass(frozen=True)
-class Teacher:
-    """A bank, read before any model is loaded."""
-
-    bank: Bank
-    problems: ProblemFile
-    cells: Cells
-    taught: Taught
-    readings: Sequence[Reading] = ()
-    """Found when the system is open: the solutions are drawn again."""
-
-    @classmethod
-    def of(
-        cls, config: Config, problems: ProblemFile, saved: SavedState | None
-    ) -> Teacher | Taught | None:
-        """What is to be taught; what was, where the stage is over; None where there is none.
-
-        Raises:
-            DataError: the bank cannot be read, is of other problems, or has changed.
-            ConfigError: the run that goes on began otherwise.
-        """
-        folder = config.training.warm_start
-        before = saved.state.get("warm_start") if saved is not None else None
-        if saved is not None and bool(before) != (folder is not None):
-            began, now = ("with", "none is set") if before else ("without", f"it is {folder} now")
-            raise ConfigError(
-                f"{KEY}: the run of {saved.folder} began {began} one, and {now}; set it back, or "
-                "start a new run"
-            )
-        earlier = _earlier(before, saved.folder) if saved is not None and before else None
-        if folder is None or (earlier is not None and earlier.done):
-            return earlier
-        bank = Bank.named(folder, KEY)
-        taught = earlier or Taught(str(folder), bank.sha256())
-        if taught.bank_sha256 != bank.sha256():
-            raise DataError(
-                f"{KEY}: {folder} has changed since the stage began, which stands at update "
-                f"{len(taught.losses)} of {taught.batches}; put it back, or start a new run"
-            )
-        return cls(bank, problems, taught_cells(bank, list(problems), f"{KEY}: {folder}"), taught)
-
-
-def _earlier(state: Any, folder: Path) -> Taught:
-    try:
-        found: Taught = from_json(Taught, state)
-    except TypeError as error:
-        raise ModelError(f"{folder}: not a checkpoint of a run: {error}") from None
-    return found
 
 
 class Imitation:
@@ -164,18 +63,7 @@ class Imitation:
     ) -> None:
         self._config, self._system, self.taught = config, system, teacher.taught
         write = cache(_writer(config, system.policy.tokenizer))
-        words = BUDGETS if config.reward.draws_budgets else (config.reward.one_budget,)
-        by_budget = {
-            word: lessons_of(teacher.bank, teacher.problems, teacher.cells, PRICES[word], write)
-            for word in words
-        }
-        lessons = [lesson for one in by_budget.values() for lesson in one]
-        if not lessons and any(cell.right for row in teacher.cells.values() for cell in row):
-            raise DataError(
-                f"{KEY}: {teacher.taught.bank}: no program that was right on a training problem can "
-                f"be written in form {config.sampling.form} with {config.sampling.max_new_tokens} "
-                "tokens (sampling.form, sampling.max_new_tokens); search on more rows or programs"
-            )
+        by_budget = teacher.lessons(config, write)
         self._batches: list[Batch] = interleaved(
             batches_of(by_budget, config), reading_batches(teacher.readings, config)
         )
@@ -185,9 +73,12 @@ class Imitation:
                 "now; set training and sampling back, or start a new run"
             )
         self.taught.batches = len(self._batches)
+        lessons = [lesson for one in by_budget.values() for lesson in one]
         self.taught.problems = len({lesson.problem.id for lesson in lessons})
         self.taught.programs = len({ids for lesson in lessons for ids in lesson.programs_K})
         self.taught.readings = len(teacher.readings)
+        self.said = teacher.says(lessons, len(self._batches))
+        """What is taught, in a line."""
         self._learner = imitator_of(config, system.policy, len(self._batches), path, peers)
 
     def load_state(self, plain: dict[str, Any], tensors: dict[str, Tensor]) -> None:
@@ -299,22 +190,12 @@ def interleaved(many: Sequence[Batch], few: Sequence[Batch]) -> list[Batch]:
 
 def _writer(config: Config, tokenizer: Any) -> Write:
     """A program of the bank -> token ids as the sampler would give them, up to the closing fence."""
-    form, most = config.sampling.form, config.sampling.max_new_tokens
-    special, executors = frozenset(tokenizer.all_special_ids), tuple(config.executors)
-    shown = config.sampling.operators
+    most, special = config.sampling.max_new_tokens, frozenset(tokenizer.all_special_ids)
+    text_of = in_the_policys_form(config)
 
     def write(program: BankProgram) -> tuple[int, ...] | None:
-        text = in_form(
-            program.text,
-            program.domain,
-            form,
-            max_calls=config.workflow.max_worst_case_calls,
-            executors=executors,
-        )
-        if text is None or FENCE in text:  # sampling ends at a fence, wherever it stands
-            return None
-        used = parse_program(text, program.domain, form, executors=executors).operators
-        if shown is not None and not set(used) <= set(shown):  # the prompt does not speak of them
+        text = text_of(program)
+        if text is None:
             return None
         ids = tuple(tokenizer(f"{text}\n{FENCE}", add_special_tokens=False)["input_ids"])
         # a text that someone else wrote may hold a marker of the template

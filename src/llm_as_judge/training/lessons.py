@@ -70,7 +70,7 @@ def taught_cells(bank: Bank, problems: Sequence[Problem], where: str) -> Cells:
     if not found:
         raise DataError(
             f"{where}: none of its {len(bank.problems)} problems is one of the {len(problems)} "
-            "training problems; fill one on these: llm-as-judge search --split train"
+            "training problems; fill one on these: llm-as-judge headroom FILE, or search --split train"
         )
     return found
 

@@ -15,10 +15,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.assembly import System, problem_sampler
+from llm_as_judge.assembly import System
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.data.manifest import origins_of
+from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import BudgetError, DataError
 from llm_as_judge.executor_settings import training_estimate
 from llm_as_judge.llm.estimate import measured_means
@@ -27,7 +28,7 @@ from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
 from llm_as_judge.runs.runlog import LEDGER, RunLog, read_steps
 from llm_as_judge.training.budgets import budgets_told
 from llm_as_judge.training.early_warning import early_warnings, news
-from llm_as_judge.training.imitation import Imitation, Taught, Teacher
+from llm_as_judge.training.imitation import Imitation
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
 from llm_as_judge.training.ranks import Peers
@@ -41,6 +42,7 @@ from llm_as_judge.training.step_metrics import (
     staleness,
 )
 from llm_as_judge.training.stopping import StopNotice
+from llm_as_judge.training.teacher import Taught, Teacher
 from llm_as_judge.training.view import StepProgress, TrainingView
 from llm_as_judge.types import PromptFacts, Rollout, Sampling, to_json
 
@@ -49,6 +51,7 @@ class Run:
     """The live state of one run.
 
     Args:
+        sampler: draws the problems of each step.
         steps: at which it ends.
         root: folder of its checkpoints.
         judges: who graded from which step on, for run.json and the checkpoints.
@@ -61,6 +64,7 @@ class Run:
         config: Config,
         system: System,
         problems: ProblemFile,
+        sampler: StratifiedSampler,
         log: RunLog,
         view: TrainingView,
         *,
@@ -77,13 +81,16 @@ class Run:
         self._log, self._view = log, view
         self._steps, self._root, self._judges = steps, root, judges
         self._ledger = system.bench.ledger
-        self._sampler = problem_sampler(problems, config)
+        self._sampler = sampler
         self._learner = learner_of(config, system.policy, steps, peers)
         self._imitation: Imitation | None = None
         """Until that stage is over."""
+        self._lesson = ""
+        """What it teaches, in a line; empty: no such stage."""
         self._taught = teacher.taught if isinstance(teacher, Teacher) else teacher
         if isinstance(teacher, Teacher):
             imitation = Imitation(config, system, teacher, self._learner.path, peers)
+            self._lesson = imitation.said
             self._imitation = None if imitation.taught.done else imitation
         self._pending = PendingRollouts(log.folder)
         self._recovered = Recovered(self._pending)
@@ -168,7 +175,7 @@ class Run:
     async def _start_step(self, step: int) -> StartedStep:
         """Draw the step's problems, begin to sample their programs, leave all that running."""
         training = self._config.training
-        self._view.doing(f"step {step}: sampling and running programs")
+        self._view.doing(f"step {step}: writing and running programs")
         problems = [self._problems[i] for i in self._sampler.next_batch()]
         cursor = self._sampler.state_dict()
 
@@ -250,6 +257,8 @@ class Run:
         Raises:
             BudgetError: the budget is used up; a checkpoint of the last step is written first.
         """
+        if self._lesson:
+            self._view.stage(self._lesson)
         if self._imitation is not None:
             await self._imitate(self._imitation)
         checkpoint, metrics = self._root / f"step_{self.step}", {}
@@ -288,6 +297,7 @@ class Run:
 
     async def save(self) -> Path:
         """Write a checkpoint of the state after the last step."""
+        self._view.doing(f"writing the checkpoint step_{self.step}")
         return await self._system.on_policy(self._save)
 
     def _save(self) -> Path:

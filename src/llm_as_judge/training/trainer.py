@@ -14,17 +14,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llm_as_judge.assembly import open_system, problem_file, rows_file
-from llm_as_judge.config import Config, load_config
+from llm_as_judge.assembly import open_system, problem_file, problem_sampler, rows_file
+from llm_as_judge.chat_models import embedded_weights
+from llm_as_judge.config import Config, known_model, load_config
 from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.files import exclusive
+from llm_as_judge.llm.weights import installed
 from llm_as_judge.operators import Operator
 from llm_as_judge.policy.checkpoint import SavedState
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.runs.sinks import open_sinks
 from llm_as_judge.training.additions import Additions
-from llm_as_judge.training.imitation import Teacher
 from llm_as_judge.training.judge_gate import judge_entry, judge_history, require_audit
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.preflight import check_before_training, checkpoint_root, refuse_used
@@ -32,6 +33,7 @@ from llm_as_judge.training.readings import readings_of, teaches_choice
 from llm_as_judge.training.resuming import resumable
 from llm_as_judge.training.run import Run
 from llm_as_judge.training.stopping import heeding_sigterm
+from llm_as_judge.training.teacher import Teacher
 from llm_as_judge.training.view import SilentView, TrainingView
 from llm_as_judge.types import Problem
 
@@ -126,6 +128,7 @@ class GRPOTrainer:
         async with AsyncExitStack() as stack:
             stack.enter_context(self._additions.in_force())
             problems = problem_file(self.config.data.train_file)
+            sampler = await asyncio.to_thread(problem_sampler, problems, self.config)
             teacher = await asyncio.to_thread(Teacher.of, self.config, problems, saved)
             audit_status = await require_audit(self.config, force=self._force, say=self._view.stage)
             ranks = self._ranks(stack)
@@ -134,7 +137,7 @@ class GRPOTrainer:
             if saved is None:
                 refuse_used(folder)
             sinks = stack.enter_context(open_sinks(self.config, folder))
-            self._view.doing("loading models")
+            self._view.doing(_loading(self.config))
             system = await stack.enter_async_context(
                 open_system(self.config, adapter=saved.folder if saved else None, training=True)
             )
@@ -150,6 +153,7 @@ class GRPOTrainer:
                 self.config,
                 system,
                 problems,
+                sampler,
                 RunLog(folder, sinks),
                 self._view,
                 steps=steps,
@@ -197,3 +201,14 @@ class GRPOTrainer:
             return Path(saved.state["run_dir"])
         stamp = time.strftime("%Y%m%d-%H%M%S")
         return self.config.output.logs / f"train_{self.config.policy.label}_{stamp}"
+
+
+def _loading(config: Config) -> str:
+    """What takes long before the first step."""
+    policy = known_model(config.policy.name, "policy.name")
+    weights = {policy.name: policy}
+    if executor := embedded_weights(config.executor.model):
+        weights[executor.name] = executor
+    missing = [n for n, one in weights.items() if not installed(one, config.output.cache_dir())]
+    fetching = f"; first fetching {' and '.join(missing)}" if missing else ""
+    return f"loading {' and '.join(weights)}{fetching}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -111,11 +112,13 @@ def smallness(results: Mapping[str, Results]) -> str:
 
 QUIET_S = 60.0
 """Seconds after which a log without bars says how far it is."""
+LONG_S = 20.0
+"""Seconds that a part of a step must have taken for a log to say when the next of its kind begins."""
 
 
 class ProgressView:
-    """Progress bars on a terminal. Where it is none, a log: a line a step, and one a minute at most while
-    nothing else is said."""
+    """Progress bars on a terminal. Where it is none, a log: a line a step, one where a part of it begins that
+    takes long, and one a minute at most while nothing else is said."""
 
     def __init__(
         self,
@@ -138,6 +141,9 @@ class ProgressView:
         self._rollouts = rollouts
         self._done = 0
         self._clock, self._said_at = clock, clock()
+        self._part, self._part_began = "", self._said_at
+        self._took: dict[str, float] = {}
+        """Seconds of the last part of each kind."""
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -168,11 +174,23 @@ class ProgressView:
         self._progress.update(self._task, total=rollouts, visible=rollouts > 0)
 
     def stage(self, text: str) -> None:
+        self._end_part()
         self._say(text, style="dim")
 
     def doing(self, text: str) -> None:
-        """What goes on until the next of these: beside the bar, and not in a log."""
+        """What goes on until the next of these: beside the bar. In a log it is a line where the last of its
+        kind took long, or there was none."""
+        self._end_part()
+        self._part = re.sub(r"\d+", "", text)
         self._progress.update(self._task, description=text)
+        if not self._console.is_terminal and self._took.get(self._part, LONG_S) >= LONG_S:
+            self._say(text, style="dim")
+
+    def _end_part(self) -> None:
+        now = self._clock()
+        if self._part:
+            self._took[self._part] = now - self._part_began
+        self._part, self._part_began = "", now
 
     def warning(self, text: str) -> None:
         self._say(f"warning: {text}", style="yellow")
@@ -193,6 +211,7 @@ class ProgressView:
     def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None:
         if self._steps is not None:
             self._progress.update(self._steps, completed=step, total=steps)
+        self._end_part()
         self._progress.reset(self._task, total=self._rollouts)
         self._done = 0
         self._say(step_line(step, steps, metrics))

@@ -40,7 +40,9 @@ def fewer_steps(text: str) -> str:
 
 
 COMMANDS = [
-    fewer_steps(c.text) for c in commands(PAGE) if " FILE" not in c.text and c.text[:2] != "--"
+    fewer_steps(c.text)
+    for c in commands(PAGE)
+    if " FILE" not in c.text and c.text.startswith("llm-as-judge ")
 ]
 (SERVE,) = (c for c in COMMANDS if c.startswith("llm-as-judge serve"))
 BEFORE_SERVING = COMMANDS[: COMMANDS.index(SERVE)]

@@ -8,6 +8,7 @@ figures were made, in hours.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -27,6 +28,7 @@ from llm_as_judge import plugins
 from llm_as_judge.chat_models import require_known_models
 from llm_as_judge.cli import app
 from llm_as_judge.config import known_model, load_config
+from llm_as_judge.serving.requests import RequestLimits, read_ask
 from typed_place import Knowing, ended, prepare
 
 MENTIONED = {
@@ -78,6 +80,7 @@ NOT_RUN = {
     r"llm-as-judge monitor(?!.*--once)|python monitor_training": (
         "shows a run until stopped; tests/views/test_views_live.py"
     ),
+    r"curl ": "asks a served policy; its body is read as the server reads it",
     r"llm-as-judge serve ": "serves until stopped; tests/serving",
     r"export JUDGE_|inspect eval ": "needs inspect_ai and a policy that is served",
 }
@@ -122,6 +125,9 @@ def check(text: str) -> None:
         check_script(words)
     elif first == "pip":
         check_packages(rest[1:])
+    elif first == "curl":
+        assert rest[0].endswith("/v1/chat/completions"), f"no such path: {rest[0]}"
+        read_ask(json.loads(rest[rest.index("-d") + 1]), "llm-as-judge", "math", RequestLimits())
 
 
 def check_verb(words: list[str]) -> None:
@@ -220,6 +226,7 @@ def test_a_wrong_command_is_found() -> None:
         "python benchmarks/presets.py --no-such-option",
         "python train.py --no-such-option",
         "pip install -e '.[no_such_extra]'",
+        "curl http://127.0.0.1:8080/v1/chat/completions -d '{}'",
     ):
         with pytest.raises(Exception, match=r"\w"):
             check(wrong)

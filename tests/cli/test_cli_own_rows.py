@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -111,6 +112,18 @@ def test_rows_of_many_passages_keep_theirs_on_one_side(verb: Verbs) -> None:
     ]
     assert all(contexts)
     assert not contexts[0] & contexts[1]
+
+
+def test_a_set_without_val_rows_is_warned_of_with_the_reason_and_what_to_do(verb: Verbs) -> None:
+    of_passages(6, 2, 4)
+    said = began(verb)
+    assert re.search(r"^mine +train +\d+ +val +0 ", said, re.MULTILINE), said
+    (line,) = [line for line in said.splitlines() if "no val rows" in line]
+    assert line.startswith("warning: no val rows of mine (rows that share a passage, ")
+    assert "`search`" in line
+    assert "--split train" in line
+    rows()
+    assert "no val rows" not in began(verb)
 
 
 def test_after_a_refusal_the_folder_is_as_it_was(verb: Verbs) -> None:

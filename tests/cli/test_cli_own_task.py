@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -16,8 +18,8 @@ from called_verbs import Verbs, written
 from own_task import ADDRESS, began, rows
 
 from documented import ROOT
-from llm_as_judge.cli.own_task import HOSTED_TOKENS
-from llm_as_judge.config import load_config, load_endpoints
+from llm_as_judge.cli.own_file import HOSTED_TOKENS, OwnTask, own_file_text, unedited_task
+from llm_as_judge.config import Endpoint, load_config, load_endpoints
 from llm_as_judge.data.files import read_problems
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.training.preflight import PROGRAM
@@ -300,13 +302,28 @@ def test_init_asks_the_endpoint_whether_it_serves_the_model(verb: Verbs) -> None
     rows()
     with serving("a", "b") as url:
         assert "it answers and serves the model" in began(verb, executor=f"openai:b@{url}")
-        Path("llm-as-judge.yaml").unlink()
         told = began(verb, executor=f"openai:c@{url}")
     assert "serves the model" not in told
-    (warning,) = [line for line in told.splitlines() if "openai:c@" in line]
-    assert warning.startswith("warning: ")
-    assert "a, b" in warning
+    warning = told.splitlines()[-1]
+    assert warning.startswith("warning: executor c at ")
+    assert "model 'c' is not served (served: a, b); correct model_name" in warning
+    assert "(its entry: llm-as-judge.yaml: endpoints.c)" in warning
     assert Path("llm-as-judge.yaml").exists(), "the server may be started with that model later"
+
+
+def test_a_dead_endpoint_is_the_last_line_and_names_file_and_key(verb: Verbs) -> None:
+    rows()
+    shown = subprocess.run(
+        [sys.executable, "-m", "llm_as_judge", "init", "mine.jsonl", "--executor", ADDRESS],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    ).stdout
+    *_, next_, last = shown.splitlines()
+    assert next_.startswith("  next   ")
+    assert "correct base_url (its entry: llm-as-judge.yaml: endpoints.some/model:7b)" in last
+    assert "run init again" in last
 
 
 @pytest.mark.parametrize("served", [(), ("a", "b")])
@@ -353,3 +370,58 @@ def test_a_file_that_is_there_is_kept(verb: Verbs) -> None:
     line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
     assert "move it away" in line
     assert Path("llm-as-judge.yaml").read_text() == "profile: embedded\n"
+
+
+def test_init_runs_again_over_its_own_file_with_another_executor(verb: Verbs) -> None:
+    rows()
+    began(verb)
+    began(verb, executor="openai:other@http://127.0.0.1:9/v1")
+    assert load_config().executor.model == "other"
+    assert "some/model:7b" not in Path("llm-as-judge.yaml").read_text()
+    began(verb, executor="other")  # whose entry stands in the file alone
+    assert load_endpoints()["other"].urls() == ("http://127.0.0.1:9/v1",)
+    began(verb, "--data-dir", "there", executor="scripted")
+    assert load_config().executor.model == "scripted"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: text.replace(b"max_tokens: 2048", b"max_tokens: 512"),
+        lambda text: text.replace(b"# usd_per", b"usd_per"),
+        lambda text: text + b"\n",
+        lambda text: text.replace(b"\n", b"\r\n"),
+        lambda text: b"# mine\n" + text,
+        lambda text: text.replace(b'"mine"', b"mine"),
+        lambda text: text.replace(b'"some/model:7b":', b'"some/model:7b": &x'),
+        lambda text: b"[" + text,
+        lambda text: b"\xff" + text,
+        lambda text: b"",
+    ],
+    ids=lambda edit: None,
+)
+def test_an_edited_file_is_kept_byte_for_byte(verb: Verbs, edit: Callable[[bytes], bytes]) -> None:
+    rows()
+    began(verb)
+    path = Path("llm-as-judge.yaml")
+    edited = edit(path.read_bytes())
+    assert edited != path.read_bytes()
+    path.write_bytes(edited)
+    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
+    assert "move it away" in line
+    assert path.read_bytes() == edited
+
+
+@pytest.mark.parametrize(
+    "name", ["mine.jsonl", 'a "b": #c.jsonl', "a\nb.jsonl", "x. Every command y"]
+)
+def test_what_init_writes_is_read_back_as_it_was_told_or_not_at_all(name: str) -> None:
+    endpoint = Endpoint(base_url="http://h/v1", model_name="m")
+    for task in (
+        OwnTask(Path(name), "embedded", ["a", "b: c"], "m", "p/q", endpoint, Path("d: e")),
+        OwnTask(Path(name), "training", ["a"], "scripted", "q"),
+    ):
+        text = own_file_text(task)
+        found = unedited_task(text)
+        assert found is None or own_file_text(found) == text
+        assert found is not None or "Every" in name

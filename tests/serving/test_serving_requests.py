@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import Any
 
 import pytest
 
+from documented import ROOT, blocks, commands
+from llm_as_judge.data.files import read_problems
 from llm_as_judge.serving.answering import cut
 from llm_as_judge.serving.requests import Ask, RequestError, RequestLimits, read_ask
+from llm_as_judge.types import Problem
 
 LIMITS = RequestLimits(calls=8, tokens=1000, seconds=60.0)
 
@@ -25,6 +30,24 @@ def refused(**fields: Any) -> RequestError:
 
 def test_a_lone_question_is_the_problem_as_it_is() -> None:
     assert ask().problem.statement() == "2 + 2?"
+
+
+def test_the_page_asks_about_a_passage_in_the_form_of_the_rows_that_are_taught() -> None:
+    page = ROOT / "docs" / "serving.md"
+    (command,) = (c.text for c in commands(page) if c.text.startswith("curl "))
+    words = shlex.split(command)
+    asked = read_ask(
+        json.loads(words[words.index("-d") + 1]), "llm-as-judge", "math", LIMITS
+    ).problem
+    (row,) = (
+        row
+        for row in read_problems(ROOT / "examples" / "own_task.jsonl")
+        if row.question in asked.question
+    )
+    assert row.context
+    assert (asked.statement(), asked.domain) == (row.statement(), row.domain)
+    form = Problem("p", "custom", "qa", "QUESTION", context="PASSAGE").statement()
+    assert form in [block.text.rstrip("\n") for block in blocks(page) if block.kind == "text"]
 
 
 def test_a_conversation_keeps_its_roles() -> None:

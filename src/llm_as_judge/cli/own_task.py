@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -20,9 +17,9 @@ from llm_as_judge.cli.options import (
     progress_bar,
     say,
 )
+from llm_as_judge.cli.own_file import OwnTask, own_file_text, unedited_task
 from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import OWN_FILE, RULES_ALONE, load_config, load_endpoints
-from llm_as_judge.config.endpoints import Endpoint
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.files import write_atomically
 
@@ -65,20 +62,21 @@ def init(
         bool, typer.Option("--skip-bad", help="Leave out bad rows, and list them.")
     ] = False,
 ) -> None:
-    """Start your own task: check the rows, split them, write llm-as-judge.yaml in this folder."""
+    """Start your own task: check the rows, split them, write llm-as-judge.yaml in this folder.
+
+    The same command again replaces the file as long as nobody has edited it.
+    """
     from llm_as_judge.chat_models import require_known_models
     from llm_as_judge.data.hub import DatasetsHub, own_rows
 
-    if OWN_FILE.exists():
-        raise ConfigError(
-            f"{OWN_FILE}: is there already, and is not overwritten; edit it, or move it away and run "
-            "init again"
-        )
+    before = _unedited()
     name = executor_named(executor)
     settings = load_config(config, model=model, flags={**RULES_ALONE, "executor.model": name})
     asked = settings.executor.model
     require_known_models(settings)
     endpoint = load_endpoints()[asked] if asked.startswith("openai:") else None
+    if before is not None and asked == before.executor:  # the entry is lost with the file
+        endpoint = before.endpoint
     home = data_dir or settings.data.data_dir
     file = own_rows(rows, DatasetsHub(settings.output.cache_dir() / "datasets"))
     if file != rows:
@@ -96,9 +94,32 @@ def init(
     with write_atomically(OWN_FILE) as stream:
         stream.write(own_file_text(task).encode())
     _tell(report)
-    if endpoint is not None:
-        _ask(settings)
+    trouble = _trouble(settings, task)
+    if endpoint is not None and not trouble:
+        say("endpoint it answers and serves the model")
     _next(file)
+    if trouble:  # last, where it is read
+        note(f"warning: {trouble}. Or run init again with the right --executor", "yellow")
+
+
+def _unedited() -> OwnTask | None:
+    """What an earlier call wrote; None where there is no file.
+
+    Raises:
+        ConfigError: the file is not as ``init`` writes it: what a person wrote is not overwritten.
+    """
+    if not OWN_FILE.exists():
+        return None
+    try:
+        found = unedited_task(OWN_FILE.read_bytes().decode())
+    except (OSError, UnicodeDecodeError):
+        found = None
+    if found is None:
+        raise ConfigError(
+            f"{OWN_FILE}: is there already, was edited, and is not overwritten; edit it, or move it away "
+            "and run init again"
+        )
+    return found
 
 
 def _split(
@@ -152,16 +173,19 @@ def _require_free(data_dir: Path, names: set[str]) -> None:
         )
 
 
-def _ask(settings: Config) -> None:
-    """Whether the endpoint serves the model. The file stays either way: the server may be started later."""
+def _trouble(settings: Config, task: OwnTask) -> str:
+    """Why the endpoint cannot be asked for the model, with the entry to mend; empty: it can, or there is
+    none. The file stays either way: the server may be started later."""
     from llm_as_judge.chat_models import require_endpoints
 
+    if task.endpoint is None:
+        return ""
+    executor = settings.executor.model_copy(update={"model": task.executor})  # as the file has it
     try:
-        asyncio.run(require_endpoints(settings))
+        asyncio.run(require_endpoints(settings.model_copy(update={"executor": executor})))
     except ModelError as error:
-        note(f"warning: {error}", "yellow")
-    else:
-        say("endpoint it answers and serves the model")
+        return str(error)
+    return ""
 
 
 def _tell(report: ProcessReport) -> None:
@@ -174,6 +198,13 @@ def _tell(report: ProcessReport) -> None:
             )
         for refusal in part.refusals:
             say(f"  left out {refusal.where}: {refusal.reason}")
+    bare = [f"{part.dataset} ({_why_no_val(part)})" for part in report.sets if not part.val]
+    if bare:
+        note(
+            f"warning: no val rows of {', '.join(bare)}. Only `search` chooses on val rows: give it --split "
+            "train",
+            "yellow",
+        )
     test = sum(part.test for part in report.sets)
     if test < ENOUGH_TEST_ROWS:
         note(
@@ -182,6 +213,12 @@ def _tell(report: ProcessReport) -> None:
             "yellow",
         )
     say(f"written  {OWN_FILE}")
+
+
+def _why_no_val(part: SetReport) -> str:
+    if part.groups < part.rows:
+        return "rows that share a passage, or nearly a question, stay on one side"
+    return "too few rows"
 
 
 def _next(rows: Path) -> None:
@@ -194,80 +231,3 @@ def _next(rows: Path) -> None:
         "compare results/evaluation/*_results.json",
     ):
         say(f"  next   llm-as-judge {words}")
-
-
-# ---------------------------------------------------------------------------------------- the file
-
-KEY_VARIABLE = "OPENAI_API_KEY"
-HOSTED_TOKENS = 2048
-"""Tokens of a reply at most: the full-size default, since a profile's limit may be a small model's."""
-
-
-@dataclass(frozen=True, slots=True)
-class OwnTask:
-    """What ``init`` was told and found."""
-
-    rows: Path
-    profile: str
-    """Shipped profile below the file."""
-    sets: Sequence[str]
-    executor: str
-    """Name of a model; of ``endpoint``, where there is one."""
-    policy: str
-    """Base model."""
-    endpoint: Endpoint | None = None
-    data_dir: Path = Path("data")
-
-
-def own_file_text(task: OwnTask) -> str:
-    """Commented YAML. Keys of endpoints are never in it: it names the variable that holds them."""
-    lines = [
-        f"# Own task {_comment(task.rows.name)}. Every command in this folder reads this file, unless",
-        "# it says --config. docs/configuration.md lists all keys.",
-        f"profile: {task.profile}  # the shipped profile below this file",
-        "data:",
-        "  sets: []  # no shipped sets beside your own",
-    ]
-    if task.data_dir != Path("data"):
-        lines += [
-            f"  data_dir: {_text(str(task.data_dir))}",
-            f"  train_file: {_text(str(task.data_dir / 'mixed' / 'train_mixed.jsonl'))}",
-            f"  val_file: {_text(str(task.data_dir / 'mixed' / 'val_mixed.jsonl'))}",
-        ]
-    lines += [
-        "evaluation:",
-        f"  sets: [{', '.join(map(_text, task.sets))}]",
-        "  limit_per_set: all",
-    ]
-    lines += ["policy:", f"  name: {_text(task.policy)}  # the model that learns"]
-    lines += ["executor:", f"  model: {_text(task.executor)}"]
-    if task.endpoint is not None:
-        lines.append(f"  max_tokens: {HOSTED_TOKENS}  # of one reply; a longer one is cut off")
-    lines += [
-        "judge:",
-        "  model: none  # rules grade the answers; docs/judge.md#an-llm-judge adds a judge for the others",
-    ]
-    if task.endpoint is not None:
-        lines += _endpoint_lines(task.executor, task.endpoint)
-    return "\n".join(lines) + "\n"
-
-
-def _endpoint_lines(name: str, endpoint: Endpoint) -> list[str]:
-    return [
-        "endpoints:  # docs/configuration.md#endpoints lists their keys",
-        f"  {_text(name)}:",
-        f"    base_url: {_text(endpoint.base_url)}",
-        f"    model_name: {_text(endpoint.model_name or name)}",
-        f'    api_key: "${{{KEY_VARIABLE}:-}}"  # read from this variable, or from .env',
-        "    # usd_per_million_prompt_tokens: 0.10      # with both prices, dollars are",
-        "    # usd_per_million_completion_tokens: 0.50  # estimated and counted",
-    ]
-
-
-def _text(value: str) -> str:
-    """A JSON text is a YAML text, whatever it holds."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _comment(text: str) -> str:
-    return text if text.isprintable() else repr(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -100,8 +101,57 @@ def test_compare_opens_with_what_training_changed(verb: Verbs, folder: Path) -> 
         str(folder / "results" / "evaluation" / f"{n}_results.json") for n in ("cot", "direct")
     ]
     first, *_ = verb("compare", *files)[1].splitlines()
-    assert first.startswith("Training made no difference that is shown: ")
+    assert first.startswith(
+        "Training made no difference that is shown: 5 graded problems can never show one, 8 or more can. "
+        "0 of 5 right after training"
+    )
     assert json.loads(verb("compare", *files, "--json")[1])["verdict"] == [first]
+
+
+def test_the_first_line_says_that_so_few_problems_never_show_a_difference(verb: Verbs) -> None:
+    files = evaluated(verb, "direct", "cot")
+    said = "No difference is shown: 5 graded problems can never show one, 8 or more can."
+    assert verb("compare", *files)[1].splitlines()[0] == said
+    assert json.loads(verb("compare", *files, "--json")[1])["verdict"] == []
+    assert said not in verb("compare", files[0])[1]
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_every_table_of_compare_fits_80_columns_names_its_rows_and_breaks_no_name(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [
+        "qwen25-coder-0.5b_untrained",
+        "qwen25-coder-0.5b",
+        "cot",
+        "two_ways_else_third",
+        "x" * 30,
+    ]
+    files = evaluated(verb, *names[:count], policy="direct")
+    code, out, err = verb("compare", *files, "--by-domain")
+    assert code == 0, err
+    first, *others = out.splitlines()
+    assert first.startswith("No difference is shown: ")
+    assert max(map(len, others)) <= 80
+    for name in names[:count]:
+        assert re.search(rf"(^|\s){re.escape(name)}\*?(\s|$)", out, re.MULTILINE)
+    (accuracy, *against), rows = out.split("Against "), out.splitlines()
+    assert len(against) == 3  # all, and each domain
+    for part, named in (
+        (accuracy, ("gsm8k", "overall", "calls")),
+        (against[0], ("p (Holm)", "cost")),
+    ):
+        assert len({part.count(f"\n{name} ") for name in named}) == 1
+    assert (sum(row.startswith("problems ") for row in rows) > 4) == (count > 3)
+
+
+def evaluated(verb: Verbs, *names: str, policy: str = "") -> list[str]:
+    """Their results files, the first of these the reference."""
+    for name in names:
+        code, _, err = verb("evaluate", *OPTIONS, "--policy", policy or name, "--name", name)
+        assert code == 0, err
+    return [f"results/evaluation/{name}_results.json" for name in names]
 
 
 def test_a_reference_that_is_not_among_the_results_is_refused(verb: Verbs, folder: Path) -> None:
@@ -129,8 +179,8 @@ def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, folder: Path) ->
     assert found["reference"] == found["systems"][0]["name"]
     code, out, _ = verb("compare", *files)
     said = "not the same conditions: executor.max_tokens 160 (direct), 99 (short)"
-    assert said in out.splitlines()[0]
-    assert said in verb("compare", *files, "--markdown")[1].splitlines()[0]
+    assert said in out.splitlines()[1]
+    assert said in verb("compare", *files, "--markdown")[1].splitlines()[1]
     assert "not among the results (direct, direct_s1, short)" in verb.refused(
         "compare", *files, "--against", "none"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.cli.tables import show_table
+from llm_as_judge.cli.tables import show_table, turned
 from llm_as_judge.data.stats import SetStats, stats_table
 
 NAMES = ("direct *", "program_of_thought", "qwen25-coder-0.5b_untrained", "self_consistency")
@@ -25,10 +25,26 @@ def test_ten_columns_are_several_tables_with_names_and_figures_whole(
     assert max(map(len, out.splitlines())) <= 80
     assert out.count("100 [100, 100]") == 20
     words = out.split()
-    for piece in ("program_of_", "thought", "qwen25-coder-", "0.5b_untrained", "consistency"):
-        assert piece in words
+    for name in NAMES[1:]:
+        assert words.count(name) == 2  # whole in each of its two columns
     assert words.count("Accuracy") == 1
-    assert words.count("gsm8k") == 4  # each table names its rows
+    assert words.count("gsm8k") == 5  # each table names its rows
+
+
+def test_a_name_that_no_table_has_room_for_is_broken_at_its_parts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_table("", ["", "a_long_name_" * 9], [["x", "1"]], markdown=False)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("long_name_") == 9
+
+
+def test_rows_can_be_shown_as_columns() -> None:
+    assert turned(["", "p", "q"], [["x", "1", "2"], ["y", "3", "4"]]) == (
+        ["", "x", "y"],
+        [["p", "1", "3"], ["q", "2", "4"]],
+    )
 
 
 def test_a_table_that_fits_is_one(capsys: pytest.CaptureFixture[str]) -> None:

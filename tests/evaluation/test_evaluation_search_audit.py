@@ -33,7 +33,7 @@ async def told(folder: Path, chance: Chance, rows: int = 120) -> Advice:
             runner(bank, Planted(chance)), {"math": problems(rows)}, everybody, draws=DRAWS, seed=0
         )
         room = audit_of_search(found, bank, DRAWS, None)
-        write_page(found, bank, DRAWS, room.lines if room else [], folder / "page.html")
+        write_page(found, bank, DRAWS, room.lines() if room else [], folder / "page.html")
         return advice(found, room, bank, DRAWS, "high")
 
 
@@ -68,5 +68,5 @@ async def test_the_page_holds_front_choices_and_escaped_names(tmp_path: Path) ->
     page = (tmp_path / "page.html").read_text()
     assert "Cost and accuracy: math" in page
     assert "right, crossed" in page
-    assert "Chosen on other problems than they are counted on" in page
+    assert "problems that had no part in the choice" in page
     assert "<script" not in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -144,31 +145,70 @@ def _show_program(program: BankProgram, share: float) -> None:
 
 def show_found(found: Found) -> None:
     from llm_as_judge.evaluation.search.page import cost_text, right_text
-    from llm_as_judge.reward import PRICES
 
-    head = ["scope", "of", "budget", "program", "right, % [95 %]", "cost", "flattered, %"]
-    budgets: dict[tuple[str, ...], list[str]] = {}
+    short = short_names({choice.name for choice in found.choices})
+    budgets: dict[tuple[str, str], dict[tuple[str, ...], list[str]]] = {}
     for choice in found.choices:
         same = (
-            choice.name,
+            short[choice.name],
             right_text(choice.crossed),
             cost_text(choice.crossed),
             f"{100 * choice.flattered.right:.1f}",
         )
-        budgets.setdefault((choice.scope, choice.of, *same), []).append(choice.budget)
+        chosen = budgets.setdefault((choice.scope, choice.of), {})
+        chosen.setdefault(same, []).append(choice.budget)
     rows = [
-        [scope, of, "all" if len(which) == len(PRICES) else ", ".join(which), *same]
-        for (scope, of, *same), which in budgets.items()
+        [_row_name(scope, of) + (f" ({', '.join(which)})" if len(chosen) > 1 else ""), *same]
+        for (scope, of), chosen in budgets.items()
+        for same, which in chosen.items()
     ]
-    show_table("Best fixed programs", head, rows, False)
-    say(
-        "right and cost are crossed: the search was done again without a fifth of the problems, and "
-        "what it chose was scored on them, five times. The flattered share is of the rows that the "
-        "program was chosen on."
-    )
-    say(
-        f"{found.search_runs} runs, cost {found.search_cost:.0f} written tokens; the crossed figures "
-        f"took {found.measuring_cost:.0f}"
-    )
+    head = ["for", "program", "right", "cost", "flattered"]
+    show_table("Best fixed programs, % right [95 % interval]", head, rows, False)
+    for line in _reading(found, any(len(chosen) > 1 for chosen in budgets.values())):
+        say(line)
     if told := ungraded_runs(found.not_graded, found.search_runs):
         say(told)
+
+
+def _row_name(scope: str, of: str) -> str:
+    """A domain can have the name of a data set."""
+    return f"all {of}" if scope == "domain" else of
+
+
+def _reading(found: Found, by_budget: bool) -> list[str]:
+    """What the columns are, and what the runs cost, a line each."""
+    lines = [
+        "right, cost: on rows that had no part in the choice. It was made five times, each without a fifth.",
+        "flattered: on the rows of the choice. Among equal programs it takes the lucky one.",
+    ]
+    if by_budget:
+        lines.append("(low), (middle), (high): the budgets that the program was chosen at.")
+    new = "All of them were kept: nobody was asked"
+    if found.measuring_runs:
+        new = f"{found.measuring_runs:,} of them were made for that, the others were kept"
+    kept = "Kept runs are counted, too"
+    return [
+        *lines,
+        f"{found.search_runs:,} runs, cost {found.search_cost:,.0f} written tokens. {kept}.",
+        f"Choosing five times took runs of {found.measuring_cost:,.0f} written tokens. {new}.",
+    ]
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Of each program the shortest end of its path that no other has: ``until_3`` for
+    ``exported/math/until_3.py``, with the mark of a mutation or proposal."""
+    parts = {name: _path_and_mark(name) for name in names}
+    whole = [f"/{path}{mark}" for path, mark in parts.values()]
+    found = {}
+    for name, (path, mark) in parts.items():
+        steps = path.split("/")
+        ends = ["/".join(steps[n:]) + mark for n in reversed(range(len(steps)))]
+        alone = (end for end in ends if sum(one.endswith(f"/{end}") for one in whole) == 1)
+        found[name] = next(alone, ends[-1])
+    return found
+
+
+def _path_and_mark(name: str) -> tuple[str, str]:
+    """``("exported/qa", "~a1b2c3")`` of ``exported/qa.py~a1b2c3``."""
+    path = re.split("[~>]", name)[0]
+    return path.removesuffix(".py"), name[len(path) :]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from llm_as_judge.cli.options import JsonOption, console, say
-from llm_as_judge.cli.tables import number_cell, show_table
+from llm_as_judge.cli.tables import number_cell, show_table, turned
 from llm_as_judge.cli.verbs import verb
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import to_json
@@ -46,7 +46,7 @@ def compare(
     one id names two different problems are refused.
     """
     from llm_as_judge.evaluation import compare as comparing
-    from llm_as_judge.evaluation.before_after import sentences
+    from llm_as_judge.evaluation.before_after import few_words, sentences, too_few
     from llm_as_judge.evaluation.system_results import read_systems, reservations
 
     systems = read_systems(results)
@@ -77,20 +77,26 @@ def compare(
         print(json.dumps(found))  # noqa: T201
         return
     said = sentences(systems)
+    if not said and pairs and all(map(too_few, pairs)):
+        most = max(pair.problems for pair in pairs)
+        said = [f"No difference is shown: {few_words(most)}."]
     for line in said:
         console.print(line, markup=False, highlight=False, soft_wrap=True, style="bold")
     for line in doubts:
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
     if said or doubts:
         console.print()
-    show_table("Accuracy, % [95 % interval]", *_accuracy_rows(systems, front), markdown)
+    show_table("Accuracy, % [95 % interval]", *_accuracy_rows(systems, front, markdown), markdown)
     if apart:
         say(f"no problem that {reference.name} has graded, too: {', '.join(apart)}; not tested")
-    if pairs:
-        show_table(f"Against {reference.name}", *_pair_rows(pairs), markdown)
-    for name, found_pairs in of_domain.items():
-        if found_pairs:
-            show_table(f"Against {reference.name}, {name}", *_pair_rows(found_pairs), markdown)
+    for part, tested_in in (
+        ("", pairs),
+        *((f", {name}", found) for name, found in of_domain.items()),
+    ):
+        if tested_in:
+            table = _pair_rows(tested_in)
+            title = f"Against {reference.name}{part}"
+            show_table(title, *(table if markdown else turned(*table)), markdown)
     for line in _remarks(systems, front, room):
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
 
@@ -124,11 +130,11 @@ def _summary(system: SystemResults) -> dict[str, Any]:
 
 # ----------------------------------------------------------------------------------------- tables
 def _accuracy_rows(
-    systems: Sequence[SystemResults], front: Front
+    systems: Sequence[SystemResults], front: Front, markdown: bool
 ) -> tuple[list[str], list[list[str]]]:
     names = list(dict.fromkeys(d for c in systems for d in c.datasets.values()))
     domains = list(dict.fromkeys(d for c in systems for d in c.domains.values()))
-    head = ["", *(_heading(c, front) for c in systems)]
+    head = ["", *(_heading(c, front, " *" if markdown else "*") for c in systems)]
     rows = [[name, *(_cell(c.share(dataset=name)) for c in systems)] for name in names]
     rows += [[f"all {name}", *(_cell(c.share(domain=name)) for c in systems)] for name in domains]
     if any(c.mix for c in systems):
@@ -153,10 +159,10 @@ def _accuracy_rows(
     return head, rows
 
 
-def _heading(system: SystemResults, front: Front) -> str:
+def _heading(system: SystemResults, front: Front, star: str) -> str:
     if system.sanity_baseline:
         return f"{system.name} (sanity baseline)"
-    return system.name + (" *" if system.name in front.names else "")
+    return system.name + (star if system.name in front.names else "")
 
 
 def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
@@ -185,11 +191,13 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
 def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | None) -> list[str]:
     apart = ""
     if front.apart:
-        apart = f" Not among them, with fewer problems or graded ones: {', '.join(front.apart)}."
+        apart = f" No star for those with fewer problems or graded ones: {', '.join(front.apart)}."
+    less, same = (
+        ("at less", "at the same cost") if front.priced else ("with fewer", "with as many tokens")
+    )
     best = (
-        f"Starred: nobody is more accurate for as {'low a cost' if front.priced else 'few tokens'} "
-        f"(executor and policy), on {front.problems} "
-        f"problems that all of these have graded.{apart}"
+        f"Star (*): no other is as accurate {less} {same.split()[-1]}, or more accurate {same}. Executor and "
+        f"policy are counted, on the {front.problems} problems that all have graded.{apart}"
     )
     lines = [best] if front.names else []
     if room and room.problems >= CHOOSING_PROBLEMS:
@@ -201,7 +209,7 @@ def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | No
             "which flatters them; a policy that writes only these programs stays below the last."
         )
         if room.audit is not None:
-            lines += room.audit.lines
+            lines += room.audit.lines("everything")
     policies = [c for c in systems if not c.sanity_baseline]
     if len(policies) == 1:
         lines.append(_lacking(policies[0]))
@@ -211,9 +219,10 @@ def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | No
         )
     if len(policies) > 1:
         lines.append(
-            "Differences: Tango's score interval over pairs of problems; p: McNemar, exact, which with fewer "
-            "than 6 problems that only one side got right cannot fall below 0.05. Shown in 80 %: "
-            "how many points of true difference so many problems would show in 4 of 5 repetitions."
+            "difference: with Tango's score interval over pairs of problems. p: McNemar's exact test. Where "
+            "the two differ on fewer than 6 problems, p cannot fall below 0.05. "
+            "shown in 80 %: the true difference in points that so many problems would show in 4 of 5 "
+            "repetitions."
         )
     return lines
 

@@ -89,7 +89,7 @@ def headroom(
         told = advice(found, room, filled, number, settings.reward.one_budget)
         added = credits_of(filled, number, settings.executors)
         write_found(found, out, settings.reward.one_budget, room, added)
-        words = [f"{told.answer}.", *(room.lines[:-1] if room is not None else []), told.reason]
+        words = [f"{told.answer}.", *(room.lines()[:-1] if room is not None else []), told.reason]
         write_page(found, filled, number, words, out / PAGE, added)
     say(f"answer: {told.answer}", "bold")
     for line in words[1:]:
@@ -116,6 +116,7 @@ def _of_folder(folder: Path, settings: Config) -> None:
         bank = Bank(folder)
         room = audited(bank.table(), vectors_of(settings, bank.problems.values()))
         left = ungraded_runs(not_graded_by_set(bank, bank.cells), len(bank.cells))
+        one_for = "each domain"
     elif files := sorted(folder.glob("*_results.json")):
         systems = [system for system in read_systems(files) if not system.sanity_baseline]
         compared = of_results(systems)
@@ -123,6 +124,7 @@ def _of_folder(folder: Path, settings: Config) -> None:
         ids = [(system, id_) for system in systems for id_ in system.datasets]
         of_sets = Counter(s.datasets[id_] for s, id_ in ids if id_ not in s.correct)
         left = ungraded_runs(of_sets, len(ids))
+        one_for = "everything"
     else:
         raise DataError(
             f"{folder}: neither a bank ({CELLS}) nor results of evaluate (*_results.json)"
@@ -134,7 +136,7 @@ def _of_folder(folder: Path, settings: Config) -> None:
             f"too few rows to say: {room.problems}, wanted {FEW_ROWS} or more; what follows may be luck"
         )
     say(f"{room.problems} problems, {room.programs} programs, {room.draws} draws")
-    for line in [*room.lines, left]:
+    for line in [*room.lines(one_for), left]:
         if line:
             say(line)
 

@@ -138,7 +138,7 @@ def search(
         room = audit_of_search(found, filled, options.draws, vectors)
         added = credits_of(filled, options.draws, settings.executors)
         write_found(found, out, settings.reward.one_budget, room, added)
-        words = room.lines if room is not None else []
+        words = room.lines() if room is not None else []
         write_page(found, filled, options.draws, words, out / PAGE, added)
     show_found(found)
     for line in words:

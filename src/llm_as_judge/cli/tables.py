@@ -11,7 +11,7 @@ from llm_as_judge.cli.options import console, say
 
 _NAME_WIDTH = 16
 _LONGEST = 40
-"""Columns with longer cells are left to wrap at their blanks."""
+"""Columns with longer cells are left to wrap at their blanks, longer names in heads at their parts."""
 
 
 def show_table(
@@ -20,7 +20,7 @@ def show_table(
     """Print a table whose first column names its rows.
 
     What is too wide for the terminal goes on in a second table of the same rows; heads are wrapped
-    between words and parts of names, never inside.
+    at blanks, so that no name is broken.
     """
     if markdown:
         print(f"**{title}**\n")  # noqa: T201
@@ -31,7 +31,7 @@ def show_table(
     cells = [[name, *row[1:]] for name, row in zip(names, rows, strict=True)]
     widest = [max((_width(row[n]) for row in cells), default=0) for n in range(len(head))]
     for roomy in (_NAME_WIDTH, 0):  # heads in fewer lines, if there is room for that
-        heads = [_wrapped(text, max(w, roomy)) for text, w in zip(head, widest, strict=True)]
+        heads = [_heading(text, max(w, roomy)) for text, w in zip(head, widest, strict=True)]
         widths = [min(_LONGEST, max(w, _width(h))) for w, h in zip(widest, heads, strict=True)]
         if sum(widths) + len(widths) <= console.width:
             break
@@ -58,10 +58,19 @@ def _parts(widths: Sequence[int], most: int) -> Iterator[list[int]]:
     yield columns
 
 
-def _wrapped(text: str, width: int) -> str:
-    """``text`` in lines of at most ``width``, if its words and parts of names are no longer."""
+def _heading(text: str, width: int) -> str:
+    """A name is whole up to what a column may be wide."""
+    longest = max(map(len, text.split()), default=0)
+    return _wrapped(text, width, _ANYWHERE if longest > _LONGEST else _AT_BLANKS)
+
+
+_AT_BLANKS, _ANYWHERE = r"\S*\s?", r"[^\s_/-]*[\s_/-]?"
+
+
+def _wrapped(text: str, width: int, pieces: str = _ANYWHERE) -> str:
+    """``text`` in lines of at most ``width``, if its words, or parts of names, are no longer."""
     lines = [""]
-    for piece in re.findall(r"[^\s_/-]*[\s_/-]?", text):
+    for piece in filter(None, re.findall(pieces, text)):
         if lines[-1] and len((lines[-1] + piece).rstrip()) > width:
             lines.append("")
         lines[-1] += piece
@@ -70,6 +79,12 @@ def _wrapped(text: str, width: int) -> str:
 
 def _width(text: str) -> int:
     return max(map(len, text.split("\n")))
+
+
+def turned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """The same table with its rows as columns."""
+    first, *others = ([*column] for column in zip(head, *rows, strict=True))
+    return first, others
 
 
 def number_cell(value: float | None, form: str = "{:.2f}") -> str:

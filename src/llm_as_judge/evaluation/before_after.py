@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,17 @@ from llm_as_judge.runs.rundir import read_run
 BEFORE, AFTER = "before", "after"
 LEVEL = 0.01
 """A difference with a smaller p is called shown."""
+FEWEST = next(n for n in count(1) if 2 * 0.5**n < LEVEL)
+"""Problems, of fewer than which p is never so small: not even if only one of two is right on all of them."""
+
+
+def too_few(pair: Comparison) -> bool:
+    """Whether no verdicts at all on so many problems could show a difference."""
+    return pair.p is not None and pair.problems < FEWEST
+
+
+def few_words(problems: int) -> str:
+    return f"{problems} graded problems can never show one, {FEWEST} or more can"
 
 
 def is_shown(pair: Comparison) -> bool:
@@ -60,8 +72,9 @@ def sentence(
     pair = compare([second, first], first)[0]
     common = first.correct.keys() & second.correct.keys()
     after_, before_ = (sum(one.correct[id_] for id_ in common) for one in (second, first))
+    few = f"{few_words(pair.problems)}. " if too_few(pair) else ""
     line = (
-        f"{_head(pair, names)}: {_right(after_, pair)} right {_when(names[1])}, "
+        f"{_head(pair, names)}: {few}{_right(after_, pair)} right {_when(names[1])}, "
         f"{_right(before_, pair)} {_when(names[0])}; {100 * pair.difference:+.0f} points "
         f"(95 % interval {100 * pair.low:+.0f} to {100 * pair.high:+.0f}), {_p(pair)}, "
         f"n = {pair.problems}."

@@ -102,20 +102,30 @@ class Headroom:
             return f"{said}. There is something to learn for each problem."
         return f"{said}. The interval holds 0: more problems or draws must decide."
 
-    @property
-    def lines(self) -> list[str]:
-        """The choices, luck's part and the meaning, a paragraph each."""
+    def lines(self, fixed_for: str = "each domain") -> list[str]:
+        """The choices, luck's part and the meaning, a paragraph each.
+
+        Args:
+            fixed_for: what has one program in ``fixed``.
+        """
         choices = (
-            "Chosen on other problems than they are counted on: one program for everything "
-            f"{self.fixed:.1%} (flattered {self.fixed_flattered:.1%}), one for each data set "
-            f"{self.by_group:.1%} (flattered {self.by_group_flattered:.1%})."
+            f"One program for {fixed_for}: {_percent(self.fixed)} right. One for each data set: "
+            f"{_percent(self.by_group)}. These shares are of problems that had no part in the choice. On the "
+            f"problems of the choice the shares are {_percent(self.fixed_flattered)} and "
+            f"{_percent(self.by_group_flattered)}, flattered by luck."
         )
-        luck = (
-            f"The luckiest program for each problem {self.oracle:.1%}; if no program suited any "
-            f"problem better than another, luck alone would give {self.luck.expected:.1%} "
-            f"[{self.luck.low:.1%}, {self.luck.high:.1%}]."
+        luck = self.luck
+        oracle = (
+            f"The luckiest program of each problem: {_percent(self.oracle)} right. Luck alone would give "
+            f"{_percent(luck.expected)} [{_percent(luck.low)}, {_percent(luck.high)}]. So much is expected "
+            "where some problems are harder and some programs better, but no program suits some problems "
+            "more than others."
         )
-        return [choices, luck, self.words]
+        return [choices, oracle, self.words]
+
+
+def _percent(share: float) -> str:
+    return f"{round(share, 6) + 0.0:.1%}"  # what decides between equals can make it a negative zero
 
 
 def _points(gain: Gain) -> str:

@@ -83,13 +83,12 @@ def advice(found: Found, room: Headroom | None, bank: Bank, draws: int, budget: 
     chosen = found.crossed[DOMAIN, budget]
     plain = _plain(bank, draws)
     ids = [id_ for id_ in chosen if id_ in plain]
-    names = ", ".join(
-        dict.fromkeys(c.name for c in found.choices if (c.scope, c.budget) == (DOMAIN, budget))
-    )
+    names, several = _named(found, budget)
     gains = [chosen[id_][0] - plain[id_] for id_ in ids]
     low, high = difference_interval(gains) if gains else (-1.0, 1.0)
     gain = (
-        f"The best fixed program ({names}) gains {100 * fmean(gains):+.1f} points "
+        f"The best fixed {'programs' if several else 'program'} ({names}) "
+        f"{'gain' if several else 'gains'} {100 * fmean(gains):+.1f} points "
         f"[{100 * low:+.1f}, {100 * high:+.1f}] over a direct call on {len(ids)} rows."
         if gains
         else "No row was graded under both the best fixed program and a direct call."
@@ -109,6 +108,17 @@ def advice(found: Found, room: Headroom | None, bank: Bank, draws: int, budget: 
     if gains and low > 0:
         return Advice(f"use this fixed program: {names}", said)
     return Advice("no room", said)
+
+
+def _named(found: Found, budget: Budget) -> tuple[str, bool]:
+    """(``direct``, or ``cot for math, direct for qa``; whether it is several)"""
+    domains: dict[str, list[str]] = {}
+    for choice in found.choices:
+        if (choice.scope, choice.budget) == (DOMAIN, budget):
+            domains.setdefault(choice.name, []).append(choice.of)
+    if len(domains) == 1:
+        return next(iter(domains)), False
+    return ", ".join(f"{name} for {' and '.join(of)}" for name, of in domains.items()), True
 
 
 def _clear(room: Headroom) -> bool:

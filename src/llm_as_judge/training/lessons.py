@@ -26,8 +26,8 @@ TEMPERATURE = 0.1
 MOST_PROGRAMS = 4
 """Of one problem; the others would teach it to write anything that is right somewhere."""
 PRIOR_DRAWS = 16
-"""Draws on a problem that weigh as much as what the program does on the data set. The draws alone would say
-about 4; but the policy sees the text of a problem, and most of what suits one problem is not to be read there."""
+"""Draws on a problem that weigh as much as what the program does on the data set. Many, since little of what
+suits one problem can be read in its text, which is all that the policy sees (docs/results/adaptive.md)."""
 PRIOR_RUNS = 20
 """Runs of a program on a data set that weigh as much as what all programs do there."""
 LEAST_WEIGHT = 0.05

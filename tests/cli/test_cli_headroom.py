@@ -68,9 +68,10 @@ def test_a_long_headroom_says_how_many_runs_are_left(
     monkeypatch.setattr(pace, "ENOUGH", 1)
     code, _, err = verb("headroom", own_rows(4), *PLAIN, "--draws", "1")
     assert code == 0, err
-    made = re.findall(r"^(\d+) runs made of about (\d+), [\d:]+ left$", err, re.MULTILINE)
+    made = re.findall(r"^(\d+) of about (\d+) runs made, about [\d:]+ left$", err, re.MULTILINE)
     assert [int(n) for n, _ in made] == list(range(1, len(made) + 1))
     assert made[-1][0] == made[-1][1]
+    assert re.search(rf"^{made[-1][0]} runs made in \d+:\d\d$", err, re.MULTILINE)
 
 
 def test_headroom_says_and_reckons_with_the_runs_that_are_kept(
@@ -86,9 +87,10 @@ def test_headroom_says_and_reckons_with_the_runs_that_are_kept(
     _, _, err = verb(*one_draw)
     assert f"{runs} runs are kept in results/headroom/bank and are not made again" in err
     assert "estimate" not in err
+    assert "runs made" not in err  # none was
     _, _, err = verb(*two_draws)
     assert re.findall(r"^estimate: (\d+) programs", err, re.MULTILINE) == [runs]
-    made = re.findall(r"^\d+ runs made of about (\d+),.* (\d+) were there", err, re.MULTILINE)
+    made = re.findall(r"^\d+ of about (\d+) runs made,.* (\d+) were there", err, re.MULTILINE)
     assert made == [(runs, runs)] * int(runs)
 
 

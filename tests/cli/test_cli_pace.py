@@ -1,30 +1,58 @@
 """A long command says how much is done; what was done before does not count as work to come."""
 
-import re
-
 import pytest
 
 from llm_as_judge.cli import pace
-from llm_as_judge.cli.pace import Pace
+from llm_as_judge.cli.pace import Pace, clock
+
+
+class Clock:
+    """The seconds that a test says it is."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
+
+    def did(self, work: Pace, *at: float) -> None:
+        for self.now in at:
+            work.did()
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
 
 
 def test_work_done_before_takes_no_time_and_is_not_expected_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seconds: Clock
 ) -> None:
-    now = iter(range(100))
-    monkeypatch.setattr("time.monotonic", lambda: float(next(now)))
     monkeypatch.setattr(pace, "SAY_EVERY_S", 0.0)
     monkeypatch.setattr(pace, "ENOUGH", 2)
     work = Pace("runs made", 10)
     work.found(6)
-    for _ in range(4):
-        work.did()
+    seconds.did(work, 1, 2, 3, 4)
+    work.ended()
     lines = capsys.readouterr().err.splitlines()
     assert lines[:2] == [
-        "1 runs made of about 4, 6 were there before",
-        "2 runs made of about 4, 0:00:02 left, 6 were there before",
+        "1 of about 4 runs made, 6 were there before",
+        "2 of about 4 runs made, about 0:02 left, 6 were there before",
     ]
-    assert lines[-1].startswith("4 runs made of about 4, 0:00:00 left")
+    assert lines[3] == "4 of about 4 runs made, about 0:00 left, 6 were there before"
+    assert lines[4:] == ["4 runs made in 0:04, 6 were there before"]
+
+
+def test_the_first_line_comes_with_the_first_that_is_done_and_the_last_says_how_long_it_took(
+    capsys: pytest.CaptureFixture[str], seconds: Clock
+) -> None:
+    work = Pace("runs made", 104)
+    seconds.did(work, *range(2, 27, 3), 41, 50, 517)
+    work.ended()
+    assert capsys.readouterr().err.splitlines() == [
+        "1 of about 104 runs made",
+        "10 of about 104 runs made, about 6:25 left",
+        "12 of about 104 runs made, about 1:06:04 left",
+        "12 runs made in 8:37",
+    ]
 
 
 def test_more_than_expected_leaves_nothing_and_not_less(
@@ -35,6 +63,16 @@ def test_more_than_expected_leaves_nothing_and_not_less(
     work = Pace("runs made", 1)
     work.did()
     work.did()
-    assert re.match(
-        r"2 runs made of about 2, 0:00:00 left$", capsys.readouterr().err.splitlines()[-1]
-    )
+    assert capsys.readouterr().err.splitlines()[-1] == "2 of about 2 runs made, about 0:00 left"
+
+
+def test_nothing_done_now_has_no_last_line(capsys: pytest.CaptureFixture[str]) -> None:
+    work = Pace("runs made", 3)
+    work.found(3)
+    work.ended()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("seconds_", "shown"), [(0, "0:00"), (59.6, "1:00"), (3723, "1:02:03")])
+def test_a_time_is_shown_as_a_clock_does(seconds_: float, shown: str) -> None:
+    assert clock(seconds_) == shown

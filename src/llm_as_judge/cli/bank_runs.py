@@ -66,6 +66,7 @@ def searched(
         kept = f"finished runs are kept in {folder}: the same command goes on"
         with stoppable(kept) as work:
             found = work.run(job(bank))
+        pace.ended()
         yield found, bank
 
 

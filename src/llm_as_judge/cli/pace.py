@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
 
 from llm_as_judge.cli.options import note
 
@@ -13,7 +12,7 @@ ENOUGH = 5
 
 
 class Pace:
-    """Says now and then what is done, and how long the rest will take.
+    """Says at the first that is done, then now and then, how many there are and how long the rest will take.
 
     Args:
         what: is done, as ``runs made``.
@@ -24,7 +23,8 @@ class Pace:
         self._what = what
         self._expected = expected
         self._done = self._found = 0
-        self._began = self._said = time.monotonic()
+        self._began = time.monotonic()
+        self._said: float | None = None
 
     def found(self, count: int = 1) -> None:
         """Some were done before, and took no time now."""
@@ -33,14 +33,28 @@ class Pace:
     def did(self, count: int = 1) -> None:
         self._done += count
         now = time.monotonic()
-        if now - self._said < SAY_EVERY_S:
+        if self._said is not None and now - self._said < SAY_EVERY_S:
             return
         self._said = now
         expected = max(self._expected - self._found, self._done)
-        line = f"{self._done} {self._what} of about {expected}"
+        line = f"{self._done} of about {expected} {self._what}"
         if self._done >= ENOUGH:
             left = (now - self._began) / self._done * (expected - self._done)
-            line += f", {timedelta(seconds=round(left))} left"
-        if self._found:
-            line += f", {self._found} were there before"
-        note(line)
+            line += f", about {clock(left)} left"
+        note(line + self._before())
+
+    def ended(self) -> None:
+        """The last line: how many were done, and how long it took."""
+        if self._done:
+            took = clock(time.monotonic() - self._began)
+            note(f"{self._done} {self._what} in {took}{self._before()}")
+
+    def _before(self) -> str:
+        return f", {self._found} were there before" if self._found else ""
+
+
+def clock(seconds: float) -> str:
+    """``8:37``, ``1:02:03``"""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from tiny_runs import tiny_settings
 
 from llm_as_judge.assembly import load_policy_of, policy_prompt, problem_file
+from llm_as_judge.cli.learning import _estimate
 from llm_as_judge.config import Config
 from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.data.files import write_problems
@@ -60,6 +61,7 @@ def fill(
     right: Any,
     problems: list[Problem] = PROBLEMS,
     cost: Mapping[str, float] | None = None,
+    draws: int = 1,
 ) -> Path:
     """A bank in which the program of each kind is ``right(problem, kind)`` on every problem."""
     with Bank.writing(folder, {}) as bank:
@@ -69,8 +71,9 @@ def fill(
             bank.add_problem(one)
             for kind in BODIES:
                 spent = (cost or {}).get(kind, 50.0)
-                cell = Cell(program(kind).key, one.id, 0, right(one, kind), spent, 9, 1, "ok")
-                bank.add(cell)
+                for draw in range(draws):
+                    mark = right(one, kind)
+                    bank.add(Cell(program(kind).key, one.id, draw, mark, spent, 9, 1, "ok"))
     return folder
 
 
@@ -298,6 +301,21 @@ async def test_a_stage_that_is_killed_and_resumed_ends_as_if_it_had_not_been(pla
     assert warm_start(whole)["bank_sha256"] == Bank(bank).sha256()
     shutil.rmtree(bank)  # a stage that is over asks no more of it
     assert (await train(broken, place, 1, resume=True)).steps == 1
+
+
+async def test_a_dry_run_of_a_resume_refuses_what_the_resume_refuses(place: Path) -> None:
+    config = settings(place, "cold", None)
+    checkpoint = (await train(config, place)).checkpoint
+    assert _estimate(config, checkpoint)
+    warm = settings(place, "cold", fill(place / "bank", by_kind))
+    with pytest.raises(
+        ConfigError, match=r"^training\.warm_start: .* began without one, and it is"
+    ):
+        _estimate(warm, checkpoint)
+    half = fill(place / "half", lambda one, kind: float(kind == "sum"), draws=2)
+    data = config.data.model_copy(update={"bank": half})
+    with pytest.raises(DataError, match=r"a run that drew every problem; go on without data\.bank"):
+        _estimate(config.model_copy(update={"data": data}), checkpoint)
 
 
 async def test_a_bank_that_changes_while_the_stage_stands_still_is_one_line(place: Path) -> None:

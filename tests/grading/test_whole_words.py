@@ -12,6 +12,8 @@ def asked(question: str, *golds: str) -> Problem:
 
 LAKE = asked("Which lake does the river Arn feed?", "Lake Ostra", "Ostra")
 COUNT = asked("How many arches has the old bridge?", "14", "fourteen")
+COST = asked("What does an order of 80 kilos cost?", "7.50 euros")
+NEVER = asked("Which bicycles are never delivered?", "cargo bicycles")
 LEFT = asked("Which hand did the clerk write with, the left hand?", "the left hand")
 
 
@@ -22,6 +24,7 @@ LEFT = asked("Which hand did the clerk write with, the left hand?", "the left ha
         (LAKE, "It is Ostra that the Arn feeds."),
         (COUNT, "The old bridge has 14 arches."),
         (COUNT, "There are fourteen arches in the old bridge."),
+        (COST, "An order of 80 kilos costs 7.50 euros at night."),
     ],
 )
 def test_a_sentence_that_states_the_gold_is_right(problem: Problem, reply: str) -> None:
@@ -54,6 +57,13 @@ def test_a_sentence_that_states_the_gold_is_right(problem: Problem, reply: str) 
         pytest.param(COUNT, "The old bridge has 14 million arches.", id="scaled"),
         pytest.param(COUNT, "The old bridge has 14.5 arches.", id="longer number"),
         pytest.param(COUNT, "The old bridge has -14 arches.", id="other sign"),
+        pytest.param(COUNT, "The old bridge has −14 arches.", id="minus"),
+        pytest.param(COUNT, "The old bridge has ≠ 14 arches.", id="unequal"),
+        pytest.param(COUNT, "The old bridge has 14 arches, no.", id="taken back"),
+        pytest.param(COST, "An order of 7.50 euros costs 80 kilos.", id="swapped numbers"),
+        pytest.param(COST, "An order of 90 kilos costs 7.50 euros.", id="another number"),
+        pytest.param(COST, "An order of 80 kilos costs 7, 50 euros.", id="number in two"),
+        pytest.param(NEVER, "Cargo bicycles are always delivered.", id="what is denied"),
     ],
 )
 def test_a_reply_that_says_more_than_the_gold_is_left_open(problem: Problem, reply: str) -> None:

@@ -1,9 +1,9 @@
 """Grader of short text answers, three-valued.
 
 Equal after the official normalization -> correct; nothing in common -> incorrect; abstention is
-right exactly where the problem is unanswerable. In between, three rules accept what carries the
-same information and nothing else; they look at words, so they cannot know that two different
-names mean one thing: that stays unknown, for the LLM judge.
+right exactly where the problem is unanswerable. In between, rules accept what carries the same
+information and nothing else; they look at words, so they cannot know that two different names mean
+one thing: that stays unknown, for the LLM judge.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from __future__ import annotations
 import re
 
 from llm_as_judge.grading.abstention import is_abstention
+from llm_as_judge.grading.denial import says_denied
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import FAMILIES, parse_number
 from llm_as_judge.grading.objects import is_object
+from llm_as_judge.grading.restated import restates
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
-from llm_as_judge.grading.whole_words import stated_gold
-from llm_as_judge.grading.wordlists import MONTHS, TURNING, informative, stem, tokens
+from llm_as_judge.grading.whole_words import adds_sign, stated_gold
+from llm_as_judge.grading.wordlists import MONTHS, TURNING, informative, numbers, stem, tokens
+from llm_as_judge.grading.yes_no import restated_yes_or_no, yes_or_no
 from llm_as_judge.types import Problem, Verdict
 
 
@@ -50,16 +53,21 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
         return _verdict(True, "qa.same_words", "equal up to numerals, accents and dashes", score)
     if any(_same_time(gold, text) for gold in problem.answers):
         return _verdict(True, "qa.same_time", "equal times in other units", score)
+    closed = [gold for gold in problem.answers if normalize_answer(gold) in {"yes", "no"}]
+    if closed and restated_yes_or_no(problem.question, text) == normalize_answer(closed[0]):
+        return _verdict(True, "qa.yes_no", "the question's own words, said or denied", score)
+    if not closed and any(restates(problem.question, gold, text) for gold in problem.answers):
+        return _verdict(True, "qa.restated", "the question's own words with a gold answer", score)
     broken = _no_single_answer(text, problem.answers)
     if broken:
         return _verdict(False, broken, "not one answer", 0.0)
-    closed = [gold for gold in problem.answers if normalize_answer(gold) in {"yes", "no"}]
     if closed:
-        return _yes_or_no(normalize_answer(closed[0]), text, score)
+        correct, rule, why = yes_or_no(normalize_answer(closed[0]), text, problem.question)
+        return _verdict(correct, rule, why, 0.0 if correct is False else score)
     for gold in problem.answers:
-        rule = _same_information(gold, text, problem)
-        if rule:
-            return _verdict(True, rule, f"carries the same information as {gold!r}", score)
+        same = _same_information(gold, text, problem)
+        if same:
+            return _verdict(True, same, f"carries the same information as {gold!r}", score)
     if stated_gold(problem, text) is not None:
         return _verdict(True, "qa.stated", "a sentence that states a gold answer alone", score)
     if score == 0 and not _shared(problem, text):
@@ -125,30 +133,8 @@ def _listed(text: str, golds: tuple[str, ...]) -> bool:
     return short and len(items) >= 3 and (all(counted) or not re.search(r",\s", text))
 
 
-_OPPOSITE = {"yes": "no", "no": "yes"}
-
-
-def _yes_or_no(gold: str, text: str, score: float) -> Verdict:
-    words = re.findall(r"[a-z']+", text.lower())
-    if len(words) <= 4 and {"yes", "no"} <= set(words):
-        return _verdict(False, "extract.several", "yes and no", 0.0)
-    first = words[0] if words else ""
-    if first == _OPPOSITE[gold]:
-        return _verdict(False, "qa.yes_no", f"{first} for {gold}", 0.0)
-    turns = {_OPPOSITE[gold], "but", "however", "or", "maybe", "not", "although", "unless"}
-    if first == gold and not turns & set(words[1:]) and not any(w.endswith("n't") for w in words):
-        return _verdict(True, "qa.yes_no", f"begins with {gold}", score)
-    if gold not in words and _OPPOSITE[gold] not in words:
-        return _verdict(False, "qa.yes_no", f"neither yes nor no, wanted {gold}", 0.0)
-    return _verdict(None, "qa.yes_no", f"not plainly {gold}", score)
-
-
 # --------------------------------------------------------------------------- the same information
 _COORDINATION = re.compile(r"\band\b|\bor\b|&|/|;|,|\n|\bvs\b|\bas well as\b", re.IGNORECASE)
-
-
-def _numbers(words: list[str]) -> list[str]:
-    return [word for word in words if word[0].isdigit()]
 
 
 def _shared(problem: Problem, text: str) -> set[str]:
@@ -164,7 +150,9 @@ def _same_information(gold: str, text: str, problem: Problem) -> str | None:
         return None
     if (TURNING & set(tokens(text))) - set(tokens(gold)):
         return None
-    if _adds(_COORDINATION, gold, text):
+    if _adds(_COORDINATION, gold, text) or adds_sign(gold, text):
+        return None
+    if says_denied(problem.question, gold, text):
         return None
     if _YEAR.search(gold):
         gold_words, words = _without_era(gold_words), _without_era(words)
@@ -173,8 +161,8 @@ def _same_information(gold: str, text: str, problem: Problem) -> str | None:
     new = [word for word in words if stem(word) not in asked]
     dated = bool(MONTHS & set(new_gold))
     same = sorted(new) == sorted(new_gold) if dated else _unique(new) == _unique(new_gold)
-    if (new_gold and same and _numbers(words) == _numbers(gold_words)) or (
-        new_gold and same and dated and sorted(_numbers(words)) == sorted(_numbers(gold_words))
+    if (new_gold and same and numbers(words) == numbers(gold_words)) or (
+        new_gold and same and dated and sorted(numbers(words)) == sorted(numbers(gold_words))
     ):
         return "qa.same_information"
     if _counted(gold, text, problem.question):
@@ -192,7 +180,7 @@ _ERA = frozenset({"year", "during", "ad", "ce"})
 
 def _without_era(words: list[str]) -> list[str]:
     """Words beside a year that say no more than "in": "in the year 1932", "1932 AD"."""
-    return [word for word in words if word not in _ERA] if len(_numbers(words)) == 1 else words
+    return [word for word in words if word not in _ERA] if len(numbers(words)) == 1 else words
 
 
 def _same_time(gold: str, text: str) -> bool:
@@ -224,11 +212,11 @@ _NO_BARE_COUNT = frozenset(
 def _counted(gold: str, text: str, question: str) -> bool:
     """``11`` for "eleven academic units", where the question asks how many."""
     words = informative(gold)
-    numbers = _numbers(words)
+    counted = numbers(words)
     asked = re.search(r"\bhow many\b", question, re.IGNORECASE)
-    if not asked or len(numbers) != 1 or words[:1] != numbers or _NO_BARE_COUNT & set(words):
+    if not asked or len(counted) != 1 or words[:1] != counted or _NO_BARE_COUNT & set(words):
         return False
-    return informative(text) == numbers
+    return informative(text) == counted
 
 
 def _surname(gold: str, text: str, question: str) -> bool:

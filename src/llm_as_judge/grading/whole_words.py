@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 
+from llm_as_judge.grading.denial import denies_more, says_denied
 from llm_as_judge.grading.extract import is_hedged, is_negated
-from llm_as_judge.grading.wordlists import informative, stem, tokens
+from llm_as_judge.grading.other_numbers import has_other_numbers
+from llm_as_judge.grading.wordlists import informative, numbers, stem, tokens
 from llm_as_judge.types import Problem
 
 _SENTENCE_END = re.compile(r"(?<=[\w)\]\"'”’])[.!?](?=\s|$)")
@@ -31,7 +33,9 @@ _SCALED = re.compile(
     r"|times|per)\b)",
     re.IGNORECASE,
 )
+_SIGNED = re.compile(r"(?:(?:^|[\s(\"'“$€£])[-−–]|[+~≈≠<>≤≥±¬])\s*[$€£]?\.?\d")
 _AND_ANOTHER = re.compile(r"\band\b\s+(?:the\s+)?[A-Z0-9]")
+_TAKES_BACK = frozenset(["half", "sometimes", "yes"])
 _BEGINNING = 5
 """Letters by which forms of one word are held equal."""
 _LEADING = frozenset(
@@ -136,16 +140,42 @@ def stated_gold(problem: Problem, text: str) -> str | None:
     Args:
         text: clean, one declared answer.
     """
-    sentences = [part for part in _SENTENCE_END.split(text) if part.strip()]
-    if len(sentences) != 1 or _BROKEN.search(text.strip()):
-        return None  # "Rome. Verona. Milan." is a list, too
-    golds = problem.answers
+    sentence = one_sentence(text)
+    if sentence is None or _BROKEN.search(text.strip()):
+        return None
     if _CONTRAST.search(text) or is_negated(text) or is_hedged(text):
         return None
     asked = {stem(word) for word in tokens(problem.question)}
-    if not _is_sentence(sentences[0], asked):
+    if not _is_sentence(sentence, asked):
         return None
-    return next((gold for gold in golds if _stands(gold, sentences[0], text, asked)), None)
+    return next(
+        (gold for gold in problem.answers if _stands(gold, sentence, problem.question)), None
+    )
+
+
+def one_sentence(text: str) -> str | None:
+    """The only sentence of ``text`` without its end ("Rome. Verona. Milan." is a list), or None."""
+    sentences = [part for part in _SENTENCE_END.split(text) if part.strip()]
+    return sentences[0] if len(sentences) == 1 else None
+
+
+def gold_places(gold: str, sentence: str) -> list[tuple[int, int]]:
+    """Where the words of ``gold`` stand in ``sentence``, as no part of another number."""
+    words = re.findall(r"\w+", gold)
+    if not words:
+        return []
+    pattern = r"[\W_]+".join(map(re.escape, words))
+    found = re.finditer(rf"(?<![\w.,$€£-]){pattern}(?![\w]|[.,:]\d)", sentence, re.IGNORECASE)
+    return [at.span() for at in found if _digits(at.group()) == _digits(gold)]
+
+
+def _digits(text: str) -> list[str]:
+    return numbers(tokens(text.casefold()))  # "Edward ii" is "Edward II"
+
+
+def adds_sign(gold: str, text: str) -> bool:
+    """Has ``text`` more signs before numbers ("-14", "< 14") than ``gold``?"""
+    return len(_SIGNED.findall(text)) > len(_SIGNED.findall(gold))
 
 
 def _is_sentence(text: str, asked: set[str]) -> bool:
@@ -153,19 +183,28 @@ def _is_sentence(text: str, asked: set[str]) -> bool:
     return any(word in _STATES or stem(word) in asked for word in tokens(text))
 
 
-def _stands(gold: str, sentence: str, text: str, asked: set[str]) -> bool:
-    words = re.findall(r"\w+", gold)
-    if not words or not any(stem(word) not in asked for word in informative(gold)):
+def _stands(gold: str, sentence: str, question: str) -> bool:
+    asked = {stem(word) for word in tokens(question)}
+    if all(stem(word) in asked for word in informative(gold)) or adds_sign(gold, sentence):
         return False  # an echo of the question would have it, too
-    if _has_number(words) and _other_numbers(words, text, asked):
+    if denies_more(sentence, question, gold) or says_denied(question, gold, sentence):
         return False
-    pattern = r"[\W_]+".join(map(re.escape, words))
-    found = re.finditer(rf"(?<![\w.,$€£-]){pattern}(?![\w]|[.,:]\d)", sentence, re.IGNORECASE)
     return any(
-        _alone(sentence[: at.start()], sentence[at.end() :], words, asked)
-        and _nothing_new(sentence[: at.start()], asked)
-        and not _AND_ANOTHER.search(sentence[at.end() :])
-        for at in found
+        _states(sentence[:begin], sentence[end:], gold, question)
+        for begin, end in gold_places(gold, sentence)
+    )
+
+
+def _states(before: str, after: str, gold: str, question: str) -> bool:
+    asked = {stem(word) for word in tokens(question)}
+    if has_other_numbers(question, gold, before, after):
+        return False
+    if _TAKES_BACK & set(tokens(after)) - asked:
+        return False
+    return (
+        _alone(before, after, gold, asked)
+        and _nothing_new(before, asked)
+        and not _AND_ANOTHER.search(after)
     )
 
 
@@ -178,21 +217,12 @@ def _nothing_new(before: str, asked: set[str]) -> bool:
     )
 
 
-def _has_number(words: list[str]) -> bool:
-    return any(word[0].isdigit() for word in tokens(" ".join(words)))
-
-
-def _other_numbers(words: list[str], text: str, asked: set[str]) -> bool:
-    known = {*tokens(" ".join(words)), *asked}
-    return any(word[0].isdigit() and word not in known for word in tokens(text))
-
-
-def _alone(before: str, after: str, words: list[str], asked: set[str]) -> bool:
+def _alone(before: str, after: str, gold: str, asked: set[str]) -> bool:
     """Is the gold between these texts no item of a list and no part of a longer name?"""
     before, after = before.rstrip(_MARKS), after.lstrip(_MARKS)
     if _JOINED_BEFORE.search(before) or _JOINED_AFTER.match(after):
         return False
-    if words[-1][-1].isdigit() and _SCALED.match(after):
+    if re.findall(r"\w", gold)[-1].isdigit() and _SCALED.match(after):
         return False
     return not (_name_ends(before, asked) or _name_begins(after, asked))
 

@@ -28,6 +28,13 @@ class _File(BaseModel):
     months: Words
     light: Words
     turning: Words
+    denying: Words
+    asking: Words
+    helping: Words
+    modal: Words
+    joining: Words
+    doubting: Words
+    standing_for: Words
     not_units: Words
     verbs: tuple[Words, ...]
     units: dict[str, Words]
@@ -43,6 +50,13 @@ ROMAN = _FILE.roman
 MONTHS = frozenset(_FILE.months)
 LIGHT = frozenset(_FILE.light)
 TURNING = frozenset(_FILE.turning)
+DENYING = frozenset(_FILE.denying)
+ASKING = frozenset(_FILE.asking)
+HELPING = frozenset(_FILE.helping)
+MODAL = frozenset(_FILE.modal)
+JOINING = frozenset(_FILE.joining)
+DOUBTING = frozenset(_FILE.doubting)
+STANDING_FOR = frozenset(_FILE.standing_for)
 NOT_A_UNIT = frozenset(_FILE.not_units)
 VERBS = {form: forms[0] for forms in _FILE.verbs for form in forms}
 UNIT_NAMES = {name: unit for unit, names in _FILE.units.items() for name in names}
@@ -86,3 +100,8 @@ def stem(word: str) -> str:
 
 def informative(text: str) -> list[str]:
     return [word for word in tokens(text) if word not in LIGHT]
+
+
+def numbers(words: list[str]) -> list[str]:
+    """Those of ``words``, as :func:`tokens` gives them, that are numbers."""
+    return [word for word in words if word[0].isdigit()]

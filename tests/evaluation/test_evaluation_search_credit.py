@@ -97,7 +97,7 @@ def test_programs_of_two_domains_are_no_pair() -> None:
 def test_page_and_report_have_each_pair_and_say_nothing_where_there_is_none(
     tmp_path: Path,
 ) -> None:
-    nothing = Found((), (), {}, (), 0.0, 0, {}, 0.0)
+    nothing = Found((), (), {}, (), 0.0, 0, {}, 0.0, 0, {})
     cells: list[tuple[str, int, int, float | None, float]] = [
         *(("draft", 0, 0, 0.0, 100.0), ("formatted", 0, 0, 1.0, 130.0)),
     ]

@@ -36,8 +36,8 @@ from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell, Place
 from llm_as_judge.runs.rundir import read_run
-from llm_as_judge.training.imitation import KEY
 from llm_as_judge.training.preflight import checkpoint_root
+from llm_as_judge.training.teacher import KEY
 from llm_as_judge.training.trainer import GRPOTrainer
 from llm_as_judge.training.view import TrainingView
 from llm_as_judge.types import Domain, Problem

@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# what a run needs; tests and tools come with READY
+RUNS   := $(VENV)/.ready-to-run
 AUDIT  ?= .venv-audit
 # test files in processes side by side, so that each prepares its place once; AT_ONCE= one after the other
 AT_ONCE ?= -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
@@ -12,11 +14,11 @@ AT_ONCE ?= -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
-run: $(READY)    ## set up, then train small real models on a small task
+run: $(RUNS)     ## set up, then train small real models on a small task
 	exec $(BIN)/llm-as-judge quickstart $(ARGS)
 
 .PHONY: full
-full: $(READY)   ## the whole pipeline on six data sets, with small real models
+full: $(RUNS)    ## the whole pipeline on six data sets, with small real models
 	PATH="$(abspath $(BIN)):$$PATH" exec ./scripts/run_full_pipeline.sh --config embedded $(ARGS)
 
 test: $(READY)   ## everything CI checks: format, lint, types, layers, all tests, coverage
@@ -95,9 +97,12 @@ format: $(READY) ## mend format and what lint can mend
 	$(BIN)/ruff format -q . ; $(BIN)/ruff check -q --fix .
 
 setup: $(READY)  ## make the environment
-$(READY): pyproject.toml constraints.txt
+$(RUNS): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "Python 3.10 or newer is needed, this is " + sys.version)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
+	touch $(RUNS)
+$(READY): $(RUNS)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(READY)
 

@@ -103,9 +103,22 @@ def test_rows_of_few_passages_are_split_by_their_questions(
     assert "a passage may be in train, too" in said
 
 
-def test_rows_of_many_passages_keep_theirs_on_one_side(verb: Verbs) -> None:
-    of_passages(2, 2, 2, 2, 2, 2)
-    assert "a passage may be in train" not in began(verb)
+@pytest.mark.parametrize(
+    ("sizes", "more"),
+    [
+        pytest.param((2, 2, 2, 2, 2, 2), "", id="a sixth"),
+        pytest.param((3, 3, 3, 3), "3 of 12 rows", id="a quarter"),
+        pytest.param((8, 7, 9), "7 of 24 rows", id="three large ones"),
+    ],
+)
+def test_passages_stay_on_one_side_and_more_than_a_sixth_is_said(
+    verb: Verbs, sizes: Sequence[int], more: str
+) -> None:
+    of_passages(*sizes)
+    said = " ".join(began(verb).split())
+    assert "a passage may be in train" not in said
+    assert ("larger than a sixth of the rows: the smallest is test" in said) == bool(more)
+    assert more in said
     contexts = [
         {json.loads(line)["context"] for line in Path(file).read_text().splitlines()}
         for file in ("data/processed/mine_train.jsonl", "data/test/mine_test.jsonl")

@@ -58,6 +58,33 @@ def test_coarse_groups_leave_the_test_side_smaller() -> None:
     assert (len(split.train), len(split.test)) == (12, 0)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "beside", "test"),
+    [
+        pytest.param((3, 3, 3, 3), 2, 3, id="four of three"),
+        pytest.param((2, 2, 2, 2, 2, 2), 2, 2, id="six of two fit"),
+        pytest.param((9, 4, 5), 2, 4, id="the smallest"),
+        pytest.param((6, 6), 2, 0, id="one would be left"),
+        pytest.param((8, 4), 1, 4, id="one is enough"),
+        pytest.param((12,), 1, 0, id="a single one"),
+    ],
+)
+def test_where_no_group_fits_the_smallest_is_held_out_whole(
+    sizes: tuple[int, ...], beside: int, test: int
+) -> None:
+    groups = [group for group, size in enumerate(sizes) for _ in range(size)]
+    splits = [
+        split_rows(groups, 0.1, named_rng(seed, "a"), whole_beside=beside)
+        for seed in (0, 0, *range(1, 12))
+    ]
+    assert splits[0] == splits[1]
+    for split in splits:
+        assert len(split.test) == test
+        assert not {groups[row] for row in split.test} & {groups[row] for row in split.train}
+    if sizes == (3, 3, 3, 3):  # which of equals: the seed decides
+        assert len({tuple(split.test) for split in splits}) > 1
+
+
 def test_an_order_that_fits_exactly_is_found() -> None:
     groups = [0] * 5 + [1] * 4 + [2] * 3 + [3] * 3 + list(range(4, 19))
     for seed in range(20):

@@ -196,6 +196,11 @@ def _tell(report: ProcessReport) -> None:
                 "  its rows share too few passages to hold one out: test rows have questions of their "
                 "own, and a passage may be in train, too"
             )
+        if part.test > part.test_wanted:
+            say(
+                "  each passage (or group of nearly one question) is larger than a sixth of the rows: the "
+                f"smallest is test, {part.test} of {part.rows} rows"
+            )
         for refusal in part.refusals:
             say(f"  left out {refusal.where}: {refusal.reason}")
     bare = [f"{part.dataset} ({_why_no_val(part)})" for part in report.sets if not part.val]

@@ -40,13 +40,17 @@ class GroupedSplit:
     """Rows on another side than a split that ignores groups would have put them."""
 
 
-def split_rows(groups: Sequence[int], val_fraction: float, rng: random.Random) -> GroupedSplit:
+def split_rows(
+    groups: Sequence[int], val_fraction: float, rng: random.Random, *, whole_beside: int = 0
+) -> GroupedSplit:
     """Split the rows 0..n-1 into train, validation and test.
 
     Args:
         groups: group of each row; any numbers, equal = same group.
         val_fraction: share of the non-test rows that is held out for validation, rounded up.
         rng: decides everything; give each set its own.
+        whole_beside: where no group fits the test side, the smallest is held out all the same, if it
+            is at most half of the rows and so many groups stay beside it; 0: then nothing is.
     Raises:
         ValueError: ``val_fraction`` outside 0..1 (1 excluded).
     """
@@ -54,6 +58,8 @@ def split_rows(groups: Sequence[int], val_fraction: float, rng: random.Random) -
         raise ValueError(f"val_fraction is {val_fraction}, wanted 0 <= val_fraction < 1")
     everything = range(len(groups))
     test, moved = held_out(everything, groups, size_of_test(len(groups)), rng)
+    if not test and whole_beside:
+        test, moved = _smallest_group(groups, whole_beside, rng)
     rest = [row for row in everything if row not in test]
     val, moved_val = held_out(rest, groups, size_of_val(len(rest), val_fraction), rng)
     return GroupedSplit(
@@ -85,6 +91,21 @@ def held_out(
         if len(chosen) == size:
             break
     return best
+
+
+def _smallest_group(groups: Sequence[int], beside: int, rng: random.Random) -> tuple[set[int], int]:
+    """The rows of the smallest group, of equals the first in random order, and how many it moved; none
+    where fewer than ``beside`` groups are left, or it is more than half of the rows."""
+    order = list(range(len(groups)))
+    rng.shuffle(order)
+    members = Counter(groups[row] for row in order)
+    if len(members) <= beside:
+        return set(), 0
+    smallest = min(members, key=members.__getitem__)  # in the order of the shuffled rows
+    if 2 * members[smallest] > len(groups):
+        return set(), 0
+    chosen = {row for row in order if groups[row] == smallest}
+    return chosen, len(chosen.symmetric_difference(order[: size_of_test(len(groups))]))
 
 
 def _whole_groups(

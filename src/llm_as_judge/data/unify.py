@@ -55,7 +55,8 @@ class SetReport:
     val: int
     test: int
     test_wanted: int
-    """What the 5:1 rule asks for; differs from ``test`` only when no whole group fits the rest."""
+    """What the 5:1 rule asks for. ``test`` is less where no whole group fits the rest; more where, of
+    one's own rows, none fits at all and the smallest is held out."""
     groups: int
     """Groups of rows with a common passage or nearly the same question."""
     largest_group: int
@@ -67,8 +68,8 @@ class SetReport:
     plugin: str = ""
     """Module that must be loaded wherever these rows are read; empty for none."""
     by_question: bool = False
-    """Own rows of so few passages that none could be held out: nearly equal questions alone are kept
-    on one side."""
+    """Own rows of one passage or two, of which none could be held out: nearly equal questions alone
+    are kept on one side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +110,13 @@ def process_set(plan: SetPlan, progress: Progress) -> SetReport:
     if plan.dataset.train_only:
         split = GroupedSplit(train=range(len(groups)), val=(), test=(), moved=0)
     else:
-        rng = named_rng(plan.seed, plan.dataset.name, "split")
-        split = split_rows(groups, plan.val_fraction, rng)
-    by_question = not split.test and plan.dataset.own and len(groups) > 1
-    if by_question:
+        split = _split(plan, groups, beside=2 if plan.dataset.own else 0)
+    by_question = False
+    if not split.test and plan.dataset.own and len(groups) > 1:
+        of_passages = groups
         kept, groups = _limited(unified.questions.groups(), plan)
-        rng = named_rng(plan.seed, plan.dataset.name, "split")
-        split = split_rows(groups, plan.val_fraction, rng)
+        split = _split(plan, groups, beside=1)
+        by_question = list(groups) != list(of_passages)
     name = plan.dataset.name
     sides = {
         f"processed/{name}_train.jsonl": split.train,
@@ -145,6 +146,11 @@ def process_set(plan: SetPlan, progress: Progress) -> SetReport:
         plugin=plan.dataset.plugin,
         by_question=by_question,
     )
+
+
+def _split(plan: SetPlan, groups: Sequence[int], beside: int) -> GroupedSplit:
+    rng = named_rng(plan.seed, plan.dataset.name, "split")
+    return split_rows(groups, plan.val_fraction, rng, whole_beside=beside)
 
 
 @dataclass(slots=True)

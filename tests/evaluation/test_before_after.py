@@ -87,6 +87,88 @@ def test_a_trained_policy_is_told_against_the_untrained_one_and_the_best_fixed_p
     assert sentences(systems[:3]) == []
 
 
+SAMPLED = {"evaluation": {"samples": 1, "temperature": 0.9}}
+
+
+def quickstart_results(folder: Path) -> dict[str, Path]:
+    """Those that a quickstart leaves: two untrained ones, one of them sampled, and two checkpoints."""
+    given: dict[str, tuple[int, dict[str, Any]]] = {
+        "best_fixed": (12, {}),
+        "direct": (9, {}),
+        "trained": (22, {"checkpoint": "ck/step_10"}),
+        "untrained": (9, {"policy": "untrained"}),
+        "untrained_sampled": (8, {"policy": "untrained", "config": SAMPLED}),
+        "warm_started": (20, {"checkpoint": "ck/step_0"}),
+        "half_way": (21, {"checkpoint": "ck/step_9"}),
+    }
+    return {name: evaluated(folder, name, right, **of) for name, (right, of) in given.items()}
+
+
+def test_after_is_the_policy_of_the_most_steps_and_before_the_greedy_untrained_one(
+    tmp_path: Path,
+) -> None:
+    files = quickstart_results(tmp_path)
+    first, second = sentences(read_systems(list(files.values())))
+    assert first.startswith("Training helped: 22 of 36 right after training, 9 of 36 before")
+    assert first.endswith(" Before: untrained, after: trained.")
+    assert second.startswith("trained is better than best_fixed: 22 of 36 right by trained, 12")
+    assert "Before:" not in sentences(read_systems([files["untrained"], files["trained"]]))[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "said"),
+    [
+        pytest.param(
+            ("untrained", "trained"),
+            {"checkpoint": "other/step_10"},
+            "trained, more may each be the last of training; give compare one of them",
+            id="as many steps",
+        ),
+        pytest.param(
+            ("untrained", "trained"),
+            {"checkpoint": "exported"},
+            "trained, more may each be the last",
+            id="no step",
+        ),
+        pytest.param(
+            ("untrained", "trained"),
+            {"policy": "untrained"},
+            "untrained, more may each be the policy before; give compare one of them",
+            id="two untrained",
+        ),
+        pytest.param(
+            ("untrained_sampled", "trained"),
+            {},
+            "untrained_sampled: sampled programs; evaluate --untrained --set evaluation.temperature=0",
+            id="sampled before",
+        ),
+        pytest.param(
+            ("untrained",),
+            {"checkpoint": "ck/step_10", "config": SAMPLED},
+            "more: sampled programs; evaluate with --set evaluation.temperature=0",
+            id="sampled after",
+        ),
+    ],
+)
+def test_where_before_or_after_is_not_plain_one_line_says_why_and_what_gives_a_sentence(
+    tmp_path: Path, names: tuple[str, ...], more: dict[str, Any], said: str
+) -> None:
+    files = quickstart_results(tmp_path)
+    given = [*(files[name] for name in names), evaluated(tmp_path, "more", 23, **more)]
+    line = sentences(read_systems(given))[0]
+    assert line.startswith("No sentence on what training changed: ")
+    assert said in line
+
+
+def test_an_untrained_policy_of_another_model_is_not_before(tmp_path: Path) -> None:
+    after = evaluated(tmp_path, "m", 22, checkpoint="ck/step_4", model="m")
+    before = evaluated(tmp_path, "m_untrained", 9, policy="untrained", model="m")
+    other = evaluated(tmp_path, "o_untrained", 30, policy="untrained", model="o")
+    (said,) = sentences(read_systems([after, other, before]))
+    assert "9 of 36 before training" in said
+    assert said.endswith("Before: m_untrained, after: m.")
+
+
 def test_results_without_rows_have_no_verdict_and_it_says_why(tmp_path: Path) -> None:
     first, second = (evaluated(tmp_path, name, 9) for name in ("a", "b"))
     (tmp_path / "b" / "hash" / "full.json").unlink()

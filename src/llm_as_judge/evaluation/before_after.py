@@ -7,6 +7,7 @@ rows: right before and after, the difference with its interval, p, n, and what a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -84,24 +85,76 @@ def sentence(
 
 def sentences(systems: Sequence[SystemResults]) -> list[str]:
     """What `compare` says first: the trained policy against the untrained one, then against the most
-    accurate of the fixed programs. Empty where there is not one of each.
+    accurate of the fixed programs. Empty where there is no trained one.
 
-    The fixed program is the best on the rows that it is compared on, which flatters it.
+    After is the policy of the most steps, before the untrained one, neither of them sampled; where that
+    names none or several, a line says why no sentence comes, and what gives one. The fixed program is
+    the best on the rows that it is compared on, which flatters it.
     """
     policies = [one for one in systems if not one.sanity_baseline]
     trained = [one for one in policies if one.checkpoint]
     untrained = [one for one in policies if one.policy == "untrained"]
-    fixed = [one for one in policies if one not in trained + untrained and one.share()]
-    if len(trained) != 1:
+    if not trained:
         return []
-    after, found = trained[0], []
-    if len(untrained) == 1 and untrained[0].correct.keys() & after.correct.keys():
-        found.append(sentence(untrained[0], after))
+    last = _last([one for one in trained if not one.sampled])
+    if len(last) != 1:
+        return [_no_after(last, trained)]
+    after, found = last[0], []
+    start = [one for one in untrained if _same_model(one, after)]
+    before = [one for one in start if not one.sampled]
+    if len(before) == 1 and before[0].correct.keys() & after.correct.keys():
+        choice = len(trained) > 1 or len(untrained) > 1
+        which = f" Before: {before[0].name}, after: {after.name}." if choice else ""
+        found.append(sentence(before[0], after) + which)
+    elif start and len(before) != 1:
+        found.append(_no_before(before, start))
+    fixed = [one for one in policies if one not in trained + untrained and one.share()]
     if fixed:
         best = max(fixed, key=lambda one: share.value if (share := one.share()) else 0.0)
         if best.correct.keys() & after.correct.keys():
             found.append(sentence(best, after, (best.name, after.name)))
     return found
+
+
+_NONE = "No sentence on what training changed"
+
+
+def _last(trained: Sequence[SystemResults]) -> list[SystemResults]:
+    """Those of the most steps; all where one of several does not say its step."""
+    steps = [_named_step(one.checkpoint or "") for one in trained]
+    if len(trained) < 2 or None in steps:
+        return list(trained)
+    most = max(step for step in steps if step is not None)
+    return [one for one, step in zip(trained, steps, strict=True) if step == most]
+
+
+def _named_step(checkpoint: str) -> int | None:
+    """Of a folder as training names it, ``step_N``; None of another."""
+    found = re.fullmatch(r"step_(\d+)", Path(checkpoint).name)
+    return int(found[1]) if found else None
+
+
+def _same_model(one: SystemResults, other: SystemResults) -> bool:
+    return not (one.model and other.model) or one.model == other.model
+
+
+def _no_after(last: Sequence[SystemResults], trained: Sequence[SystemResults]) -> str:
+    if not last:
+        names = ", ".join(one.name for one in trained)
+        return f"{_NONE}: {names}: sampled programs; evaluate with --set evaluation.temperature=0"
+    names = ", ".join(one.name for one in last)
+    return f"{_NONE}: {names} may each be the last of training; give compare one of them"
+
+
+def _no_before(before: Sequence[SystemResults], untrained: Sequence[SystemResults]) -> str:
+    if not before:
+        names = ", ".join(one.name for one in untrained)
+        return (
+            f"{_NONE}: {names}: sampled programs; evaluate --untrained --set "
+            "evaluation.temperature=0 gives the one before"
+        )
+    names = ", ".join(one.name for one in before)
+    return f"{_NONE}: {names} may each be the policy before; give compare one of them"
 
 
 def _head(pair: Comparison, names: tuple[str, str]) -> str:

@@ -42,8 +42,12 @@ class SystemResults:
     files: tuple[str, ...]
     """Names of its results, one a seed."""
     policy: str
+    model: str
+    """The policy's, before training; empty where its files do not say it."""
     executor: str
     checkpoint: str | None
+    sampled: bool
+    """Its programs were drawn at a temperature above 0; older files say none."""
     sanity_baseline: bool
     """Known answers, no policy: in the table, in no test and on no front."""
     seeds: tuple[int, ...]
@@ -217,8 +221,10 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
         name=name,
         files=tuple(name for name, _ in found),
         policy=runs[0].policy,
+        model=runs[0].model,
         executor=runs[0].executor,
         checkpoint=runs[0].checkpoint,
+        sampled=bool(runs[0].config.get("evaluation", {}).get("temperature")),
         sanity_baseline=runs[0].control,
         seeds=tuple(results.seed for results in runs),
         seed_accuracies=tuple(

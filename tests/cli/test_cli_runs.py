@@ -244,7 +244,15 @@ def test_audit_of_the_rules_passes_once_and_is_not_repeated(verb: Verbs, folder:
 
 def test_an_audit_of_a_sample_says_that_it_gives_no_permission(verb: Verbs) -> None:
     _, out, _ = verb("judge", "audit", "--rules-only", "--attack-numbers", "1", "--sample", "0.01")
-    assert "next    a sample gives no permission to train" in out
+    assert "next    a sample gives no permission to train" in out  # of so few attacks alone
+    assert "the same command without --sample" in _what_now(True, [], 0.1)
+
+
+def test_a_failed_audit_says_what_its_bars_mean_of_a_sample_too() -> None:
+    sampled = _what_now(False, ["precision"], 0.1)
+    assert "below a bar: precision. To train, the whole audit would have to pass" in sampled
+    assert "Label more rows, or take another judge: docs/judge.md" in sampled
+    assert "without --sample" not in sampled
     said = _what_now(False, ["precision", "recall"], None)
     assert "below a bar: precision, recall." in said
     assert _what_now(True, [], None) == ""

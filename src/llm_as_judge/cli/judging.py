@@ -156,12 +156,18 @@ def audit(
 
 def _what_now(passed: bool, failures: Sequence[str], sample: float | None) -> str:
     """What a person can do after an audit; empty: nothing has to be done."""
-    if sample is not None:
+    if sample is not None and set(failures) <= {"attacks tried"}:  # few, being a sample
         return (
-            "next    a sample gives no permission to train: the same command without --sample does"
+            "next    a sample gives no permission to train: the same command without --sample does "
+            "where all its bars hold"
         )
     if passed:
         return ""
+    if sample is not None:
+        return (
+            f"next    below a bar: {', '.join(failures)}. To train, the whole audit would have to pass, which "
+            "after this is unlikely. Label more rows, or take another judge: docs/judge.md"
+        )
     return (
         f"next    below a bar: {', '.join(failures)}. The report shows the mistakes. Leave such answers "
         "ungraded (judge.model: none), or take another judge: docs/judge.md"

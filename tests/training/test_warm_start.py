@@ -197,6 +197,26 @@ async def test_what_is_taught_is_said_once_before_the_first_update_and_as_the_dr
     ]
 
 
+class Going(Listing):
+    """All that is said to go on, between the lines of what has ended."""
+
+    def doing(self, text: str) -> None:
+        self.stages.append(f"... {text}")
+
+
+async def test_an_update_of_the_warm_start_is_named_while_it_goes_on(place: Path) -> None:
+    view = Going()
+    bank = fill(place / "bank", by_kind)
+    await train(settings(place, "named", bank, save_every=1), place, view=view)
+    going = ""
+    for line in view.stages:
+        if line.startswith("warm start: update"):
+            assert going == f"... {line.split(',')[0]}"
+        going = line if line.startswith("... ") else going
+    assert "... warm start: update 4 of 4" in view.stages
+    assert "... writing the checkpoint step_0" in view.stages
+
+
 async def test_a_bank_in_which_all_are_wrong_changes_no_weight(place: Path) -> None:
     wrong = fill(place / "wrong", lambda one, kind: 0.0)
     view = Listing()

@@ -93,16 +93,22 @@ class Imitation:
         """Of the stage's own learner, as :meth:`Learner.state`."""
         return self._learner.state()
 
-    async def updates(self, say: Callable[[str], None]) -> AsyncGenerator[bool, None]:
+    async def updates(
+        self, say: Callable[[str], None], doing: Callable[[str], None]
+    ) -> AsyncGenerator[bool, None]:
         """Makes all updates that are left; after each, whether a checkpoint is due: every
         ``training.save_every`` of them and at the end.
 
+        Args:
+            say: told what each update came to.
+            doing: told which one begins.
         Raises:
             TrainingError: the run must not go on; the last checkpoint is intact.
         """
         taught, total = self.taught, len(self._batches)
         began, first = time.perf_counter(), len(taught.losses)
         while not taught.done:
+            doing(f"warm start: update {len(taught.losses) + 1} of {total}")
             trees = await asyncio.to_thread(self._trees, self._batches[len(taught.losses)])
             taught.losses += (await self._system.on_policy(partial(self._one, trees)),)
             number = len(taught.losses)

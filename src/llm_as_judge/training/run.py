@@ -277,7 +277,7 @@ class Run:
         return checkpoint, metrics
 
     async def _imitate(self, imitation: Imitation) -> None:
-        async with aclosing(imitation.updates(self._view.stage)) as updates:
+        async with aclosing(imitation.updates(self._view.stage, self._view.doing)) as updates:
             async for due in updates:
                 if imitation.taught.done:
                     self._imitation = None

@@ -3,7 +3,8 @@
 A part is a function of a rollout and its group; ``@reward_part`` gives it a name and a weight, here
 and in a plugin alike. The total is the weighted sum.
 
-A text that is no program earns the least of every part: using no tokens is no virtue there.
+A text that cannot run counts as wrong and earns the least for tokens and calls: using none is no virtue
+there. Its format earns -6 down to -10, and its repetition is scored as any other text's.
 Scheme ``gated``: tokens and calls count among right programs only. A wrong one earns 0 for both, so
 that where every program fails none is taught to fail cheaply.
 Scheme ``priced``: the share of right runs less a price for their cost (learning to be right as cheaply as
@@ -246,7 +247,7 @@ def simplicity(rollout: Rollout, group: Sequence[Rollout]) -> float:
 
 @reward_part("format", weight=0.05)
 def runs_as_written(rollout: Rollout, group: Sequence[Rollout]) -> float:
-    """Runs as written +10; needed repair at most 0; cannot run -10."""
+    """Runs as written +10; needed repair at most 0; cannot run -6 to -10."""
     return format_score(rollout.program)
 
 

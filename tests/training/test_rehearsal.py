@@ -33,6 +33,18 @@ def test_the_right_program_stands_first_and_the_text_without_one_last(
     assert right > wrong > none
 
 
+def test_the_text_without_a_program_earns_what_the_documents_say() -> None:
+    lines = rehearsed_reward(load_config("smoke"), PROBLEMS[0])
+    earned = {part: scores(lines, part)[-1] for part in REWARD_PARTS.all()}
+    assert earned == {
+        "correctness": -5.0,
+        "efficiency": -10.0,
+        "simplicity": -10.0,
+        "format": -10.0,
+        "repetition": 10.0,
+    }
+
+
 def test_a_part_of_ones_own_is_called_as_in_a_run() -> None:
     seen: list[tuple[str, int]] = []
 

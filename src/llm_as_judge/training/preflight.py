@@ -135,6 +135,7 @@ return reply["response"]"""
 READ, WRITTEN = 200, 100
 """Tokens of the made program's one call."""
 WRONG_ANSWER = "a made answer that is wrong"
+NO_PROGRAM = "There is no program here."
 CASES = ("right", "wrong", "no program")
 
 
@@ -153,7 +154,11 @@ def rehearsed_reward(config: Config, problem: Problem) -> list[str]:
         _rollout(problem, 0, program, Execution("ok", answer, (asked,)), correct=True),
         _rollout(problem, 1, other, Execution("ok", WRONG_ANSWER, (asked,)), correct=False),
         _rollout(
-            problem, 2, parse_program("none", problem.domain), Execution("rejected"), correct=False
+            problem,
+            2,
+            parse_program(NO_PROGRAM, problem.domain),
+            Execution("rejected"),
+            correct=False,
         ),
     ]
     rewards = [

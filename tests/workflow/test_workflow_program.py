@@ -374,6 +374,37 @@ def test_operators_are_named_in_order_of_appearance() -> None:
     assert body(text).operators == ("Programmer", "Format")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("answer_generat(input=problem)", "answer_generate", id="operator"),
+        pytest.param(
+            "sc_ensembel(solutions=[problem], problem=problem)", "sc_ensemble", id="swapped"
+        ),
+        pytest.param("custom(input=problm)", "problem", id="variable"),
+    ],
+)
+def test_a_misspelled_operator_or_variable_is_answered_with_the_nearest(
+    text: str, said: str
+) -> None:
+    wrong = f'reply = await {text}\nreturn reply["response"]'
+    found = [d.message for d in body(wrong).diagnostics if d.code == "W302"]
+    assert [message.rpartition(", did you mean ")[2] for message in found] == [f"{said}?"]
+
+
+def test_in_class_form_the_nearest_operator_is_named_as_it_is_called_there() -> None:
+    text = (
+        "class Workflow:\n"
+        "    def __init__(self, name, llm_config, dataset):\n"
+        "        self.llm = create_llm_instance(llm_config)\n"
+        "    async def __call__(self, problem):\n"
+        "        reply = await custon(input=problem)\n"
+        '        return reply["response"], 0.0\n'
+    )
+    (found,) = [d for d in parse_program(text, "math").diagnostics if d.code == "W302"]
+    assert found.message.endswith("custon, did you mean self.custom?")
+
+
 def test_other_operators_can_be_given() -> None:
     only = {"Custom": registry()["Custom"]}
     program = parse_program(BODY, "math", "body", operators=only)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from llm_as_judge.operators import Registry
@@ -201,7 +201,11 @@ def report_unawaited(value: v.Value, check: Check, where: str = "") -> None:
         check.unawaited.add(call)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``, did you mean X?`` or nothing."""
+def nearest(name: str, known: Iterable[str], written: Mapping[str, str] | None = None) -> str:
+    """``, did you mean X?`` or nothing.
+
+    Args:
+        written: how a known name has to be written, where that is not the name alone.
+    """
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f", did you mean {close[0]}?" if close else ""
+    return f", did you mean {(written or {}).get(close[0], close[0])}?" if close else ""

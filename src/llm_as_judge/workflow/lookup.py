@@ -50,7 +50,7 @@ def name(node: ast.Name, at: Frame) -> v.Value:
     if name in BUILTINS:
         return v.Builtin(name)
     repair = import_module(name) if name in ALLOWED_MODULES else None
-    check.report("W302", node, name + nearest(name, _visible(at)), repair)
+    check.report("W302", node, name + _meant(name, at), repair)
     return v.Module(name) if repair else v.RECOVERED
 
 
@@ -71,6 +71,15 @@ def _variable(node: ast.Name, owner: Frame) -> v.Value:
         check.report("W303", node, detail, repair)
     state.unsure.discard(name)
     return state.variables.setdefault(name, check.assigned.get(key, v.RECOVERED))
+
+
+def _meant(name: str, at: Frame) -> str:
+    """``, did you mean X?``: a variable, or an operator as a program of this form calls it."""
+    of_self = "self." if at.check.options.wants_tuple else ""  # class form
+    operators = at.check.options.operators.values()
+    written = {entry.call_name: of_self + entry.call_name for entry in operators}
+    written |= {variable: variable for variable in _visible(at)}
+    return nearest(name, written, written)
 
 
 def _visible(at: Frame | None) -> list[str]:

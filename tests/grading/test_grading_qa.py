@@ -1,7 +1,12 @@
+import json
+import re
+from pathlib import Path
+
 import pytest
 
 from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.rows import read_answer
 from llm_as_judge.types import Problem
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -159,3 +164,99 @@ async def test_a_part_of_a_list_is_not_accepted_as_a_span_of_the_passage(
     rules: Judge, problem: Problem, answer: str
 ) -> None:
     assert (await rules.grade(problem, answer)).correct is not True
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("dogs", "dog"),
+        ("dog", "Dogs"),
+        ("dogs", "Dog is not allowed."),
+        ("books", "book"),
+        ("boxes", "a box"),
+        ("cities", "city"),
+        ("two times", "twice"),
+        ("twice", "two times"),
+        ("36.0", "The limit is 36 places."),
+        ("14 days", "Two weeks from delivery."),
+        ("2 hours", "It takes about 120 minutes"),
+    ],
+)
+async def test_another_form_of_a_word_or_number_of_the_gold_is_left_open(
+    rules: Judge, gold: str, answer: str
+) -> None:
+    verdict = await rules.grade(qa(gold, dataset="open", question="What?"), answer)
+    assert (verdict.correct, verdict.rule) == (None, "qa.partial")
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("dogs", "cats"),
+        ("14 days", "three weeks from delivery"),
+        ("twice", "three times a day"),
+        ("36.0", "37"),
+        ("14 days", "9" * 10_000),
+        ("14 days", "\u1369 weeks"),
+    ],
+)
+async def test_what_shares_no_form_and_no_value_with_the_gold_is_rejected(
+    rules: Judge, gold: str, answer: str
+) -> None:
+    verdict = await rules.grade(qa(gold, dataset="open", question="What?"), answer)
+    assert (verdict.correct, verdict.rule) == (False, "qa.nothing_shared")
+
+
+PASSAGE = "Goods go back within 30 days. For e-books only 30 days hold, 30 days for e-books only."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "30 days for e-books only",
+        "30 days only",
+        "Goods go back in 30 days for members alone.",
+        "Goods go back in 30 days, for members solely.",
+        "Goods go back in 30 days except on holidays.",
+        "Goods go back in 30 days unless opened.",
+        "Goods go back in 30 days if unopened.",
+        "Goods go back in 30 days provided that they are unopened.",
+        "Goods go back in 30 days as long as they are unopened.",
+    ],
+)
+@pytest.mark.parametrize("context", ["", PASSAGE])
+async def test_a_gold_with_a_limit_that_the_question_has_not_is_left_open(
+    rules: Judge, answer: str, context: str
+) -> None:
+    problem = qa("30 days", question="In how many days do goods go back?", context=context)
+    verdict = await rules.grade(problem, answer)
+    assert verdict.correct is None, verdict
+
+
+async def test_a_limit_of_the_question_or_the_gold_may_be_said_again(rules: Judge) -> None:
+    asked = qa("14", question="How many arches has the only bridge?", dataset="open")
+    assert (await rules.grade(asked, "The only bridge has 14 arches.")).correct is True
+    twice = await rules.grade(asked, "The only bridge has 14 arches only.")
+    assert twice.correct is None
+    named = qa("Only Rain", question="Which song does she sing?", dataset="open")
+    assert (await rules.grade(named, "She sings Only Rain.")).correct is True
+
+
+@pytest.mark.parametrize("answer", ["Yes, only for members.", "Yes, for members alone."])
+async def test_a_yes_with_a_limit_is_left_open(rules: Judge, answer: str) -> None:
+    problem = qa("yes", question="Is delivery free?", dataset="open")
+    assert (await rules.grade(problem, answer)).correct is None
+
+
+_PAGE = Path(__file__).parents[2] / "docs" / "judge.md"
+
+
+async def test_the_labeled_rows_of_the_page_on_judges_are_left_open_to_a_judge(
+    rules: Judge,
+) -> None:
+    lines = re.findall(r'^ *(\{"id": .*"correct": .*\})$', _PAGE.read_text("utf-8"), re.MULTILINE)
+    rows = [json.loads(line) for line in lines]
+    assert [row["correct"] for row in rows] == [True, False]
+    for row in rows:
+        answer = read_answer(row)
+        assert (await rules.grade(answer.problem, answer.candidate)).correct is None, row

@@ -9,15 +9,18 @@ one thing: that stays unknown, for the LLM judge.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import zip_longest
 
 from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.grading.denial import says_denied
 from llm_as_judge.grading.extract import declared_answer
-from llm_as_judge.grading.number import FAMILIES, parse_number
+from llm_as_judge.grading.number import FAMILIES, parse_number, singular
 from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.restated import restates
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
-from llm_as_judge.grading.whole_words import adds_sign, stated_gold
+from llm_as_judge.grading.whole_words import adds_sign, limits_more, stated_gold
 from llm_as_judge.grading.wordlists import MONTHS, TURNING, informative, numbers, stem, tokens
 from llm_as_judge.grading.yes_no import restated_yes_or_no, yes_or_no
 from llm_as_judge.types import Problem, Verdict
@@ -137,10 +140,34 @@ def _listed(text: str, golds: tuple[str, ...]) -> bool:
 _COORDINATION = re.compile(r"\band\b|\bor\b|&|/|;|,|\n|\bvs\b|\bas well as\b", re.IGNORECASE)
 
 
+_TIMES = {"once": "1", "twice": "2", "thrice": "3"}
+_LONGEST_NUMBER = 40
+"""Digits of a number that is compared as a value; a longer one is compared as a word."""
+
+
 def _shared(problem: Problem, text: str) -> set[str]:
-    """Words, or beginnings of long words, that ``text`` has in common with a gold answer."""
-    gold_words = {word[:5] for gold in problem.answers for word in informative(gold)}
-    return gold_words & {word[:5] for word in informative(text)}
+    """What ``text`` has in common with a gold answer: words in some form, beginnings of long words,
+    values of numbers, lengths of time."""
+    golds = (part for gold in problem.answers for part in _parts(gold))
+    return set(golds) & set(_parts(text))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """See :func:`_shared`: "dog" of "dogs", "36" of "36.0", "1209600 s" of "14 days"."""
+    words = [_TIMES.get(word, word) for word in informative(text)]
+    for word, unit in zip_longest(words, words[1:], fillvalue=""):
+        if not word[0].isdecimal() or len(word) > _LONGEST_NUMBER:
+            yield from (word[:5], stem(word)[:5], _singular(word)[:5])
+            continue
+        yield str(Fraction(word))
+        seconds = FAMILIES["time"].get(singular(unit))
+        if seconds is not None:
+            yield f"{Fraction(word) * seconds} s"
+
+
+def _singular(word: str) -> str:
+    """ "city" of "cities"; other plurals have the stem of their singular."""
+    return word[:-3] + "y" if word.endswith("ies") and len(word) > 4 else word
 
 
 def _same_information(gold: str, text: str, problem: Problem) -> str | None:
@@ -152,7 +179,7 @@ def _same_information(gold: str, text: str, problem: Problem) -> str | None:
         return None
     if _adds(_COORDINATION, gold, text) or adds_sign(gold, text):
         return None
-    if says_denied(problem.question, gold, text):
+    if says_denied(problem.question, gold, text) or limits_more(text, problem.question, gold):
         return None
     if _YEAR.search(gold):
         gold_words, words = _without_era(gold_words), _without_era(words)

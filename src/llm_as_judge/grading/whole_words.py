@@ -2,20 +2,21 @@
 
 People rarely answer with the bare gold: "The three-point line was added in the 1979-80 season." Who
 looks for the gold in a reply is easily fooled, though, by a reply that names everything. So the
-sentence must state one thing plainly: no denial, hedge, contrast, choice, question or list, no other
-number beside a number, no longer name around a name. In front of the gold it must say nothing that the
-question does not ("Verona, to the north of Rome" is no Rome), and the gold must bring a word that the
+sentence must state one thing plainly: no denial, hedge, contrast, limit ("for books only"), choice,
+question or list, no other number beside a number, no longer name around a name. In front of the gold
+it must say nothing that the question does not ("Verona, to the north of Rome" is no Rome), and the gold must bring a word that the
 question has not. What breaks a condition is not wrong: it is left open.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from llm_as_judge.grading.denial import denies_more, says_denied
 from llm_as_judge.grading.extract import is_hedged, is_negated
 from llm_as_judge.grading.other_numbers import has_other_numbers
-from llm_as_judge.grading.wordlists import informative, numbers, stem, tokens
+from llm_as_judge.grading.wordlists import LIMITING, informative, numbers, stem, tokens
 from llm_as_judge.types import Problem
 
 _SENTENCE_END = re.compile(r"(?<=[\w)\]\"'”’])[.!?](?=\s|$)")
@@ -178,6 +179,23 @@ def adds_sign(gold: str, text: str) -> bool:
     return len(_SIGNED.findall(text)) > len(_SIGNED.findall(gold))
 
 
+_LIMITS = re.compile(
+    rf"\b(?:{'|'.join(sorted(LIMITING))}|as long as|apart from|other than|in case|(?:provid(?:ed|ing)|given) that)\b",
+    re.IGNORECASE,
+)
+
+
+def limits_more(text: str, *known: str) -> bool:
+    """Has ``text`` a word that limits what it says ("14 days for books only", "..., if unopened")
+    which the texts ``known`` have not, or more often than they?"""
+    said, allowed = _limits(text), _limits(" ".join(known))
+    return bool(said - allowed)
+
+
+def _limits(text: str) -> Counter[str]:
+    return Counter(found.casefold() for found in _LIMITS.findall(text))
+
+
 def _is_sentence(text: str, asked: set[str]) -> bool:
     """Words in a row are a list, whatever separates them."""
     return any(word in _STATES or stem(word) in asked for word in tokens(text))
@@ -188,6 +206,8 @@ def _stands(gold: str, sentence: str, question: str) -> bool:
     if all(stem(word) in asked for word in informative(gold)) or adds_sign(gold, sentence):
         return False  # an echo of the question would have it, too
     if denies_more(sentence, question, gold) or says_denied(question, gold, sentence):
+        return False
+    if limits_more(sentence, question, gold):
         return False
     return any(
         _states(sentence[:begin], sentence[end:], gold, question)

@@ -34,6 +34,7 @@ class _File(BaseModel):
     modal: Words
     joining: Words
     doubting: Words
+    limiting: Words
     standing_for: Words
     not_units: Words
     verbs: tuple[Words, ...]
@@ -56,6 +57,7 @@ HELPING = frozenset(_FILE.helping)
 MODAL = frozenset(_FILE.modal)
 JOINING = frozenset(_FILE.joining)
 DOUBTING = frozenset(_FILE.doubting)
+LIMITING = frozenset(_FILE.limiting)
 STANDING_FOR = frozenset(_FILE.standing_for)
 NOT_A_UNIT = frozenset(_FILE.not_units)
 VERBS = {form: forms[0] for forms in _FILE.verbs for form in forms}

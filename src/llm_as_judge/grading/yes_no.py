@@ -11,7 +11,7 @@ import re
 
 from llm_as_judge.grading.denial import says_denied, spelled_out
 from llm_as_judge.grading.restated import adds_marks
-from llm_as_judge.grading.whole_words import one_sentence
+from llm_as_judge.grading.whole_words import limits_more, one_sentence
 from llm_as_judge.grading.wordlists import (
     DENYING,
     DOUBTING,
@@ -45,7 +45,8 @@ def yes_or_no(gold: str, text: str, question: str) -> tuple[bool | None, str, st
     if first == opposite:
         return False, "qa.yes_no", f"{first} for {gold}"
     turns = {opposite, *DOUBTING} & set(words[1:]) or any(word.endswith("n't") for word in words)
-    if first == gold and not turns and not _contradicts(gold, _behind_it(text), question):
+    turned = bool(turns) or limits_more(text, question)
+    if first == gold and not turned and not _contradicts(gold, _behind_it(text), question):
         return True, "qa.yes_no", f"begins with {gold}"
     if gold not in words and opposite not in words:
         return False, "qa.yes_no", f"neither yes nor no, wanted {gold}"

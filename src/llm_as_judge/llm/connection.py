@@ -132,7 +132,8 @@ async def post_json(
             raise Unusable(
                 "connect", f"{server.shown} cannot be connected to", untouched=True
             ) from None
-        raise Unusable("timeout", f"no reply in {timeout_s:g} s") from None
+        said = f"no reply in {timeout_s:g} s (timeout_s; a slow server needs longer)"
+        raise Unusable("timeout", said) from None
     except (httpx.ConnectError, httpx.UnsupportedProtocol, httpx.ProxyError) as error:
         raise Unusable("connect", f"cannot connect ({hide(str(error))})", untouched=True) from None
     except (httpx.HTTPError, httpx.StreamError) as error:

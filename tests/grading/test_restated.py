@@ -1,6 +1,7 @@
 """A denial or a number that a reply only repeats from the question does not leave the reply open."""
 
 import pytest
+from open_questions import NEVER, asked
 
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Problem
@@ -8,11 +9,6 @@ from llm_as_judge.types import Problem
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-def asked(question: str, *golds: str) -> Problem:
-    return Problem("open/t/1", "open", "qa", question, golds)
-
-
-NEVER = asked("Which bicycles are never delivered?", "cargo bicycles")
 COST = asked("What does the delivery of an order of 80 euros cost?", "7.50 euros")
 KILOS = asked("What does the delivery of an order of 80 kilos cost?", "7 euros")
 SHARE = asked("How many of the 80 bicycles were not sold in May?", "12")

@@ -1,19 +1,14 @@
 """A gold in a longer reply counts where the sentence states it and nothing beside it."""
 
 import pytest
+from open_questions import NEVER, asked
 
 from llm_as_judge.grading.whole_words import stated_gold
 from llm_as_judge.types import Problem
 
-
-def asked(question: str, *golds: str) -> Problem:
-    return Problem("open/t/1", "open", "qa", question, golds)
-
-
 LAKE = asked("Which lake does the river Arn feed?", "Lake Ostra", "Ostra")
 COUNT = asked("How many arches has the old bridge?", "14", "fourteen")
 COST = asked("What does an order of 80 kilos cost?", "7.50 euros")
-NEVER = asked("Which bicycles are never delivered?", "cargo bicycles")
 LEFT = asked("Which hand did the clerk write with, the left hand?", "the left hand")
 
 

@@ -13,6 +13,7 @@ import typer
 
 from llm_as_judge.chat_models import require_known_models
 from llm_as_judge.cli.options import SeedOption, SetOption, say, settings_of
+from llm_as_judge.cli.pace import clock
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.tables import show_table
 from llm_as_judge.cli.verbs import verb
@@ -136,8 +137,7 @@ class Lines:
     def _line(self, text: str) -> None:
         now = time.monotonic()
         self._said = now
-        minutes, seconds = divmod(int(now - self._began), 60)
-        say(f"{minutes:2}:{seconds:02}  {text}")
+        say(f"{clock(now - self._began):>5}  {text}")
 
     def stage(self, text: str) -> None:
         self._doing, self._runs = text, 0

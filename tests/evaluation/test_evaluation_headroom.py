@@ -12,11 +12,29 @@ from llm_as_judge.runs.bank import Array
 PROGRAMS, PROBLEMS, DRAWS = 8, 300, 4
 
 
-def part(chances_JP: Array, seed: int, draws: int = DRAWS, vectors_PE: Array | None = None) -> Part:
+def part(
+    chances_JP: Array,
+    seed: int,
+    draws: int = DRAWS,
+    vectors_PE: Array | None = None,
+    calls: float = 1.0,
+) -> Part:
     random = np.random.default_rng(seed)
     right = (random.random((*chances_JP.shape, draws)) < chances_JP[:, :, None]).astype(float)
     groups = ["gsm8k" if p % 2 else "math" for p in range(chances_JP.shape[1])]
-    return Part(right, np.full(right.shape, 100.0), groups, vectors_PE)
+    calls_J = [calls] * len(right)
+    return Part(right, np.full(right.shape, 100.0), groups, calls_J, vectors_PE)
+
+
+def voting(replies: int, seed: int) -> Part:
+    """Rows of a Rasch table, each a vote of three over rotated replies: the draws of one share them."""
+    chances_JP = rasch(seed)
+    random = np.random.default_rng(seed)
+    right_JPD = random.random((*chances_JP.shape, replies)) < chances_JP[:, :, None]
+    voted = sum(np.roll(right_JPD, -later, axis=2).astype(int) for later in range(3)) >= 2
+    groups = ["gsm8k"] * chances_JP.shape[1]
+    cost = np.full(voted.shape, 100.0)
+    return Part(voted.astype(float), cost, groups, [3.0] * len(voted))
 
 
 def rasch(seed: int, problems: int = PROBLEMS) -> Array:
@@ -62,6 +80,30 @@ def test_pure_luck_is_said_to_be_none_of_it() -> None:
         assert found.adaptation is False
         assert "Adaptation is not there" in found.words
         assert found.oracle > found.fixed + 0.1  # which looks like much to learn, and is not
+
+
+def test_draws_that_share_replies_are_no_evidence() -> None:
+    """Nothing is planted: what choosing gains over votes is luck that both halves share."""
+    for seed in range(4):
+        found = audited(voting(DRAWS, seed))
+        assert found.interaction is not None
+        assert found.interaction.value > 0.02
+        assert (found.once is not None, found.adaptation, found.clear) == (True, None, False)
+        assert "at most" in found.words
+        assert "cannot tell how much of it is luck" in found.words
+
+
+def test_programs_that_ask_once_show_an_interaction_beside_votes() -> None:
+    planted, votes = part(with_interaction(0, 8.0), 0), voting(DRAWS, 0)
+    both = Part(
+        np.concatenate([planted.right_JPD, votes.right_JPD]),
+        np.concatenate([planted.cost_JPD, votes.cost_JPD]),
+        planted.groups_P,
+        [*planted.calls_J, *votes.calls_J],
+    )
+    found = audited(both)
+    assert found.adaptation is True
+    assert found.clear
 
 
 def test_a_planted_interaction_is_said_to_be_there() -> None:

@@ -233,7 +233,8 @@ def _part(systems: Sequence[SystemResults], ids: Sequence[str]) -> Part:
     ids = whole if drawn else ids
     right = [[c.verdicts[id_] if drawn else (c.correct[id_],) for id_ in ids] for c in systems]
     spent = [[(c.costs.get(id_, c.tokens.get(id_, 0.0)),) for id_ in ids] for c in systems]
-    return Part(np.array(right), np.array(spent), [systems[0].datasets[id_] for id_ in ids])
+    sets = [systems[0].datasets[id_] for id_ in ids]
+    return Part(np.array(right), np.array(spent), sets, [c.calls for c in systems])
 
 
 def _best(systems: Sequence[SystemResults], ids: Sequence[str]) -> SystemResults:

@@ -6,20 +6,19 @@ All figures are of programs that have run on the same problems at the same draws
   the same of one program for each group of problems; the difference is what choosing by problem gains,
   with no luck in it. What half of the draws say of a problem is weighted by how much of it the other
   half repeats on *other* problems: where that is nothing, the group's program is chosen, and 0 gained.
-  It is a lower bound: more draws would choose better.
+  More draws would choose better. Draws o and o + 1 of a program that asks several times share replies, so
+  its two halves share luck. The figure is therefore given twice: among all programs (at most so much),
+  and among those alone that ask once (at least so much).
 - **Text**: the same where the program is chosen by the problem's sentence embedding (ridge and nearest
   neighbors, five folds): what a policy that reads the problem could gain at once.
 - **Luck**: the oracle that a Rasch model expects, in which problems differ in difficulty and programs in
   ability, and no program suits any problem better than another (:mod:`.luck`).
-
-Draws o and o + 1 of a program that asks several times share replies, so halves are of neighboring draws
-and still share some at the seam: for such programs the interaction is an upper bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +31,8 @@ from llm_as_judge.runs.bank import Array
 FOLDS = 5
 INTERACTION_POINTS, TEXT_POINTS = 2.0, 0.5
 """Below both adaptation is not there."""
+ONCE = 1.5
+"""Calls a run at most, of programs that count as asking once: some repair a reply that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,9 @@ class Headroom:
     luck: Luck
     """The oracle that luck alone would give."""
     interaction: Gain | None
-    """Points by choosing for each problem; None with one draw."""
+    """By choosing for each problem; None with one draw. Where ``once`` is below it: at most so much."""
+    once: Gain | None
+    """The same among programs that ask once, whose draws share no reply: at least so much."""
     ridge: Gain | None
     neighbors: Gain | None
     """Points by choosing from the problem's text; None without vectors."""
@@ -75,30 +78,45 @@ class Headroom:
 
     @property
     def adaptation(self) -> bool | None:
-        """Whether there is something to learn by problem; None: one draw cannot tell."""
-        if self.interaction is None:
+        """Whether there is something to learn by problem; None: these draws cannot tell."""
+        if self.interaction is None or self.once is None:
             return None
         text = self.text.value if self.text is not None else 0.0
-        return 100 * self.interaction.value >= INTERACTION_POINTS or 100 * text >= TEXT_POINTS
+        if 100 * self.once.value >= INTERACTION_POINTS or 100 * text >= TEXT_POINTS:
+            return True
+        return None if 100 * self.interaction.value >= INTERACTION_POINTS else False
+
+    @property
+    def clear(self) -> bool:
+        """One of the figures that luck has no part in is above 0 with its whole interval."""
+        return any(gain is not None and gain.low > 0 for gain in (self.once, self.text))
 
     @property
     def words(self) -> str:
         """What the figures mean."""
-        if self.interaction is None:
+        if self.interaction is None or self.once is None:
             return (
                 "One draw of a program cannot tell luck from talent: run each several times to see "
                 "whether programs suit problems."
             )
-        said = f"Choosing a program for each problem gains {_points(self.interaction)}"
+        shared = self.once != self.interaction
+        said = f"Choosing a program for each problem gains {'at most ' * shared}{_points(self.interaction)}"
+        if shared:
+            said += (
+                f" (luck has a part in it: draws of programs that ask several times share replies), and "
+                f"{_points(self.once)} among programs that ask once"
+            )
         if self.text is not None:
             said += f", choosing by the problem's text {_points(self.text)}"
-        if not self.adaptation:
+        if self.adaptation is False:
             return (
                 f"{said}. Adaptation is not there: below {INTERACTION_POINTS:g} and "
                 f"{TEXT_POINTS:g} points. What can be gained is a better fixed program (search), the "
                 "budget, and a trained reader of disagreeing answers."
             )
-        if self.interaction.low > 0 or (self.text is not None and self.text.low > 0):
+        if self.adaptation is None:
+            return f"{said}. These draws cannot tell how much of it is luck."
+        if self.clear:
             return f"{said}. There is something to learn for each problem."
         return f"{said}. The interval holds 0: more problems or draws must decide."
 
@@ -141,6 +159,8 @@ class Part:
     cost_JPD: Array
     """Decides between equals."""
     groups_P: Sequence[str]
+    calls_J: Sequence[float]
+    """Executor calls of each program, a run."""
     vectors_PE: Array | None = None
     """Sentence embeddings of unit length."""
 
@@ -198,6 +218,11 @@ def headroom(parts: Sequence[Part], seed: int = 0) -> Headroom | None:
         interaction=(
             gain(lambda n: _split_half(parts[n], groups[n], folds[n])) if draws > 1 else None
         ),
+        once=(
+            gain(lambda n: _split_half(_asking_once(parts[n]), groups[n], folds[n]))
+            if draws > 1
+            else None
+        ),
         ridge=routed(PREDICTORS["ridge"]) if vectors else None,
         neighbors=routed(PREDICTORS["neighbors"]) if vectors else None,
     )
@@ -251,6 +276,17 @@ def _centred(values_JP: Array, means_JP: Array) -> Array:
     """What is left of each program's figure beside its group's mean and the problem's own."""
     left = values_JP - means_JP
     return np.asarray(left - left.mean(axis=0, keepdims=True))
+
+
+def _asking_once(part: Part) -> Part:
+    """The programs of a part whose draws share no reply; its first program where there is none."""
+    once = [j for j, calls in enumerate(part.calls_J) if calls <= ONCE] or [0]
+    return replace(
+        part,
+        right_JPD=part.right_JPD[once],
+        cost_JPD=part.cost_JPD[once],
+        calls_J=[part.calls_J[j] for j in once],
+    )
 
 
 def _split_half(part: Part, groups_P: npt.NDArray[np.intp], folds_P: npt.NDArray[np.intp]) -> Array:

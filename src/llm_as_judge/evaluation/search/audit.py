@@ -53,7 +53,8 @@ def audited(table: Table, vectors: Vectors | None, seed: int = 0) -> Headroom | 
         whole = table.whole(domain)
         known = vectors is not None and all(p.id in vectors for p in whole.problems)
         found = np.array([vectors[p.id] for p in whole.problems]) if vectors and known else None
-        parts.append(Part(whole.right_JPD, whole.cost_JPD, whole.sets, found))
+        calls_J = [float(calls_PD.mean()) if calls_PD.size else 0.0 for calls_PD in whole.calls_JPD]
+        parts.append(Part(whole.right_JPD, whole.cost_JPD, whole.sets, calls_J, found))
     return headroom(parts, seed)
 
 
@@ -102,7 +103,7 @@ def advice(found: Found, room: Headroom | None, bank: Bank, draws: int, budget: 
                 "cut at executor.max_tokens, answers that the rules cannot read)."
             )
         return Advice(TOO_FEW, f"{room.words} {gain}" if room is not None else gain)
-    if room is not None and room.adaptation and _clear(room):
+    if room is not None and room.adaptation and room.clear:
         return Advice(TRAIN, f"{room.words} {gain}")
     said = f"{room.words} {gain}" if room is not None else gain
     if gains and low > 0:
@@ -119,10 +120,6 @@ def _named(found: Found, budget: Budget) -> tuple[str, bool]:
     if len(domains) == 1:
         return next(iter(domains)), False
     return ", ".join(f"{name} for {' and '.join(of)}" for name, of in domains.items()), True
-
-
-def _clear(room: Headroom) -> bool:
-    return any(gain is not None and gain.low > 0 for gain in (room.interaction, room.text))
 
 
 def _plain(bank: Bank, draws: int) -> dict[str, float]:

@@ -265,6 +265,20 @@ def test_bad_row_stops_with_file_and_line(tmp_path: Path, line: bytes, reason: s
     assert not (tmp_path / "data").exists()
 
 
+def test_several_bad_rows_are_told_at_once_and_reading_stops_after_ten(tmp_path: Path) -> None:
+    """One call tells what to mend: nobody has to come back for each row."""
+    path = bad_file(tmp_path / "few", [b"<html>", b"[]"])
+    with pytest.raises(DataError) as caught:
+        process(tmp_path / "few", tmp_path / "data", sets=("gsm8k",))
+    assert f"{path}:13: not JSON" in str(caught.value)
+    assert f"Also bad: {path}:14. Mend them" in str(caught.value)
+    path = bad_file(tmp_path / "many", [b"<html>"] * 30)
+    with pytest.raises(DataError) as caught:
+        process(tmp_path / "many", tmp_path / "data", sets=("gsm8k",))
+    assert f"{path}:22 (and perhaps more)" in str(caught.value)
+    assert f"{path}:23" not in str(caught.value)
+
+
 def test_skip_bad_counts_and_lists(tmp_path: Path) -> None:
     path = bad_file(tmp_path / "raw", [line for line, _ in BAD_ROWS])
     report = process(tmp_path / "raw", tmp_path / "data", sets=("gsm8k",), skip_bad=True)

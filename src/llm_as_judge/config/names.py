@@ -52,6 +52,10 @@ def no_such_policy(name: str, key: str) -> ConfigError:
         return ConfigError(
             f"{key}: the folder {name} has no config.json; wanted a model's folder as transformers saves it"
         )
+    if name.startswith((".", "/", "~")):
+        return ConfigError(
+            f"{key}: no folder or file {name}; wanted a model's folder as transformers saves it, or a .gguf file"
+        )
     known = ", ".join(load_models())
     return ConfigError(f"{key}: no model {name!r} in models.yaml (known: {known}; or {FORMS})")
 

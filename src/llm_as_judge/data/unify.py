@@ -26,6 +26,8 @@ from llm_as_judge.types import Domain, Problem
 Progress = Callable[[str, int, int | None], None]
 """``progress(what, done, total)``; ``total`` is None while it is unknown."""
 _REFUSALS_KEPT = 1000
+_BAD_TOLD = 10
+"""Bad rows after which reading stops, where they are not left out."""
 
 
 def silent(what: str, done: int, total: int | None) -> None:
@@ -196,9 +198,9 @@ def _unified_lines(plan: SetPlan, found: _Unified, progress: Progress) -> Iterat
             problem = _converted(plan.dataset, row, seen)
             line = encode_problem(problem)
         except RowError as error:
-            if not plan.skip_bad:
-                raise DataError(f"{row.where}: {error}. Mend it or pass --skip-bad") from None
             _refuse(found, row.where, str(error))
+            if not plan.skip_bad and found.refused == _BAD_TOLD:
+                break
             continue
         seen.add(problem.id)
         found.grouping.add(problem)
@@ -208,7 +210,21 @@ def _unified_lines(plan: SetPlan, found: _Unified, progress: Progress) -> Iterat
         if len(seen) % 2048 == 0:
             progress(f"{name}: rows", len(seen), None)
         yield line
+    if found.refusals and not plan.skip_bad:
+        raise _bad_rows(found.refusals)
     progress(f"{name}: rows", len(seen), len(seen))
+
+
+def _bad_rows(refusals: Sequence[Refusal]) -> DataError:
+    """The first with its reason, and where the next ones are."""
+    first, *others = refusals
+    if not others:
+        return DataError(f"{first.where}: {first.reason}. Mend it or pass --skip-bad")
+    places = ", ".join(other.where for other in others)
+    more = " (and perhaps more)" if len(refusals) == _BAD_TOLD else ""
+    return DataError(
+        f"{first.where}: {first.reason}. Also bad: {places}{more}. Mend them or pass --skip-bad"
+    )
 
 
 def _converted(dataset: Dataset, row: RawRow, seen: set[str]) -> Problem:

@@ -120,11 +120,12 @@ class Headroom:
             return f"{said}. There is something to learn for each problem."
         return f"{said}. The interval holds 0: more problems or draws must decide."
 
-    def lines(self, fixed_for: str = "each domain") -> list[str]:
+    def lines(self, fixed_for: str | None = None) -> list[str]:
         """The choices, luck's part and the meaning, a paragraph each.
 
         Args:
-            fixed_for: what has one program in ``fixed``.
+            fixed_for: what has one program in ``fixed``; None: leaves the choices out, where a table of
+                crossed choices stands beside these lines. They rest on fewer runs, and differ from it.
         """
         choices = (
             f"One program for {fixed_for}: {_percent(self.fixed)} right. One for each data set: "
@@ -139,7 +140,7 @@ class Headroom:
             "where some problems are harder and some programs better, but no program suits some problems "
             "more than others."
         )
-        return [choices, oracle, self.words]
+        return [*([choices] if fixed_for else []), oracle, self.words]
 
 
 def _percent(share: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -29,7 +30,7 @@ from llm_as_judge.llm.ledger import Budget, Ledger
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.runs.bank import Bank
-from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
+from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem, Usage
 
 FIRST, DRAWS, WAYS = 2, 4, 3
 MATH = ("direct", "cot", "program_of_thought")
@@ -233,6 +234,28 @@ def test_the_problems_of_training_are_those_of_the_mix_each_once(tmp_path: Path)
     few = settings(tmp_path, data=data, evaluation={"split": "train", "limit_per_set": 2})
     assert len(problems_to_fill(few)) == 2
     assert problems_to_fill(few) == problems_to_fill(few)
+
+
+def test_a_higher_limit_takes_the_same_problems_and_more(tmp_path: Path) -> None:
+    """Replies that were paid for stay in use when the pool grows; each set keeps its share."""
+    mix = [
+        Problem(f"{name}/{n}", name, "math", "?", ("1",))
+        for name in ("gsm8k", "math")
+        for n in range(30)
+    ]
+    write_problems(tmp_path / "mix.jsonl", mix[:50])
+    taken: list[list[str]] = []
+    for limit in (5, 17, 40, 50):
+        few = settings(
+            tmp_path,
+            data={"train_file": tmp_path / "mix.jsonl"},
+            evaluation={"split": "train", "limit_per_set": limit},
+        )
+        taken.append([one.id for one in problems_to_fill(few)])
+        of_gsm8k = sum(id_.startswith("gsm8k") for id_ in taken[-1])
+        assert abs(of_gsm8k - 0.6 * limit) < 1
+    for smaller, larger in itertools.pairwise(taken):
+        assert set(smaller) < set(larger)
 
 
 def test_held_out_problems_are_those_that_evaluate_takes(tmp_path: Path) -> None:

@@ -12,13 +12,15 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from llm_as_judge.assembly import Workbench, problem_file
 from llm_as_judge.config import Config
+from llm_as_judge.data.mix import named_rng, schedule
 from llm_as_judge.evaluation.bank_figures import is_disputed
 from llm_as_judge.evaluation.search.cells import cell_of
-from llm_as_judge.evaluation.selection import MIXED, evaluated_problems, limited
+from llm_as_judge.evaluation.selection import evaluated_problems
 from llm_as_judge.executor_settings import estimate_of
 from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.llm.estimate import BYTES_PER_TOKEN, Estimate, Means
@@ -57,7 +59,21 @@ def problems_to_fill(config: Config) -> list[Problem]:
     if evaluation.split != "train" or evaluation.sets is not None:
         return evaluated_problems(config)
     rows = {problem.id: problem for problem in problem_file(config.data.train_file)}
-    return limited(MIXED, list(rows.values()), evaluation.limit_per_set, config.data.seed)
+    return _first(list(rows.values()), evaluation.limit_per_set, config.data.seed)
+
+
+def _first(rows: Sequence[Problem], limit: int | None, seed: int) -> list[Problem]:
+    """At most ``limit`` rows, each data set with its share. A higher limit takes these and more: nothing
+    that was paid for is left behind."""
+    if limit is None or limit >= len(rows):
+        return list(rows)
+    by_set: dict[str, list[Problem]] = {}
+    for row in rows:
+        by_set.setdefault(row.dataset, []).append(row)
+    for name, members in by_set.items():
+        named_rng(seed, "fill", name).shuffle(members)
+    turns = islice(schedule({name: len(members) for name, members in by_set.items()}), limit)
+    return [by_set[name].pop() for name in turns]
 
 
 def first_draws(ways: Sequence[BankProgram], draws: int) -> int:

@@ -68,5 +68,6 @@ async def test_the_page_holds_front_choices_and_escaped_names(tmp_path: Path) ->
     page = (tmp_path / "page.html").read_text()
     assert "Cost and accuracy: math" in page
     assert "right, crossed" in page
-    assert "problems that had no part in the choice" in page
+    assert "Luck alone would give" in page
+    assert "problems that had no part in the choice" not in page  # the tables say it
     assert "<script" not in page

@@ -137,6 +137,19 @@ def test_labels_of_results_that_lie_together_do_not_cover_each_other() -> None:
         assert charts._is_free(box, boxes[:n])
 
 
+def test_a_label_without_a_free_place_is_left_out_and_the_table_names_it() -> None:
+    crowd = [(f"a_long_name_{n}", curves.Point(300.0, 0.5, 0.45, 0.6)) for n in range(20)]
+    chart = charts.front_chart("a", "A", "", "x", crowd, [7])
+    assert chart is not None
+    shown = [m for m in chart.marks if m.label]
+    assert len(shown) < 20
+    assert "a_long_name_7" in {m.label for m in shown}  # of the front, so it comes first
+    boxes = [charts._box(m.label, m.label_x, m.label_y, m.anchor) for m in shown]
+    for n, box in enumerate(boxes):
+        assert charts._is_free(box, boxes[:n])
+    assert [row[0] for row in chart.rows] == [name for name, _ in crowd]
+
+
 def test_nothing_to_draw_is_no_chart() -> None:
     assert charts.line_chart("a", "A", "", [Series("s", ())]) is None
     assert charts.stacked_chart("a", "A", "", []) is None

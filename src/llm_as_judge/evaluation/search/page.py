@@ -58,7 +58,8 @@ def _front(domain: str, table: Table) -> charts.Chart | None:
         if len(there):
             low, high = share_interval([float(value) for value in there])
             spent = float(cost[j][~np.isnan(cost[j])].mean())
-            named.append((program.name, curves.Point(spent, float(there.mean()), low, high)))
+            short = program.name.rpartition("/")[2].removesuffix(".py")
+            named.append((short, curves.Point(spent, float(there.mean()), low, high)))
     return charts.front_chart(
         f"front-{domain}",
         f"Cost and accuracy: {domain}",

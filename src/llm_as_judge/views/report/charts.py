@@ -42,6 +42,8 @@ class Mark:
     """One result in the cost-accuracy chart."""
 
     name: str
+    label: str
+    """The name, or empty where it has no free place."""
     color: int
     x: float
     y: float
@@ -209,7 +211,8 @@ def _line(series: Series, color: int, xs: Scale, ys: Scale) -> Line:
 def _marks(
     named: Sequence[tuple[str, Point]], front: Sequence[int], xs: Scale, ys: Scale
 ) -> tuple[Mark, ...]:
-    """Each label beside its mark, or above or below it where it would lie on another one or on the line."""
+    """Each label beside its mark, or above or below it where it would lie on another one or on the line;
+    those of the front first. One without a free place is left out: the table below has all names."""
     bars = []
     for _, p in named:
         low, high = (p.y if bound is None else bound for bound in (p.low, p.high))
@@ -220,8 +223,9 @@ def _marks(
         steps = max(1, round((x1 - x0) / 4))
         along = ((x0 + (x1 - x0) * n / steps, y0 + (y1 - y0) * n / steps) for n in range(steps))
         taken += [(x - 1, y - 1, x + 1, y + 1) for x, y in along]
-    made = []
-    for color, ((name, _), (x, y, low, high)) in enumerate(zip(named, bars, strict=True)):
+    made: dict[int, Mark] = {}
+    for color in [*front, *(i for i in range(len(named)) if i not in front)]:
+        name, (x, y, low, high) = named[color][0], bars[color]
         beside = [(x + 9, y + 4, "start"), (x - 9, y + 4, "end")]
         rows = range(0, 5 * _LABEL_HEIGHT, _LABEL_HEIGHT)
         above = [(x, high - 5 - up, "middle") for up in rows]
@@ -231,10 +235,15 @@ def _marks(
             *(one for pair in zip(above, below, strict=True) for one in pair),
         ]
         free = (place for place in places if _is_free(_box(name, *place), taken))
-        at = next(free, places[0])
-        taken.append(_box(name, *at))
-        made.append(Mark(name, color, x, y, low, high, round(at[0], 1), round(at[1], 1), at[2]))
-    return tuple(made)
+        at = next(free, None)
+        if at is not None:
+            taken.append(_box(name, *at))
+        label_x, label_y, anchor = at or places[0]
+        label = name if at is not None else ""
+        made[color] = Mark(
+            name, label, color, x, y, low, high, round(label_x, 1), round(label_y, 1), anchor
+        )
+    return tuple(made[color] for color in range(len(named)))
 
 
 _LABEL_HEIGHT, _LETTER = 13, 7.0

@@ -25,8 +25,8 @@ from llm_as_judge.views.report import Sources, write_report
 from llm_as_judge.views.screen import look, read_tail
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
-MAX_BYTES = 80_000
-SIZE: ViewportSize = {"width": 960, "height": 470}
+MAX_BYTES = 200_000
+SIZE: ViewportSize = {"width": 1280, "height": 560}
 
 
 def monitor_picture(run_dir: Path) -> Path:

@@ -17,22 +17,38 @@ from llm_as_judge.llm.rounds import NOTES
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
-DRAWS = {"baselines": 3, "adaptive/held_out": 5}
-"""Folder of shipped figures -> runs of each program."""
-FIGURES = sorted(file for folder in DRAWS for file in (EXAMPLES / folder).glob("*/*/full.json"))
+PAGES = ("baselines", "adaptive")
+FIGURES = sorted(
+    file
+    for folder in ("baselines", "adaptive/held_out")
+    for file in (EXAMPLES / folder).glob("*/*/full.json")
+)
+DRAWS = 5
+"""Runs of each program."""
 
 
-@pytest.mark.parametrize("folder", DRAWS)
+def shown(page: str) -> list[Path]:
+    """Files of the command that makes the page's table: compare examples/FOLDER/{a,b}/* ... --against cot."""
+    text = (ROOT / "docs" / "results" / f"{page}.md").read_text()
+    (command,) = re.findall(
+        r"llm-as-judge compare (examples/.+) --against cot --by-domain --markdown", text
+    )
+    files = []
+    for given in command.split():
+        folder, names = re.fullmatch(r"examples/(.+)/\{([\w,]+)\}/\*", given).groups()  # type: ignore[union-attr]
+        files += [
+            path for name in names.split(",") for path in (EXAMPLES / folder / name).iterdir()
+        ]
+    return files
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_the_tables_of_the_page_are_what_compare_makes_of_the_shipped_figures(
-    folder: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "results" / f"{folder.partition('/')[0]}.md").read_text()
-    (given,) = re.findall(rf"compare examples/{folder}/\{{([\w,]+)\}}/\* --against cot", page)
-    names = given.split(",")
-    shipped = [path.parent.parent.name for path in (EXAMPLES / folder).glob("*/*/full.json")]
-    assert sorted(names) == sorted(shipped)
-    files = [str(path) for name in names for path in (EXAMPLES / folder / name).iterdir()]
+    page = (ROOT / "docs" / "results" / f"{name}.md").read_text()
     monkeypatch.setenv("COLUMNS", "400")
+    files = map(str, shown(name))
     with pytest.raises(SystemExit) as caught:
         main(["compare", *files, "--against", "cot", "--by-domain", "--markdown"])
     assert caught.value.code in (0, None)
@@ -41,15 +57,18 @@ def test_the_tables_of_the_page_are_what_compare_makes_of_the_shipped_figures(
     assert [row for row in rows if row not in page] == []
 
 
+def test_no_figures_are_shipped_that_no_page_shows() -> None:
+    assert {file.parent for file in FIGURES} == {path for page in PAGES for path in shown(page)}
+
+
 @pytest.mark.parametrize("file", FIGURES, ids=lambda file: file.parent.parent.name)
 def test_the_figures_hold_names_and_hashes_in_place_of_texts(file: Path) -> None:
     full = json.loads(file.read_text())
-    draws = DRAWS[file.parents[2].relative_to(EXAMPLES).as_posix()]
-    assert (full["complete"], full["draws"], full["split"]) == (True, draws, "test")
+    assert (full["complete"], full["draws"], full["split"]) == (True, DRAWS, "test")
     for row in full["problems"]:
         words = [row["id"], row["content"], *row["rule"], *row["status"], *row["answers"]]
         assert max(map(len, words)) < 40
-        assert len(row["correct"]) == draws
+        assert len(row["correct"]) == DRAWS
 
 
 def test_the_shipped_replies_are_whole_and_without_what_was_asked() -> None:

@@ -227,12 +227,14 @@ def _marks(
     for color in [*front, *(i for i in range(len(named)) if i not in front)]:
         name, (x, y, low, high) = named[color][0], bars[color]
         beside = [(x + 9, y + 4, "start"), (x - 9, y + 4, "end")]
-        rows = range(0, 5 * _LABEL_HEIGHT, _LABEL_HEIGHT)
-        above = [(x, high - 5 - up, "middle") for up in rows]
-        below = [(x, low + 13 + down, "middle") for down in rows]
         places = [
             *beside,
-            *(one for pair in zip(above, below, strict=True) for one in pair),
+            *(
+                (x + shift, at, anchor)
+                for away in range(0, 5 * _LABEL_HEIGHT, _LABEL_HEIGHT)
+                for at in (high - 5 - away, low + 13 + away)
+                for shift, anchor in ((0.0, "middle"), (-4.0, "start"), (4.0, "end"))
+            ),
         ]
         free = (place for place in places if _is_free(_box(name, *place), taken))
         at = next(free, None)

@@ -125,6 +125,8 @@ def test_what_cannot_be_filled_or_shown_is_one_line(verb: Verbs, folder: Path) -
     path = train_rows(folder, ROWS)
     greedy = verb.refused(*FILL, "--set", "executor.temperature=0")
     assert "all draws of a greedy executor are the same" in greedy
+    replay = verb.refused(*FILL, "--set", "calls.mode=replay")
+    assert "calls.mode: replay asks nobody, and pool fill asks what is missing" in replay
     assert "--way 'vote_of_5': wanted some of direct" in verb.refused(*FILL, "--way", "vote_of_5")
     qa = [replace(ROWS[0], domain="qa", dataset="squad2")]
     write_problems(path, qa)

@@ -106,7 +106,7 @@ def test_the_option_of_before_is_read_with_a_hint(verb: Verbs) -> None:
             ("--draws", "2", "--set", "executor.temperature=0"),
             "draws of a greedy executor are all the same",
         ),
-        (("--strategy", "tree"), "too few to search on"),
+        (("--strategy", "tree"), "too few rows to search on"),
     ],
     ids=["strategy", "rounds", "split", "greedy", "few rows"],
 )

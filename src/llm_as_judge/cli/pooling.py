@@ -84,6 +84,11 @@ def fill(
 
     Replies go into the pool, verdicts into the bank. The same command again asks only what is missing.
     """
+    if settings_of(config, set_, executor=executor, data_dir=data_dir).calls.mode == "replay":
+        raise ConfigError(
+            "calls.mode: replay asks nobody, and pool fill asks what is missing; leave it out, or see what is "
+            "there: llm-as-judge pool stats"
+        )
     settings = settings_of(
         config,
         set_,

@@ -65,7 +65,8 @@ class Headroom:
     interaction: Gain | None
     """By choosing for each problem; None with one draw. Where ``once`` is below it: at most so much."""
     once: Gain | None
-    """The same among programs that ask once, whose draws share no reply: at least so much."""
+    """The same among programs that ask once, whose draws share no reply: at least so much. None with one
+    draw, or where no two programs of a part ask once."""
     ridge: Gain | None
     neighbors: Gain | None
     """Points by choosing from the problem's text; None without vectors."""
@@ -79,10 +80,10 @@ class Headroom:
     @property
     def adaptation(self) -> bool | None:
         """Whether there is something to learn by problem; None: these draws cannot tell."""
-        if self.interaction is None or self.once is None:
+        if self.interaction is None:
             return None
-        text = self.text.value if self.text is not None else 0.0
-        if 100 * self.once.value >= INTERACTION_POINTS or 100 * text >= TEXT_POINTS:
+        once, text = (gain.value if gain is not None else 0.0 for gain in (self.once, self.text))
+        if 100 * once >= INTERACTION_POINTS or 100 * text >= TEXT_POINTS:
             return True
         return None if 100 * self.interaction.value >= INTERACTION_POINTS else False
 
@@ -94,7 +95,7 @@ class Headroom:
     @property
     def words(self) -> str:
         """What the figures mean."""
-        if self.interaction is None or self.once is None:
+        if self.interaction is None:
             return (
                 "One draw of a program cannot tell luck from talent: run each several times to see "
                 "whether programs suit problems."
@@ -103,15 +104,16 @@ class Headroom:
         said = f"Choosing a program for each problem gains {'at most ' * shared}{_points(self.interaction)}"
         if shared:
             said += (
-                f" (luck has a part in it: draws of programs that ask several times share replies), and "
-                f"{_points(self.once)} among programs that ask once"
+                " (luck has a part in it: draws of programs that ask several times share replies)"
             )
+            if self.once is not None:
+                said += f", and {_points(self.once)} among programs that ask once"
         if self.text is not None:
             said += f", choosing by the problem's text {_points(self.text)}"
         if self.adaptation is False:
+            bars = f"{INTERACTION_POINTS:g}" + f" and {TEXT_POINTS:g}" * (self.text is not None)
             return (
-                f"{said}. Adaptation is not there: below {INTERACTION_POINTS:g} and "
-                f"{TEXT_POINTS:g} points. What can be gained is a better fixed program (search), the "
+                f"{said}. Adaptation is not there: below {bars} points. What can be gained is a better fixed program (search), the "
                 "budget, and a trained reader of disagreeing answers."
             )
         if self.adaptation is None:
@@ -221,7 +223,7 @@ def headroom(parts: Sequence[Part], seed: int = 0) -> Headroom | None:
         ),
         once=(
             gain(lambda n: _split_half(_asking_once(parts[n]), groups[n], folds[n]))
-            if draws > 1
+            if draws > 1 and any(len(_once(part)) > 1 for part in parts)
             else None
         ),
         ridge=routed(PREDICTORS["ridge"]) if vectors else None,
@@ -279,9 +281,13 @@ def _centred(values_JP: Array, means_JP: Array) -> Array:
     return np.asarray(left - left.mean(axis=0, keepdims=True))
 
 
+def _once(part: Part) -> list[int]:
+    return [j for j, calls in enumerate(part.calls_J) if calls <= ONCE]
+
+
 def _asking_once(part: Part) -> Part:
     """The programs of a part whose draws share no reply; its first program where there is none."""
-    once = [j for j, calls in enumerate(part.calls_J) if calls <= ONCE] or [0]
+    once = _once(part) or [0]
     return replace(
         part,
         right_JPD=part.right_JPD[once],

@@ -110,8 +110,9 @@ async def search(
     config = bench.config
     for domain, rows in problems.items():
         if len(rows) < (_PROPOSED_ON if options.strategy != "halving" else 2):
+            least = _PROPOSED_ON if options.strategy != "halving" else 2
             raise DataError(
-                f"{len(rows)} problems of {domain}: too few to search on; process more rows"
+                f"{domain}: too few rows to search on: {len(rows)}, wanted {least} or more"
             )
     if options.strategy == "halving":
         taking = {d: widened(programs[d], options.count, config, options.seed) for d in problems}

@@ -55,7 +55,10 @@ def test_a_pool_is_filled_once_told_of_and_says_what_to_train_on(verb: Verbs, fo
     assert (code, found["replies"], found["problems"], found["damaged"]) == (0, 24, 4, 0)
     assert [one["model"] for one in found["origins"]] == ["scripted"]
     assert [(w["way"], w["draws"], w["right"]) for w in found["ways"]][-1] == ("all ways", 24, 0.0)
-    assert "pool.sqlite: 24 replies" in verb("pool", "stats", *CONFIG)[1]
+    shown = verb("pool", "stats", *CONFIG)[1]
+    assert "pool.sqlite: 24 replies" in shown
+    assert "scripted: 24 replies, " in shown  # whole at 80 columns
+    assert "gsm8k program_of_thought" in shown
     line = verb.refused("pool", "prune", *CONFIG)
     assert "no problem is left; nothing was written" in line
 

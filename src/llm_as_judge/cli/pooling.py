@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from llm_as_judge.cli.options import (
     BANK,
@@ -17,13 +16,13 @@ from llm_as_judge.cli.options import (
     ExecutorOption,
     JsonOption,
     SetOption,
-    console,
     note,
     say,
     settings_of,
     status_console,
 )
 from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.cli.tables import show_table
 from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
@@ -221,9 +220,10 @@ def stats(
         f"{found['pool']}: {found['replies']} replies, {found['bytes'] / 2**20:.1f} MB, "
         f"{found['damaged']} damaged"
     )
-    console.print(_origins_table(origins))
+    for origin in origins:
+        say(_origin_line(origin))
     if drawn:
-        console.print(_ways_table(found["ways"]))
+        _show_ways(found["ways"])
     else:
         note(f"{bank}: no verdicts of these ways; run: llm-as-judge pool fill")
 
@@ -282,28 +282,22 @@ def _opened(settings: Config) -> Pool:
     return Pool(folder)
 
 
-def _origins_table(origins: list[dict[str, Any]]) -> Table:
-    table = Table(title="Replies by what they come from", box=None, padding=(0, 2, 0, 0))
-    for heading in ("model", "weights", "prompts", "seed", "replies", "read", "written"):
-        table.add_column(heading, no_wrap=True)
-    for one in origins:
-        known = [str(one.get(key, "-")) for key in ("weights", "prompts", "seed")]
-        counts = [f"{one[key]:,}" for key in ("replies", "read", "written")]
-        table.add_row(one["model"], known[0][:24], *known[1:], *counts)
-    return table
+def _origin_line(one: dict[str, Any]) -> str:
+    weights, prompts, seed = (str(one.get(key, "-")) for key in ("weights", "prompts", "seed"))
+    return (
+        f"{one['model']}: {one['replies']:,} replies, {one['read']:,} tokens read, {one['written']:,} written; "
+        f"weights {weights[:12]}, prompts {prompts}, seed {seed}"
+    )
 
 
 SHARES = ("right", "vote", "mixed", "solved", "misled")
 
 
-def _ways_table(ways: list[dict[str, Any]]) -> Table:
-    table = Table(title="Draws by set and way", box=None, padding=(0, 2, 0, 0))
-    for heading in ("set", "way"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("problems", "draws", *SHARES, "cost"):
-        table.add_column(heading, justify="right")
+def _show_ways(ways: list[dict[str, Any]]) -> None:
+    rows = []
     for one in ways:
         shares = ("-" if one[key] is None else f"{one[key]:.0%}" for key in SHARES)
         counts = (str(one["problems"]), str(one["draws"]))
-        table.add_row(one["dataset"], one["way"], *counts, *shares, f"{one['cost']:.0f}")
-    return table
+        rows.append((f"{one['dataset']} {one['way']}", *counts, *shares, f"{one['cost']:.0f}"))
+    head = ("set and way", "problems", "draws", *SHARES, "cost")
+    show_table("Draws by set and way", head, rows, markdown=False)

@@ -3,8 +3,8 @@
 All figures are of programs that have run on the same problems at the same draws (J x P x D).
 
 - **Interaction**: for each problem a program is chosen on half of the draws and scored on the other half;
-  the same of one program for each group of problems; the difference is what choosing by problem gains,
-  with no luck in it. What half of the draws say of a problem is weighted by how much of it the other
+  the same of one program for each group of problems; the difference is what choosing by problem gains.
+  What half of the draws say of a problem is weighted by how much of it the other
   half repeats on *other* problems: where that is nothing, the group's program is chosen, and 0 gained.
   More draws would choose better. Draws o and o + 1 of a program that asks several times share replies, so
   its two halves share luck. The figure is therefore given twice: among all programs (at most so much),

@@ -108,9 +108,9 @@ async def search(
         BudgetError, EndpointError: see :meth:`BankRunner.fill`.
     """
     config = bench.config
+    least = 2 if options.strategy == "halving" else _PROPOSED_ON
     for domain, rows in problems.items():
-        if len(rows) < (_PROPOSED_ON if options.strategy != "halving" else 2):
-            least = _PROPOSED_ON if options.strategy != "halving" else 2
+        if len(rows) < least:
             raise DataError(
                 f"{domain}: too few rows to search on: {len(rows)}, wanted {least} or more"
             )

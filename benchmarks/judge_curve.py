@@ -79,6 +79,12 @@ def verdict(made: JudgeFile, graded: Graded, score: float) -> bool | None:
     return limits.verdict(score) if limits is not None else None
 
 
+def auc_of(scored: Sequence[tuple[float, bool]]) -> float:
+    """Chance that a right answer scores above a wrong one."""
+    sides = [[score for score, right in scored if right is label] for label in (True, False)]
+    return float(mannwhitneyu(*sides).statistic / (len(sides[0]) * len(sides[1])))
+
+
 def row(name: str, rows: Sequence[Graded], verdicts: Sequence[bool | None], auc: str) -> str:
     pairs = [
         (said, g.case.correct) for said, g in zip(verdicts, rows, strict=True) if said is not None
@@ -120,11 +126,7 @@ def main() -> None:
         verdicts = [
             g.verdict.correct if not g.open else verdict(made, g, of_open[id(g)]) for g in rows
         ]
-        sides = [
-            [score for g, score in zip(reaching, scores, strict=True) if g.case.correct is label]
-            for label in (True, False)
-        ]
-        auc = mannwhitneyu(*sides).statistic / (len(sides[0]) * len(sides[1]))
+        auc = auc_of([(score, g.case.correct) for g, score in zip(reaching, scores, strict=True)])
         learned = sum(n for name, n in made.examples.items() if name.startswith("learned"))
         print(row(f"{folder.name}, {learned:,}", rows, verdicts, f"{auc:.3f}"), flush=True)
 

@@ -3,16 +3,17 @@
     python recipes/agreement_programs.py programs [--most 5]
     llm-as-judge search --split train --programs programs --count 1 --set calls.mode=cache
 
-Every one of them asks nothing but the shipped ways (direct, chain of thought, program of thought), so a filled pool
-answers it: single calls, votes, agreement of one way or of several in turn, a second way where the first gives no
-answer, and code until its visible tests pass.
+Every one of them asks nothing but the shipped ways (direct, chain of thought, program of thought), and none of these more
+often than --most, so a pool filled with so many draws answers it: single calls, votes, agreement of one way or of
+several in turn, a second way where the first gives no answer, and code until its visible tests pass.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import cycle, islice, product
 from pathlib import Path
 
 from llm_as_judge.errors import OutputError
@@ -43,10 +44,12 @@ WAYS: Mapping[Domain, Mapping[str, tuple[str, str]]] = {
 """By domain: a way's call and the key of its result, as in ``workflows/``."""
 TURNS = (1, 2, 3)
 """Ways in turn."""
+AGREE = (2, 3, 4)
+"""Answers that must be equal."""
 
 
 def programs(domain: Domain, most: int) -> Iterator[tuple[str, str]]:
-    """(name, text in body form) of each program, none that draws more than ``most`` times."""
+    """(name, text in body form) of each program, none that draws one way more than ``most`` times."""
     ways = WAYS[domain]
     for name, (call, key) in ways.items():
         yield name, f'reply = await {call}\nreturn reply["{key}"]\n'
@@ -54,10 +57,10 @@ def programs(domain: Domain, most: int) -> Iterator[tuple[str, str]]:
         yield f"{name}_vote_{count}", _vote([name] * count, ways)
     for turn in _turns(list(ways)):
         named = "_".join(turn)
-        if len(set(turn)) > 1 and len(turn) > 2 and len(turn) <= most:
+        if len(set(turn)) > 1 and 2 < len(turn) <= most:
             yield f"{named}_vote", _vote(turn, ways)
-        for agree in (2, 3):
-            for draws in range(max(agree + 1, len(turn)), most + 1):
+        for agree in AGREE:
+            for draws in _draws(turn, max(agree + 1, len(turn)), most):
                 yield f"{named}_until_{agree}_of_{draws}", _until(turn, agree, draws, ways)
     for first, second in product(ways, repeat=2):
         if first != second:
@@ -77,6 +80,15 @@ def _turns(names: list[str]) -> Iterator[tuple[str, ...]]:
         for turn in product(names, repeat=length):
             if length == 1 or len(set(turn)) > 1:
                 yield turn
+
+
+def _draws(turn: tuple[str, ...], least: int, most: int) -> Iterator[int]:
+    """How often ways in turn are drawn: up to ``most`` times all together, and evenly beyond, while none is drawn
+    more often than that."""
+    for draws in range(least, most * len(set(turn)) + 1):
+        times = Counter(islice(cycle(turn), draws))
+        if draws <= most or (draws % 2 == 0 and max(times.values()) <= most):
+            yield draws
 
 
 def _vote(names: list[str] | tuple[str, ...], ways: Mapping[str, tuple[str, str]]) -> str:
@@ -116,7 +128,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("out", type=Path)
-    parser.add_argument("--most", type=int, default=5, help="Draws of a program at most.")
+    parser.add_argument("--most", type=int, default=5, help="Draws of a way at most.")
     arguments = parser.parse_args()
     if arguments.out.exists():
         raise OutputError(f"{arguments.out}: there already; name another folder")

@@ -68,10 +68,10 @@ def test_a_long_headroom_says_how_many_runs_are_left(
     monkeypatch.setattr(pace, "ENOUGH", 1)
     code, _, err = verb("headroom", own_rows(4), *PLAIN, "--draws", "1")
     assert code == 0, err
-    made = re.findall(r"^(\d+) of about (\d+) runs made, about [\d:]+ left$", err, re.MULTILINE)
+    made = re.findall(r"^(\d+) of about (\d+) runs, about [\d:]+ left$", err, re.MULTILINE)
     assert [int(n) for n, _ in made] == list(range(1, len(made) + 1))
     assert made[-1][0] == made[-1][1]
-    assert re.search(rf"^{made[-1][0]} runs made in \d+:\d\d$", err, re.MULTILINE)
+    assert re.search(rf"^{made[-1][0]} runs, \d+:\d\d$", err, re.MULTILINE)
 
 
 def test_headroom_says_and_reckons_with_the_runs_that_are_kept(
@@ -87,11 +87,12 @@ def test_headroom_says_and_reckons_with_the_runs_that_are_kept(
     _, _, err = verb(*one_draw)
     assert f"{runs} runs are kept in results/headroom/bank and are not made again" in err
     assert "estimate" not in err
-    assert "runs made" not in err  # none was
+    assert "of about" not in err  # none was made
     _, _, err = verb(*two_draws)
     assert re.findall(r"^estimate: (\d+) programs", err, re.MULTILINE) == [runs]
-    made = re.findall(r"^\d+ of about (\d+) runs made,.* (\d+) were there", err, re.MULTILINE)
-    assert made == [(runs, runs)] * int(runs)
+    made = re.findall(r"^(\d+) of about (\d+) runs, (\d+) of them from before", err, re.MULTILINE)
+    first = int(runs)
+    assert made == [(str(first + n + 1), str(2 * first), runs) for n in range(first)]
 
 
 def test_headroom_leaves_out_the_rows_that_init_keeps_for_the_test(

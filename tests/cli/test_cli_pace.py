@@ -23,35 +23,35 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
-def test_work_done_before_takes_no_time_and_is_not_expected_again(
+def test_work_done_before_counts_and_takes_no_time(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seconds: Clock
 ) -> None:
     monkeypatch.setattr(pace, "SAY_EVERY_S", 0.0)
     monkeypatch.setattr(pace, "ENOUGH", 2)
-    work = Pace("runs made", 10)
+    work = Pace("runs", 10)
     work.found(6)
     seconds.did(work, 1, 2, 3, 4)
     work.ended()
     lines = capsys.readouterr().err.splitlines()
     assert lines[:2] == [
-        "1 of about 4 runs made, 6 were there before",
-        "2 of about 4 runs made, about 0:02 left, 6 were there before",
+        "7 of about 10 runs, 6 of them from before",
+        "8 of about 10 runs, 6 of them from before, about 0:02 left",
     ]
-    assert lines[3] == "4 of about 4 runs made, about 0:00 left, 6 were there before"
-    assert lines[4:] == ["4 runs made in 0:04, 6 were there before"]
+    assert lines[3] == "10 of about 10 runs, 6 of them from before, about 0:00 left"
+    assert lines[4:] == ["10 runs, 6 of them from before, 0:04"]
 
 
 def test_the_first_line_comes_with_the_first_that_is_done_and_the_last_says_how_long_it_took(
     capsys: pytest.CaptureFixture[str], seconds: Clock
 ) -> None:
-    work = Pace("runs made", 104)
+    work = Pace("runs", 104)
     seconds.did(work, *range(2, 27, 3), 41, 50, 517)
     work.ended()
     assert capsys.readouterr().err.splitlines() == [
-        "1 of about 104 runs made",
-        "10 of about 104 runs made, about 6:25 left",
-        "12 of about 104 runs made, about 1:06:04 left",
-        "12 runs made in 8:37",
+        "1 of about 104 runs",
+        "10 of about 104 runs, about 6:25 left",
+        "12 of about 104 runs, about 1:06:04 left",
+        "12 runs, 8:37",
     ]
 
 
@@ -60,14 +60,14 @@ def test_more_than_expected_leaves_nothing_and_not_less(
 ) -> None:
     monkeypatch.setattr(pace, "SAY_EVERY_S", 0.0)
     monkeypatch.setattr(pace, "ENOUGH", 1)
-    work = Pace("runs made", 1)
+    work = Pace("runs", 1)
     work.did()
     work.did()
-    assert capsys.readouterr().err.splitlines()[-1] == "2 of about 2 runs made, about 0:00 left"
+    assert capsys.readouterr().err.splitlines()[-1] == "2 of about 2 runs, about 0:00 left"
 
 
 def test_nothing_done_now_has_no_last_line(capsys: pytest.CaptureFixture[str]) -> None:
-    work = Pace("runs made", 3)
+    work = Pace("runs", 3)
     work.found(3)
     work.ended()
     assert capsys.readouterr().err == ""

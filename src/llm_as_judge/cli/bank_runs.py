@@ -42,7 +42,7 @@ def searched(
     from llm_as_judge.evaluation.search.run import search as run_search
     from llm_as_judge.runs.bank import Bank
 
-    pace = Pace("runs made", expected_runs(problems, programs, options))
+    pace = Pace("runs", expected_runs(problems, programs, options))
     known: set[Place] = set()
 
     def counted(cell: Cell, now: bool) -> None:

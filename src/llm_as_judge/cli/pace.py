@@ -15,8 +15,8 @@ class Pace:
     """Says at the first that is done, then now and then, how many there are and how long the rest will take.
 
     Args:
-        what: is done, as ``runs made``.
-        expected: how many, about.
+        what: is counted, as ``runs``.
+        expected: how many, about, those that were done before among them.
     """
 
     def __init__(self, what: str, expected: int) -> None:
@@ -36,21 +36,22 @@ class Pace:
         if self._said is not None and now - self._said < SAY_EVERY_S:
             return
         self._said = now
-        expected = max(self._expected - self._found, self._done)
-        line = f"{self._done} of about {expected} {self._what}"
+        there = self._done + self._found
+        expected = max(self._expected, there)
+        line = f"{there} of about {expected} {self._what}{self._before()}"
         if self._done >= ENOUGH:
-            left = (now - self._began) / self._done * (expected - self._done)
+            left = (now - self._began) / self._done * (expected - there)
             line += f", about {clock(left)} left"
-        note(line + self._before())
+        note(line)
 
     def ended(self) -> None:
         """The last line: how many were done, and how long it took."""
         if self._done:
             took = clock(time.monotonic() - self._began)
-            note(f"{self._done} {self._what} in {took}{self._before()}")
+            note(f"{self._done + self._found} {self._what}{self._before()}, {took}")
 
     def _before(self) -> str:
-        return f", {self._found} were there before" if self._found else ""
+        return f", {self._found} of them from before" if self._found else ""
 
 
 def clock(seconds: float) -> str:

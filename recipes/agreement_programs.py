@@ -1,7 +1,7 @@
 """Programs that draw, agree and stop, over what `pool fill` has asked: a folder for `search --programs`.
 
     python recipes/agreement_programs.py programs [--most 5]
-    llm-as-judge search --split train --programs programs --count 1 --set calls.mode=cache
+    llm-as-judge search --split train --programs programs --count 0 --set calls.mode=cache
 
 Every one of them asks nothing but the shipped ways (direct, chain of thought, program of thought), and none of these more
 often than --most, so a pool filled with so many draws answers it: single calls, votes, agreement of one way or of

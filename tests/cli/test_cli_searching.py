@@ -79,6 +79,18 @@ def test_programs_of_a_folder_take_part(verb: Verbs, folder: Path) -> None:
     assert "exported/qa.py" in programs
 
 
+def test_a_count_of_none_takes_the_given_programs_alone(verb: Verbs, folder: Path) -> None:
+    Path("given/math").mkdir(parents=True)
+    Path("given/math/one.py").write_text("return (await answer_generate(input=problem))['answer']")
+    refused = verb.refused("search", *SMALL, "--programs", "given", "--count", "0")
+    assert "neither --programs nor --policy has a program of qa" in refused
+    Path("given/qa.py").write_text("return (await answer_generate(input=problem))['thought']")
+    code, _, err = verb("search", *SMALL, "--programs", "given", "--count", "0")
+    assert code == 0, err
+    lines = (folder / "results" / "bank" / "programs.jsonl").read_text().splitlines()
+    assert {json.loads(line)["name"] for line in lines} == {"given/math/one.py", "given/qa.py"}
+
+
 @pytest.mark.parametrize("strategy", ["tree", "prompt"])
 def test_a_model_proposes_programs(verb: Verbs, folder: Path, strategy: str) -> None:
     more = ("--strategy", strategy, "--rounds", "1", "--rows", "4")

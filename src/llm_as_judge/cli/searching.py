@@ -66,8 +66,9 @@ def search(
         int,
         typer.Option(
             "--count",
-            min=1,
-            help="halving: programs of each domain; shipped and given ones always take part.",
+            min=0,
+            help="halving: programs of each domain; shipped and given ones always take part. 0: those of --programs "
+            "and --policy alone.",
         ),
     ] = 50,
     programs: Annotated[
@@ -129,7 +130,14 @@ def search(
         rows_of_all = [row for found in problems.values() for row in found]
         with stoppable("") as work:
             written = work.run(sampled(policy, settings, rows_of_all))
-    taking = together(own, shipped(settings, tuple(problems)), written)
+    given_alone = count == 0 and options.strategy == "halving"
+    others = {} if given_alone else shipped(settings, tuple(problems))
+    taking = together(own, others, written)
+    if without := [domain for domain in problems if not taking.get(domain)]:
+        raise ConfigError(
+            f"--count 0: neither --programs nor --policy has a program of {', '.join(without)}; add one, or give "
+            "--count 1 for the shipped ones"
+        )
     with output_errors(out):  # before anything is spent
         out.mkdir(parents=True, exist_ok=True)
     vectors = vectors_of(settings, [row for rows in problems.values() for row in rows])

@@ -30,7 +30,8 @@ _FOR_OTHERS = ("base_model", "step", "judges", "data")
 
 def export_adapter(checkpoint: Path, folder: Path, card: str) -> None:
     """What others need of a checkpoint, whole or not at all: adapter, examples, settings, which base
-    model it is of and who judged. It is evaluated and served as a checkpoint is, at a third of the size.
+    model it is of and who judged. It is evaluated and served as a checkpoint is, at a sixth of the size:
+    its weights are rounded to half precision, as base models are kept.
 
     No file holds an absolute path of this machine.
 
@@ -56,12 +57,29 @@ def export_adapter(checkpoint: Path, folder: Path, card: str) -> None:
     with new_folder(folder) as partial:
         for name, source in copied.items():
             (partial / name).parent.mkdir(exist_ok=True)
-            shutil.copyfile(source, partial / name)
+            if name == WEIGHTS:
+                _save_half(source, partial / name)
+            else:
+                shutil.copyfile(source, partial / name)
         write_text(partial / CONFIG, _json(without_paths(spec)))
         write_text(partial / STATE, _json(without_paths(told)))
         write_text(partial / SETTINGS, yaml.safe_dump(without_paths(settings), sort_keys=False))
         write_text(partial / "README.md", card)
         write_manifest(partial, 0)
+
+
+def _save_half(source: Path, target: Path) -> None:
+    """The same weights in half precision; a tensor that does not fit into its range stays as it is."""
+    import numpy as np
+    from safetensors.numpy import load_file, save_file
+
+    with np.errstate(over="ignore"):
+        halves = {name: (one, one.astype(np.float16)) for name, one in load_file(source).items()}
+    save_file(
+        {name: half if np.isfinite(half).all() else one for name, (one, half) in halves.items()},
+        target,
+        metadata={"format": "pt"},
+    )
 
 
 def push_token(repository: str) -> str:

@@ -10,8 +10,8 @@ once. For the families whose attention is plain (``PLAIN``).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -58,13 +58,87 @@ def decoding_batch(policy: Policy) -> DecodingBatch:
 
 
 # ----------------------------------------------------------------------------------------- shared
-@dataclass(slots=True)
-class _Prompt:
-    """Keys and values of one prompt, layer by layer: (key heads, tokens, head size)."""
+class _Prompts:
+    """Keys and values of all prompts of a batch, layer by layer, padded to the longest: one product for all, where
+    one for each prompt would be mostly the calls of it (evaluation: 64 prompts of one row).
 
-    keys: list[Tensor]
-    values: list[Tensor]
-    rows: int
+    Shapes: ``_P`` prompts, ``_R`` rows of the prompt that has the most, ``_L`` tokens, ``H`` key heads, ``S`` head size.
+    """
+
+    def __init__(self, lengths_P: Sequence[int], rows: int, device: torch.device) -> None:
+        self.keys: list[Tensor] = []
+        self.values: list[Tensor] = []
+        self._lengths_P = list(lengths_P)
+        self._device = device
+        self._place(torch.arange(len(lengths_P)).repeat_interleave(rows).tolist())
+
+    def add(self, keys_P: Sequence[Tensor], values_P: Sequence[Tensor]) -> None:
+        """Those of the next layer, (H, tokens, S) of each prompt."""
+        for kept, given_P in ((self.keys, keys_P), (self.values, values_P)):
+            heads, _, size = given_P[0].shape
+            padded = given_P[0].new_zeros(len(given_P), heads, max(self._lengths_P), size)
+            for row, given in zip(padded, given_P, strict=True):
+                row[:, : given.shape[1]] = given
+            kept.append(padded)
+
+    def keep(self, chosen: Sequence[int]) -> None:
+        """Only these rows go on; prompts without any are dropped once they are the half."""
+        owners = [self._owners[i] for i in chosen]
+        alive = sorted(set(owners))
+        if 2 * len(alive) <= len(self._lengths_P):
+            self._lengths_P = [self._lengths_P[p] for p in alive]
+            longest = max(self._lengths_P)
+            index = torch.tensor(alive, device=self._device)
+            for kept in (self.keys, self.values):
+                kept[:] = [one[index, :, :longest] for one in kept]
+            owners = [alive.index(p) for p in owners]
+        self._place(owners)
+
+    def _place(self, owners: list[int]) -> None:
+        """
+        Args:
+            owners: prompt of each row, in order.
+        """
+        self._owners = owners
+        count = Counter(owners)
+        self._rows = max(count.values(), default=0)
+        seen: Counter[int] = Counter()
+        slots = []
+        for p in owners:
+            slots.append(p * self._rows + seen[p])
+            seen[p] += 1
+        self._full = len(owners) == len(self._lengths_P) * self._rows
+        self._slots_B = torch.tensor(slots, device=self._device)
+        places_L = torch.arange(max(self._lengths_P), device=self._device)
+        lengths_P = torch.tensor(self._lengths_P, device=self._device)
+        self._beyond_P11L = (places_L >= lengths_P[:, None])[:, None, None]
+
+    def scores(self, layer: int, query: Tensor) -> Tensor:
+        """(B, H, group, L) of ``query`` (B, H, group, S) with each row's own prompt; -inf beyond its end."""
+        scores = self._by_prompt(query) @ self.keys[layer].transpose(2, 3)
+        return self._by_row(scores.masked_fill(self._beyond_P11L, float("-inf")), query.shape[2])
+
+    def mix(self, layer: int, weights: Tensor) -> Tensor:
+        """(B, H, group, S): values of each row's own prompt by ``weights`` (B, H, group, L)."""
+        return self._by_row(self._by_prompt(weights) @ self.values[layer], weights.shape[2])
+
+    def _by_prompt(self, one: Tensor) -> Tensor:
+        """(B, H, group, n) -> (P, H, R * group, n)."""
+        _, heads, group, n = one.shape
+        prompts = len(self._lengths_P)
+        if not self._full:
+            padded = one.new_zeros(prompts * self._rows, heads, group, n)
+            padded[self._slots_B] = one
+            one = padded
+        rows = one.reshape(prompts, self._rows, heads, group, n).transpose(1, 2)
+        return rows.reshape(prompts, heads, self._rows * group, n)
+
+    def _by_row(self, one: Tensor, group: int) -> Tensor:
+        """The inverse."""
+        prompts, heads, _, n = one.shape
+        rows = one.reshape(prompts, heads, self._rows, group, n).transpose(1, 2)
+        found = rows.reshape(prompts * self._rows, heads, group, n)
+        return found if self._full else found[self._slots_B]
 
 
 class _Own:
@@ -104,7 +178,7 @@ class SharedPrompts:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._base = policy.base
-        self._prompts: list[_Prompt] = []
+        self._prompts: _Prompts
         self._own: list[_Own] = []
         self._plan: AttentionPlan | None = None
         """While the prompts are computed."""
@@ -116,7 +190,7 @@ class SharedPrompts:
         tree = prompt_tree(prompts_P)
         self._leaves = [tree.nodes[leaf] for leaf in tree.leaf_of_P]
         self._plan = plan_attention(tree.nodes, device)
-        self._prompts = [_Prompt([], [], k) for _ in prompts_P]
+        self._prompts = _Prompts([len(prompt) for prompt in prompts_P], k, device)
         hidden = self._forward(
             torch.tensor([tree.ids_N], device=device),
             torch.tensor([tree.positions_N], device=device),
@@ -130,11 +204,7 @@ class SharedPrompts:
         return logits_P.repeat_interleave(k, 0)
 
     def keep(self, chosen: Tensor) -> None:
-        owners = [p for p, prompt in enumerate(self._prompts) for _ in range(prompt.rows)]
-        left = [owners[i] for i in chosen.tolist()]
-        for p, prompt in enumerate(self._prompts):
-            prompt.rows = left.count(p)
-        self._prompts = [prompt for prompt in self._prompts if prompt.rows]
+        self._prompts.keep(chosen.tolist())
         self._positions_B = self._positions_B[chosen]
         for own in self._own:
             own.keep(chosen)
@@ -168,9 +238,11 @@ class SharedPrompts:
         """
         layer = module.layer_idx
         if self._plan is not None:
-            for prompt, node in zip(self._prompts, self._leaves, strict=True):
-                prompt.keys.append(torch.cat([key[0, :, a:b] for a, b in node.spans], dim=1))
-                prompt.values.append(torch.cat([value[0, :, a:b] for a, b in node.spans], dim=1))
+            keys_P, values_P = (
+                [torch.cat([one[0, :, a:b] for a, b in node.spans], dim=1) for node in self._leaves]
+                for one in (key, value)
+            )
+            self._prompts.add(keys_P, values_P)
             out, _ = shared_prefix_attention(
                 module, query, key, value, None, scaling=scaling, plan=self._plan
             )
@@ -179,41 +251,16 @@ class SharedPrompts:
             self._own.append(_Own(key))
         own = self._own[layer]
         own.add(key, value)
-        outputs, start = [], 0
-        for prompt in self._prompts:
-            rows = slice(start, start + prompt.rows)
-            outputs.append(
-                _one_token(
-                    query[rows] * (scaling or query.shape[-1] ** -0.5),
-                    (prompt.keys[layer], prompt.values[layer]),
-                    (own.keys[rows, :, : own.count], own.values[rows, :, : own.count]),
-                )
-            )
-            start += prompt.rows
-        return torch.cat(outputs)
-
-
-def _one_token(query: Tensor, prompt: tuple[Tensor, Tensor], own: tuple[Tensor, Tensor]) -> Tensor:
-    """Attention of one token of each of b rows of a prompt.
-
-    Args:
-        query: (b, heads, 1, head size), scaled.
-        prompt: keys and values, (key heads, L, head size).
-        own: keys and values, (b, key heads, n, head size).
-    Returns:
-        (b, 1, heads, head size).
-    """
-    (b, heads, _, size), kv = query.shape, prompt[0].shape[0]
-    group, length = heads // kv, prompt[0].shape[1]
-    by_row = query.reshape(b, kv, group, size)
-    by_head = by_row.transpose(0, 1).reshape(kv, b * group, size)
-    of_prompt = by_head @ prompt[0].transpose(1, 2)
-    of_own = (by_row @ own[0].transpose(2, 3)).transpose(0, 1).reshape(kv, b * group, -1)
-    weights = torch.softmax(torch.cat([of_prompt, of_own], -1), -1, dtype=torch.float32)
-    weights = weights.to(query.dtype)
-    from_prompt = (weights[..., :length] @ prompt[1]).view(kv, b, group, size).transpose(0, 1)
-    from_own = weights[..., length:].reshape(kv, b, group, -1).transpose(0, 1) @ own[1]
-    return (from_prompt + from_own).reshape(b, 1, heads, size)
+        rows, heads, _, size = query.shape
+        by_row = (query * (scaling or size**-0.5)).reshape(rows, key.shape[1], -1, size)
+        of_prompt = self._prompts.scores(layer, by_row)
+        of_own = by_row @ own.keys[:, :, : own.count].transpose(2, 3)
+        weights = torch.softmax(torch.cat([of_prompt, of_own], -1), -1, dtype=torch.float32)
+        weights = weights.to(query.dtype)
+        length = of_prompt.shape[-1]
+        mixed: Tensor = self._prompts.mix(layer, weights[..., :length])
+        mixed = mixed + weights[..., length:] @ own.values[:, :, : own.count]
+        return mixed.reshape(rows, 1, heads, size)
 
 
 def _shared_prompts_attention(

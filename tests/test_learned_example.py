@@ -1,4 +1,4 @@
-"""The adapter that is shipped as an example is whole, small, and of the run that its page tells of."""
+"""The adapters that are shipped as examples are whole, small, and of the runs that their pages tell of."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ from llm_as_judge.types import to_json
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples" / "learned"
 ADAPTER = FOLDER / "adapter"
+SHIPPED = (FOLDER, ROOT / "examples" / "adaptive")
+"""Folders with ``adapter`` and the ``run.yaml`` that it was trained by."""
 MOST_BYTES = 20_000_000
 HELD_OUT = FOLDER / "held_out"
 """Of each system the figures, without rows: NAME/HASH/full.json."""
@@ -37,18 +39,21 @@ SETS = "data.sets=[gsm8k,math,squad2,hotpotqa,mbpp]"
 """Those that the built-in sample has rows of."""
 
 
-def test_it_is_whole_small_and_can_be_evaluated() -> None:
-    require_whole(ADAPTER)
-    check_base_model(ADAPTER, "qwen25-coder-0.5b")
-    assert unaudited_warning(judges_of(ADAPTER)) is None
-    assert sum(path.stat().st_size for path in ADAPTER.rglob("*")) < MOST_BYTES
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
+def test_it_is_whole_small_and_can_be_evaluated(folder: Path) -> None:
+    adapter = folder / "adapter"
+    require_whole(adapter)
+    check_base_model(adapter, "qwen25-coder-0.5b")
+    assert unaudited_warning(judges_of(adapter)) is None
+    assert sum(path.stat().st_size for path in adapter.rglob("*")) < MOST_BYTES
 
 
-def test_it_was_trained_as_run_yaml_says() -> None:
-    trained = with_new_keys(yaml.safe_load((ADAPTER / "config.yaml").read_text()))
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
+def test_it_was_trained_as_run_yaml_says(folder: Path) -> None:
+    trained = with_new_keys(yaml.safe_load((folder / "adapter" / "config.yaml").read_text()))
     reward = RewardConfig.model_validate(trained["reward"])  # kept with the short keys
     trained["reward"] = reward.model_dump(mode="json")
-    now = load_config(FOLDER / "run.yaml").model_dump(mode="json")
+    now = load_config(folder / "run.yaml").model_dump(mode="json")
     for section in ("policy", "sampling", "executor", "judge", "workflow", "reward"):
         wanted = {key: now[section][key] for key in trained[section] if key in now[section]}
         assert trained[section] == wanted, section
@@ -78,8 +83,9 @@ def test_the_second_run_differs_from_the_first_in_the_keys_that_its_page_names()
     }
 
 
-def test_nothing_of_the_machine_that_made_it_is_told() -> None:
-    for path in ADAPTER.iterdir():
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
+def test_nothing_of_the_machine_that_made_it_is_told(folder: Path) -> None:
+    for path in (folder / "adapter").iterdir():
         if path.suffix != ".safetensors":
             assert "/root" not in path.read_text()
             assert "/home" not in path.read_text()

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.cli import main
+from llm_as_judge.config import Config
 from llm_as_judge.llm.pool import POOL, Pool
 from llm_as_judge.llm.rounds import NOTES
+from llm_as_judge.types import DOMAINS, Domain
+from llm_as_judge.workflow.program import form_of, parse_program
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -69,6 +72,13 @@ def test_the_figures_hold_names_and_hashes_in_place_of_texts(file: Path) -> None
         words = [row["id"], row["content"], *row["rule"], *row["status"], *row["answers"]]
         assert max(map(len, words)) < 40
         assert len(row["correct"]) == DRAWS
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_programs_that_the_wide_search_chose_are_valid(domain: Domain) -> None:
+    text = (EXAMPLES / "adaptive" / "programs" / f"{domain}.py").read_text()
+    most = Config().workflow.max_worst_case_calls
+    assert parse_program(text, domain, form_of(text), max_calls=most).strictly_valid
 
 
 def test_the_shipped_replies_are_whole_and_without_what_was_asked() -> None:

@@ -29,15 +29,16 @@ from transformers import AutoModel, AutoTokenizer
 from llm_as_judge.assembly import model_weights
 from llm_as_judge.audit.attacks import Case
 from llm_as_judge.config import load_config
-from llm_as_judge.judge.calibration import Scored, Thresholds, calibrated, part_of
+from llm_as_judge.judge.calibration import Scored, Thresholds, calibrated
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.training.judge.making import scored_rows
 from llm_as_judge.training.judge.rows import (
-    Graded,
     Sets,
     question_key,
     read_training_rows,
     split_sets,
 )
+from llm_as_judge.types import Problem
 
 BATCH = 32
 MAX_TOKENS = 192
@@ -52,9 +53,9 @@ class CrossEncoder(nn.Module):
         self.encoder: Any = AutoModel.from_pretrained(folder, dtype=torch.float32)
         self.head = nn.Linear(self.encoder.config.hidden_size, 1)
 
-    def forward(self, cases: Sequence[Case]) -> Tensor:
-        asked = [f"{c.problem.question} | {' / '.join(c.problem.answers)}" for c in cases]
-        said = [c.candidate for c in cases]
+    def forward(self, pairs: Sequence[tuple[Problem, str]]) -> Tensor:
+        asked = [f"{problem.question} | {' / '.join(problem.answers)}" for problem, _ in pairs]
+        said = [candidate for _, candidate in pairs]
         tokens = self.tokenizer(
             asked, said, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt"
         )
@@ -65,12 +66,16 @@ class CrossEncoder(nn.Module):
         return log_odds_B
 
     @torch.inference_mode()
-    def log_odds(self, cases: Sequence[Case], at_once: int = BATCH) -> list[float]:
+    def log_odds(self, pairs: Sequence[tuple[Problem, str]], at_once: int = BATCH) -> list[float]:
         self.eval()
         found: list[float] = []
-        for at in range(0, len(cases), at_once):
-            found += self(cases[at : at + at_once]).tolist()
+        for at in range(0, len(pairs), at_once):
+            found += self(pairs[at : at + at_once]).tolist()
         return found
+
+
+def pairs_of(cases: Sequence[Case]) -> list[tuple[Problem, str]]:
+    return [(case.problem, case.candidate) for case in cases]
 
 
 def learn(model: CrossEncoder, cases: Sequence[Case], rate: float, epochs: int, seed: int) -> None:
@@ -90,7 +95,7 @@ def learn(model: CrossEncoder, cases: Sequence[Case], rate: float, epochs: int, 
     model.train()
     for number, part in enumerate(batches, 1):
         labels = torch.tensor([float(case.correct) for case in part])
-        loss = nn.functional.binary_cross_entropy_with_logits(model(part), labels)
+        loss = nn.functional.binary_cross_entropy_with_logits(model(pairs_of(part)), labels)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
@@ -101,20 +106,6 @@ def learn(model: CrossEncoder, cases: Sequence[Case], rate: float, epochs: int, 
             print(
                 f"step {number} of {len(batches)}, loss {mean:.3f}, {left:.0f} s left", flush=True
             )
-
-
-def scored(model: CrossEncoder, rows: Sequence[Graded]) -> list[Scored]:
-    log_odds = iter(model.log_odds([g.case for g in rows if g.open]))
-    return [
-        Scored(
-            part_of(g.case.problem, g.case.candidate),
-            g.case.correct,
-            g.verdict.correct,
-            next(log_odds) if g.open else None,
-            g.case.category != "labeled",
-        )
-        for g in rows
-    ]
 
 
 def verdict(one: Scored, limits: dict[str, Thresholds] | float) -> bool | None:
@@ -159,8 +150,8 @@ def main() -> None:
         f"{len(learned)} examples to learn from, {len(examples.calibrate)} to choose thresholds on"
     )
     learn(model, learned, given.rate, given.epochs, given.seed)
-    limits = calibrated(scored(model, examples.calibrate), given.precision)
-    found = scored(model, rows)
+    limits = calibrated(scored_rows(examples.calibrate, model.log_odds), given.precision)
+    found = scored_rows(rows, model.log_odds)
     reaching = [one for one in found if one.log_odds is not None]
     auc = auc_of([(one.log_odds or 0.0, one.correct) for one in reaching])
     print(f"{len(rows)} answers, {len(reaching)} of them left open by the rules")
@@ -175,7 +166,7 @@ def main() -> None:
     for source in sorted({g.case.source for g in rows}):
         at = [n for n, g in enumerate(rows) if g.case.source == source]
         print(row(f"22M, thresholds, {source}", [rows[n] for n in at], [mine[n] for n in at], ""))
-    cases = [g.case for g in rows if g.open][:200]
+    cases = pairs_of([g.case for g in rows if g.open][:200])
     seconds = []
     for at_once in (1, BATCH):
         began = time.perf_counter()

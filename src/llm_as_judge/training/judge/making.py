@@ -44,6 +44,7 @@ from llm_as_judge.training.judge.rows import (
     split_sets,
     without_duplicates,
 )
+from llm_as_judge.types import Problem
 
 PRECISION = 0.97
 """Least lower bound of acceptances and of rejections."""
@@ -199,7 +200,7 @@ def _calibrated(
     precision: float,
     scoring: Callable[[int, int], None],
 ) -> JudgeFile:
-    rows = _scored(graded, scorer, scoring)
+    rows = scored_rows(graded, scorer.log_odds, scoring)
     thresholds = calibrated(rows, precision)
     labeled = [row for row in rows if not row.made]
     of_domain = {name: [row for row in labeled if row.domain == name] for name in thresholds}
@@ -220,16 +221,21 @@ def _calibrated(
     return found
 
 
-def _scored(
-    graded: Sequence[Graded], scorer: LabelScorer, scoring: Callable[[int, int], None]
+def scored_rows(
+    graded: Sequence[Graded],
+    log_odds_of: Callable[[Sequence[tuple[Problem, str]]], Sequence[float]],
+    scoring: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> list[Scored]:
-    """Every row with the rules' word; those that are open with log-odds."""
+    """Every row with the rules' word; those that are open with log-odds.
+
+    Args:
+        log_odds_of: of candidates, each with its problem.
+        scoring: told how many of the open rows are scored.
+    """
     reaching = [g for g in graded if g.open]
     log_odds: list[float] = []
     for at in range(0, len(reaching), 8):
-        log_odds += scorer.log_odds(
-            [(g.case.problem, g.case.candidate) for g in reaching[at : at + 8]]
-        )
+        log_odds += log_odds_of([(g.case.problem, g.case.candidate) for g in reaching[at : at + 8]])
         scoring(len(log_odds), len(reaching))
     scores = iter(log_odds)
     by_people = {g.case.problem.domain for g in graded if g.case.category == "labeled"}

@@ -24,19 +24,23 @@ PROMPTS = {
 @pytest.mark.parametrize("prompts", PROMPTS.values(), ids=PROMPTS)
 @pytest.mark.parametrize("family", FAMILIES)
 @torch.inference_mode()
-def test_both_ways_give_the_same_logits_while_rows_end(
+def test_both_ways_give_the_same_logits_while_rows_part_and_end(
     family: str, prompts: Sequence[Sequence[int]]
 ) -> None:
     model = tiny(family)
     policy = Policy(model, tokenizer=None, device=torch.device("cpu"), dtype=torch.float32)
     shared, copied = decoding_batch(policy), CopiedPrompts(policy)
     assert isinstance(shared, SharedPrompts)
-    assert torch.allclose(shared.begin(prompts, K), copied.begin(prompts, K), atol=1e-5)
-    generator, rows = torch.Generator().manual_seed(0), K * len(prompts)
-    ended = {3: 1, 40: K - 1 if len(prompts) > 1 else 1}  # rows; at last a whole prompt's
+    assert torch.allclose(shared.begin(prompts), copied.begin(prompts), atol=1e-5)
+    generator, rows = torch.Generator().manual_seed(0), len(prompts)
+    apart = torch.arange(rows).repeat_interleave(K)
+    parted = {0: apart, 2: torch.tensor([0, 0, *range(1, K * rows)])}
+    ended = {4: 2, 40: K - 1 if rows > 1 else 1}  # rows; at last a whole prompt's
     for step in range(70):  # buffers of 32 tokens grow twice
+        chosen = parted.get(step)
         if step in ended:
             chosen = torch.arange(ended[step], rows)
+        if chosen is not None:
             shared.keep(chosen)
             copied.keep(chosen)
             rows = len(chosen)

@@ -59,6 +59,7 @@ STEPS: dict[str, tuple[list[list[int]], list[list[list[int]]]]] = {
     "K = 1": (PROMPTS, [[[1, 2, 3]], [[4, 5]]]),
     "C = 1, K = 1": ([[1, 2]], [[[3]]]),
     "equal completions": ([[1, 2, 3]], [[[4, 5], [4, 5], [6]]]),
+    "one begins another": ([[1, 2, 3]], [[[4, 5], [4, 5, 6], [4, 5, 6], [4, 7, 6, 8], [9]]]),
     "nothing shared": ([[1, 2, 3], [7, 8, 9]], [[[4]], [[5, 6]]]),
     "last token differs": ([[1, 2, 3], [1, 2, 4]], [[[4]], [[5, 6]]]),
     "equal prompts": ([[1, 2, 3], [1, 2, 3]], [[[4]], [[5, 6]]]),
@@ -139,11 +140,14 @@ def test_an_adapter_on_the_head_is_computed_too() -> None:
         assert torch.allclose(found_gradients[name], gradient, atol=1e-5, rtol=1e-4), name
 
 
-def test_prompt_tokens_are_packed_once() -> None:
+def test_what_sequences_begin_with_is_packed_once() -> None:
     tree = pack_tree(PROMPTS, COMPLETIONS, CPU)
-    # root 6, rests (8-6-1) + (10-6-1), leaves 3+1+5 and 2+4
-    assert tree.input_ids_1N.numel() == 6 + 1 + 3 + 9 + 6
+    # root 6, rests (8-6-1) + (10-6-1); last tokens of prompts; inputs 1 2 | - | 1 2 9 9, and 6 | 6 5 4
+    assert tree.input_ids_1N.numel() == 6 + 1 + 3 + 2 + 4 + 3
     assert tree.leaf_lengths == (3, 1, 5, 2, 4)
+    again = pack_tree(PROMPTS, [[*group, *group] for group in COMPLETIONS], CPU)
+    assert again.input_ids_1N.tolist() == tree.input_ids_1N.tolist()
+    assert len(again.labels_L) == 2 * len(tree.labels_L)
 
 
 def test_model_computes_as_before_after_a_packed_pass() -> None:

@@ -36,14 +36,15 @@ FIRST_BUFFER = 32
 
 
 class DecodingBatch(Protocol):
-    """P * K rows, those of a prompt one after the other."""
+    """Rows that are written, those of a prompt one after the other; at first one a prompt."""
 
-    def begin(self, prompts_P: Sequence[Sequence[int]], k: int) -> Tensor:
-        """(P * K, vocabulary) logits of every row's first token."""
+    def begin(self, prompts_P: Sequence[Sequence[int]]) -> Tensor:
+        """(P, vocabulary) logits of every prompt's first token."""
         ...
 
     def keep(self, chosen: Tensor) -> None:
-        """Only the rows at these positions, in order, go on."""
+        """Only the rows at these positions, in order, go on; one that stands there several times becomes as
+        many."""
         ...
 
     def step(self, tokens_B: Tensor) -> Tensor:
@@ -65,12 +66,12 @@ class _Prompts:
     Shapes: ``_P`` prompts, ``_R`` rows of the prompt that has the most, ``_L`` tokens, ``H`` key heads, ``S`` head size.
     """
 
-    def __init__(self, lengths_P: Sequence[int], rows: int, device: torch.device) -> None:
+    def __init__(self, lengths_P: Sequence[int], device: torch.device) -> None:
         self.keys: list[Tensor] = []
         self.values: list[Tensor] = []
         self._lengths_P = list(lengths_P)
         self._device = device
-        self._place(torch.arange(len(lengths_P)).repeat_interleave(rows).tolist())
+        self._place(list(range(len(lengths_P))))
 
     def add(self, keys_P: Sequence[Tensor], values_P: Sequence[Tensor]) -> None:
         """Those of the next layer, (H, tokens, S) of each prompt."""
@@ -185,23 +186,22 @@ class SharedPrompts:
         self._leaves: list[Node] = []
         self._positions_B = torch.empty(0)
 
-    def begin(self, prompts_P: Sequence[Sequence[int]], k: int) -> Tensor:
+    def begin(self, prompts_P: Sequence[Sequence[int]]) -> Tensor:
         device = self._policy.device
         tree = prompt_tree(prompts_P)
         self._leaves = [tree.nodes[leaf] for leaf in tree.leaf_of_P]
         self._plan = plan_attention(tree.nodes, device)
-        self._prompts = _Prompts([len(prompt) for prompt in prompts_P], k, device)
+        self._prompts = _Prompts([len(prompt) for prompt in prompts_P], device)
         hidden = self._forward(
             torch.tensor([tree.ids_N], device=device),
             torch.tensor([tree.positions_N], device=device),
         )
         self._plan = None
         ends = [leaf.stop for leaf in self._leaves]
-        lengths_P = torch.tensor([len(prompt) for prompt in prompts_P], device=device)
-        self._positions_B = lengths_P.repeat_interleave(k)
+        self._positions_B = torch.tensor([len(prompt) for prompt in prompts_P], device=device)
         last_P = hidden[0, torch.tensor(ends, device=device) - 1]
         logits_P: Tensor = self._base.lm_head(last_P)
-        return logits_P.repeat_interleave(k, 0)
+        return logits_P
 
     def keep(self, chosen: Tensor) -> None:
         self._prompts.keep(chosen.tolist())
@@ -290,7 +290,7 @@ class CopiedPrompts:
         self._mask = torch.empty(0)
         self._positions_B = torch.empty(0)
 
-    def begin(self, prompts_P: Sequence[Sequence[int]], k: int) -> Tensor:
+    def begin(self, prompts_P: Sequence[Sequence[int]]) -> Tensor:
         device, model = self._policy.device, self._policy.model
         shared = common_prefix(prompts_P)
         if shared:
@@ -319,12 +319,10 @@ class CopiedPrompts:
             use_cache=True,
             logits_to_keep=1,
         )
-        self._cache.batch_repeat_interleave(k)
-        self._mask = mask.repeat_interleave(k, 0)
-        lengths_P = torch.tensor([len(prompt) for prompt in prompts_P], device=device)
-        self._positions_B = lengths_P.repeat_interleave(k)
+        self._mask = mask
+        self._positions_B = torch.tensor([len(prompt) for prompt in prompts_P], device=device)
         logits_P: Tensor = out.logits[:, -1]
-        return logits_P.repeat_interleave(k, 0)
+        return logits_P
 
     def keep(self, chosen: Tensor) -> None:
         self._cache.batch_select_indices(chosen)

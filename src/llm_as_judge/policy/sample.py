@@ -1,9 +1,9 @@
 """Sampling with transformers: one prefill for what prompts share, K rows from each prompt.
 
-The part common to all prompts of a call runs once, each prompt's own rest once, and the K rows of
-a prompt share its cache until they part. A row's randomness comes from a stream of its own
-(seed, prompt, index), so a draw does not depend on which rows it is batched with. Rows leave the
-batch when they end.
+The part common to all prompts of a call runs once, each prompt's own rest once, and rows of one prompt
+that have written the same tokens so far are one row of the batch until they part: programs of a trained policy
+differ in few places. A row's randomness comes from a stream of its own (seed, prompt, index), so a draw
+does not depend on which rows it is batched with. Rows leave the batch when they end.
 
 Log-probs are those of the distribution a token was drawn from: softmax(logits / temperature) in
 float32, full vocabulary (top_p 1, no top_k).
@@ -112,11 +112,13 @@ class HFSampler:
     ) -> Iterator[int]:
         """Numbers of the rows as they end."""
         cache = decoding_batch(self._policy)
-        logits_B = cache.begin(ids_P, sampling.samples)
+        logits_S = cache.begin(ids_P)
         alive = list(range(len(rows)))
+        place = [i // sampling.samples for i in alive]
+        """Where in the batch each living row is."""
         limit = sampling.max_new_tokens
         for step in range(limit):
-            tokens = self._draw(logits_B, [rows[i] for i in alive], sampling.temperature)
+            tokens = self._draw(logits_S, [rows[i] for i in alive], place, sampling.temperature)
             keep = [
                 j
                 for j, i in enumerate(alive)
@@ -125,32 +127,47 @@ class HFSampler:
             yield from (i for j, i in enumerate(alive) if j not in keep)
             if not keep:
                 return
-            if len(keep) < len(alive):
-                chosen = torch.tensor(keep, device=self._policy.device)
-                cache.keep(chosen)
-                tokens = tokens[chosen]
-                alive = [alive[j] for j in keep]
-            logits_B = cache.step(tokens)
+            parted: dict[tuple[int, int], int] = {}
+            alive, place = (
+                [alive[j] for j in keep],
+                [parted.setdefault((place[j], tokens[j]), len(parted)) for j in keep],
+            )
+            chosen = [at for at, _ in parted]
+            if chosen != list(range(len(logits_S))):
+                cache.keep(torch.tensor(chosen, device=self._policy.device))
+            written = [token for _, token in parted]
+            logits_S = cache.step(torch.tensor(written, device=self._policy.device))
 
     @staticmethod
-    def _draw(logits_B: torch.Tensor, rows: list[_Row], temperature: float) -> torch.Tensor:
-        """Next token of every row, (B,); its log-prob is appended to the row."""
-        scaled = logits_B.float() / temperature if temperature > 0 else logits_B.float()
-        logprobs_BV = torch.log_softmax(scaled, dim=-1)
+    def _draw(
+        logits_S: torch.Tensor, rows: Sequence[_Row], place: Sequence[int], temperature: float
+    ) -> list[int]:
+        """Next token of every row; it and its log-prob are appended to the row.
+
+        Args:
+            place: of each row among the S that are decoded.
+        """
+        scaled = logits_S.float() / temperature if temperature > 0 else logits_S.float()
+        logprobs_SV = torch.log_softmax(scaled, dim=-1)
+        at = torch.tensor(place, device=logits_S.device)
         if temperature > 0:
             # Inverse CDF with one number per row: the stream of a row is its own.
-            cdf_BV = logprobs_BV.double().exp().cumsum(-1)
-            u = torch.tensor([row.stream.random() for row in rows], device=logits_B.device)
-            target = u.double()[:, None] * cdf_BV[:, -1:]
-            tokens = torch.searchsorted(cdf_BV, target, right=True)[:, 0]
-            tokens = tokens.clamp_(max=logits_B.shape[-1] - 1)
+            cdf_SV = logprobs_SV.double().exp().cumsum(-1)
+            columns = [place[:i].count(s) for i, s in enumerate(place)]
+            u = torch.tensor([row.stream.random() for row in rows], dtype=torch.float64)
+            target_SR = cdf_SV.new_zeros(len(cdf_SV), max(columns) + 1)
+            column = torch.tensor(columns, device=logits_S.device)
+            target_SR[at, column] = u.to(logits_S.device) * cdf_SV[at, -1]
+            found_SR = torch.searchsorted(cdf_SV, target_SR, right=True)
+            tokens = found_SR[at, column].clamp_(max=logits_S.shape[-1] - 1)
         else:
-            tokens = logprobs_BV.argmax(-1)
-        chosen = logprobs_BV.gather(-1, tokens[:, None])[:, 0].tolist()
-        for row, token, logprob in zip(rows, tokens.tolist(), chosen, strict=True):
+            tokens = logprobs_SV.argmax(-1)[at]
+        chosen = logprobs_SV[at, tokens].tolist()
+        drawn: list[int] = tokens.tolist()
+        for row, token, logprob in zip(rows, drawn, chosen, strict=True):
             row.ids.append(token)
             row.logprobs.append(logprob)
-        return tokens
+        return drawn
 
     def _finished(self, row: _Row, *, last: bool) -> bool:
         """Ends at the end-of-turn token or once the program's fence is closed."""

@@ -1,12 +1,13 @@
-"""Shared-prefix rows: each prompt is computed once for all its completions.
+"""Shared-prefix rows: what several sequences of a step begin with is computed once.
 
-The sequences of a step form a tree: what all prompts begin with, what those of a kind begin with, each
-prompt's own rest (:func:`prompt_tree`), then its completions. Tree and positions:
+The sequences form a tree: what all prompts begin with, what those of a kind begin with, each prompt's own
+rest (:func:`prompt_tree`), then its completions, which are a tree again: programs of a trained policy differ in
+few places, and equal ones are one.
 
-    prompts   p0 p1 ... p(P-2)                 each without its last token, in one or more nodes
-    leaf      p(P-1) c0 c1 ... c(C-2)          labels: c0 c1 ... c(C-1)
+    prompt    p0 p1 ... p(P-2)                 without its last token, in one or more nodes
+    inputs    p(P-1) c0 c1 ... c(C-2)          of a completion: they share nodes as far as they are alike
+    labels           c0 c1 ... c(C-1)          one after each; where completions part, a token has several
 
-Every leaf begins with a copy of its prompt's last token, so each position has at most one label.
 All nodes lie one after the other in one packed row; ``position_ids`` is the depth in the tree, and a
 token attends to the tokens of its ancestors' nodes and, causally, to those of its own
 (``attention.py``).
@@ -30,6 +31,7 @@ from torch.utils.checkpoint import checkpoint
 from llm_as_judge.policy.attention import (
     AttentionPlan,
     Node,
+    Spans,
     packed_hidden,
     plan_attention,
     prompt_tree,
@@ -38,16 +40,62 @@ from llm_as_judge.policy.attention import (
 
 @dataclass(frozen=True, slots=True)
 class PackedTree:
-    """One packed row. N tokens in all, L of them with a label."""
+    """One packed row: N tokens, U of them followed by labels, L labels of all completions."""
 
     input_ids_1N: Tensor
     position_ids_1N: Tensor
     plan: AttentionPlan
+    labeled_U: Tensor
+    """Index in the row of each token that labels follow, rising."""
     label_at_L: Tensor
-    """Index in the row of each labeled token, leaf by leaf."""
+    """Index in ``labeled_U`` of the token before each label, completion by completion."""
     labels_L: Tensor
     leaf_lengths: tuple[int, ...]
-    """Labels per leaf, in the order of the completions given."""
+    """Labels per completion, in the order given."""
+
+
+class _Row:
+    """Tokens of the packed row as they are added, node by node."""
+
+    def __init__(self, prompts_P: Sequence[Sequence[int]]) -> None:
+        """
+        Args:
+            prompts_P: each prompt without its last token.
+        """
+        tree = prompt_tree(prompts_P)
+        self.ids, self.positions = list(tree.ids_N), list(tree.positions_N)
+        self.nodes = list(tree.nodes)
+        self.leaves_P = [tree.nodes[leaf] for leaf in tree.leaf_of_P]
+
+    def grow(self, inputs_K: Sequence[tuple[int, ...]], leaf: Node, depth: int) -> list[list[int]]:
+        """The nodes of sequences below a prompt; where in the row the tokens of each are.
+
+        Args:
+            inputs_K: all begin with one token.
+            depth: of that token.
+        """
+        at_K: list[list[int]] = [[] for _ in inputs_K]
+
+        def add(members: Sequence[int], done: int, path: Spans) -> None:
+            """A node of what ``members`` have in common after ``done`` tokens, then those below it."""
+            first, last = (pick(inputs_K[k] for k in members) for pick in (min, max))
+            stop = done
+            while stop < min(len(first), len(last)) and first[stop] == last[stop]:
+                stop += 1
+            node = Node(len(self.ids), len(self.ids) + stop - done, path)
+            self.nodes.append(node)
+            self.ids.extend(first[done:stop])
+            self.positions.extend(range(depth + done, depth + stop))
+            below: dict[int, list[int]] = {}
+            for k in members:
+                at_K[k].extend(range(node.start, node.stop))
+                if len(inputs_K[k]) > stop:
+                    below.setdefault(inputs_K[k][stop], []).append(k)
+            for part in below.values():
+                add(part, stop, node.spans)
+
+        add(range(len(inputs_K)), 0, leaf.spans)
+        return at_K
 
 
 def pack_tree(
@@ -64,27 +112,26 @@ def pack_tree(
         ValueError: an empty completion, a prompt of fewer than two tokens, nothing to pack.
     """
     _check(prompts_P, completions_P_K)
-    tree = prompt_tree([prompt[:-1] for prompt in prompts_P])
-    ids, positions, nodes = list(tree.ids_N), list(tree.positions_N), list(tree.nodes)
-    label_at: list[int] = []
+    row = _Row([prompt[:-1] for prompt in prompts_P])
+    at_L: list[int] = []
     labels: list[int] = []
-    lengths: list[int] = []
-    for prompt, at, completions_K in zip(prompts_P, tree.leaf_of_P, completions_P_K, strict=True):
-        for completion in completions_K:
-            start = len(ids)
-            ids.extend([prompt[-1], *completion[:-1]])
-            positions.extend(range(len(prompt) - 1, len(prompt) - 1 + len(completion)))
-            nodes.append(Node(start, len(ids), tree.nodes[at].spans))
-            label_at.extend(range(start, len(ids)))
+    for prompt, leaf, completions_K in zip(prompts_P, row.leaves_P, completions_P_K, strict=True):
+        inputs_K = [(prompt[-1], *completion[:-1]) for completion in completions_K]
+        for at, completion in zip(
+            row.grow(inputs_K, leaf, len(prompt) - 1), completions_K, strict=True
+        ):
+            at_L.extend(at)
             labels.extend(completion)
-            lengths.append(len(completion))
+    labeled = sorted(set(at_L))
+    place = {at: u for u, at in enumerate(labeled)}
     return PackedTree(
-        input_ids_1N=torch.tensor([ids], device=device),
-        position_ids_1N=torch.tensor([positions], device=device),
-        plan=plan_attention(nodes, device),
-        label_at_L=torch.tensor(label_at, device=device),
+        input_ids_1N=torch.tensor([row.ids], device=device),
+        position_ids_1N=torch.tensor([row.positions], device=device),
+        plan=plan_attention(row.nodes, device),
+        labeled_U=torch.tensor(labeled, device=device),
+        label_at_L=torch.tensor([place[at] for at in at_L], device=device),
         labels_L=torch.tensor(labels, device=device),
-        leaf_lengths=tuple(lengths),
+        leaf_lengths=tuple(len(c) for completions_K in completions_P_K for c in completions_K),
     )
 
 
@@ -107,35 +154,49 @@ def packed_logprobs(
     Args:
         base: causal language model of transformers (adapter layers may be inside).
         temperature: of sampling; logits are divided by it. 0 (greedy) is computed at 1.
-        chunk: labels whose vocabulary-wide logits exist at once.
+        chunk: tokens whose vocabulary-wide logits exist at once.
     Returns:
         (L,) log-probs in nats, float32, with gradient; (L,) entropies in nats, without.
     """
     hidden_ND = packed_hidden(base, tree.input_ids_1N, tree.position_ids_1N, tree.plan)
-    hidden = hidden_ND[tree.label_at_L]
+    hidden_UD = hidden_ND[tree.labeled_U]
+    order_L = torch.argsort(tree.label_at_L, stable=True)
+    at_L, labels_L = tree.label_at_L[order_L], tree.labels_L[order_L]
+    starts = torch.arange(0, len(hidden_UD), chunk, device=at_L.device)
+    counts = torch.searchsorted(at_L, starts).diff(append=at_L.new_tensor([len(at_L)])).tolist()
     logprobs, entropies = [], []
-    for part, labels in zip(
-        torch.split(hidden, chunk), torch.split(tree.labels_L, chunk), strict=True
+    for start, part, at, labels in zip(
+        starts.tolist(),
+        torch.split(hidden_UD, chunk),
+        torch.split(at_L, counts),
+        torch.split(labels_L, counts),
+        strict=True,
     ):
         logprob, entropy = checkpoint(
-            _head, base.lm_head, part, labels, temperature or 1.0, use_reentrant=False
+            _head, base.lm_head, part, at - start, labels, temperature or 1.0, use_reentrant=False
         )
         logprobs.append(logprob)
         entropies.append(entropy)
-    return torch.cat(logprobs), torch.cat(entropies)
+    given_L = torch.argsort(order_L)
+    return torch.cat(logprobs)[given_L], torch.cat(entropies)[given_L]
 
 
 def _head(
-    lm_head: torch.nn.Module, hidden: Tensor, labels: Tensor, temperature: float
+    lm_head: torch.nn.Module, hidden_UD: Tensor, at_L: Tensor, labels_L: Tensor, temperature: float
 ) -> tuple[Tensor, Tensor]:
-    return logprobs_and_entropy(lm_head(hidden), labels, temperature)
+    return logprobs_and_entropy(lm_head(hidden_UD), labels_L, temperature, at_L)
 
 
 def logprobs_and_entropy(
-    logits_LV: Tensor, labels_L: Tensor, temperature: float
+    logits_UV: Tensor, labels_L: Tensor, temperature: float, at_L: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(L,) log-prob of each label, with gradient, and (L,) entropy without; nats, float32."""
-    found: tuple[Tensor, Tensor] = _LabelLogprobs.apply(logits_LV, labels_L, temperature)  # type: ignore[no-untyped-call]
+    """(L,) log-prob of each label, with gradient, and (L,) entropy without; nats, float32.
+
+    Args:
+        at_L: row of ``logits_UV`` for each label; None = the first label has the first one, and so on.
+    """
+    at_L = torch.arange(len(labels_L), device=labels_L.device) if at_L is None else at_L
+    found: tuple[Tensor, Tensor] = _LabelLogprobs.apply(logits_UV, at_L, labels_L, temperature)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -147,20 +208,22 @@ class _LabelLogprobs(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, logits_LV: Tensor, labels_L: Tensor, temperature: float
+        ctx: Any, logits_UV: Tensor, at_L: Tensor, labels_L: Tensor, temperature: float
     ) -> tuple[Tensor, Tensor]:
-        scaled_LV = logits_LV.float() if temperature == 1.0 else logits_LV.float() / temperature
-        logprobs_LV = torch.log_softmax(scaled_LV, dim=-1)
-        entropy_L = -torch.linalg.vecdot(logprobs_LV.exp(), logprobs_LV)
-        ctx.save_for_backward(logprobs_LV, labels_L)
-        ctx.temperature, ctx.dtype = temperature, logits_LV.dtype
+        scaled_UV = logits_UV.float() if temperature == 1.0 else logits_UV.float() / temperature
+        logprobs_UV = torch.log_softmax(scaled_UV, dim=-1)
+        entropy_L = -torch.linalg.vecdot(logprobs_UV.exp(), logprobs_UV)[at_L]
+        ctx.save_for_backward(logprobs_UV, at_L, labels_L)
+        ctx.temperature, ctx.dtype = temperature, logits_UV.dtype
         ctx.mark_non_differentiable(entropy_L)
-        return logprobs_LV.gather(-1, labels_L[:, None])[:, 0], entropy_L
+        return logprobs_UV[at_L, labels_L], entropy_L
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_L: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
-        logprobs_LV, labels_L = ctx.saved_tensors
-        grad_L1 = grad_L[:, None] / ctx.temperature
-        of_LV = logprobs_LV.exp().mul_(-grad_L1).scatter_add_(-1, labels_L[:, None], grad_L1)
-        return of_LV.to(ctx.dtype), None, None
+    def backward(ctx: Any, grad_L: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
+        logprobs_UV, at_L, labels_L = ctx.saved_tensors
+        grad_L = grad_L / ctx.temperature
+        grad_U1 = grad_L.new_zeros(len(logprobs_UV), 1).index_add_(0, at_L, grad_L[:, None])
+        of_UV = logprobs_UV.exp().mul_(-grad_U1)
+        of_UV.index_put_((at_L, labels_L), grad_L, accumulate=True)
+        return of_UV.to(ctx.dtype), None, None, None

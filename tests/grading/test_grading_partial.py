@@ -59,6 +59,7 @@ ACCEPTED = [
     (asked("squad2", "2 hours"), "120 minutes"),
     (asked("qa", "six weeks"), "42 days"),
     (asked("squad2", "Danube"), '{"answer": "Danube"}'),
+    (asked("squad2", "Danube"), '{"answer": "Danube", "answer": "Danube"}'),
     (asked("squad2", "Danube"), '```json\n{"thought": "not the Rhine", "answer": "Danube"}\n```'),
 ]
 
@@ -72,6 +73,9 @@ async def test_lead_ins_times_and_objects_are_read(
 
 
 REJECTED = [
+    (asked("math", "18"), '{"answer": 20, "answer": 18}'),
+    (asked("squad2", "Danube"), '{"answer": "Danube", "answer": "Rhine"}'),
+    (asked("squad2", "Danube"), '{"answer": "Danube", "answer": ["Rhine"]}'),
     (asked("math", "18"), "72 - 54 = 18, so 20 remain."),
     (asked("math", "18"), "72 - 54 = 20, so 20 remain."),
     (asked("math", "18"), "20 = 18, so 18"),

@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-from llm_as_judge.grading.objects import answer_in_object
+from llm_as_judge.grading.objects import answer_in_object, answered_twice
 
 Fault = Literal["several", "hedged", "negated"]
 
@@ -212,7 +212,7 @@ def _phrases(text: str) -> list[str]:
 def declared_answer(text: str, *, one_sentence: bool) -> Declared:
     """Stage 1: the one answer that ``text`` declares; the whole text if it declares none.
 
-    An object of JSON declares the answer under its answer key. Boxes, ``####`` lines and answer tags win over phrases ("the answer is ..."). Several
+    An object of JSON declares the answer under its answer key; one that has this key twice declares several. Boxes, ``####`` lines and answer tags win over phrases ("the answer is ..."). Several
     different declarations are the fault ``several``, with all of them in ``shown``.
 
     Args:
@@ -222,6 +222,8 @@ def declared_answer(text: str, *, one_sentence: bool) -> Declared:
     named = answer_in_object(text)
     if named is not None:
         return Declared(named, True)
+    if twice := answered_twice(text):
+        return Declared(text, True, "several", " | ".join(twice))
     strong = _boxes(text) + _HASHES.findall(text) + _TAGS.findall(text)
     if strong:
         found = _same(strong)

@@ -19,15 +19,32 @@ def answer_in_object(text: str) -> str | None:
     found = {
         value.strip() if isinstance(value, str) else None
         for key, value in _pairs(text)
-        if re.sub(r"[\W_]+", " ", key).strip().casefold() in _ANSWER_KEYS
+        if _is_answer(key)
     }
     answer = found.pop() if len(found) == 1 else None
     return answer if answer and "\n" not in answer else None
 
 
+def answered_twice(text: str) -> list[str]:
+    """The values of an answer key that a JSON object has twice with different ones, as they are written; empty
+    where it has none. Readers of JSON take the last one, or the first, so the object says neither."""
+    by_key: dict[str, list[str]] = {}
+    for key, value in _pairs(text):
+        if _is_answer(key):
+            by_key.setdefault(key, []).append(
+                value if isinstance(value, str) else json.dumps(value)
+            )
+    values = (list(dict.fromkeys(each)) for each in by_key.values())
+    return next((each for each in values if len(each) > 1), [])
+
+
 def is_object(text: str) -> bool:
     """Is ``text`` one JSON object with something in it?"""
     return bool(_pairs(text))
+
+
+def _is_answer(key: str) -> bool:
+    return re.sub(r"[\W_]+", " ", key).strip().casefold() in _ANSWER_KEYS
 
 
 def _pairs(text: str) -> list[tuple[str, Any]]:

@@ -12,13 +12,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A step: problems, tokens all prompts share, tokens of a prompt, of a completion, K."""
+    """A step: problems, tokens all prompts share, tokens of a prompt, of a completion, K, tokens that the
+    completions of a problem begin with alike."""
 
     problems: int
     shared: int
     prompt: int
     completion: int
     samples: int
+    alike: int = 0
 
     @property
     def naive_tokens(self) -> int:
@@ -26,8 +28,18 @@ class Shape:
 
     @property
     def packed_tokens(self) -> int:
-        own = (self.prompt - self.shared) + self.samples * self.completion
+        own = (self.prompt - self.shared) + self._written
         return self.shared + self.problems * own
+
+    @property
+    def _written(self) -> int:
+        """Tokens of a problem's completions, what they begin with alike once."""
+        return self.alike + self.samples * (self.completion - self.alike)
+
+    @property
+    def labeled_tokens(self) -> int:
+        """That the head is computed for in the packed row."""
+        return self.problems * self._written
 
     def prompts(self) -> list[list[int]]:
         common = tokens(self.shared, 0)
@@ -35,14 +47,21 @@ class Shape:
 
     def completions(self) -> list[list[list[int]]]:
         return [
-            [tokens(self.completion, 1000 + 100 * p + k) for k in range(self.samples)]
+            [
+                tokens(self.alike, 500 + p)
+                + tokens(self.completion - self.alike, 1000 + 100 * p + k)
+                for k in range(self.samples)
+            ]
             for p in range(self.problems)
         ]
 
 
 GROUP = Shape(1, 1500, 1500, 200, 6)
 TREE = Shape(4, 1700, 2000, 250, 6)
+ALIKE = Shape(4, 100, 220, 50, 12, alike=38)
+"""Programs of a warm-started policy under a short prompt: they differ in their last quarter."""
 QUICK_GROUP, QUICK_TREE = Shape(1, 150, 150, 20, 6), Shape(2, 170, 200, 25, 6)
+QUICK_ALIKE = Shape(2, 20, 40, 20, 6, alike=15)
 
 
 def tokens(count: int, seed: int) -> list[int]:
@@ -54,19 +73,21 @@ def naive_operations(config: Any, shape: Shape) -> float:
     """Floating-point operations of one row per completion, forward."""
     per_token, per_pair = _parts(config)
     rows, length = shape.problems * shape.samples, shape.prompt + shape.completion
-    return rows * (length * per_token + per_pair * length**2 / 2) + _labels(config, shape)
+    labeled = rows * shape.completion
+    return rows * (length * per_token + per_pair * length**2 / 2) + _labels(config, labeled)
 
 
 def packed_operations(config: Any, shape: Shape) -> float:
     """The same of the packed row."""
     per_token, per_pair = _parts(config)
-    rows, rest = shape.problems * shape.samples, shape.prompt - shape.shared
+    rest = shape.prompt - shape.shared
     pairs = (
         shape.shared**2 / 2
         + shape.problems * rest * (shape.shared + rest / 2)
-        + rows * shape.completion * (shape.prompt + shape.completion / 2)
+        + shape.labeled_tokens * (shape.prompt + shape.completion / 2)
     )
-    return shape.packed_tokens * per_token + per_pair * pairs + _labels(config, shape)
+    head = _labels(config, shape.labeled_tokens)
+    return shape.packed_tokens * per_token + per_pair * pairs + head
 
 
 def _parts(config: Any) -> tuple[float, float]:
@@ -79,7 +100,6 @@ def _parts(config: Any) -> tuple[float, float]:
     return per_token, per_pair
 
 
-def _labels(config: Any, shape: Shape) -> float:
+def _labels(config: Any, count: int) -> float:
     """The head is computed for completions alone."""
-    rows = shape.problems * shape.samples
-    return float(rows * shape.completion * 2 * config.hidden_size * config.vocab_size)
+    return float(count * 2 * config.hidden_size * config.vocab_size)

@@ -34,7 +34,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch: waiting thr
 import torch
 from peft import LoraConfig, get_peft_model
 from shapes import (
+    ALIKE,
     GROUP,
+    QUICK_ALIKE,
     QUICK_GROUP,
     QUICK_TREE,
     TREE,
@@ -55,7 +57,7 @@ from llm_as_judge.training.packing import pack_tree, packed_logprobs
 CPU = torch.device("cpu")
 CACHE = Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
 TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-PARTS = ("update", "tree", "sampling", "cost")
+PARTS = ("update", "tree", "alike", "sampling", "cost")
 
 
 # ------------------------------------------------------------------------------------------ model
@@ -294,10 +296,10 @@ def compare_sampling(model: Any, shape: Shape, new_tokens: int, rounds: int) -> 
     policy = Policy(model, tokenizer=None, device=CPU, dtype=torch.float32)
     sampler = EndlessSampler(policy)
 
-    def ours() -> None:
+    def ours(temperature: float) -> None:
         sampler.complete(
             [Prompt([Message("user", str(shape.prompt))])],
-            Sampling(shape.samples, 1.0, new_tokens),
+            Sampling(shape.samples, temperature, new_tokens),
         )
 
     def theirs() -> None:
@@ -311,24 +313,25 @@ def compare_sampling(model: Any, shape: Shape, new_tokens: int, rounds: int) -> 
             pad_token_id=0,
         )
 
-    found: list[list[Measured]] = [[], []]
+    found: list[list[Measured]] = [[], [], []]
     for _ in range(rounds):
-        for i, work in enumerate((theirs, ours)):
+        for i, work in enumerate((theirs, partial(ours, 1.0), partial(ours, 0.0))):
             with peak_memory() as peak:
                 started, cpu = time.perf_counter(), time.process_time()
                 work()
                 seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu
             found[i].append(Measured(seconds, cpu_s, peak[0]))
     print(f"\nsampling: prompt {shape.prompt}, {shape.samples} x {new_tokens} tokens")
-    anchor, own = map(best, found)
-    for name, run in (("generate", anchor), ("one prefill", own)):
+    anchor, own, alike = map(best, found)
+    for name, run in (("generate", anchor), ("one prefill", own), ("the same, all alike", alike)):
         print(
             f"  {name:22} {run.seconds:8.2f} s  {run.cpu_s:8.2f} processor s  "
             f"peak {run.peak_mib:6.0f} MiB"
         )
     print(
         f"  ratio {anchor.seconds / own.seconds:.2f} by the clock, {anchor.cpu_s / own.cpu_s:.2f} "
-        "by processor time",
+        f"by processor time; all alike {anchor.seconds / alike.seconds:.2f} and "
+        f"{anchor.cpu_s / alike.cpu_s:.2f}",
         flush=True,
     )
 
@@ -369,10 +372,17 @@ def main() -> None:
     parts = options.part or PARTS
     # a first pass: thread pools, lazy imports
     one_update(model.train(), lambda: packed_backward(model, Shape(1, 30, 30, 5, 2)))
-    for part, shape in (("update", group), ("tree", tree)):
+    alike = QUICK_ALIKE if options.quick else ALIKE
+    apart = replace(alike, alike=0)
+    for part, title, shape in (
+        ("update", "update", group),
+        ("tree", "tree", tree),
+        ("alike", "programs alike", alike),
+        ("alike", "the same, not alike", apart),
+    ):
         if part in parts:
             batches = [int(rows) for rows in options.rows.split(",")]
-            compare_update(model, part, shape, batches, options.rounds)
+            compare_update(model, title, shape, batches, options.rounds)
     if "sampling" in parts:
         compare_sampling(model, group, 16 if options.quick else 64, options.rounds)
     if "cost" in parts:

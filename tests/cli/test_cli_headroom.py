@@ -131,6 +131,15 @@ def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
     assert "One draw of a program cannot tell luck from talent" in out
 
 
+def test_few_rows_give_no_conclusion(verb: Verbs, folder: Path) -> None:
+    for name in ("direct", "cot"):
+        assert verb("evaluate", *OPTIONS, "--policy", name, "--draws", "2")[0] == 0
+    code, out, err = verb("headroom", "results/evaluation", *PLAIN)
+    assert code == 0, err
+    assert "5 problems, 2 programs, 2 draws" in out
+    assert "Choosing a program for each problem" not in out
+
+
 @pytest.mark.parametrize(
     ("source", "options", "said"),
     [

@@ -131,12 +131,15 @@ def _of_folder(folder: Path, settings: Config) -> None:
         )
     if room is None:
         raise DataError(f"{folder}: fewer than two programs ran on the same problems")
+    lines = room.lines(one_for)
     if room.problems < FEW_ROWS:
         say(
             f"too few rows to say: {room.problems}, wanted {FEW_ROWS} or more; what follows may be luck"
         )
+        if room.interaction is not None:  # the last line draws a conclusion
+            lines = lines[:-1]
     say(f"{room.problems} problems, {room.programs} programs, {room.draws} draws")
-    for line in [*room.lines(one_for), left]:
+    for line in [*lines, left]:
         if line:
             say(line)
 

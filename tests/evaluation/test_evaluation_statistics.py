@@ -16,6 +16,7 @@ from llm_as_judge.evaluation.statistics import (
     holm,
     mcnemar,
     mean_of_shares,
+    paired_p,
     pass_at_k,
     share_interval,
 )
@@ -116,6 +117,24 @@ def test_the_paired_interval_of_few_problems_covers_the_truth() -> None:
     assert inside / 1000 == pytest.approx(0.95, abs=0.03)
 
 
+@pytest.mark.parametrize(("problems", "samples"), [(10, 5), (65, 2), (200, 5)])
+def test_the_paired_interval_of_several_samples_covers_the_truth_and_is_no_wider_than_it_must(
+    problems: int, samples: int
+) -> None:
+    draw = np.random.default_rng(0)
+    inside, widths, spread = 0, [], []
+    for _ in range(500):
+        hard = draw.normal(0, 2, (2, problems)) / 2**0.5 + draw.normal(0, 2, problems) / 2**0.5
+        right = draw.binomial(samples, 1 / (1 + np.exp(-hard))) / samples
+        differences = right[0] - right[1]
+        low, high = difference_interval(list(differences))
+        inside += low <= 0 <= high
+        widths.append(high - low)
+        spread.append(differences.mean())
+    assert inside / 500 == pytest.approx(0.955, abs=0.03)
+    assert np.mean(widths) < 1.3 * 2 * 1.96 * np.std(spread)
+
+
 def test_an_interval_of_no_differences_is_refused() -> None:
     with pytest.raises(ValueError, match="no differences"):
         difference_interval([])
@@ -154,6 +173,26 @@ def test_mcnemar_by_hand() -> None:
     assert mcnemar(6, 0) == mcnemar(0, 6) == pytest.approx(2 / 64)
     # 8 : 2 of 10: 2 (1 + 10 + 45) / 1024
     assert mcnemar(8, 2) == pytest.approx(112 / 1024)
+
+
+def test_the_paired_test_is_mcnemars_of_whole_differences_and_exact_of_few_parts() -> None:
+    assert paired_p([1.0] * 8 + [-1.0] * 2 + [0.0] * 30) == mcnemar(8, 2)
+    # 3 of 3 one way: 2 / 2^3, however large each is
+    assert paired_p([0.2, 0.6, 0.4]) == pytest.approx(0.25)
+    # sums as large as .7: +.5+.4-.2 and both signs of it, +++: 4 of 8
+    assert paired_p([0.5, 0.4, -0.2]) == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="no differences"):
+        paired_p([])
+
+
+def test_the_paired_test_of_parts_holds_its_level() -> None:
+    draw = np.random.default_rng(0)
+    found = [
+        paired_p(list((draw.binomial(5, 0.4, 40) - draw.binomial(5, 0.4, 40)) / 5))
+        for _ in range(100)
+    ]
+    assert sum(p < 0.05 for p in found) <= 12
+    assert 0.3 < np.mean(found) < 0.7
 
 
 def test_mcnemar_of_thousands_is_a_number() -> None:

@@ -173,7 +173,7 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
             pair.name,
             str(pair.problems),
             f"{100 * pair.difference:+.1f} [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}]",
-            "-" if pair.p is None else f"{pair.only_other} : {pair.only_reference}",
+            "-" if pair.only_other is None else f"{pair.only_other} : {pair.only_reference}",
             _p_value(pair.p),
             _p_value(pair.p_holm),
             "-" if pair.detectable is None else f"{100 * pair.detectable:.0f}",
@@ -219,7 +219,8 @@ def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | No
         )
     if len(policies) > 1:
         lines.append(
-            "difference: with Tango's score interval over pairs of problems. p: McNemar's exact test. Where "
+            "difference: with Tango's score interval over pairs of problems. p: McNemar's exact test; of several "
+            "draws, by changing the signs of the problems' differences. Where "
             "the two differ on fewer than 6 problems, p cannot fall below 0.05. "
             "shown in 80 %: the true difference in points that so many problems would show in 4 of 5 "
             "repetitions."
@@ -247,6 +248,6 @@ def _seeds(system: SystemResults) -> str:
     return "1" if deviation is None else f"{len(system.seeds)}, {100 * deviation:.1f}"
 
 
-def _p_value(p: float | None) -> str:
+def _p_value(p: float) -> str:
     """Never 0: an exact p is not."""
-    return "< 0.001" if p is not None and p < 0.001 else number_cell(p, "{:.3f}")
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"

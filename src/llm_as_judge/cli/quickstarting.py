@@ -203,7 +203,7 @@ def _undecided(outcome: Outcome) -> str:
 
 
 def _difference(what: str, pair: Comparison) -> str:
-    p = "-" if pair.p is None else "< 0.001" if pair.p < 0.001 else f"{pair.p:.3f}"
+    p = "< 0.001" if pair.p < 0.001 else f"{pair.p:.3f}"
     cost = "" if pair.token_ratio is None else f"; executor tokens x {pair.token_ratio:.2f}"
     return (
         f"{what}: {100 * pair.difference:+.0f} points [{100 * pair.low:+.0f}, {100 * pair.high:+.0f}] "

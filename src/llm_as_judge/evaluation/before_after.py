@@ -30,7 +30,7 @@ FEWEST = next(n for n in count(1) if 2 * 0.5**n < LEVEL)
 
 def too_few(pair: Comparison) -> bool:
     """Whether no verdicts at all on so many problems could show a difference."""
-    return pair.p is not None and pair.problems < FEWEST
+    return pair.problems < FEWEST
 
 
 def few_words(problems: int) -> str:
@@ -38,9 +38,7 @@ def few_words(problems: int) -> str:
 
 
 def is_shown(pair: Comparison) -> bool:
-    """Whether the two differ beyond chance; by the interval where there is no p."""
-    if pair.p is None:
-        return pair.low > 0 or pair.high < 0
+    """Whether the two differ beyond chance."""
     return pair.p < LEVEL
 
 
@@ -175,14 +173,12 @@ def _right(right: float, pair: Comparison) -> str:
     Args:
         right: sum over the problems that both have graded.
     """
-    if pair.p is None:  # shares of several samples
+    if pair.only_other is None:  # shares of several samples
         return f"{right / pair.problems:.0%}"
     return f"{right:.0f} of {pair.problems}"
 
 
 def _p(pair: Comparison) -> str:
-    if pair.p is None:
-        return "no p for several samples a problem"
     return "p < 0.001" if pair.p < 0.001 else f"p = {pair.p:.3f}"
 
 

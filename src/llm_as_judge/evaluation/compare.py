@@ -16,7 +16,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.headroom import Headroom as Audit
 from llm_as_judge.evaluation.headroom import Part
 from llm_as_judge.evaluation.headroom import headroom as audit
-from llm_as_judge.evaluation.statistics import detectable, difference_interval, holm, mcnemar
+from llm_as_judge.evaluation.statistics import detectable, difference_interval, holm, paired_p
 from llm_as_judge.evaluation.system_results import SystemResults
 
 
@@ -34,9 +34,9 @@ class Comparison:
     only_other: int | None
     """Problems that only the system got right; None where shares are not 0 or 1."""
     only_reference: int | None
-    p: float | None
-    """McNemar, exact, two-sided."""
-    p_holm: float | None
+    p: float
+    """Two-sided: McNemar's, exact; of shares by changed signs."""
+    p_holm: float
     """Adjusted for the number of comparisons."""
     token_ratio: float | None
     cost_ratio: float | None
@@ -64,9 +64,8 @@ def compare(
             "have graded; evaluate both on the same rows (sets, --split, --limit, data.seed)"
         )
     pairs = [_compare(other, reference, domain) for other in others]
-    tested = [pair.p for pair in pairs if pair.p is not None]
-    adjusted = iter(holm(tested))
-    return [pair if pair.p is None else replace(pair, p_holm=next(adjusted)) for pair in pairs]
+    adjusted = holm([pair.p for pair in pairs])
+    return [replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
 
 def _common(other: SystemResults, reference: SystemResults, domain: str | None) -> list[str]:
@@ -99,8 +98,8 @@ def _compare(other: SystemResults, reference: SystemResults, domain: str | None)
         high,
         only_first,
         only_second,
-        None if only_first is None or only_second is None else mcnemar(only_first, only_second),
-        None,
+        p := paired_p(differences),
+        p,
         spent / base if base else None,
         cost / base_cost if cost is not None and base_cost else None,
         detectable(differences),

@@ -86,7 +86,7 @@ class Outcome:
     def unlearned(self) -> bool:
         """Whether GRPO is shown to have lost part of what imitation had taught."""
         pair = self.against_warm
-        return pair.difference < 0 and pair.p is not None and pair.p < LEVEL
+        return pair.difference < 0 and pair.p < LEVEL
 
     @property
     def grpo_added(self) -> bool:
@@ -100,7 +100,7 @@ class Outcome:
 
 
 def _is_shown(pair: Comparison) -> bool:
-    return pair.difference > 0 and pair.p is not None and pair.p < LEVEL
+    return pair.difference > 0 and pair.p < LEVEL
 
 
 def quickstart(settings: Config, view: View, work: Work) -> Outcome:

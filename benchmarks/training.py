@@ -313,9 +313,10 @@ def compare_sampling(model: Any, shape: Shape, new_tokens: int, rounds: int) -> 
             pad_token_id=0,
         )
 
+    sides: list[Callable[[], None]] = [theirs, partial(ours, 1.0), partial(ours, 0.0)]
     found: list[list[Measured]] = [[], [], []]
     for _ in range(rounds):
-        for i, work in enumerate((theirs, partial(ours, 1.0), partial(ours, 0.0))):
+        for i, work in enumerate(sides):
             with peak_memory() as peak:
                 started, cpu = time.perf_counter(), time.process_time()
                 work()

@@ -37,7 +37,7 @@ def test_the_verdict_says_what_was_shown_and_what_to_do_where_nothing_was() -> N
     assert verdict(outcome(BETTER, BETTER, warm=BETTER))[1].startswith("GRPO added to")
     helped = verdict(outcome(BETTER, SAME))[0]
     assert "Training helped, but a fixed program does about as well" in helped
-    for nothing in (SAME, WORSE, replace(BETTER, p=None)):
+    for nothing in (SAME, WORSE, replace(BETTER, p=0.02)):
         said = verdict(outcome(nothing, BETTER))[0]
         assert said.startswith("Nothing is shown")
         assert "--steps 12" in said

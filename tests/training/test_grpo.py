@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 
 from llm_as_judge.config import PRESETS
 from llm_as_judge.training.grpo import (
+    ENTROPY_WEIGHT,
     LossOptions,
+    entropy_bonus,
     policy_loss,
     sequence_log_ratio,
     step_advantages,
+    with_bonus,
 )
 
 
@@ -60,6 +63,44 @@ def test_one_reward_is_no_group() -> None:
 def test_advantages_of_a_group_add_up_to_zero(rewards: list[float]) -> None:
     (found,) = step_advantages([rewards], LossOptions())
     assert sum(found) == pytest.approx(0.0, abs=1e-3)
+
+
+def test_the_entropy_bonus_is_what_lacks_to_the_floor() -> None:
+    written = [[-0.1, -0.3], [-0.2, -0.2]]  # 0.2 nats a token
+    assert entropy_bonus(written, 0.4) == pytest.approx(ENTROPY_WEIGHT / 2)
+    assert entropy_bonus(written, 0.2) == pytest.approx(0.0)
+    assert entropy_bonus(written, 0.1) == 0.0
+    assert entropy_bonus(written, 0.0) == 0.0
+    assert entropy_bonus([], 0.4) == 0.0
+
+
+def test_rarer_programs_of_a_group_gain_advantage() -> None:
+    found = with_bonus([[1.0, -1.0], [0.0, 0.0]], [[1.0, 3.0], [2.0, 2.0]], 0.1)
+    assert found == [pytest.approx([0.9, -0.9]), [0.0, 0.0]]
+
+
+def test_programs_that_are_equally_good_stay_several_by_the_floor_alone() -> None:
+    """A policy over eight programs, rewarded by luck: it ends with one, and by the floor with several."""
+
+    def entropy_after(floor: float) -> float:
+        random = torch.Generator().manual_seed(0)
+        logits = torch.zeros(8)
+        for _ in range(300):
+            logprobs = torch.log_softmax(logits, 0)
+            drawn = torch.multinomial(logprobs.exp(), 12, replacement=True, generator=random)
+            rewards = torch.rand(12, generator=random).tolist()
+            advantages = step_advantages([rewards], LossOptions(advantage_norm="batch"))
+            own = [[p] for p in logprobs[drawn].tolist()]
+            bonus = entropy_bonus(own, floor)
+            (found,) = with_bonus(advantages, [[-p for (p,) in own]], bonus)
+            for program, advantage in zip(drawn.tolist(), found, strict=True):
+                step = torch.nn.functional.one_hot(torch.tensor(program), 8) - logprobs.exp()
+                logits = logits + 0.2 * advantage * step
+        logprobs = torch.log_softmax(logits, 0)
+        return -(logprobs.exp() * logprobs).sum().item()
+
+    assert entropy_after(0.0) < 0.5
+    assert entropy_after(1.5) > 1.0
 
 
 LENGTHS = (2, 1)

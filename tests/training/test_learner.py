@@ -157,6 +157,31 @@ def test_groups_without_variance_leave_the_adapter_untouched(tiny_weights: Path)
     assert all(torch.equal(start[n], p) for n, p in policy.adapter_state().items())
 
 
+def test_a_group_without_variance_teaches_below_the_entropy_floor(tiny_weights: Path) -> None:
+    policy = fresh(tiny_weights)
+    first, *others = sampled(policy)
+    other = next(c for c in others if c.text != first.text)
+    completions = [first, other, first]
+    before = [logprob_sum(policy, c) for c in completions]
+    learner = Learner(
+        policy, LossOptions(entropy_floor=100.0), replace(DEFAULTS, learning_rate=1e-3)
+    )
+    metrics = learner.update([group_of(completions, [1.0, 1.0, 1.0])], temperature=1.0)
+    assert metrics["update/groups_without_variance"] == 1
+    assert metrics["update/entropy_bonus"] > 0
+    gains = [logprob_sum(policy, c) - b for c, b in zip(completions, before, strict=True)]
+    rarest, usual = before.index(min(before)), before.index(max(before))
+    assert gains[rarest] > gains[usual]
+
+
+def test_equal_programs_of_equal_reward_teach_nothing_below_the_floor(tiny_weights: Path) -> None:
+    policy = fresh(tiny_weights)
+    same = sampled(policy, 1) * 3
+    learner = Learner(policy, LossOptions(entropy_floor=100.0), DEFAULTS)
+    assert "update/loss" not in learner.update([group_of(same, [1.0] * 3)], temperature=1.0)
+    assert policy.version == 0
+
+
 def test_unscored_rollouts_do_not_enter_the_update(tiny_weights: Path) -> None:
     completions = sampled(fresh(tiny_weights), 4)
     results = []

@@ -87,6 +87,11 @@ class _Course(Section):
     )
     weight_decay: Number = Field(0.0, ge=0, description="AdamW, on adapter weights only.")
     max_grad_norm: Number = Field(1.0, gt=0, description="Gradients are clipped to this norm.")
+    entropy_floor: Number = Field(
+        0.0,
+        ge=0,
+        description="Nats a token. While the step's programs have less, rarer ones gain advantage. 0: none.",
+    )
     preset: Preset = Field(
         "grpo",
         description="Published loss: it sets the keys from baseline to kl_weight.\n"

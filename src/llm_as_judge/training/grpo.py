@@ -9,6 +9,9 @@ Differences from GRPO as published (DeepSeekMath, arXiv:2402.03300), all named o
 * ``loss_type``: the clipped ratio of each token (PPO, arXiv:1707.06347) or of the sequence (GSPO,
   arXiv:2507.18071), the ratio as a weight without gradient, clipped on both sides (CISPO,
   arXiv:2506.13585) or above (truncated importance sampling), or no ratio (REINFORCE);
+* ``entropy_floor``: while the step's programs have less entropy, those that are rarer than their group gain
+  advantage, in proportion to what lacks (maximum-entropy policy gradient, arXiv:1704.06440; on a
+  floor alone as in Skywork-OR1, arXiv:2505.22312);
 * KL to the adapter-free model by the k3 estimator (http://joschu.net/blog/kl-approx.html), off by
   default.
 
@@ -27,12 +30,17 @@ from torch import Tensor
 
 from llm_as_judge.config import Baseline, LossKeys
 
+ENTROPY_WEIGHT = 0.3
+"""Advantage of a nat at an entropy of 0: three nats rarer weigh as about one deviation of the rewards."""
+
 
 class LossOptions(LossKeys):
     """The keys of the loss, and what the configuration says elsewhere."""
 
     constant_tokens: int = 512
     """Divisor per sequence of ``loss_aggregation="constant"``: the token limit of a program."""
+    entropy_floor: float = 0.0
+    """Nats a token; 0: none."""
 
     @property
     def floor(self) -> float:
@@ -68,6 +76,42 @@ def step_advantages(
             divisor = batch_deviation + eps
         advantages.append([a / divisor for a in group])
     return advantages
+
+
+def entropy_bonus(logprobs_S: Sequence[Sequence[float]], floor: float) -> float:
+    """Advantage of a nat that a program is rarer: what its step lacks to the floor, in parts of it, times
+    :data:`ENTROPY_WEIGHT`.
+
+    Args:
+        logprobs_S: of each token of the step's programs, at sampling. Their mean is an unbiased estimate of
+            minus the entropy a token.
+        floor: nats a token; 0: none.
+    """
+    tokens = sum(map(len, logprobs_S))
+    if not floor or not tokens:
+        return 0.0
+    entropy = -sum(map(sum, logprobs_S)) / tokens
+    return ENTROPY_WEIGHT * max(0.0, 1 - entropy / floor)
+
+
+def with_bonus(
+    advantages_P_G: Sequence[Sequence[float]],
+    surprises_P_G: Sequence[Sequence[float]],
+    weight: float,
+) -> list[list[float]]:
+    """Advantages, with ``weight`` for each nat that a program is rarer than its group's mean.
+
+    Its expectation is the gradient of the entropy of whole programs: no gradient goes through the
+    entropy itself.
+
+    Args:
+        surprises_P_G: minus the log-prob of each program at sampling, nats.
+    """
+    return [
+        [a + weight * (s - sum(surprises_G) / len(surprises_G)) for a, s in zip(*pair, strict=True)]
+        for pair in zip(advantages_P_G, surprises_P_G, strict=True)
+        for surprises_G in [pair[1]]
+    ]
 
 
 def has_variance(rewards_G: Sequence[float]) -> bool:

@@ -23,7 +23,7 @@ from llm_as_judge.training.gradients import (
     Normalizers,
     PlacedMicroBatch,
 )
-from llm_as_judge.training.grpo import LossOptions, has_variance
+from llm_as_judge.training.grpo import LossOptions, entropy_bonus, has_variance
 from llm_as_judge.training.micro_batches import (
     MicroBatch,
     Tree,
@@ -125,16 +125,21 @@ class Learner:
             TrainingError: log-probs differ from those at sampling, or the gradient is not finite.
         """
         started = time.perf_counter()
-        teaching = [group for group in groups if has_variance(group.rewards)]
+        scored = [group for group in groups if len(group.rewards) >= 2]
+        written = [r.completion.logprobs for group in scored for r in group.scored]
+        bonus = entropy_bonus(written, self._loss.entropy_floor)
+        teaching = [g for g in scored if has_variance(g.rewards) or (bonus and _differ(g))]
         metrics = {
             "update/groups": float(len(teaching)),
             "update/groups_without_variance": float(
-                sum(len(g.rewards) >= 2 and not has_variance(g.rewards) for g in groups)
+                sum(not has_variance(group.rewards) for group in scored)
             ),
             "update/learning_rate": float(self._optimizer.param_groups[0]["lr"]),
         }
+        if self._loss.entropy_floor:
+            metrics["update/entropy_bonus"] = bonus
         if teaching:
-            metrics.update(self._learn(teaching, temperature))
+            metrics.update(self._learn(teaching, temperature, bonus))
         metrics["time/update_s"] = time.perf_counter() - started
         return metrics
 
@@ -159,7 +164,7 @@ class Learner:
         )
         return self._passes(shares, temperature)
 
-    def _learn(self, groups: Sequence[Group], temperature: float) -> dict[str, float]:
+    def _learn(self, groups: Sequence[Group], temperature: float, bonus: float) -> dict[str, float]:
         """All epochs over groups that can teach; metrics of the last, the gap of the first."""
         shares = shares_of_micro_batches(
             groups,
@@ -168,6 +173,7 @@ class Learner:
             tokens_per_micro_batch=self._options.tokens_per_micro_batch,
             packed=self.path.name == "packed",
             shares=self._peers.count,
+            entropy_bonus=bonus,
         )
         return self._passes(shares, temperature)
 
@@ -294,6 +300,11 @@ class Learner:
         self._scheduler.last_epoch = plain["scheduler_step"]
         for group, base in zip(self._optimizer.param_groups, self._scheduler.base_lrs, strict=True):
             group["lr"] = base * self._rate_factor(self._scheduler.last_epoch)
+
+
+def _differ(group: Group) -> bool:
+    """Whether it has different programs."""
+    return len({tuple(r.completion.token_ids) for r in group.scored}) > 1
 
 
 def _greatest(values: Sequence[float]) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llm_as_judge.training.grpo import LossOptions, step_advantages
+from llm_as_judge.training.grpo import LossOptions, step_advantages, with_bonus
 from llm_as_judge.types import Completion, Group
 
 Tree = tuple[list[Completion], list[float]]
@@ -52,6 +52,7 @@ def shares_of_micro_batches(
     tokens_per_micro_batch: int,
     packed: bool,
     shares: int = 1,
+    entropy_bonus: float = 0.0,
 ) -> list[list[MicroBatch]]:
     """Micro-batches of each of ``shares`` processes, equally many for all.
 
@@ -62,8 +63,12 @@ def shares_of_micro_batches(
         version: of the policy that is about to be updated.
         tokens_per_micro_batch: of one micro-batch at most, as far as whole trees allow it.
         packed: several completions to a micro-batch; otherwise one.
+        entropy_bonus: advantage of a nat that a program is rarer than its group.
     """
     advantages = step_advantages([group.rewards for group in groups], loss)
+    if entropy_bonus:
+        surprises = [[-sum(r.completion.logprobs) for r in group.scored] for group in groups]
+        advantages = with_bonus(advantages, surprises, entropy_bonus)
     scored = [[rollout.completion for rollout in group.scored] for group in groups]
     trees = list(zip(scored, advantages, strict=True))
     return shares_of_trees(

@@ -91,6 +91,7 @@ def learner_of(config: Config, policy: Policy, steps: int, peers: Peers | None =
         LossOptions(
             **{key: getattr(training, key) for key in LossKeys.model_fields},
             constant_tokens=config.sampling.max_new_tokens,
+            entropy_floor=training.entropy_floor,
         ),
         OptimizerOptions(
             learning_rate=training.learning_rate,

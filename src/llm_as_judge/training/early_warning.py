@@ -62,7 +62,8 @@ def _zero_variance(steps: Steps) -> str:
         return ""
     return (
         f"{idle / groups:.0%} of the groups of the last {len(last)} steps had equal rewards and "
-        "taught nothing: raise sampling.temperature or training.samples_per_problem, or train on "
+        "taught nothing: set training.entropy_floor, raise sampling.temperature or "
+        "training.samples_per_problem, or train on "
         "problems that are sometimes solved"
     )
 
@@ -76,9 +77,8 @@ def _entropy(steps: Steps) -> str:
         return ""
     return (
         f"entropy is {now:.3f} nats a token, {start:.3f} in the first steps: the policy writes "
-        "nearly the same text each time. Lower training.learning_rate, raise "
-        "sampling.temperature or, where ratios are clipped, training.clip_high (0.28), or set "
-        "training.kl_weight (0.01)"
+        "nearly the same text each time. Set training.entropy_floor to what it was in the first "
+        "steps, lower training.learning_rate, or raise sampling.temperature"
     )
 
 
@@ -88,8 +88,9 @@ def _distinct(steps: Steps) -> str:
     if len(values) < 3 or _mean(values) >= DISTINCT:
         return ""
     return (
-        f"only {_mean(values):.0%} of a group's programs differ: the group compares copies. Raise "
-        "sampling.temperature, or reward.weights.repetition (reward.scheme=priced has no such part)"
+        f"only {_mean(values):.0%} of a group's programs differ: the group compares copies. Set "
+        "training.entropy_floor, raise sampling.temperature, or reward.weights.repetition "
+        "(reward.scheme=priced has no such part)"
     )
 
 

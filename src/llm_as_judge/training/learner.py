@@ -131,9 +131,7 @@ class Learner:
         teaching = [g for g in scored if has_variance(g.rewards) or (bonus and _differ(g))]
         metrics = {
             "update/groups": float(len(teaching)),
-            "update/groups_without_variance": float(
-                sum(not has_variance(group.rewards) for group in scored)
-            ),
+            "update/groups_without_variance": float(len(scored) - len(teaching)),
             "update/learning_rate": float(self._optimizer.param_groups[0]["lr"]),
         }
         if self._loss.entropy_floor:

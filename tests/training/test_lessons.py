@@ -98,6 +98,29 @@ def test_a_program_that_did_not_run_on_a_problem_is_judged_by_its_data_set(tmp_p
     assert found[1] > found[0]
 
 
+@pytest.mark.parametrize(("draws", "taught_first"), [(4, 0), (2000, 1)])
+def test_a_set_must_show_much_to_be_taught_other_programs_than_its_domain(
+    tmp_path: Path, draws: int, taught_first: int
+) -> None:
+    other = [replace(p, id=f"math/train/{n}", dataset="math") for n, p in enumerate(PROBLEMS)]
+    with Bank.writing(tmp_path, {}) as bank:
+        for program in PROGRAMS[:2]:
+            bank.add_program(program)
+        for problem in (*PROBLEMS, *other):
+            bank.add_problem(problem)
+            best = int(problem.dataset == "math")  # of a small set; the other speaks for the domain
+            for j in range(2):
+                number = draws if problem.dataset == "math" else 400
+                for draw in range(number):
+                    right = float(draw % 4 < 2 + (j == best))
+                    bank.add(Cell(PROGRAMS[j].key, problem.id, draw, right, 5.0, 1, 1, "ok"))
+    rows = [*PROBLEMS, *other]
+    cells = taught_cells(bank, rows, "here")
+    found = lessons_of(bank, rows, cells, 0.1, lambda program: IDS[program.key])
+    (of_math, *_) = [one for one in found if one.problem.dataset == "math"]
+    assert weights(of_math)[taught_first] == max(weights(of_math).values())
+
+
 def test_a_program_that_was_wrong_at_every_draw_is_not_taught_there(tmp_path: Path) -> None:
     good = [(0, p, draw, float(p < 2), 5.0) for p in range(3) for draw in range(4)]
     other = [(1, 2, draw, float(draw < 1), 5.0) for draw in range(4)]

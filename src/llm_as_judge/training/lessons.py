@@ -5,8 +5,9 @@ reward of those equally far from the uniform one (reward-weighted regression, Pe
 
 Of fifty programs with four draws each the best on one problem is mostly the luckiest, and a search runs most
 of them on few problems. So a program's share on a problem is what it does on the data set, moved by the problem's
-own difficulty, and by its own draws there as far as they go beyond that (empirical Bayes with fixed strengths, as
-in Efron and Morris 1975). One that did not run on the problem is judged by the data set alone.
+own difficulty, and by its own draws there as far as they go beyond that; and what it does on the data set is drawn
+towards what it does in the domain, since a hundred problems of a set seldom tell its programs apart (empirical Bayes with fixed
+strengths, as in Efron and Morris 1975). One that did not run on the problem is judged by the data set alone.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ PRIOR_DRAWS = 16
 """Draws on a problem that weigh as much as what the program does on the data set. Many, since little of what
 suits one problem can be read in its text, which is all that the policy sees (docs/results/adaptive.md)."""
 PRIOR_RUNS = 20
-"""Runs of a program on a data set that weigh as much as what all programs do there."""
+"""Runs of a program in a domain that weigh as much as what all programs do there."""
+PRIOR_DOMAIN_RUNS = 1000
+"""Runs on a data set that weigh as much as what the program does in the domain: 250 problems of four draws. On a hundred
+problems the difference of two programs has a standard error of 6 points, twice what sets truly differ by."""
 LEAST_WEIGHT = 0.05
 """Programs that weigh less are left out."""
 
@@ -101,28 +105,47 @@ class Usual:
     """What a program does on a data set."""
 
     right: float
-    """Share of right runs, drawn towards that of all programs."""
+    """Share of right runs, drawn towards that in the domain, which is drawn towards that of all programs."""
     cost: float
 
 
 def _usual(problems: Sequence[Problem], cells: Cells) -> dict[str, dict[str, Usual]]:
     """Data set -> program -> what it does there."""
-    runs: dict[str, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    of_sets: dict[str, list[Cell]] = defaultdict(list)
+    of_domains: dict[str, list[Cell]] = defaultdict(list)
     for problem in problems:
-        by_program = runs[problem.dataset]
-        for cell in cells.get(problem.id, ()):
-            by_program[cell.program].append(cell)
-    found = {}
-    for dataset, by_program in runs.items():
-        of_all = _right([cell for each in by_program.values() for cell in each])
-        found[dataset] = {
+        of_sets[problem.dataset] += cells.get(problem.id, ())
+        of_domains[problem.domain] += cells.get(problem.id, ())
+    in_domains = {}
+    for domain, found in of_domains.items():
+        mean = _right(found)
+        for key, each in _by_program(found).items():
+            in_domains[domain, key] = _drawn(each, mean, PRIOR_RUNS) - mean
+    domain_of = {problem.dataset: problem.domain for problem in problems}
+    return {
+        dataset: {
             key: Usual(
-                (_right(each) * len(each) + PRIOR_RUNS * of_all) / (len(each) + PRIOR_RUNS),
+                _drawn(
+                    each, _right(found) + in_domains[domain_of[dataset], key], PRIOR_DOMAIN_RUNS
+                ),
                 sum(cell.cost for cell in each) / len(each),
             )
-            for key, each in by_program.items()
+            for key, each in _by_program(found).items()
         }
+        for dataset, found in of_sets.items()
+    }
+
+
+def _by_program(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    found: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        found[cell.program].append(cell)
     return found
+
+
+def _drawn(cells: Sequence[Cell], towards: float, runs: float) -> float:
+    """Share of right ones, drawn towards another by so many runs of it."""
+    return (_right(cells) * len(cells) + towards * runs) / (len(cells) + runs)
 
 
 def _right(cells: Sequence[Cell]) -> float:

@@ -32,7 +32,7 @@ def test_seeds_of_a_policy_are_averaged_by_problem(tmp_path: Path) -> None:
     assert found.seed_deviation == pytest.approx(0.25)  # of 1 and 1/2
     single = system(tmp_path, "q", "yn", 5)
     (pair,) = compare([found, single], single)
-    assert pair.p is None  # shares of several runs are no yes or no
+    assert pair.only_other is None  # shares of several runs are no yes or no
     assert pair.difference == pytest.approx(0.75 - 0.5)
 
 

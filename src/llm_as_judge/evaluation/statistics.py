@@ -87,7 +87,7 @@ def difference_interval(
     With -1, 0 and 1 alone it is Tango's: it leaves out 0 exactly where McNemar's chi-square is
     beyond its quantile, and where nothing differs its ends are those of Wilson's interval of 0 in
     n, both ways. Parts of a difference (several samples or seeds) vary less: the interval is then
-    Tango's of as many pairs as would have their variance, and holds the true difference in 94 to 97 of 100
+    Tango's of as many pairs as would have their variance, and holds the true difference in 93 to 97 of 100
     repetitions at 10 to 400 problems of 2 or 5 samples (a test repeats a part of it). Sources: Tango 1998, Statistics in
     Medicine 17:891; effective sample size: Korn & Graubard 1998, Survey Methodology 24:193.
     Raises:

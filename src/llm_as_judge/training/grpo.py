@@ -107,11 +107,12 @@ def with_bonus(
     Args:
         surprises_P_G: minus the log-prob of each program at sampling, nats.
     """
-    return [
-        [a + weight * (s - sum(surprises_G) / len(surprises_G)) for a, s in zip(*pair, strict=True)]
-        for pair in zip(advantages_P_G, surprises_P_G, strict=True)
-        for surprises_G in [pair[1]]
-    ]
+    found = []
+    for advantages_G, surprises_G in zip(advantages_P_G, surprises_P_G, strict=True):
+        mean = sum(surprises_G) / len(surprises_G)
+        pairs = zip(advantages_G, surprises_G, strict=True)
+        found.append([advantage + weight * (s - mean) for advantage, s in pairs])
+    return found
 
 
 def has_variance(rewards_G: Sequence[float]) -> bool:

@@ -29,7 +29,7 @@ LEAST_ROWS = 40
 """Labeled rows with which a training begins."""
 _DECIDED_KEPT = 0.08
 """Share of the answers that rules decide which is learned all the same."""
-_REJECTED_KEPT = 0.4
+_REJECTED_KEPT = 1.0
 """The same of labeled answers that they reject: real mistakes are rare among what they leave open."""
 _LEAST_SHARE = 0.1
 """Of a domain among all that is learned."""

@@ -25,9 +25,10 @@ from llm_as_judge.assembly import model_weights
 from llm_as_judge.audit.agreement import kappa_interval, proportion
 from llm_as_judge.audit.labeled import cases_sha256, read_labeled
 from llm_as_judge.config import load_config
-from llm_as_judge.judge.calibration import HOLDING, part_of
+from llm_as_judge.judge.calibration import thresholds_of
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file
+from llm_as_judge.judge.parts import HOLDING, part_of
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.training.judge.making import learned_questions
 from llm_as_judge.training.judge.rows import Graded, graded_by_rules
@@ -74,8 +75,7 @@ def by_words(graded: Graded) -> bool | None:
 def verdict(made: JudgeFile, graded: Graded, score: float) -> bool | None:
     """As the judge gives it."""
     case = graded.case
-    part = part_of(case.problem, case.candidate)
-    limits = made.thresholds.get(part, made.thresholds.get(case.problem.domain))
+    limits = thresholds_of(part_of(case.problem, case.candidate), made.thresholds)
     return limits.verdict(score) if limits is not None else None
 
 

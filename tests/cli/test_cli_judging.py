@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from called_verbs import Verbs
 
-from llm_as_judge.judge.calibration import HOLDING
 from llm_as_judge.judge.judge_file import read_judge_file
+from llm_as_judge.judge.parts import HOLDING
 
 WORDS = ("Ostra", "Venn", "Mora", "Silt", "Arden", "Pell", "Quay", "Rook")
 

@@ -139,6 +139,22 @@ async def test_what_is_taken_back_or_contradicted_is_no_answer(rules: Judge, ans
     assert (await rules.grade(math_problem("18"), answer)).correct is False
 
 
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("(-1,2]", "The answer is (-1,2]? No: (-1,3]"),
+        ("-4, 4", "The answer is -4, 4? No: -4"),
+        (r"\text{odd}", r"\boxed{\text{odd}} is what a careless reader gets. \boxed{x^3}"),
+        (r"\text{odd}", "unanswerable"),
+        ("10^{-57}", r"8\cdot 10^{-57} / 10^{-57} / 0"),
+    ],
+)
+async def test_what_is_questioned_or_one_of_several_is_no_answer(
+    rules: Judge, gold: str, answer: str
+) -> None:
+    assert (await rules.grade(math_problem(gold, "What is it?"), answer)).correct is False
+
+
 @pytest.mark.parametrize("answer", ["6 * 3 = 18", "x = 18", "18 = 18.0", "1.5 dozen = 18"])
 async def test_a_chain_of_equal_numbers_ends_in_its_result(rules: Judge, answer: str) -> None:
     assert (await rules.grade(math_problem("18"), answer)).correct is True

@@ -207,6 +207,27 @@ async def test_what_shares_no_form_and_no_value_with_the_gold_is_rejected(
     assert (verdict.correct, verdict.rule) == (False, "qa.nothing_shared")
 
 
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("Buddhism", "The religion that came to China wasBuddhism."),
+        ("authority", "The term for this isAuthority123."),
+        ("1994", "They hosted it in 1994⁶."),
+    ],
+)
+async def test_words_that_a_footnote_or_a_lost_space_has_joined_are_found(
+    rules: Judge, gold: str, answer: str
+) -> None:
+    verdict = await rules.grade(qa(gold, dataset="open", question="What?"), answer)
+    assert verdict.correct is not False
+
+
+@pytest.mark.parametrize("answer", ["four = four, so 14 remain.", "14 = 14, so four remain."])
+async def test_an_equation_of_a_thing_with_itself_is_no_answer(rules: Judge, answer: str) -> None:
+    verdict = await rules.grade(qa("four", dataset="open", question="How many strings?"), answer)
+    assert verdict.correct is False
+
+
 PASSAGE = "Goods go back within 30 days. For e-books only 30 days hold, 30 days for e-books only."
 
 

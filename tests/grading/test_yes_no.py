@@ -23,6 +23,8 @@ async def correct(rules: Judge, question: str, gold: str, reply: str) -> bool | 
         (ADD_UP, "no", "No, discounts do not add up."),
         (ADD_UP, "no", "No. Discounts don't add up."),
         (ADD_UP, "no", "No, they do not."),
+        (ADD_UP, "no", "So no."),
+        (ADD_UP, "no", "Therefore, no: discounts do not add up."),
         (ADD_UP, "no", "No, they don't add up."),
         (ADD_UP, "yes", "Yes, discounts add up."),
         (ADD_UP, "yes", "Yes, they do."),

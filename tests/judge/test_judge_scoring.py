@@ -9,8 +9,9 @@ import pytest
 from llm_as_judge.assembly import judge_fingerprint
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import ConfigError, ModelError
-from llm_as_judge.judge.calibration import HOLDING, Thresholds
+from llm_as_judge.judge.calibration import Thresholds
 from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file, write_judge_file
+from llm_as_judge.judge.parts import HOLDING
 from llm_as_judge.judge.scoring import ScoringJudge
 from llm_as_judge.types import Problem, Verdict
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from llm_as_judge.llm.estimate import Estimate, Means, means_of_executions, measured_means
+from llm_as_judge.llm.ledger import Price
 from llm_as_judge.types import Execution, OperatorCall
 
 STEPS = [
@@ -52,6 +53,12 @@ def test_the_lines_say_what_they_rest_on_and_that_a_price_is_unknown() -> None:
     assert "assuming 2 calls a program" in str(Estimate(1, Means(2, 1, 1), 5, 5, None))
     assert "assuming 8.1 calls a program" in str(Estimate(1, Means(8.0714, 1, 1), 5, 5, None))
     assert "assuming 1 call a program" in str(Estimate(1, Means(1, 1, 1), 5, 5, None))
+
+
+def test_replies_from_the_cache_are_no_measurement_of_dollars() -> None:
+    cached = Means(2.0, 100.0, 10.0, 10, cost=35.0, cost_usd=0.0)
+    assert Estimate(10, cached, 50, 800, None).lines[-1].endswith("dollars unknown")
+    assert Estimate(10, cached, 50, 800, Price(0.0, 0.0)).lines[-1].endswith("0.00 dollars")
 
 
 def test_the_lines_of_a_training_count_its_steps() -> None:

@@ -55,7 +55,7 @@ def _by_letter(match: re.Match[str], options: tuple[str, ...]) -> int | None:
 def grade_choice(problem: Problem, answer: str) -> Verdict:
     """Verdict on a clean, guarded ``answer``; the gold is a letter."""
     declared = declared_answer(answer, one_sentence=True)
-    if declared.fault == "several":
+    if declared.fault is not None:
         return Verdict(False, "extract", "extract.several", declared.shown, score=0.0)
     index = choose(declared.text, problem.options)
     if index is None and not declared.marked:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from llm_as_judge.grading.objects import answer_in_object, answered_twice
 
-Fault = Literal["several", "hedged", "negated"]
+Fault = Literal["several", "questioned"]
 
 _INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e"
@@ -234,7 +234,7 @@ def declared_answer(text: str, *, one_sentence: bool) -> Declared:
     if not phrases:
         return Declared(text, False)
     if any(_QUESTIONED.match(phrase) for phrase in phrases):
-        return Declared(phrases[-1], True, "several", phrases[-1])
+        return Declared(phrases[-1], True, "questioned", phrases[-1])
     if one_sentence:
         cut = [_SENTENCE_END.split(phrase, maxsplit=1) for phrase in phrases]
         if any(_RETRACTED.search(rest) for _, *rests in cut for rest in rests):

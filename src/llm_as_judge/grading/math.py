@@ -21,6 +21,7 @@ from llm_as_judge.grading.symbolic import Relation, compare
 from llm_as_judge.types import Problem, Verdict
 
 _LONGEST_ANSWER = 1500
+_SLASHES = re.compile(r"\s/\s")
 _EITHER_OR = (
     {"even", "odd", "neither"},
     {"yes", "no"},
@@ -52,7 +53,9 @@ async def _against(gold: str, declared: Declared, question: str, pool: KillableP
     gold_latex = normalize(gold)
     gold_shape = parse_shape(gold_latex)
     gold_number = quantity(gold_latex)
-    if declared.fault == "several" and isinstance(gold_shape, Scalar) and r"\pm" not in gold_latex:
+    if declared.fault == "questioned" or (
+        declared.fault == "several" and _is_one_thing(gold_shape) and r"\pm" not in gold_latex
+    ):
         return verdict_of(False, "extract.several", f"several answers declared: {declared.shown}")
     if fold(normalize(declared.text)) == fold(gold_latex):
         return verdict_of(True, "exact.same_form", "same normal form")
@@ -78,7 +81,12 @@ async def _against(gold: str, declared: Declared, question: str, pool: KillableP
         return rounded or verdict_of(*compare_numbers(gold_number, candidate_number, question))
     if re.search(r"\d", gold_latex) and is_abstention(candidate, question):
         return verdict_of(False, "math.abstained", "says that there is no answer")
+    if len(_SLASHES.findall(latex)) > 1 and not _SLASHES.search(gold_latex):
+        return verdict_of(False, "extract.several", "several answers between slashes")
     wordy = isinstance(gold_shape, Shape) and gold_shape.kind == "text"
+    one_of_few = wordy and any(words(gold_latex) in kind for kind in _EITHER_OR)
+    if one_of_few and is_abstention(candidate, question):
+        return verdict_of(False, "math.abstained", "says that there is no answer")
     if wordy and any({words(latex), words(gold_latex)} <= kind for kind in _EITHER_OR):
         return verdict_of(False, "math.other_word", "one of the words that exclude each other")
     if wordy and candidate_number is not None and not re.search(r"\d", gold_latex):
@@ -88,6 +96,10 @@ async def _against(gold: str, declared: Declared, question: str, pool: KillableP
     return await _symbolic(
         _Pair(gold_latex, gold_shape, gold_number, latex, candidate_number, question), pool
     )
+
+
+def _is_one_thing(gold: Shape | Scalar) -> bool:
+    return isinstance(gold, Scalar) or gold.kind == "text"
 
 
 # -------------------------------------------------------------------------------------- form gate

@@ -43,7 +43,7 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
     declared = declared_answer(answer, one_sentence=False)
     text = _DECORATION.sub("", declared.text)
     score = official_score(problem, text)
-    if declared.fault == "several":
+    if declared.fault is not None:
         return _verdict(False, "extract.several", f"several answers: {declared.shown}", 0.0)
     if not problem.answers or is_abstention(text, problem.question):
         return _abstention(problem, text, score)
@@ -101,6 +101,8 @@ _DENIED = re.compile(
 )
 
 
+_OF_ITSELF = re.compile(r"(?:^|\s)(\S.{0,120}?)\s+=\s+\1[\s,.;]")
+"""An equation of a thing with itself, a piece of a calculation: "four = four, so 14 remain"."""
 _OPEN_CHOICE = re.compile(r"\b(?:or|either|maybe|perhaps)\b", re.IGNORECASE)
 
 
@@ -111,7 +113,7 @@ def _no_single_answer(text: str, golds: tuple[str, ...]) -> str | None:
     short = len(text.split()) <= 12
     if short and _OPEN_CHOICE.search(text) and not any(_OPEN_CHOICE.search(g) for g in golds):
         return "extract.several"
-    if _listed(text, golds):
+    if _listed(text, golds) or _OF_ITSELF.search(text):
         return "extract.several"
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and not is_object(text) and all(len(line.split()) <= 5 for line in lines):
@@ -149,7 +151,11 @@ def _shared(problem: Problem, text: str) -> set[str]:
     """What ``text`` has in common with a gold answer: words in some form, beginnings of long words,
     values of numbers, lengths of time."""
     golds = (part for gold in problem.answers for part in _parts(gold))
-    return set(golds) & set(_parts(text))
+    return set(golds) & {*_parts(text), *_parts(_GLUED.sub(" ", text))}
+
+
+_GLUED = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[^\W\d_])(?=\d)|[⁰¹²³⁴-⁹]+")
+"""Where a footnote's mark or a lost space has joined words: "wasBuddhism1", "1994⁶"."""
 
 
 def _parts(text: str) -> Iterator[str]:

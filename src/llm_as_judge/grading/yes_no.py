@@ -29,7 +29,10 @@ _SAME_PERSON = {
     **dict.fromkeys(("my", "our", "your"), "your"),
     "am": "are",
 }
-_FIRST = re.compile(r"\s*(yes|no)\b[\s.,:;!]*", re.IGNORECASE)
+_SO = frozenset(["so", "thus", "hence", "therefore"])
+_FIRST = re.compile(
+    r"\s*(?:(?:so|thus|hence|therefore)\b,?\s*)?(yes|no)\b[\s.,:;!]*", re.IGNORECASE
+)
 
 
 def yes_or_no(gold: str, text: str, question: str) -> tuple[bool | None, str, str]:
@@ -39,6 +42,8 @@ def yes_or_no(gold: str, text: str, question: str) -> tuple[bool | None, str, st
         gold: "yes" or "no".
     """
     words = re.findall(r"[a-z']+", text.lower())
+    if words and words[0] in _SO:
+        del words[0]
     if len(words) <= 4 and {"yes", "no"} <= set(words):
         return False, "extract.several", "yes and no"
     first, opposite = words[0] if words else "", _OPPOSITE[gold]

@@ -8,26 +8,19 @@ made of; rejections count alone. Both are counted as if right and wrong answers 
 rows that are mostly right any acceptance looks precise, and a policy's answers need not be like these
 rows. Where no threshold keeps the promise, there is none: the judge then abstains.
 
-Questions have parts with thresholds of their own (:func:`part_of`). A reply that has numbers, but none of a gold that
-has some, is never accepted: one digit more deceives the judge. A reply that holds the gold as whole
-words is nearly always right, one that does not is a near miss as often as another wording: one threshold for
-both would give away the first or believe the second. Wrong answers that were made of these questions bound both
-(:data:`MADE_ACCEPTED`): "Paris or Rome" holds the gold, too.
+Questions have parts with thresholds of their own, some of which are never accepted (:mod:`parts`). Wrong answers
+that were made of these questions bound the others (:data:`MADE_ACCEPTED`): "It is not Paris" holds the gold, too.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from llm_as_judge.grading.number import count_numbers
-from llm_as_judge.grading.squad import normalize_answer
-from llm_as_judge.grading.wordlists import tokens
 from llm_as_judge.intervals import even_precision, wilson
-from llm_as_judge.types import Problem
+from llm_as_judge.judge.parts import HOLDING, NEVER_ACCEPTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +28,7 @@ class Scored:
     """A labeled answer with what was said of it."""
 
     domain: str
-    """Of the answer, see :func:`part_of`."""
+    """Of the answer, see :func:`.parts.part_of`."""
     correct: bool
     rules: bool | None
     """The rules' verdict; None = left open, and so scored."""
@@ -64,39 +57,22 @@ class Thresholds:
         return None
 
 
+def thresholds_of(part: str, known: Mapping[str, Thresholds]) -> Thresholds | None:
+    """For a part as :func:`.parts.part_of` names it; its domain's where it had no rows. None: neither had."""
+    found = known.get(part)
+    if found is not None:
+        return found
+    found = known.get(part.partition(",")[0])
+    if found is not None and part.endswith(NEVER_ACCEPTED):
+        return replace(found, accept=None)
+    return found
+
+
 def probability(log_odds: float, thresholds: Thresholds) -> float:
     """Of being right, as calibrated (Platt scaling)."""
     return 1 / (
         1 + math.exp(-max(-60.0, min(60.0, thresholds.scale * log_odds + thresholds.offset)))
     )
-
-
-HOLDING = ", gold in it"
-OTHER_NUMBER = ", another number"
-
-
-def part_of(problem: Problem, candidate: str) -> str:
-    """The domain, or a part of its questions: replies in which the gold stands as whole words, and replies
-    that have numbers, but none of a gold that has some."""
-    domain: str = problem.domain
-    if domain != "qa":
-        return domain
-    if _has_another_number(problem, candidate):
-        return domain + OTHER_NUMBER
-    said = f" {normalize_answer(candidate)} "
-    golds = {normalize_answer(gold) for gold in problem.answers} - {"", "yes", "no"}
-    return domain + HOLDING if any(f" {gold} " in said for gold in golds) else domain
-
-
-def _has_another_number(problem: Problem, candidate: str) -> bool:
-    golds, said = [_numbers(gold) for gold in problem.answers], _numbers(candidate)
-    return bool(golds and all(golds) and said and not said & set().union(*golds))
-
-
-def _numbers(text: str) -> set[Fraction]:
-    """In digits and in words: 7 of "seven"."""
-    spelled = (word for word in tokens(text) if word.isascii() and word.isdecimal())
-    return {*count_numbers(text), *map(Fraction, spelled)}
 
 
 def calibrated(rows: Sequence[Scored], precision: float) -> dict[str, Thresholds]:
@@ -107,8 +83,8 @@ def calibrated(rows: Sequence[Scored], precision: float) -> dict[str, Thresholds
     """
     found: dict[str, Thresholds] = {}
     for domain in sorted({row.domain.partition(",")[0] for row in rows}):
-        names = (domain + OTHER_NUMBER, domain + HOLDING, domain)
-        parts = [[row for row in rows if row.domain == name] for name in names]
+        kinds = (*NEVER_ACCEPTED, HOLDING, "")
+        parts = [[row for row in rows if row.domain == domain + kind] for kind in kinds]
         found |= _of_domain([part for part in parts if part], precision)
     return found
 
@@ -119,7 +95,7 @@ def _of_domain(parts: Sequence[Sequence[Scored]], precision: float) -> dict[str,
         [(r.log_odds, r.correct) for r in part if r.log_odds is not None and not r.made]
         for part in parts
     ]
-    never = [part[0].domain.endswith(OTHER_NUMBER) for part in parts]
+    never = [part[0].domain.endswith(NEVER_ACCEPTED) for part in parts]
     may = [n for n, out in enumerate(never) if not out]
     chosen = iter(_jointly([parts[n] for n in may], [scored[n] for n in may], parts, precision))
     accepts = [None if out else next(chosen) for out in never]

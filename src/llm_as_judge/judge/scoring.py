@@ -18,8 +18,9 @@ from typing import Literal, Protocol
 from llm_as_judge.grading.extract import clean
 from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
 from llm_as_judge.grading.squad import normalize_answer
-from llm_as_judge.judge.calibration import part_of, probability
+from llm_as_judge.judge.calibration import probability, thresholds_of
 from llm_as_judge.judge.judge_file import JudgeFile, judge_sha256, read_judge_file
+from llm_as_judge.judge.parts import part_of
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.types import Problem, Verdict
 
@@ -135,8 +136,7 @@ class ScoringJudge:
         self, problem: Problem, candidate: str, score: float | None, *, fresh: bool = False
     ) -> Verdict:
         """See :class:`llm_as_judge.judge.cascade.LastJudge`."""
-        known_parts = self._file.thresholds
-        thresholds = known_parts.get(part_of(problem, candidate), known_parts.get(problem.domain))
+        thresholds = thresholds_of(part_of(problem, candidate), self._file.thresholds)
         if thresholds is None or (thresholds.accept is None and thresholds.reject is None):
             explanation = f"the judge has no thresholds for {problem.domain}"
             return Verdict(None, "score", "score.uncalibrated", explanation, score)

@@ -65,10 +65,13 @@ class Estimate:
 
     @property
     def cost_usd(self) -> float | None:
-        """As measured, else all at the price; None: it is not known."""
+        """As measured, else all at the price; None: it is not known. Replies from the cache were measured
+        at nothing, so without a price the measured dollars say nothing."""
+        if self.price is None:
+            return None
         if self.means.cost_usd is not None:
             return self.rollouts * self.means.cost_usd
-        return None if self.price is None else self.price.of(self.usage)
+        return self.price.of(self.usage)
 
     @property
     def cost(self) -> float:

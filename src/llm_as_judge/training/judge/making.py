@@ -17,7 +17,6 @@ from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.judge.calibration import (
     Scored,
     calibrated,
-    part_of,
     reliability,
     risk_coverage,
 )
@@ -28,6 +27,7 @@ from llm_as_judge.judge.judge_file import (
     read_judge_file,
     write_judge_file,
 )
+from llm_as_judge.judge.parts import part_of
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.policy.label_scorer import LabelScorer

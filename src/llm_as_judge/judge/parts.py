@@ -1,0 +1,89 @@
+"""Kinds of replies to questions that a trained judge has thresholds of their own for, or may not accept at all.
+
+A reply that holds the gold as whole words is nearly always right, one that does not is a near miss as often
+as another wording: one threshold for both would give away the first or believe the second.
+
+Three kinds are never accepted, however sure the judge is (:data:`NEVER_ACCEPTED`). There one word decides, and a
+policy that is rewarded by the judge would find them:
+
+- numbers, but none of a gold that has some ("1932" for "1923"),
+- a short list, or a choice, with a gold in it ("Lisbon, Madrid, Porto"),
+- a gold with one of its words replaced ("olive oil" for "whale oil").
+
+Of 13,237 answers that people call right, the rules leave 7,458 open; 124 of these are of the three kinds
+(``python benchmarks/judge_parts.py --rows``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+from llm_as_judge.grading.extract import declared_answer
+from llm_as_judge.grading.number import count_numbers
+from llm_as_judge.grading.squad import normalize_answer
+from llm_as_judge.grading.wordlists import informative, stem, tokens
+from llm_as_judge.types import Problem
+
+HOLDING = ", gold in it"
+OTHER_NUMBER = ", another number"
+IN_LIST = ", gold in a list"
+WORD_OFF = ", one word off"
+NEVER_ACCEPTED = (OTHER_NUMBER, IN_LIST, WORD_OFF)
+
+
+def part_of(problem: Problem, candidate: str) -> str:
+    """The domain, for questions with the kind of reply behind it."""
+    domain: str = problem.domain
+    if domain != "qa":
+        return domain
+    if _has_another_number(problem, candidate):
+        return domain + OTHER_NUMBER
+    text = declared_answer(candidate, one_sentence=False).text
+    golds = {normalize_answer(gold) for gold in problem.answers} - {"", "yes", "no"}
+    if _is_in_list(text, golds):
+        return domain + IN_LIST
+    if _is_one_word_off(text, problem.answers):
+        return domain + WORD_OFF
+    said = f" {normalize_answer(candidate)} "
+    return domain + HOLDING if any(f" {gold} " in said for gold in golds) else domain
+
+
+def _has_another_number(problem: Problem, candidate: str) -> bool:
+    golds, said = [_numbers(gold) for gold in problem.answers], _numbers(candidate)
+    return bool(golds and all(golds) and said and not said & set().union(*golds))
+
+
+def _numbers(text: str) -> set[Fraction]:
+    """In digits and in words: 7 of "seven"."""
+    spelled = (word for word in tokens(text) if word.isascii() and word.isdecimal())
+    return {*count_numbers(text), *map(Fraction, spelled)}
+
+
+_BETWEEN = re.compile(r",?\s+or\s+(?:else\s+)?|,\s|\s/\s|;|\||\n")
+_SAYING = re.compile(
+    r"^(?:or else )?(?:either |it |this |that |he |she |they )*(?:is |was |are |were )?",
+    re.IGNORECASE,
+)
+_LONGEST_ITEM = 5
+
+
+def _is_in_list(text: str, golds: set[str]) -> bool:
+    """Three short items or more, or alternatives, one of which is a gold and another is none."""
+    items = [normalize_answer(_SAYING.sub("", item.strip())) for item in _BETWEEN.split(text)]
+    items = [item for item in items if item]
+    least = 2 if re.search(r"\bor\b", text) else 3
+    short = len(items) >= least and all(len(item.split()) <= _LONGEST_ITEM for item in items)
+    return short and bool(golds & set(items)) and not set(items) <= golds
+
+
+def _is_one_word_off(text: str, golds: Sequence[str]) -> bool:
+    """As many words as a gold has, all but one of them the same."""
+    said = Counter(map(stem, informative(text)))
+    wanted = [Counter(map(stem, informative(gold))) for gold in golds]
+    count = said.total()
+    if count < 2 or said in wanted:
+        return False
+    return any(gold.total() == count and (gold & said).total() == count - 1 for gold in wanted)

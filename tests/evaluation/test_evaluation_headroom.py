@@ -131,6 +131,8 @@ def test_luck_of_verdicts_that_are_all_alike_is_those_verdicts() -> None:
     wrong = expected_oracle([np.zeros((3, 20, 2))])
     assert right.expected > 0.99
     assert wrong.expected < 0.02
+    for luck in (right, wrong):
+        assert luck.low <= luck.expected <= luck.high
 
 
 def test_crossed_choices_are_not_flattered_and_flattered_ones_are() -> None:

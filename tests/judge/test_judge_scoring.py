@@ -26,7 +26,7 @@ class ByLength:
     def __init__(self) -> None:
         self.batches: list[int] = []
 
-    def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]:
+    async def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]:
         self.batches.append(len(pairs))
         return [len(candidate) - 5.0 for _, candidate in pairs]
 
@@ -35,12 +35,12 @@ class Fixed:
     def __init__(self, log_odds: float) -> None:
         self.value = log_odds
 
-    def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]:
+    async def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]:
         return [self.value] * len(pairs)
 
 
 class Broken:
-    def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]:
+    async def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]:
         raise RuntimeError("no memory")
 
 

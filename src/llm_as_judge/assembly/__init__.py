@@ -28,6 +28,7 @@ from llm_as_judge.assembly.workbench import (
     judge_fingerprint,
     open_grading,
     open_judge,
+    open_judge_model,
     open_workbench,
     run_limits,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "model_weights",
     "open_grading",
     "open_judge",
+    "open_judge_model",
     "open_memory",
     "open_system",
     "open_workbench",

@@ -10,6 +10,7 @@ from pathlib import Path
 from llm_as_judge.audit.drift import ModelOnly
 from llm_as_judge.chat_models import ChatModels, embedded_weights, no_such_model
 from llm_as_judge.config import Config, find_model, known_model, load_endpoints
+from llm_as_judge.errors import ConfigError
 from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.grading.rules import RuleGrader
 from llm_as_judge.judge.cascade import Judge
@@ -19,7 +20,7 @@ from llm_as_judge.judge.kinds import JudgePlace, judge_kind, rules_alone
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.rows import Grader
-from llm_as_judge.judge.scoring import Scorer
+from llm_as_judge.judge.scoring import Computing
 from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool
@@ -151,6 +152,20 @@ async def open_grading(config: Config) -> AsyncIterator[tuple[Judge, Work]]:
         yield judge, work
 
 
+@asynccontextmanager
+async def open_judge_model(config: Config) -> AsyncIterator[tuple[ChatModel, str]]:
+    """The model of ``judge.model`` alone, and what it is known by.
+
+    Raises:
+        ConfigError: none is named.
+    """
+    identity = _judge_identity(config)
+    if identity is None:
+        raise ConfigError("judge.model: found none, wanted a model; name it with --model")
+    async with AsyncExitStack() as stack:
+        yield await ChatModels(config, stack).open(config.judge.model, "judge"), identity
+
+
 async def _open_work(stack: AsyncExitStack, config: Config, *, grading_only: bool = False) -> Work:
     """Where programs run and rules grade: this machine, or workers of a cluster."""
     workflow, workers = config.workflow, config.workers
@@ -227,7 +242,7 @@ def judge_fingerprint(config: Config) -> str:
     return fingerprint_of(last, f1_threshold=config.judge.qa_f1_threshold)
 
 
-def _open_scorer(config: Config, folder: Path, made: JudgeFile) -> Scorer:
+def _open_scorer(config: Config, folder: Path, made: JudgeFile) -> Computing:
     # Imported here: who is graded by rules or by an endpoint does not wait for torch.
     from llm_as_judge.policy.label_scorer import LabelScorer
 

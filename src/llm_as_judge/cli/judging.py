@@ -23,11 +23,13 @@ from llm_as_judge.cli.options import (
 from llm_as_judge.cli.pace import Pace
 from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import RULES_ALONE, load_config
+from llm_as_judge.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from llm_as_judge.config import Config
+    from llm_as_judge.judge.judge_file import JudgeFile
 
 judge = verbs_of("judge", "Judges: audit one; train and calibrate your own.")
 
@@ -283,30 +285,53 @@ def train(
     epilog="Example: llm-as-judge judge calibrate --judge judges/mine --labeled others.jsonl"
 )
 def calibrate(
-    folder: Annotated[Path, typer.Option("--judge", help="Folder of the trained judge.")],
+    folder: Annotated[
+        Path,
+        typer.Option(
+            "--judge", help="Folder of the trained judge, or of an endpoint's thresholds."
+        ),
+    ],
     labeled: LabeledOption,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            help="A model behind an endpoint that gives log-probabilities, instead of a trained judge.",
+        ),
+    ] = None,
     precision: PrecisionOption = 0.97,
     device: DeviceOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Choose new thresholds for a trained judge, on questions that it has not learned from."""
-    from llm_as_judge.assembly import model_weights
+    """Choose thresholds for a trained judge, on questions that it has not learned from, or for an endpoint's model."""
+    from llm_as_judge.assembly import model_weights, open_judge_model
+    from llm_as_judge.judge.endpoint_scorer import EndpointScorer
     from llm_as_judge.judge.judge_file import read_judge_file
-    from llm_as_judge.training.judge.making import Place, calibrate_on_rows
+    from llm_as_judge.training.judge.making import Place, calibrate_endpoint, calibrate_on_rows
 
-    made = read_judge_file(folder)
-    settings = settings_of(config, None, model=made.base, device=device)
-    weights = model_weights(settings, made.base, "--judge")
-    place = Place(folder, made.base, weights, settings.policy.device)
+    async def chosen(scoring: Callable[[int, int], None]) -> JudgeFile:
+        if model is not None:
+            settings = settings_of(config, [f"judge.model={model}"])
+            async with open_judge_model(settings) as (endpoint, base):
+                return await calibrate_endpoint(
+                    folder,
+                    base,
+                    EndpointScorer(endpoint),
+                    labeled,
+                    precision=precision,
+                    seed=settings.training.seed,
+                    scoring=scoring,
+                )
+        made = read_judge_file(folder)
+        if made.endpoint:
+            raise ConfigError(f"{folder}: thresholds of {made.base}; name it with --model")
+        settings = settings_of(config, None, model=made.base, device=device)
+        weights = model_weights(settings, made.base, "--judge")
+        place = Place(folder, made.base, weights, settings.policy.device)
+        return await calibrate_on_rows(place, labeled, precision=precision, scoring=scoring)
+
     with progress_bar() as show:
-        made = asyncio.run(
-            calibrate_on_rows(
-                place,
-                labeled,
-                precision=precision,
-                scoring=lambda done, total: show("scoring", done, total),
-            )
-        )
+        made = asyncio.run(chosen(lambda done, total: show("scoring", done, total)))
     _say_thresholds(made.thresholds, folder)
 
 

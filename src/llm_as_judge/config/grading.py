@@ -35,9 +35,9 @@ class JudgeConfig(Section):
 
     kind: str = Field(
         "llm",
-        description="`llm`: the model of judge.model; `scoring`: a trained judge; or a plugin's judge.\n"
-        "The folder of a trained judge is judge.options.adapter. A plugin's judge may ask "
-        "judge.model.",
+        description="`llm`: the model of judge.model writes a verdict; `scoring`: one forward pass; or a plugin's judge.\n"
+        "`scoring` reads the folder judge.options.adapter: of a trained judge, or of the thresholds of judge.model. "
+        "A plugin's judge may ask judge.model.",
     )
     options: dict[str, Any] = Field({}, description="Options of `scoring` or of a plugin's judge.")
     model: str = Field(

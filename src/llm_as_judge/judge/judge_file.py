@@ -31,7 +31,9 @@ class JudgeFile(BaseModel):
 
     format: int = 1
     base: str
-    """Name of the base model in models.yaml, or its hub id."""
+    """Name of the base model in models.yaml, or its hub id; of an endpoint what its model is known by."""
+    endpoint: bool = False
+    """``base`` is a model behind an endpoint; there is no adapter."""
     layers: int | None = None
     """Of the base model from the bottom; None = all."""
     seed: int
@@ -84,7 +86,8 @@ def judge_sha256(folder: Path) -> str:
         ModelError: a file is missing.
     """
     try:
-        sums = [file_sha256(folder / name) for name in (JUDGE_FILE, _ADAPTER)]
+        names = [JUDGE_FILE] if read_judge_file(folder).endpoint else [JUDGE_FILE, _ADAPTER]
+        sums = [file_sha256(folder / name) for name in names]
     except OSError as error:
         raise ModelError(
             f"{folder}: {error.strerror}; wanted the folder of a trained judge"

@@ -14,14 +14,18 @@ from types import MappingProxyType
 from typing import Any
 
 from llm_as_judge.config.grading import JudgeConfig
+from llm_as_judge.errors import ConfigError
 from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
 from llm_as_judge.grading.graders import as_verdict
 from llm_as_judge.judge.cascade import LastJudge
-from llm_as_judge.judge.judge_file import read_judge_file
+from llm_as_judge.judge.endpoint_scorer import EndpointScorer
+from llm_as_judge.judge.judge_file import JUDGE_FILE, JudgeFile, read_judge_file
 from llm_as_judge.judge.llm_judge import LlmJudge, llm_fingerprint
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.scoring import (
+    InThread,
     OpenScorer,
+    Scorer,
     ScoringJudge,
     ScoringOptions,
     scoring_fingerprint,
@@ -96,20 +100,46 @@ class _LlmKind(JudgeKind):
 
 @dataclass(frozen=True, slots=True)
 class _ScoringKind(JudgeKind):
-    """The trained one: one forward pass, no text (docs/grading.md)."""
+    """One forward pass, no text: a trained model here, or one behind an endpoint (docs/judge.md)."""
 
     needs = MappingProxyType({"adapter": "the folder that `llm-as-judge judge train` made"})
 
     def fingerprint(self, place: JudgePlace) -> str:
         folder = self._folder(place)
-        base = read_judge_file(folder).base
-        return scoring_fingerprint(folder, place.weights_identity(base))
+        made = self._fitting(folder, place)
+        base = made.base if made.endpoint else place.weights_identity(made.base)
+        return scoring_fingerprint(folder, base, endpoint=made.endpoint)
 
     def open(self, place: JudgePlace) -> LastJudge:
-        assert place.open_scorer is not None, "a judge is opened where weights can be loaded"
         folder = self._folder(place)
-        scorer = place.open_scorer(folder, read_judge_file(folder))
+        made = self._fitting(folder, place)
+        scorer: Scorer
+        if made.endpoint:
+            assert place.model is not None, "its identity is known"
+            scorer = EndpointScorer(place.model, place.records)
+        else:
+            assert place.open_scorer is not None, "a judge is opened where weights can be loaded"
+            scorer = InThread(place.open_scorer(folder, made))
         return ScoringJudge(folder, scorer, self.fingerprint(place), place.records)
+
+    def _fitting(self, folder: Path, place: JudgePlace) -> JudgeFile:
+        """
+        Raises:
+            ConfigError: thresholds of another model than judge.model.
+        """
+        made = read_judge_file(folder)
+        wanted = made.base if made.endpoint else None
+        if place.identity != wanted:
+            do = (
+                f"choose thresholds for it: llm-as-judge judge calibrate --judge OTHER_FOLDER --model {place.config.model}"
+                if place.identity is not None
+                else "name the model in judge.model"
+            )
+            raise ConfigError(
+                f"judge.model: found {place.config.model}, wanted {wanted or 'none'}, the model of "
+                f"{folder / JUDGE_FILE}; {do}"
+            )
+        return made
 
     def _folder(self, place: JudgePlace) -> Path:
         options = self.read_options(place.config.options)

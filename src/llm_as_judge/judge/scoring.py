@@ -1,4 +1,4 @@
-"""The scoring judge: one forward pass of a trained model, no text written.
+"""The scoring judge: one forward pass of a model, no text written.
 
 The mean of both orders' log-odds is held against the thresholds of the problem's domain
 (:mod:`calibration`): right, wrong, or not graded. What the rules left open in a domain without
@@ -74,22 +74,38 @@ def _references(problem: Problem, candidate: str) -> Sequence[str]:
     return golds[:_MOST_REFERENCES]
 
 
-_SOURCES = tuple(
-    f"llm_as_judge.{name}"
-    for name in ("judge.scoring", "policy.label_scores", "policy.label_scorer")
-)
+_HERE = ("judge.scoring", "policy.label_scores", "policy.label_scorer")
+_BEHIND_AN_ENDPOINT = ("judge.scoring", "judge.endpoint_scorer")
 _MOST_AT_ONCE = 32
 UNSURE = "score.unsure"
 """Rule of a verdict between the thresholds."""
+UNREADABLE = "score.unreadable"
+"""Rule of a verdict without a score."""
 
 
 class Scorer(Protocol):
-    """Log-odds of being right, nats, of (problem, candidate) pairs; computes, so it is called in a thread."""
+    """Log-odds of being right, nats, of (problem, candidate) pairs; None where there are none to be had."""
+
+    async def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> Sequence[float | None]: ...
+
+
+class Computing(Protocol):
+    """The same, computed here."""
 
     def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]: ...
 
 
-OpenScorer = Callable[[Path, JudgeFile], Scorer]
+class InThread:
+    """Lets the others go on while ``scorer`` computes."""
+
+    def __init__(self, scorer: Computing) -> None:
+        self._scorer = scorer
+
+    async def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> Sequence[float | None]:
+        return await asyncio.to_thread(self._scorer.log_odds, pairs)
+
+
+OpenScorer = Callable[[Path, JudgeFile], Computing]
 """Loads the judge of a folder over its base model."""
 
 
@@ -101,13 +117,14 @@ class ScoringOptions:
     """Folder that ``llm-as-judge judge train`` made."""
 
 
-def scoring_fingerprint(folder: Path, base_identity: str) -> str:
-    """Hash of code, adapter, thresholds and base weights.
+def scoring_fingerprint(folder: Path, base_identity: str, *, endpoint: bool = False) -> str:
+    """Hash of code, adapter, thresholds and base weights, or of the endpoint's model.
 
     Raises:
         ModelError: the folder holds no judge.
     """
-    parts = [code_fingerprint(_SOURCES, NOT_JUDGING), judge_sha256(folder), base_identity]
+    sources = [f"llm_as_judge.{name}" for name in (_BEHIND_AN_ENDPOINT if endpoint else _HERE)]
+    parts = [code_fingerprint(sources, NOT_JUDGING), judge_sha256(folder), base_identity]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -129,7 +146,7 @@ class ScoringJudge:
         self._scorer = scorer
         self.fingerprint = fingerprint
         self._records = records or JudgeRecords()
-        self._waiting: list[tuple[Problem, str, asyncio.Future[float]]] = []
+        self._waiting: list[tuple[Problem, str, asyncio.Future[float | None]]] = []
         self._working: asyncio.Task[None] | None = None
 
     async def judge(
@@ -145,6 +162,8 @@ class ScoringJudge:
         if known is not None:
             return known
         log_odds = await self._log_odds(problem, candidate)
+        if log_odds is None:
+            return Verdict(None, "llm", UNREADABLE, "no reply that says yes or no", score)
         correct = thresholds.verdict(log_odds)
         share = probability(log_odds, thresholds)
         rule = {True: "score.right", False: "score.wrong", None: UNSURE}[correct]
@@ -158,13 +177,12 @@ class ScoringJudge:
         parts = [self.fingerprint, problem.question, *problem.answers, "\0candidate", candidate]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
-    async def _log_odds(self, problem: Problem, candidate: str) -> float:
-        answer = asyncio.get_running_loop().create_future()
+    async def _log_odds(self, problem: Problem, candidate: str) -> float | None:
+        answer: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
         self._waiting.append((problem, candidate, answer))
         if self._working is None or self._working.done():
             self._working = asyncio.create_task(self._work())
-        found: float = await answer
-        return found
+        return await answer
 
     async def _work(self) -> None:
         """Scores what waits, as much at once as has come meanwhile."""
@@ -172,7 +190,7 @@ class ScoringJudge:
             batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
             pairs = [(problem, candidate) for problem, candidate, _ in batch]
             try:
-                found = await asyncio.to_thread(self._scorer.log_odds, pairs)
+                found = await self._scorer.log_odds(pairs)
             except BaseException as error:
                 for _, _, answer in batch:
                     if not answer.done():

@@ -270,7 +270,7 @@ class OpenAIChat:
         if "n" in body:
             replies, usage = read_draws(*response, count_each="logprobs" in body)
         else:
-            replies = [read_response(*response)]
+            replies = [read_response(*response, first_token="top_logprobs" in body)]
             usage = replies[0].usage
         return [replace(reply, text=self._without_key(reply.text)) for reply in replies], usage
 
@@ -315,6 +315,7 @@ class OpenAIChat:
             seconds=seconds,
             attempts=attempts,
             shared_prompt=of_prompt,
+            first_token=reply.first_token,
         )
 
     def _dollars(self, usage: Usage | None) -> float | None:

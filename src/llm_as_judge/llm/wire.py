@@ -7,6 +7,7 @@ is an :class:`Unusable` attempt with a kind, never a guess.
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -67,6 +68,8 @@ class WireReply:
     finish_reason: str
     usage: Usage | None
     """None: the endpoint did not say what it used."""
+    first_token: Mapping[str, float] | None = None
+    """See :attr:`ChatReply.first_token`."""
 
 
 def request_body(
@@ -105,6 +108,8 @@ def request_body(
         body["n"] = draws
         if count_each:
             body |= {"logprobs": True, "top_logprobs": 1}
+    if request.top_logprobs:
+        body |= {"logprobs": True, "top_logprobs": request.top_logprobs}
     if effort is not None:
         body["reasoning_effort"] = effort
     if request.stop:
@@ -122,14 +127,36 @@ def request_body(
     return body
 
 
-def read_response(status: int, headers: Mapping[str, str], content: bytes) -> WireReply:
+def read_response(
+    status: int, headers: Mapping[str, str], content: bytes, *, first_token: bool = False
+) -> WireReply:
     """The reply in a response.
 
+    Args:
+        first_token: with the likeliest first tokens, where it has them.
     Raises:
         Unusable: status, JSON, shape or text cannot be used.
     """
     data, usage = _read(status, headers, content)
-    return _reply(data, 0, usage, content)
+    reply = _reply(data, 0, usage, content)
+    return replace(reply, first_token=_first_token(data["choices"][0])) if first_token else reply
+
+
+def _first_token(choice: Any) -> Mapping[str, float] | None:
+    """None: the choice does not list any."""
+    try:
+        listed = choice["logprobs"]["content"][0]["top_logprobs"]
+        said = [(one["token"], one["logprob"]) for one in listed]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return {
+        token: float(value)
+        for token, value in said
+        if isinstance(token, str)
+        and isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and -math.inf < value <= 0
+    } or None
 
 
 def read_draws(

@@ -38,6 +38,8 @@ class ChatRequest:
     have one reply, whoever asks."""
     executor: str = said_if_set("")
     """Which of several executors is asked; empty = the default one. Taken off on the way to the model."""
+    top_logprobs: int = said_if_set(0)
+    """Above 0: so many of the likeliest first tokens are asked for, see :attr:`ChatReply.first_token`."""
 
     def later(self, by: int) -> ChatRequest:
         """The draw that comes ``by`` after this one."""
@@ -84,6 +86,9 @@ class ChatReply:
     attempts: int = 1
     shared_prompt: SharedPrompt | None = said_if_set(None)  # noqa: RUF009 - a field
     """None: nobody else's."""
+    first_token: Mapping[str, float] | None = said_if_set(None)
+    """Log-probability, nats, of the likeliest first tokens; None: not asked for, or the endpoint gives
+    none."""
 
 
 class ChatModel(Protocol):

@@ -22,12 +22,14 @@ from llm_as_judge.judge.calibration import (
 )
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.judge_file import (
+    JUDGE_FILE,
     QUESTIONS,
     JudgeFile,
     read_judge_file,
     write_judge_file,
 )
 from llm_as_judge.judge.parts import part_of
+from llm_as_judge.judge.scoring import Scorer
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.policy.label_scorer import LabelScorer
@@ -48,6 +50,7 @@ from llm_as_judge.types import Problem
 
 PRECISION = 0.97
 """Least lower bound of acceptances and of rejections."""
+_AT_ONCE = 32
 _ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 
 
@@ -124,9 +127,10 @@ async def train_judge(
     write_text(place.folder / QUESTIONS, "".join(f"{key}\n" for key in _digests(cases)))
     scorer = LabelScorer(policy)
     try:
-        return _calibrated(place.folder, made, sets.calibrate, scorer, precision, scoring)
+        rows = scored_rows(sets.calibrate, scorer.log_odds, scoring)
     finally:
         scorer.close()
+    return _calibrated(place.folder, made, rows, precision)
 
 
 async def calibrate_on_rows(
@@ -139,22 +143,67 @@ async def calibrate_on_rows(
         ModelError: the folder holds no judge.
     """
     made = read_judge_file(place.folder)
+    labeled = _labeled_rows(paths)
+    _refuse_learned(place.folder, labeled, ", ".join(map(str, paths)))
+    graded = await _to_calibrate(labeled, made.seed)
+    scorer = LabelScorer.load(place.weights, place.folder, layers=made.layers, device=place.device)
+    try:
+        rows = scored_rows(graded, scorer.log_odds, scoring)
+    finally:
+        scorer.close()
+    return _calibrated(place.folder, made, rows, precision)
+
+
+async def calibrate_endpoint(
+    folder: Path,
+    base: str,
+    scorer: Scorer,
+    paths: Sequence[Path],
+    *,
+    precision: float,
+    seed: int,
+    scoring: Callable[[int, int], None],
+) -> JudgeFile:
+    """Thresholds for a model behind an endpoint, in a folder of their own.
+
+    Args:
+        base: what the model is known by.
+    Raises:
+        DataError: rows are broken or few.
+        ModelError: the folder holds a trained judge, or no reply of the model had a score.
+    """
+    if (folder / JUDGE_FILE).exists() and not read_judge_file(folder).endpoint:
+        raise ModelError(
+            f"{folder}: holds a trained judge; name another --judge for the endpoint's"
+        )
+    labeled = _labeled_rows(paths)
+    graded = await _to_calibrate(labeled, seed)
+    pairs = _open_pairs(graded)
+    log_odds: list[float | None] = []
+    for at in range(0, len(pairs), _AT_ONCE):
+        log_odds += await scorer.log_odds(pairs[at : at + _AT_ONCE])
+        scoring(len(log_odds), len(pairs))
+    if pairs and all(one is None for one in log_odds):
+        raise ModelError(f"{base}: none of {len(pairs)} answers has a score; is it a chat model?")
+    made = JudgeFile(base=base, endpoint=True, seed=seed, examples={}, data_sha256="")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / QUESTIONS, "")
+    return _calibrated(folder, made, _with_scores(graded, log_odds), precision)
+
+
+def _labeled_rows(paths: Sequence[Path]) -> list[Case]:
     labeled, _ = read_training_rows(paths)
-    where = ", ".join(map(str, paths))
-    require_learnable(labeled, where)
-    _refuse_learned(place.folder, labeled, where)
+    require_learnable(labeled, ", ".join(map(str, paths)))
+    return labeled
+
+
+async def _to_calibrate(labeled: Sequence[Case], seed: int) -> list[Graded]:
     rows, _, _ = without_duplicates(labeled)
     rules = Judge()
     try:
-        graded = await graded_by_rules(rows, rules)
-        graded += await made_wrong(rows, rules, made.seed)
+        return [*await graded_by_rules(rows, rules), *await made_wrong(rows, rules, seed)]
     finally:
         await rules.aclose()
-    scorer = LabelScorer.load(place.weights, place.folder, layers=made.layers, device=place.device)
-    try:
-        return _calibrated(place.folder, made, graded, scorer, precision, scoring)
-    finally:
-        scorer.close()
 
 
 def _keep_adapter(root: Path, folder: Path) -> None:
@@ -193,14 +242,8 @@ def _refuse_learned(folder: Path, labeled: Sequence[Case], where: str) -> None:
 
 
 def _calibrated(
-    folder: Path,
-    made: JudgeFile,
-    graded: Sequence[Graded],
-    scorer: LabelScorer,
-    precision: float,
-    scoring: Callable[[int, int], None],
+    folder: Path, made: JudgeFile, rows: Sequence[Scored], precision: float
 ) -> JudgeFile:
-    rows = scored_rows(graded, scorer.log_odds, scoring)
     thresholds = calibrated(rows, precision)
     labeled = [row for row in rows if not row.made]
     of_domain = {name: [row for row in labeled if row.domain == name] for name in thresholds}
@@ -232,11 +275,23 @@ def scored_rows(
         log_odds_of: of candidates, each with its problem.
         scoring: told how many of the open rows are scored.
     """
-    reaching = [g for g in graded if g.open]
+    pairs = _open_pairs(graded)
     log_odds: list[float] = []
-    for at in range(0, len(reaching), 8):
-        log_odds += log_odds_of([(g.case.problem, g.case.candidate) for g in reaching[at : at + 8]])
-        scoring(len(log_odds), len(reaching))
+    for at in range(0, len(pairs), 8):
+        log_odds += log_odds_of(pairs[at : at + 8])
+        scoring(len(log_odds), len(pairs))
+    return _with_scores(graded, log_odds)
+
+
+def _open_pairs(graded: Sequence[Graded]) -> list[tuple[Problem, str]]:
+    return [(g.case.problem, g.case.candidate) for g in graded if g.open]
+
+
+def _with_scores(graded: Sequence[Graded], log_odds: Sequence[float | None]) -> list[Scored]:
+    """
+    Args:
+        log_odds: of the open ones, in their order.
+    """
     scores = iter(log_odds)
     by_people = {g.case.problem.domain for g in graded if g.case.category == "labeled"}
     return [
@@ -273,10 +328,11 @@ def kept_figures(rows: Sequence[Scored], judge: JudgeFile) -> dict[str, dict[str
 def judge_card(judge: JudgeFile, rows: Sequence[Scored]) -> str:
     """README.md of the folder."""
     layers = f", its first {judge.layers} layers" if judge.layers else ""
+    kind = "Thresholds for" if judge.endpoint else "LoRA adapter on"
     lines = [
         "# A judge of answers",
         "",
-        f"LoRA adapter on {judge.base}{layers}. It reads a question, a reference answer and a candidate, and",
+        f"{kind} {judge.base}{layers}. It reads a question, a reference answer and a candidate, and",
         "says by the log-odds of two tokens whether they agree. LLM-as-Judge uses it: `judge.kind: scoring`.",
         "",
         "## What it learned from",

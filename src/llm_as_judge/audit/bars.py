@@ -57,7 +57,7 @@ def check_bars(
     low = precision.low if precision.value is not None else None
     bars += [
         _at_least("recall", measured["recall"].value, 0.90),
-        _at_most("abstain rate", measured["abstain rate"].value, 0.01),
+        _at_most("abstain rate", measured["abstain rate"].value, 0.05),
     ]
     if not labeled:
         bars.append(Bar("labeled rows", 0, ">= 1", False))

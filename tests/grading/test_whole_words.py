@@ -9,6 +9,7 @@ from llm_as_judge.types import Problem
 LAKE = asked("Which lake does the river Arn feed?", "Lake Ostra", "Ostra")
 COUNT = asked("How many arches has the old bridge?", "14", "fourteen")
 COST = asked("What does an order of 80 kilos cost?", "7.50 euros")
+RIVER = asked("Which river is called the grey one?", "Ostra")
 LEFT = asked("Which hand did the clerk write with, the left hand?", "the left hand")
 
 
@@ -59,6 +60,10 @@ def test_a_sentence_that_states_the_gold_is_right(problem: Problem, reply: str) 
         pytest.param(COST, "An order of 90 kilos costs 7.50 euros.", id="another number"),
         pytest.param(COST, "An order of 80 kilos costs 7, 50 euros.", id="number in two"),
         pytest.param(NEVER, "Cargo bicycles are always delivered.", id="what is denied"),
+        pytest.param(RIVER, "The river is the Ostra river, Venn Hall.", id="another behind a comma"),
+        pytest.param(RIVER, "The river is the Ostra., Venn Hall", id="another behind a stop"),
+        pytest.param(RIVER, "The river is the Ostra, 日本國.", id="another in other letters"),
+        pytest.param(RIVER, "The Venn, which had been called Ostra", id="by the way"),
     ],
 )
 def test_a_reply_that_says_more_than_the_gold_is_left_open(problem: Problem, reply: str) -> None:

@@ -16,7 +16,6 @@ from llm_as_judge.cli.options import (
     SetOption,
     console,
     note,
-    progress_bar,
     say,
     settings_of,
 )
@@ -265,19 +264,18 @@ def train(
             f"{report.tokens / report.seconds:.0f} tokens/s  {left} left"
         )
 
-    with progress_bar() as show:
-        made = asyncio.run(
-            train_judge(
-                place,
-                labeled,
-                options,
-                limit=limit,
-                precision=precision,
-                begun=begun,
-                told=told,
-                scoring=lambda done, total: show("scoring", done, total),
-            )
+    made = asyncio.run(
+        train_judge(
+            place,
+            labeled,
+            options,
+            limit=limit,
+            precision=precision,
+            begun=begun,
+            told=told,
+            scoring=_scoring(),
         )
+    )
     _say_thresholds(made.thresholds, out)
 
 
@@ -330,9 +328,24 @@ def calibrate(
         place = Place(folder, made.base, weights, settings.policy.device)
         return await calibrate_on_rows(place, labeled, precision=precision, scoring=scoring)
 
-    with progress_bar() as show:
-        made = asyncio.run(chosen(lambda done, total: show("scoring", done, total)))
+    made = asyncio.run(chosen(_scoring()))
     _say_thresholds(made.thresholds, folder)
+
+
+def _scoring() -> Callable[[int, int], None]:
+    """Told how many of how many answers are scored."""
+    pace: Pace | None = None
+    before = 0
+
+    def told(done: int, total: int) -> None:
+        nonlocal pace, before
+        pace = pace or Pace("answers scored", total)
+        pace.did(done - before)
+        before = done
+        if done == total:
+            pace.ended()
+
+    return told
 
 
 def _say_thresholds(thresholds: object, folder: Path) -> None:

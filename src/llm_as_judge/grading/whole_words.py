@@ -35,7 +35,9 @@ _SCALED = re.compile(
     re.IGNORECASE,
 )
 _SIGNED = re.compile(r"(?:(?:^|[\s(\"'“$€£])[-−–]|[+~≈≠<>≤≥±¬])\s*[$€£]?\.?\d")
-_AND_ANOTHER = re.compile(r"\band\b\s+(?:the\s+)?[A-Z0-9]")
+_AND_ANOTHER = re.compile(r"(?:\band\b|[,;&])\s+(?:(?:the|an?)\s+)?(?:[A-Z0-9]|[^\x00-\x7f])")
+_BY_THE_WAY = re.compile(r",\s*(?:who|whom|whose|which|where)\b", re.IGNORECASE)
+"""Behind it stands what is told of another answer: "Plato, who had known Aristotle"."""
 _TAKES_BACK = frozenset(["half", "sometimes", "yes"])
 _BEGINNING = 5
 """Letters by which forms of one word are held equal."""
@@ -225,6 +227,7 @@ def _states(before: str, after: str, gold: str, question: str) -> bool:
         _alone(before, after, gold, asked)
         and _nothing_new(before, asked)
         and not _AND_ANOTHER.search(after)
+        and not _BY_THE_WAY.search(before)
     )
 
 
@@ -239,7 +242,7 @@ def _nothing_new(before: str, asked: set[str]) -> bool:
 
 def _alone(before: str, after: str, gold: str, asked: set[str]) -> bool:
     """Is the gold between these texts no item of a list and no part of a longer name?"""
-    before, after = before.rstrip(_MARKS), after.lstrip(_MARKS)
+    before, after = before.rstrip(_MARKS), after.lstrip(_MARKS + ".")
     if _JOINED_BEFORE.search(before) or _JOINED_AFTER.match(after):
         return False
     if re.findall(r"\w", gold)[-1].isdigit() and _SCALED.match(after):

@@ -10,7 +10,7 @@ policy that is rewarded by the judge would find them:
 - a short list, or a choice, with a gold in it ("Lisbon, Madrid, Porto"),
 - a gold with one of its words replaced ("olive oil" for "whale oil").
 
-Of 13,237 answers that people call right, the rules leave 7,458 open; 124 of these are of the three kinds
+Of 13,237 answers that people call right, the rules leave 7,551 open; 125 of these are of the three kinds
 (``python benchmarks/judge_parts.py --rows``).
 """
 

@@ -12,7 +12,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.training.judge.changes import changed_golds, crossed_golds, restated_math
-from llm_as_judge.training.judge.examples import free_examples, questions_of
+from llm_as_judge.training.judge.examples import Question, free_examples, questions_of
 from llm_as_judge.training.judge.rows import (
     Sets,
     is_for_calibration,
@@ -164,11 +164,37 @@ def made(seed: int = 0) -> list[Case]:
 
 
 def test_every_family_is_made() -> None:
-    families = {one.category for one in made()}
+    both = Problem("q/both", "open", "qa", "Which two towns?", ("Venn and Mora",))
+    rng = random.Random(0)
+    cases = [*many(), Case(both, "Venn and Mora, both", True, "t", "labeled")]
+    families = {one.category for one in free_examples(questions_of(cases, rng), rng)}
     assert families == {
-        "other gold", "near miss", "near miss in a reply", "denied", "joined", "attack", "restated",
-        "alias",
+        "other gold", "near miss", "near miss in a reply", "denied", "joined", "beside", "part",
+        "attack", "restated", "alias",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("golds", "parts"),
+    [
+        (("Haiti and the Dominican Republic",), {"Haiti", "the Dominican Republic"}),
+        (("red, green and blue",), {"red", "green", "blue"}),
+        (("Haiti and Cuba", "Cuba"), set()),
+        (("Haiti/Haiti and Cuba",), set()),
+        (("Haiti",), set()),
+    ],
+)
+def test_a_part_is_wrong_only_where_every_gold_names_several(
+    golds: tuple[str, ...], parts: set[str]
+) -> None:
+    problem = Problem("q/1", "open", "qa", "Which?", golds)
+    found = {
+        one.candidate
+        for seed in range(20)
+        for one in free_examples([Question(problem)], random.Random(seed))
+        if one.category == "part"
+    }
+    assert found == parts
 
 
 def test_no_wrong_answer_is_a_gold_of_its_question() -> None:

@@ -3,12 +3,13 @@
 A row with a label is an example as it is. A question with its reference alone is enough for free
 examples: each writer below makes answers that are surely wrong (another question's gold, one number
 or date further, one word of the gold with a word of another, the gold denied, hedged or among others,
-every family of the audit's attacks) or surely right (the gold restated, another accepted spelling).
+named beside another answer, a part of it, every family of the audit's attacks) or surely right (the gold restated, another accepted spelling).
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -188,11 +189,40 @@ def _joined(question: Question, rng: random.Random) -> Sequence[str]:
     for reply in question.right[:3]:
         gold = next((gold for gold in golds if gold and gold in reply), None)
         if gold is not None and short:
-            joint = rng.choice([" or ", ", ", " or possibly ", ", or else "])
+            joint = rng.choice([" or ", ", ", " or possibly ", ", or else ", " and "])
             parts = [gold, rng.choice(short)]
             rng.shuffle(parts)
             return [reply.replace(gold, joint.join(parts), 1)]
     return ()
+
+
+_BESIDE = (
+    "{other}, not far from {gold}",
+    "{other}, who had known {gold}",
+    "{other}, the successor of {gold}",
+    "{other}, often taken for {gold}",
+    "{other}, with the help of {gold}",
+    "It is {other}, which comes after {gold}.",
+)
+
+
+def _beside(question: Question, rng: random.Random) -> Sequence[str]:
+    """Another answer, of which the gold is a mere attribute."""
+    gold = question.problem.answers[0] if question.problem.answers else ""
+    short = [text for text in question.wrong if len(text) <= 40]
+    if question.problem.domain != "qa" or not short or not gold or "/" in gold or len(gold) > 40:
+        return ()
+    return [rng.choice(_BESIDE).format(other=rng.choice(short), gold=gold)]
+
+
+def _part(question: Question, rng: random.Random) -> Sequence[str]:
+    """One of the things that every gold names together."""
+    golds = question.problem.answers
+    joined = golds and all(" and " in gold and "/" not in gold for gold in golds)
+    if question.problem.domain != "qa" or not joined:
+        return ()
+    parts = [part.strip() for part in re.split(r",\s| and ", golds[0]) if part.strip()]
+    return [rng.choice(parts)]
 
 
 def _restated(question: Question, rng: random.Random) -> Sequence[str]:
@@ -223,6 +253,8 @@ WRITERS: Mapping[str, tuple[bool, Writer]] = {
     "near miss in a reply": (False, _near_reply),
     "denied": (False, _denied),
     "joined": (False, _joined),
+    "beside": (False, _beside),
+    "part": (False, _part),
     "attack": (False, _attack),
     "restated": (True, _restated),
     "alias": (True, _alias),

@@ -16,7 +16,7 @@ from llm_as_judge.judge.judge_file import read_judge_file
 
 
 class Judging(BaseHTTPRequestHandler):
-    """Says yes with .99 where the reference's first words stand in the candidate, else no."""
+    """Says yes with .99 where the candidate begins with the reference and ends as people's do, else no."""
 
     def do_GET(self) -> None:
         self._say({"data": [{"id": "judge-1"}]})
@@ -29,7 +29,8 @@ class Judging(BaseHTTPRequestHandler):
             assert (body["max_tokens"], body["logprobs"], body["top_logprobs"]) == (1, True, 20)
             lines = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
             name = " ".join(json.loads(lines["Reference"]).split()[:2])
-            yes = 0.99 if name in lines["Candidate"] else 0.01
+            said = json.loads(lines["Candidate"])
+            yes = 0.99 if said.startswith(name) and said.endswith("some say.") else 0.01
             listed = [("Yes", yes), ("No", 1 - yes)]
             top = [{"token": token, "logprob": math.log(share)} for token, share in listed]
             choice["logprobs"] = {"content": [{"token": "Yes", "top_logprobs": top}]}

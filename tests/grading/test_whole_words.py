@@ -60,7 +60,9 @@ def test_a_sentence_that_states_the_gold_is_right(problem: Problem, reply: str) 
         pytest.param(COST, "An order of 90 kilos costs 7.50 euros.", id="another number"),
         pytest.param(COST, "An order of 80 kilos costs 7, 50 euros.", id="number in two"),
         pytest.param(NEVER, "Cargo bicycles are always delivered.", id="what is denied"),
-        pytest.param(RIVER, "The river is the Ostra river, Venn Hall.", id="another behind a comma"),
+        pytest.param(
+            RIVER, "The river is the Ostra river, Venn Hall.", id="another behind a comma"
+        ),
         pytest.param(RIVER, "The river is the Ostra., Venn Hall", id="another behind a stop"),
         pytest.param(RIVER, "The river is the Ostra, 日本國.", id="another in other letters"),
         pytest.param(RIVER, "The Venn, which had been called Ostra", id="by the way"),

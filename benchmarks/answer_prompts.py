@@ -54,27 +54,6 @@ SHORT = Enhancement(
 SHORT_QA = SHORT.model_copy(update={"domains": ("qa",)})
 VALUE = line("Answer with the number or the simplified expression alone, without units or words.")
 
-SOLVED = """\
-Solve each problem step by step, then write the answer.
-
-Problem: A bakery sells 24 rolls an hour for 5 hours, and twice as many in the last hour as before in one. \
-Each roll costs $0.75. How many dollars does it take in?
-Thought: In 5 hours it sells 24 * 5 = 120 rolls. In the last hour it sells 24 * 2 = 48 rolls. In all 120 + 48 = 168 \
-rolls. They bring 168 * 0.75 = 126 dollars.
-Answer: 126
-
-Problem: Tom has 15 % more stamps than Ann, who has 80. He gives a quarter of his to Ben. How many has he left?
-Thought: 15 % of 80 is 0.15 * 80 = 12, so Tom has 80 + 12 = 92. A quarter of 92 is 92 / 4 = 23. He has 92 - 23 = 69 left.
-Answer: 69
-
-Problem: Find the sum of all solutions of $x^2 - 5|x| + 6 = 0$.
-Thought: With y = |x| the equation is y^2 - 5y + 6 = (y - 2)(y - 3) = 0, so y = 2 or y = 3. Then x = -2, 2, -3, 3. \
-Their sum is -2 + 2 - 3 + 3 = 0.
-Answer: 0
-
-Problem: {input}
-{guidance}"""
-
 WORDINGS: dict[str, tuple[str, tuple[Enhancement, ...]]] = {
     "short steps, under 50 words": (
         FORM.format(before=REPLY, thought="<the steps, short>", answer="<the final answer alone>"),
@@ -111,7 +90,6 @@ WORDINGS: dict[str, tuple[str, tuple[Enhancement, ...]]] = {
         ),
         (VALUE,),
     ),
-    "solved examples": (SOLVED, (VALUE,)),
     "shipped": ("", ()),
     "free": ("", ()),
 }

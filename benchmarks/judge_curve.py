@@ -28,7 +28,7 @@ from llm_as_judge.config import load_config
 from llm_as_judge.judge.calibration import thresholds_of
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file
-from llm_as_judge.judge.parts import HOLDING, part_of
+from llm_as_judge.judge.parts import holds_gold, part_of
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.training.judge.making import learned_questions
 from llm_as_judge.training.judge.rows import Graded, graded_by_rules
@@ -69,7 +69,7 @@ def by_words(graded: Graded) -> bool | None:
     case = graded.case
     if case.problem.domain != "qa":
         return graded.verdict.correct
-    return part_of(case.problem, case.candidate).endswith(HOLDING)
+    return holds_gold(case.problem, case.candidate)
 
 
 def verdict(made: JudgeFile, graded: Graded, score: float) -> bool | None:

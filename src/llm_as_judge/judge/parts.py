@@ -42,13 +42,21 @@ def part_of(problem: Problem, candidate: str) -> str:
     if _has_another_number(problem, candidate):
         return domain + OTHER_NUMBER
     text = declared_answer(candidate, one_sentence=False).text
-    golds = {normalize_answer(gold) for gold in problem.answers} - {"", "yes", "no"}
-    if _is_in_list(text, golds):
+    if _is_in_list(text, _golds(problem)):
         return domain + IN_LIST
     if _is_one_word_off(text, problem.answers):
         return domain + WORD_OFF
+    return domain + HOLDING if holds_gold(problem, candidate) else domain
+
+
+def holds_gold(problem: Problem, candidate: str) -> bool:
+    """Whether a gold, but yes and no, stands in ``candidate`` as whole words."""
     said = f" {normalize_answer(candidate)} "
-    return domain + HOLDING if any(f" {gold} " in said for gold in golds) else domain
+    return any(f" {gold} " in said for gold in _golds(problem))
+
+
+def _golds(problem: Problem) -> set[str]:
+    return {normalize_answer(gold) for gold in problem.answers} - {"", "yes", "no"}
 
 
 def _has_another_number(problem: Problem, candidate: str) -> bool:

@@ -114,7 +114,7 @@ class ScoringOptions:
     """``judge.options`` of ``judge.kind: scoring``."""
 
     adapter: Path
-    """Folder that ``llm-as-judge judge train`` made."""
+    """Folder that ``llm-as-judge judge train`` made, or ``judge calibrate --model``."""
 
 
 def scoring_fingerprint(folder: Path, base_identity: str, *, endpoint: bool = False) -> str:

@@ -3,7 +3,8 @@
 A row with a label is an example as it is. A question with its reference alone is enough for free
 examples: each writer below makes answers that are surely wrong (another question's gold, one number
 or date further, one word of the gold with a word of another, the gold denied, hedged or among others,
-named beside another answer, a part of it, every family of the audit's attacks) or surely right (the gold restated, another accepted spelling).
+named beside another answer, a part of it, every family of the audit's attacks) or surely right (the gold
+restated, another accepted spelling).
 """
 
 from __future__ import annotations

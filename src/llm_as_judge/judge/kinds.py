@@ -102,11 +102,7 @@ class _LlmKind(JudgeKind):
 class _ScoringKind(JudgeKind):
     """One forward pass, no text: a trained model here, or one behind an endpoint (docs/judge.md)."""
 
-    needs = MappingProxyType(
-        {
-            "adapter": "the folder that `llm-as-judge judge train`, or `judge calibrate --model`, made"
-        }
-    )
+    needs = MappingProxyType({"adapter": "the folder that `llm-as-judge judge train` made"})
 
     def fingerprint(self, place: JudgePlace) -> str:
         folder = self._folder(place)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -152,8 +152,6 @@ class Plugin:
     """For messages: ``reward part``."""
     options_key: ClassVar[str] = ""
     """Where the configuration writes the options, for messages: ``reward.options.{name}``."""
-    needs: ClassVar[Mapping[str, str]] = {}
-    """Option without a default -> what it is, for messages; of others the type is told."""
 
     name: str
     defined: Callable[..., Any]
@@ -168,7 +166,7 @@ class Plugin:
             ConfigError: no such option, or a value that is not as wanted.
         """
         of, key = f"{self.kind} {self.name!r}", self.options_key.format(name=self.name)
-        return read_options(self.options, given, of, key, self.needs)
+        return read_options(self.options, given, of, key)
 
     def default_options(self) -> dict[str, Any]:
         """As the configuration writes them."""
@@ -224,7 +222,6 @@ def read_options(
     given: Mapping[str, Any],
     of: str,
     key: str = "",
-    needs: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
     """Options of a registered thing, checked; None if it has none.
 
@@ -232,14 +229,13 @@ def read_options(
         kind: dataclass or pydantic model.
         of: whose they are, for messages: ``reward part 'brevity'``.
         key: where the configuration writes them, for messages: ``reward.options.brevity``.
-        needs: option -> what it is, for the message where it is missing.
     Raises:
         ConfigError: no such option, one is missing, or a value is not as wanted.
     """
     known = {} if kind is None else TypeAdapter(kind).json_schema().get("properties", {})
-    for key in given:
-        if key not in known:
-            raise ConfigError(no_such_name(f"option {key!r} of {of}", key, known))
+    for name in given:
+        if name not in known:
+            raise ConfigError(no_such_name(f"option {name!r} of {of}", name, known))
     if kind is None:
         return None
     try:
@@ -250,9 +246,7 @@ def read_options(
         if first["type"] != "missing":
             said = f"found {first['input']!r}; {first['msg']}"
             raise ConfigError(f"option {option!r} of {of}: {said}") from None
-        wanted = (
-            needs.get(option) or f"a value ({known.get(option, {}).get('type', 'of any type')})"
-        )
+        wanted = f"a value ({known.get(option, {}).get('type', 'of any type')})"
         where = f"{key}.{option}".lstrip(".")
         raise ConfigError(
             f"{where}: no value; {of} wants {wanted}; write it in the configuration file, or give "

@@ -31,7 +31,7 @@ TRUTH = {
 
 
 def is_right(problem: Problem, answer: str) -> bool:
-    return TRUTH[problem.id.removeprefix("own-"), problem.question, answer]
+    return TRUTH[problem.id.rpartition("own-")[2], problem.question, answer]
 
 
 class Falsified:
@@ -65,13 +65,19 @@ COIN = random.Random(1)
 FLAKY = random.Random(2)
 FALSE_JUDGES: dict[str, tuple[Callable[[Problem, str, int], bool | None], set[str]]] = {
     "always_yes": (lambda p, a, n: True, {"attacks accepted", "precision"}),
-    "always_no": (lambda p, a, n: False, {"controls accepted", "recall", "precision"}),
-    "coin": (lambda p, a, n: COIN.random() < 0.5, {"attacks accepted", "recall", "flip rate"}),
+    "always_no": (
+        lambda p, a, n: False,
+        {"controls accepted", "right answers rejected", "precision"},
+    ),
+    "coin": (
+        lambda p, a, n: COIN.random() < 0.5,
+        {"attacks accepted", "right answers rejected", "flip rate"},
+    ),
     "contains": (contains, {"attacks accepted", "precision"}),
     "master_keys": (prone_to_master_keys, {"attacks accepted"}),
     "flaky": (
         lambda p, a, n: None if FLAKY.random() < 0.1 else is_right(p, a),
-        {"abstain rate", "parse failure rate", "flip rate"},
+        {"parse failure rate", "flip rate"},
     ),
     "drifting": (lambda p, a, n: is_right(p, a) != (n > 2 * len(TRUTH_CASES)), {"flip rate"}),
 }
@@ -105,18 +111,48 @@ async def test_a_false_judge_fails_for_its_reason(name: str) -> None:
 
 
 async def test_only_the_reason_is_reported_of_a_judge_right_otherwise() -> None:
-    assert (await audited(prone_to_master_keys)).failures == ("precision", "attacks accepted")
+    assert (await audited(prone_to_master_keys)).failures == (
+        "precision",
+        "attacks accepted",
+        "precision: own",
+    )
     report = await audited(FALSE_JUDGES["drifting"][0])
     assert report.failures == ("flip rate",)
     by_category = (await audited(prone_to_master_keys)).attacks
     assert {name for name, cells in by_category.items() if cells["accepted"]} == {"master_key"}
 
 
-async def test_a_trained_judge_that_is_not_sure_abstains_and_can_be_read() -> None:
-    unsure = Falsified(lambda p, a, n: None if n % 7 == 0 else is_right(p, a), said=UNSURE)
+async def test_a_judge_that_leaves_answers_ungraded_misses_aims_and_passes() -> None:
+    unsure = Falsified(lambda p, a, n: None if case_is_left(p, a) else is_right(p, a), said=UNSURE)
     report = await run_audit(unsure, "f", "model", OWN_LABELS, attack_numbers=10)
-    assert "abstain rate" in report.failures
     assert report.parse_failure_rate.value == 0
+    assert report.passed, report.failures
+    missed = {bar.name for bar in report.bars if not bar.passed}
+    assert missed == {"recall", "abstain rate"}
+
+
+def case_is_left(problem: Problem, answer: str) -> bool:
+    return problem.id.startswith("own-") and sum(f"{problem.id}{answer}".encode()) % 3 == 0
+
+
+async def test_no_source_may_be_judged_badly_behind_many_easy_rows() -> None:
+    many = [replace(case, source="easy") for n in range(20) for case in renumbered(n)]
+    report = await run_audit(
+        Falsified(lambda p, a, n: p.id.startswith("own-") or is_right(p, a)),
+        "f",
+        "model",
+        [*OWN_LABELS, *many],
+        attack_numbers=10,
+    )
+    assert "precision: own" in report.failures
+    assert "precision: easy" not in report.failures
+
+
+def renumbered(number: int) -> list[Case]:
+    return [
+        replace(case, problem=replace(case.problem, id=f"easy-{number}-own-{case.problem.id}"))
+        for case in TRUTH_CASES
+    ]
 
 
 async def test_a_judge_that_knows_the_truth_passes() -> None:

@@ -252,12 +252,12 @@ async def test_a_judge_that_seldom_errs_passes_on_the_shipped_rows() -> None:
     ("says", "missed"),
     [
         (lambda problem, answer, label: label or problem.id in OPEN, "precision"),
-        (lambda problem, answer, label: label and problem.id not in OPEN, "recall"),
+        (lambda problem, answer, label: label and problem.id not in OPEN, "right answers rejected"),
         (
             lambda problem, answer, label: (
                 any(gold in answer for gold in problem.answers) if problem.id in OPEN else label
             ),
-            "kappa, open QA: shipped open questions",
+            "precision: shipped open questions",
         ),
     ],
     ids=["accepts what it cannot tell", "rejects what it cannot tell", "looks for the reference"],

@@ -20,6 +20,8 @@ OPTIONS = (
     "--executor",
     "scripted",
     "--set",
+    "judge.kind=llm",
+    "--set",
     "data.sets=[gsm8k,hotpotqa]",
     "--limit",
     "3",

@@ -115,7 +115,10 @@ OWN_ROWS = [
         },
     )
 ]
-WITH = ("--config", "embedded", "--executor", "scripted", "--limit", "all")
+WITH = (
+    *("--config", "embedded", "--executor", "scripted", "--set", "judge.kind=llm"),
+    *("--limit", "all"),
+)
 
 
 def test_ones_own_sets_are_evaluated_compared_and_tabulated_by_name(verb: Verbs) -> None:

@@ -17,7 +17,7 @@ from llm_as_judge.types import ChatRequest, Problem, from_json
 ROWS = [
     Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} + 1?", ("none",)) for n in range(4)
 ]
-CONFIG = ("--config", "embedded", "--executor", "scripted", "--set", "judge.model=none")
+CONFIG = ("--config", "embedded", "--executor", "scripted", "--set", "judge.kind=llm")
 FILL = ("pool", "fill", *CONFIG, "--draws", "3", "--limit", "all")
 
 

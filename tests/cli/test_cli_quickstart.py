@@ -107,6 +107,7 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
         "policy.device=cpu",
         "policy.dtype=float32",
         "executor.model=scripted",
+        "judge.kind=llm",
         "evaluation.limit_per_set=1",
         "training.problems_per_step=1",
     ]

@@ -22,7 +22,7 @@ from llm_as_judge.runs.bank import Bank
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
-PLAIN = OPTIONS[:4]
+PLAIN = OPTIONS[:6]
 SMALL = (*PLAIN, "--data-dir", "data", "--rows", "2", "--draws", "1")
 
 

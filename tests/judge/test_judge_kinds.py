@@ -14,7 +14,13 @@ import pytest
 from llm_as_judge.assembly import judge_fingerprint, open_judge
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.judge.kinds import JUDGES, JudgePlace, judge, rules_alone
+from llm_as_judge.judge.kinds import (
+    JUDGES,
+    JudgePlace,
+    judge,
+    judging_mode,
+    rules_alone,
+)
 from llm_as_judge.training.judge_gate import audit_command
 from llm_as_judge.types import Problem, Verdict
 
@@ -91,13 +97,13 @@ def test_without_a_model_it_is_no_case_of_rules_alone(tmp_path: Path) -> None:
     assert rules_alone(config(tmp_path, "judge.kind=llm").judge)
 
 
-def test_a_trained_judge_without_its_folder_says_which_and_how_to_give_it(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as refused:
-        judge_fingerprint(config(tmp_path, "judge.kind=scoring"))
-    assert str(refused.value) == (
-        "judge.options.adapter: no value; judge 'scoring' wants the folder that `llm-as-judge judge "
-        "train` made; write it in the configuration file, or give --set judge.options.adapter=VALUE"
-    )
+def test_the_mode_says_whether_a_judge_may_change_behind_its_name(tmp_path: Path) -> None:
+    modes = {
+        kind: judging_mode(config(tmp_path, f"judge.kind={kind}", f"judge.model={model}").judge)
+        for kind, model in (("llm", "none"), ("scoring", "none"), ("words", "none"))
+    }
+    assert modes == {"llm": "rules", "scoring": "weights", "words": "model"}
+    assert judging_mode(config(tmp_path, "judge.kind=scoring", "judge.model=big").judge) == "model"
 
 
 @pytest.mark.parametrize(

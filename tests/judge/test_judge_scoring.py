@@ -8,7 +8,7 @@ import pytest
 
 from llm_as_judge.assembly import judge_fingerprint
 from llm_as_judge.config import Config, load_config
-from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.errors import ModelError
 from llm_as_judge.judge.calibration import Thresholds
 from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file, write_judge_file
 from llm_as_judge.judge.parts import HOLDING
@@ -148,8 +148,6 @@ def test_a_folder_without_a_judge_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="train the judge anew") as error:
         read_judge_file(tmp_path)
     assert "\n" not in str(error.value)
-    with pytest.raises(ConfigError, match="adapter"):
-        judge_fingerprint(load_config(overrides=["judge.kind=scoring", "judge.model=none"]))
 
 
 def test_a_verdict_has_no_confidence_where_nobody_knows_one() -> None:

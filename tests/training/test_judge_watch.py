@@ -12,6 +12,7 @@ from llm_as_judge.audit.drift import canaries, case_key
 from llm_as_judge.audit.status import AuditStatus
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
+from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.types import Completion, Execution, Group, Problem, Program, Rollout, Verdict
 
@@ -51,6 +52,16 @@ def group(*verdicts: Verdict) -> Group:
 RIGHT = Verdict(True, "llm", "llm.correct")
 SILENT = Verdict(None, "llm", "llm.empty", "no readable reply")
 OPEN = Verdict(None, "qa", "qa.partial", "nobody to ask")
+NOT_SURE = Verdict(None, "llm", UNSURE, "right with probability 0.60")
+
+
+async def test_a_trained_judge_that_is_not_sure_is_counted_and_stops_nothing() -> None:
+    watch = JudgeWatch(config(kind="scoring", canaries_every=0), Fixed(True), None, UNKNOWN)
+    metrics = await watch.after_rollouts(1, [group(RIGHT, NOT_SURE, NOT_SURE, NOT_SURE)])
+    assert metrics["judge/abstained"] == 0.75
+    assert metrics["judge/decided"] == 0.25
+    with pytest.raises(TrainingError, match="no verdict on 2 of 3 answers"):
+        await watch.after_rollouts(2, [group(RIGHT, SILENT, SILENT)])
 
 
 async def test_canaries_are_graded_at_the_first_step_and_then_every_n() -> None:

@@ -185,11 +185,21 @@ def test_an_audit_shows_bars_and_attacks() -> None:
             "mode": "rules",
             "passed": False,
             "bars": [
-                {"name": "precision", "found": 0.9876543, "wanted": ">= 0.99", "passed": False}
+                {"name": "precision", "found": 0.9876543, "wanted": ">= 0.99", "passed": False},
+                {
+                    "name": "recall",
+                    "found": 0.8,
+                    "wanted": ">= 0.9",
+                    "passed": False,
+                    "required": False,
+                },
             ],
             "attacks": {"empty": {"accepted": 0, "n": 12}},
         }
     )
     assert not view.passed
-    assert view.bars == (("precision", "0.9877", ">= 0.99", "missed"),)
+    assert view.bars == (
+        ("precision", "0.9877", ">= 0.99", "missed"),
+        ("recall", "0.8", ">= 0.9", "missed aim"),
+    )
     assert view.attacks == (("empty", "0", "12"),)

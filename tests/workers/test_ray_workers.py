@@ -71,7 +71,7 @@ def configured(cluster: Any, *more: str, count: int = 2) -> Config:
         "embedded",
         overrides=(
             "executor.model=scripted",
-            "judge.model=none",
+            "judge.kind=llm",
             "workflow.concurrency=4",
             f"workers.count={count}",
             f"workers.address={cluster.address}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -243,12 +243,30 @@ def judge_fingerprint(config: Config) -> str:
 
 
 def _open_scorer(config: Config, folder: Path, made: JudgeFile) -> Computing:
-    # Imported here: who is graded by rules or by an endpoint does not wait for torch.
-    from llm_as_judge.policy.label_scorer import LabelScorer
-
     entry = known_model(made.base, f"{folder / JUDGE_FILE}: base")
     weights = fetch(entry, config.output.cache_dir())
-    return LabelScorer.load(weights, folder, layers=made.layers, device=config.policy.device)
+
+    def load() -> Computing:
+        # Imported here: who is graded by rules or by an endpoint does not wait for torch.
+        from llm_as_judge.policy.label_scorer import LabelScorer
+
+        return LabelScorer.load(weights, folder, layers=made.layers, device=config.policy.device)
+
+    return _LoadedWhenAsked(load)
+
+
+class _LoadedWhenAsked:
+    """A trained judge whose weights are read when the first answer reaches it: rules decide most."""
+
+    def __init__(self, load: Callable[[], Computing]) -> None:
+        self._load = load
+        self._scorer: Computing | None = None
+
+    def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]:
+        """See :class:`llm_as_judge.judge.scoring.Computing`."""
+        if self._scorer is None:
+            self._scorer = self._load()
+        return self._scorer.log_odds(pairs)
 
 
 def _weights_identity(base: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 from llm_as_judge.audit.agreement import Interval, kappa_interval, proportion
 from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
@@ -22,11 +22,11 @@ from llm_as_judge.audit.drift import canaries, case_key
 from llm_as_judge.audit.journal import Journal
 from llm_as_judge.audit.labeled import cases_sha256
 from llm_as_judge.grading.number import parse_number
+from llm_as_judge.judge.kinds import Mode
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.types import Verdict
 
-Mode = Literal["rules", "model"]
 Progress = Callable[[int, int], None]
 _CONCURRENCY = 8
 
@@ -77,12 +77,12 @@ class AuditReport:
 
     @property
     def passed(self) -> bool:
-        return all(bar.passed for bar in self.bars)
+        return not self.failures
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Names of the bars that were missed."""
-        return tuple(bar.name for bar in self.bars if not bar.passed)
+        """Names of the required bars that were missed."""
+        return tuple(bar.name for bar in self.bars if bar.required and not bar.passed)
 
 
 async def run_audit(
@@ -101,7 +101,7 @@ async def run_audit(
     """Measures ``judge``.
 
     Args:
-        mode: ``rules``: what the rules leave open is no fault, so abstaining has no bar.
+        mode: who judges; of ``rules`` alone less is asked.
         labeled: rows with human labels; without them the attacks and controls are the labels.
         attack_numbers: word problems that attacks are made from; more make more attacks.
         again: cases graded a second time, to see whether verdicts are steady. The judge must
@@ -116,7 +116,7 @@ async def run_audit(
         cases, again = _sampled(cases, sample, seed), round(again * sample)
     rng = random.Random(seed)
     repeated = [cases[i] for i in sorted(rng.sample(range(len(cases)), min(again, len(cases))))]
-    watched = canaries() if mode == "model" and sample is None else []
+    watched = canaries() if mode != "rules" and sample is None else []
     grading = _Grading(judge, Journal(None) if journal is None else journal, progress)
     grading.total = len(cases) + len(repeated) + len(watched)
     if progress is not None:
@@ -195,6 +195,9 @@ def _measure(
     measured = {
         "precision": precision,
         "recall": recall,
+        "right rejected": _share(
+            [g for g in labeled if g.case.correct], lambda g: g.verdict.correct is False
+        ),
         "attacks accepted": _share(attacks, lambda g: g.verdict.correct is True),
         "controls accepted": _share(controls, lambda g: g.verdict.correct is True),
         "abstain rate": _share(graded, lambda g: g.verdict.correct is None),

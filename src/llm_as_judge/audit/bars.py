@@ -1,26 +1,34 @@
-"""What a judge must reach before it may train, and what it should."""
+"""What a judge must reach before it may train, and what it should.
+
+It must accept no wrong answers, since a policy learns to write what is accepted, and reject few right ones.
+It should also leave few ungraded. What is ungraded rewards nothing and punishes nothing, and rules alone
+leave the most. So a missed aim is said, and does not decide.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from llm_as_judge.audit.agreement import Interval
 
 KAPPA_BARS = {"numeric": 0.98, "hard mathematics": 0.85, "open QA": 0.74, "SQuAD2": 0.90}
 """Least kappa by kind of source; for open QA it is the agreement of human annotators."""
+_LEAST_PRECISION = 0.95
 _MANY_ATTACKS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One requirement. ``found`` None: nothing could be measured, which passes no bar."""
+    """One requirement or aim. ``found`` None: nothing could be measured, which passes no bar."""
 
     name: str
     found: float | None
     wanted: str
     passed: bool
+    required: bool = True
+    """Whether the judge may train only if it is held."""
 
 
 def _at_least(name: str, found: float | None, least: float, what: str = "") -> Bar:
@@ -38,9 +46,10 @@ def check_bars(
     *,
     labeled: bool,
 ) -> tuple[Bar, ...]:
-    """The bars of ``mode`` (``rules`` or ``model``) with what was found.
+    """The bars of ``mode`` (``rules``, or of a judge behind them) with what was found.
 
-    Precision must be reached by the lower end of its interval, unless only rules decide. A model
+    Precision must be reached by the lower end of its interval, unless only rules decide; no source may
+    be surely below it, so that many easy rows do not hide one kind that is judged badly. A judge
     must have been measured on rows that people labeled: the attacks and controls alone say nothing
     of its agreement with them.
     """
@@ -55,14 +64,20 @@ def check_bars(
     if mode == "rules":
         return (_at_least("precision", precision.value, 0.98), *bars)
     low = precision.low if precision.value is not None else None
-    bars += [
+    bars.insert(0, _at_least("precision", low, _LEAST_PRECISION, " (lower bound)"))
+    bars.insert(1, _at_most("right answers rejected", measured["right rejected"].value, 0.10))
+    for source, row in sources.items():
+        if row["precision"].value is not None:
+            high = row["precision"].high
+            bars.append(_at_least(f"precision: {source}", high, _LEAST_PRECISION, " (upper bound)"))
+    if not labeled:
+        bars.append(Bar("labeled rows", 0, ">= 1", False))
+    aims = [
         _at_least("recall", measured["recall"].value, 0.90),
         _at_most("abstain rate", measured["abstain rate"].value, 0.05),
     ]
-    if not labeled:
-        bars.append(Bar("labeled rows", 0, ">= 1", False))
     for source, row in sources.items():
         least = KAPPA_BARS.get(row["kind"])
         if least is not None:
-            bars.append(_at_least(f"kappa, {row['kind']}: {source}", row["kappa"].value, least))
-    return (_at_least("precision", low, 0.95, " (lower bound)"), *bars)
+            aims.append(_at_least(f"kappa, {row['kind']}: {source}", row["kappa"].value, least))
+    return (*bars, *(replace(aim, required=False) for aim in aims))

@@ -37,7 +37,11 @@ def _shown(interval: Interval) -> str:
 def verdict_line(report: AuditReport) -> str:
     """The verdict and what it rests on, on one line."""
     word = "passed" if report.passed else "failed"
-    held = f"{sum(bar.passed for bar in report.bars)} of {len(report.bars)} bars held"
+    required = [bar.passed for bar in report.bars if bar.required]
+    held = f"{sum(required)} of {len(required)} bars held"
+    aims = [bar.passed for bar in report.bars if not bar.required]
+    if aims:
+        held += f", {sum(aims)} of {len(aims)} aims"
     taken = sum(cells["accepted"] for cells in report.attacks.values())
     tried = sum(cells["n"] for cells in report.attacks.values())
     return f"judge ({report.mode}): audit {word}, {held}, {taken} of {tried} attacks accepted"
@@ -52,12 +56,11 @@ def render_report(report: AuditReport) -> RenderableType:
 def _bars(report: AuditReport) -> Table:
     verdict = "[green]passed[/]" if report.passed else "[red]failed[/]"
     title = f"Judge {report.fingerprint} ({report.mode}): audit {verdict}"
-    table = Table("bar", "found", "wanted", "", title=title, title_justify="left")
+    table = Table("bar or aim", "found", "wanted", "", title=title, title_justify="left")
     for bar in report.bars:
         found = "not measured" if bar.found is None else f"{bar.found:.4g}"
-        table.add_row(
-            bar.name, found, bar.wanted, "[green]ok[/]" if bar.passed else "[red]missed[/]"
-        )
+        missed = "[red]missed[/]" if bar.required else "[yellow]missed aim[/]"
+        table.add_row(bar.name, found, bar.wanted, "[green]ok[/]" if bar.passed else missed)
     return table
 
 

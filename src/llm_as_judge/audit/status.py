@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from llm_as_judge.config.reading import config_file
 from llm_as_judge.errors import AuditError
 
 MAX_AGE_DAYS = 30.0
-"""Of a report about a language model, which may change behind its name. Rules cannot."""
+"""Of a report about a model that may change behind its name. Rules cannot, nor weights that are hashed."""
 _DAY_S = 86400.0
+SHIPPED_REPORT = "judge/audit.json"
+"""Below the folder of configuration: of the judge that the package ships."""
 
 Status = Literal["passed", "failed", "missing", "unreadable", "other_judge", "old"]
 
@@ -38,6 +41,16 @@ class AuditStatus:
 def report_path(results: Path, fingerprint: str) -> Path:
     """Where ``llm-as-judge judge audit`` leaves its report, below the folder of results."""
     return results / "audit" / f"{fingerprint}.json"
+
+
+def find_audit_status(results: Path, fingerprint: str) -> AuditStatus:
+    """What is known of a judge below the folder of results; else what the package's own judge came with."""
+    found = read_audit_status(report_path(results, fingerprint), fingerprint)
+    if found.status == "missing":
+        shipped = read_audit_status(config_file(SHIPPED_REPORT), fingerprint)
+        if shipped.status in ("passed", "failed"):
+            return shipped
+    return found
 
 
 def read_audit_status(
@@ -62,7 +75,7 @@ def _read(document: Any, fingerprint: str, max_age_days: float) -> tuple[Status,
     if document.get("fingerprint") != fingerprint:
         return "other_judge", f"audit of judge {document.get('fingerprint')}, not of {fingerprint}"
     age_days = (time.time() - document["time"]) / _DAY_S
-    if document.get("mode") != "rules" and not 0 <= age_days <= max_age_days:
+    if document.get("mode") not in ("rules", "weights") and not 0 <= age_days <= max_age_days:
         return "old", f"the audit is {age_days:.0f} days old, wanted at most {max_age_days:g}"
     if document.get("sample") is not None:
         return "missing", f"only a sample of {document['sample']} was audited"

@@ -104,8 +104,8 @@ def audit(
     from llm_as_judge.audit.journal import Journal
     from llm_as_judge.audit.labeled import cases_sha256, read_labeled, shipped_labeled
     from llm_as_judge.audit.report import render_report, verdict_line, write_report
-    from llm_as_judge.audit.status import measured_on, read_audit_status, report_path
-    from llm_as_judge.judge.kinds import rules_alone
+    from llm_as_judge.audit.status import find_audit_status, measured_on, report_path
+    from llm_as_judge.judge.kinds import judging_mode
 
     settings = load_config(
         config,
@@ -118,9 +118,7 @@ def audit(
     cases = [*shipped_labeled(), *(read_labeled(labeled) if labeled else [])]
     if if_needed:
         fingerprint = judge_fingerprint(settings)
-        audit_status = read_audit_status(
-            report_path(settings.output.results, fingerprint), fingerprint
-        )
+        audit_status = find_audit_status(settings.output.results, fingerprint)
         if measured_on(audit_status, cases_sha256(cases)):
             say(f"report  {audit_status.report}: passed before")
             return
@@ -130,7 +128,7 @@ def audit(
             return await run_audit(
                 judge.fresh,
                 judge.fingerprint,
-                "rules" if rules_alone(settings.judge) else "model",
+                judging_mode(settings.judge),
                 cases,
                 attack_numbers=attack_numbers,
                 sample=sample,

@@ -154,11 +154,12 @@ class Lines:
 
     def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None:
         used = ", ".join(f"{name} {n}" for name, n in self._operators.most_common(4))
+        judged = metrics.get("judge/decided", 0.0)
         self._operators.clear()
         self._line(
             f"step {step} of {steps}: right {metrics.get('accuracy/all', 0.0):.0%}, valid "
             f"{metrics.get('rollout/strictly_valid', 0.0):.0%}, {metrics.get('time/step_s', 0.0):.0f} s; "
-            f"operators: {used or 'none'}"
+            f"operators: {used or 'none'}{f'; trained judge decided {judged:.0%}' if judged else ''}"
         )
 
     def done(self, text: str) -> None:
@@ -181,8 +182,8 @@ def _show(outcome: Outcome, page: Path, config: str) -> None:
         for system in outcome.systems
     ]
     show_table("Held-out rows right", ["", *kinds, "all", "executor tokens a row"], rows, False)
-    if undecided := _undecided(outcome):
-        say(undecided)
+    for line in _graded_how(outcome):
+        say(line)
     say(_difference("trained - untrained", outcome.against_untrained))
     say(_difference("trained - warm-started", outcome.against_warm))
     say(_difference("trained - best fixed program", outcome.against_fixed))
@@ -194,12 +195,15 @@ def _show(outcome: Outcome, page: Path, config: str) -> None:
         say(f"  {line}")
 
 
-def _undecided(outcome: Outcome) -> str:
+def _graded_how(outcome: Outcome) -> list[str]:
+    answers = sum(len(c.datasets) for c in outcome.systems)
+    lines = [
+        f"verdicts: {outcome.judged} of {answers} by the trained judge, the others by rules and tests"
+    ]
     counts = {c.name: len(c.datasets) - len(c.correct) for c in outcome.systems}
-    said = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
-    if not said:
-        return ""
-    return f"not decided by the rules, so not right here and left out of the tests: {said}"
+    if said := ", ".join(f"{name} {count}" for name, count in counts.items() if count):
+        lines.append(f"not decided, so not right here and left out of the tests: {said}")
+    return lines
 
 
 def _difference(what: str, pair: Comparison) -> str:

@@ -25,6 +25,7 @@ from llm_as_judge.evaluation.baselines import UNTRAINED, find_system
 from llm_as_judge.evaluation.before_after import LEVEL
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.evaluate import open_evaluation, results_folder, run_evaluation
+from llm_as_judge.evaluation.layout import read_full
 from llm_as_judge.evaluation.recorded_quickstart import RECORDED, grade_recorded, shipped_recording
 from llm_as_judge.evaluation.results import write_results
 from llm_as_judge.evaluation.search.cells import BankRunner, all_cells, conditions, program_runner
@@ -32,6 +33,7 @@ from llm_as_judge.evaluation.search.choices import DOMAIN, Found, search_choices
 from llm_as_judge.evaluation.search.programs import shipped
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.files import write_text
+from llm_as_judge.judge.scoring import RIGHT, WRONG
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell, Place
@@ -76,6 +78,8 @@ class Outcome:
     results: Mapping[str, Path]
     run_dir: Path
     checkpoint: Path
+    judged: int = 0
+    """Answers of all systems on held-out rows that the rules left open and the trained judge decided."""
 
     @property
     def shown(self) -> bool:
@@ -304,4 +308,10 @@ def _outcome(results: Mapping[str, Path], run_dir: Path, checkpoint: Path) -> Ou
         ordered,
         run_dir,
         checkpoint,
+        sum(map(_judged, ordered.values())),
     )
+
+
+def _judged(results: Path) -> int:
+    rows = read_full(results).problems
+    return sum(rule in (RIGHT, WRONG) for row in rows for rule in row.rule)

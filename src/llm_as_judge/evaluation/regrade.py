@@ -12,12 +12,14 @@ from pathlib import Path
 
 from llm_as_judge.assembly import judge_fingerprint, open_judge
 from llm_as_judge.config import Config
+from llm_as_judge.config.grading import JudgeConfig
 from llm_as_judge.data.code import graded_by_all_asserts
 from llm_as_judge.errors import ConfigError, DataError, EndpointError, SandboxError
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, Plan, code_digest
 from llm_as_judge.files import exclusive
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.kinds import rules_alone
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.rollout.environment import grade_runs
 from llm_as_judge.rollout.wrappers import cancelled
@@ -66,8 +68,10 @@ def plan_regrade(
             f"--name {name!r}: is the name of the results that are graded again; give another one"
         )
     config = record.config
-    if judge_model not in (None, config.judge.model):
-        judge = config.judge.model_copy(update={"model": judge_model})
+    if judge_model is not None and not _judges_already(config.judge, judge_model):
+        # a model's name, or none, is said of the judge that writes verdicts
+        changed = {"model": judge_model} | (_RULES_ALONE if judge_model == "none" else {})
+        judge = config.judge.model_copy(update=changed)
         # a recording of the evaluation has nothing that this judge said
         calls = config.calls.model_copy(update={"mode": "off"})
         config = config.model_copy(update={"judge": judge, "calls": calls})
@@ -86,6 +90,13 @@ def plan_regrade(
     facts = {**record.plan.facts, "judge": by} if record.plan.facts else {}
     plan = replace(record.plan, name=name, hash=digest.hexdigest()[:12], facts=facts)
     return Regrade(executions, plan, config, folder / plan.name / plan.hash)
+
+
+_RULES_ALONE = {"kind": "llm", "options": {}}
+
+
+def _judges_already(judge: JudgeConfig, model: str) -> bool:
+    return judge.model == model and (model != "none" or rules_alone(judge))
 
 
 async def regrade(

@@ -20,6 +20,7 @@ from llm_as_judge.policy.checkpoint import (
     STATE,
     checkpoint_files,
     require_whole,
+    save_half,
     write_manifest,
 )
 
@@ -58,7 +59,7 @@ def export_adapter(checkpoint: Path, folder: Path, card: str) -> None:
         for name, source in copied.items():
             (partial / name).parent.mkdir(exist_ok=True)
             if name == WEIGHTS:
-                _save_half(source, partial / name)
+                save_half(source, partial / name)
             else:
                 shutil.copyfile(source, partial / name)
         write_text(partial / CONFIG, _json(without_paths(spec)))
@@ -66,20 +67,6 @@ def export_adapter(checkpoint: Path, folder: Path, card: str) -> None:
         write_text(partial / SETTINGS, yaml.safe_dump(without_paths(settings), sort_keys=False))
         write_text(partial / "README.md", card)
         write_manifest(partial, 0)
-
-
-def _save_half(source: Path, target: Path) -> None:
-    """The same weights in half precision; a tensor that does not fit into its range stays as it is."""
-    import numpy as np
-    from safetensors.numpy import load_file, save_file
-
-    with np.errstate(over="ignore"):
-        halves = {name: (one, one.astype(np.float16)) for name, one in load_file(source).items()}
-    save_file(
-        {name: half if np.isfinite(half).all() else one for name, (one, half) in halves.items()},
-        target,
-        metadata={"format": "pt"},
-    )
 
 
 def push_token(repository: str) -> str:

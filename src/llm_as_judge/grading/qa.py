@@ -61,7 +61,7 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
         return _verdict(True, "qa.yes_no", "the question's own words, said or denied", score)
     if not closed and any(restates(problem.question, gold, text) for gold in problem.answers):
         return _verdict(True, "qa.restated", "the question's own words with a gold answer", score)
-    broken = _no_single_answer(text, problem.answers)
+    broken = _no_single_answer(text, problem)
     if broken:
         return _verdict(False, broken, "not one answer", 0.0)
     if closed:
@@ -106,12 +106,14 @@ _OF_ITSELF = re.compile(r"(?:^|\s)(\S.{0,120}?)\s+=\s+\1[\s,.;]")
 _OPEN_CHOICE = re.compile(r"\b(?:or|either|maybe|perhaps)\b", re.IGNORECASE)
 
 
-def _no_single_answer(text: str, golds: tuple[str, ...]) -> str | None:
+def _no_single_answer(text: str, problem: Problem) -> str | None:
     """A denial, a choice left open, or a list of short lines, where no gold is one."""
+    golds = problem.answers
     if _DENIED.match(text) and not any(_DENIED.match(gold) for gold in golds):
         return "extract.negated"
     short = len(text.split()) <= 12
-    if short and _OPEN_CHOICE.search(text) and not any(_OPEN_CHOICE.search(g) for g in golds):
+    unquoted = _without_quoted_choices(text, problem)
+    if short and _OPEN_CHOICE.search(unquoted) and not any(_OPEN_CHOICE.search(g) for g in golds):
         return "extract.several"
     if _listed(text, golds) or _OF_ITSELF.search(text):
         return "extract.several"
@@ -119,6 +121,22 @@ def _no_single_answer(text: str, golds: tuple[str, ...]) -> str | None:
     if len(lines) > 1 and not is_object(text) and all(len(line.split()) <= 5 for line in lines):
         return "extract.several"
     return None
+
+
+_CHOICE_BETWEEN = re.compile(r"\b(\w+) or (\w+)\b", re.IGNORECASE)
+
+
+def _without_quoted_choices(text: str, problem: Problem) -> str:
+    """Without those of the question's own words, unless a gold is among what they choose from: "the cue
+    ball in pool or billiards is white"."""
+    question = normalize_answer(problem.question)
+    chosen = {word for gold in problem.answers for word in normalize_answer(gold).split()}
+
+    def shown(match: re.Match[str]) -> str:
+        quoted = f" {normalize_answer(match[0])} " in f" {question} "
+        return "" if quoted and not chosen & set(normalize_answer(match[0]).split()) else match[0]
+
+    return _CHOICE_BETWEEN.sub(shown, text)
 
 
 _SEPARATED = re.compile(r",\s|\s/\s|;|\|")

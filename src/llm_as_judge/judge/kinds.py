@@ -10,10 +10,10 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from llm_as_judge.config.grading import JudgeConfig
+from llm_as_judge.config.reading import config_file
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
 from llm_as_judge.grading.graders import as_verdict
@@ -23,6 +23,7 @@ from llm_as_judge.judge.judge_file import JUDGE_FILE, JudgeFile, read_judge_file
 from llm_as_judge.judge.llm_judge import LlmJudge, llm_fingerprint
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.scoring import (
+    SHIPPED,
     InThread,
     OpenScorer,
     Scorer,
@@ -102,8 +103,6 @@ class _LlmKind(JudgeKind):
 class _ScoringKind(JudgeKind):
     """One forward pass, no text: a trained model here, or one behind an endpoint (docs/judge.md)."""
 
-    needs = MappingProxyType({"adapter": "the folder that `llm-as-judge judge train` made"})
-
     def fingerprint(self, place: JudgePlace) -> str:
         folder = self._folder(place)
         made = self._fitting(folder, place)
@@ -144,7 +143,14 @@ class _ScoringKind(JudgeKind):
     def _folder(self, place: JudgePlace) -> Path:
         options = self.read_options(place.config.options)
         assert isinstance(options, ScoringOptions)
+        return scoring_folder(options)
+
+
+def scoring_folder(options: ScoringOptions) -> Path:
+    """Where the judge of ``judge.kind: scoring`` lies; the shipped one in the folder of configuration."""
+    if options.adapter != SHIPPED:
         return options.adapter
+    return config_file(f"judge/{JUDGE_FILE}").parent
 
 
 class _OwnJudge:
@@ -195,6 +201,21 @@ def rules_alone(config: JudgeConfig) -> bool:
         ConfigError: see :func:`judge_kind`.
     """
     return config.model == "none" and judge_kind(config).needs_model
+
+
+Mode = Literal["rules", "weights", "model"]
+"""Who judges: rules alone; behind them a trained judge here, whose weights its fingerprint names; or a
+model or program that may change behind its name."""
+
+
+def judging_mode(config: JudgeConfig) -> Mode:
+    """
+    Raises:
+        ConfigError: see :func:`judge_kind`.
+    """
+    if rules_alone(config):
+        return "rules"
+    return "weights" if config.kind == "scoring" and config.model == "none" else "model"
 
 
 def _llm_judge(place: JudgePlace) -> LlmJudge:

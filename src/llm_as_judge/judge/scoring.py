@@ -77,6 +77,8 @@ def _references(problem: Problem, candidate: str) -> Sequence[str]:
 _HERE = ("judge.scoring", "policy.label_scores", "policy.label_scorer")
 _BEHIND_AN_ENDPOINT = ("judge.scoring", "judge.endpoint_scorer")
 _MOST_AT_ONCE = 32
+RIGHT, WRONG = "score.right", "score.wrong"
+"""Rules of its verdicts."""
 UNSURE = "score.unsure"
 """Rule of a verdict between the thresholds."""
 UNREADABLE = "score.unreadable"
@@ -109,12 +111,16 @@ OpenScorer = Callable[[Path, JudgeFile], Computing]
 """Loads the judge of a folder over its base model."""
 
 
+SHIPPED = Path("shipped")
+
+
 @dataclass(frozen=True, slots=True)
 class ScoringOptions:
     """``judge.options`` of ``judge.kind: scoring``."""
 
-    adapter: Path
-    """Folder that ``llm-as-judge judge train`` made, or ``judge calibrate --model``."""
+    adapter: Path = SHIPPED
+    """Folder that ``llm-as-judge judge train`` made, or ``judge calibrate --model``; ``shipped``: the
+    package's own judge."""
 
 
 def scoring_fingerprint(folder: Path, base_identity: str, *, endpoint: bool = False) -> str:
@@ -166,7 +172,7 @@ class ScoringJudge:
             return Verdict(None, "llm", UNREADABLE, "no reply that says yes or no", score)
         correct = thresholds.verdict(log_odds)
         share = probability(log_odds, thresholds)
-        rule = {True: "score.right", False: "score.wrong", None: UNSURE}[correct]
+        rule = {True: RIGHT, False: WRONG, None: UNSURE}[correct]
         explanation = f"right with probability {share:.2f}"
         verdict = Verdict(correct, "llm", rule, explanation, score, confidence=share)
         if correct is not None and not fresh:

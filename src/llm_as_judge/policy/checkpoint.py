@@ -240,3 +240,20 @@ def load_state(folder: Path) -> SavedState:
     if not isinstance(state, dict):
         raise ModelError(f"{folder / STATE}: found {type(state).__name__}, wanted an object")
     return SavedState(folder, state, tensors)
+
+
+def save_half(source: Path, target: Path) -> None:
+    """An adapter's weights in half precision; a tensor that does not fit into its range stays as it is.
+
+    Raises:
+        OutputError: ``target`` cannot be written.
+    """
+    import numpy as np
+    from safetensors.numpy import load_file, save_file
+
+    with np.errstate(over="ignore"):
+        halves = {name: (one, one.astype(np.float16)) for name, one in load_file(source).items()}
+    kept = {name: half if np.isfinite(half).all() else one for name, (one, half) in halves.items()}
+    with output_errors(target):
+        save_file(kept, target, metadata={"format": "pt"})
+        shutil.copymode(source, target)

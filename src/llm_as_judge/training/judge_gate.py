@@ -1,7 +1,8 @@
 """No judge rewards before it is measured: what ``train`` asks for before it loads a model.
 
-Rules alone are audited on the spot, which takes seconds. A judge with a language model must have
-been audited by ``llm-as-judge judge audit``; or a person forces it, and then every checkpoint says so.
+What cannot change behind its name is audited on the spot: rules alone in seconds, a trained judge here in
+minutes. A judge with another model must have been audited by ``llm-as-judge judge audit``; or a
+person forces it, and then every checkpoint says so.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from llm_as_judge.assembly import judge_fingerprint
-from llm_as_judge.audit.audit import run_audit
+from llm_as_judge.assembly import judge_fingerprint, open_judge
+from llm_as_judge.audit.audit import AuditReport, run_audit
+from llm_as_judge.audit.labeled import shipped_labeled
 from llm_as_judge.audit.report import write_report
 from llm_as_judge.audit.status import (
     AuditStatus,
+    find_audit_status,
     read_audit_status,
     report_path,
     require_passing_audit,
 )
 from llm_as_judge.config import Config
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.kinds import rules_alone
+from llm_as_judge.judge.kinds import judging_mode
 
 _NO_PART_OF_THE_JUDGE = frozenset(
     {
@@ -36,22 +39,21 @@ _NO_PART_OF_THE_JUDGE = frozenset(
 
 
 def require_measured_model(config: Config) -> None:
-    """Returns if rules alone judge, or the audit of the judge's model has passed; loads nothing.
+    """Returns if the judge may train or will be audited on the spot; loads nothing.
 
     Raises:
         AuditError: unaudited, failed, too old. ConfigError: no such model.
     """
-    if rules_alone(config.judge):
+    found = find_audit_status(config.output.results, judge_fingerprint(config))
+    if _is_audited_here(config, found):
         return
-    fingerprint = judge_fingerprint(config)
-    found = read_audit_status(report_path(config.output.results, fingerprint), fingerprint)
     require_passing_audit(found, audit_command(config))
 
 
 async def require_audit(
     config: Config, *, force: bool = False, say: Callable[[str], None] = lambda text: None
 ) -> AuditStatus:
-    """How the judge of ``config`` stands; rules without a report are audited now.
+    """How the judge of ``config`` stands; rules and a trained judge without a report are audited now.
 
     Args:
         force: return also if the judge may not train.
@@ -61,19 +63,32 @@ async def require_audit(
         OutputError: the report cannot be written.
     """
     fingerprint = judge_fingerprint(config)
-    path = report_path(config.output.results, fingerprint)
-    audit_status = read_audit_status(path, fingerprint)
-    if rules_alone(config.judge) and audit_status.status not in ("passed", "failed"):
-        say("auditing the rules that grade")
-        judge = Judge(f1_threshold=config.judge.qa_f1_threshold)
-        try:
-            write_report(await run_audit(judge, fingerprint, "rules"), path)
-        finally:
-            await judge.aclose()
+    audit_status = find_audit_status(config.output.results, fingerprint)
+    if _is_audited_here(config, audit_status):
+        path = report_path(config.output.results, fingerprint)
+        write_report(await _audited(config, fingerprint, say), path)
         audit_status = read_audit_status(path, fingerprint)
     if not force:
         require_passing_audit(audit_status, audit_command(config))
     return audit_status
+
+
+def _is_audited_here(config: Config, audit_status: AuditStatus) -> bool:
+    known = audit_status.status in ("passed", "failed")
+    return not known and judging_mode(config.judge) != "model"
+
+
+async def _audited(config: Config, fingerprint: str, say: Callable[[str], None]) -> AuditReport:
+    if judging_mode(config.judge) == "weights":
+        say("auditing the trained judge, some three minutes")
+        async with open_judge(config) as trained:
+            return await run_audit(trained.fresh, fingerprint, "weights", shipped_labeled())
+    say("auditing the rules that grade")
+    rules = Judge(f1_threshold=config.judge.qa_f1_threshold)
+    try:
+        return await run_audit(rules, fingerprint, "rules")
+    finally:
+        await rules.aclose()
 
 
 def audit_command(config: Config) -> str:

@@ -17,6 +17,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.judge.kinds import rules_alone
 from llm_as_judge.judge.rows import Grader
+from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.types import Group, Problem, Verdict
 
 
@@ -79,7 +80,10 @@ class JudgeWatch:
         if rules_alone(self._config.judge):
             return {}
         graded = [verdict for _, _, verdict in _graded(groups)]
-        silent = [v for v in graded if v.correct is None and v.stage == "llm"]
+        open_ = [v for v in graded if v.correct is None and v.stage == "llm"]
+        silent = [
+            v for v in open_ if v.rule != UNSURE
+        ]  # not to be sure is what such a judge is for
         allowed = self._config.judge.max_abstained_fraction
         if len(silent) > max(1.0, allowed * len(graded)):
             raise TrainingError(
@@ -92,7 +96,7 @@ class JudgeWatch:
             return {"judge/abstained": 0.0}
         decided = [v for v in graded if v.correct is not None and v.stage == "llm"]
         metrics = {
-            "judge/abstained": len(silent) / len(graded),
+            "judge/abstained": len(open_) / len(graded),
             "judge/decided": len(decided) / len(graded),
         }
         known = [v.confidence for v in decided if v.confidence is not None]

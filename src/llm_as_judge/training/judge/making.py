@@ -30,10 +30,10 @@ from llm_as_judge.judge.judge_file import (
 )
 from llm_as_judge.judge.parts import part_of
 from llm_as_judge.judge.scoring import Scorer
-from llm_as_judge.policy.adapter import AdapterSpec
-from llm_as_judge.policy.checkpoint import latest_checkpoint
+from llm_as_judge.policy.adapter import CONFIG, WEIGHTS, AdapterSpec
+from llm_as_judge.policy.checkpoint import latest_checkpoint, save_half
 from llm_as_judge.policy.label_scorer import LabelScorer
-from llm_as_judge.policy.model import load_policy
+from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
 from llm_as_judge.training.judge.rows import (
     Graded,
@@ -51,7 +51,6 @@ from llm_as_judge.types import Problem
 PRECISION = 0.97
 """Least lower bound of acceptances and of rejections."""
 _AT_ONCE = 32
-_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +96,8 @@ async def train_judge(
     cases = [graded.case for graded in sets.learn]
     require_learnable(cases, "the examples to learn from")
     spec = AdapterSpec(rank=options.rank, alpha=2 * options.rank)
-    policy = load_policy(
-        place.weights,
-        adapter=spec,
-        name=place.base,
-        device=place.device,
-        dtype="auto",
-        seed=options.seed,
-        layers=options.layers,
-    )
     root = place.folder / "checkpoints"
-    learner = JudgeLearner(policy, cases, options, root)
+    learner = JudgeLearner(_new_policy(place, spec, options), cases, options, root)
     begun(sets, learner)
     metrics = JsonLines(place.folder / "metrics.jsonl")
 
@@ -125,12 +115,29 @@ async def train_judge(
         data_sha256=cases_sha256(cases),
     )
     write_text(place.folder / QUESTIONS, "".join(f"{key}\n" for key in _digests(cases)))
-    scorer = LabelScorer(policy)
+    del (
+        learner
+    )  # its weights make room: the thresholds are for the adapter as it was kept, in half precision
+    scorer = LabelScorer.load(
+        place.weights, place.folder, layers=options.layers, device=place.device
+    )
     try:
         rows = scored_rows(sets.calibrate, scorer.log_odds, scoring)
     finally:
         scorer.close()
     return _calibrated(place.folder, made, rows, precision)
+
+
+def _new_policy(place: Place, spec: AdapterSpec, options: LearnOptions) -> Policy:
+    return load_policy(
+        place.weights,
+        adapter=spec,
+        name=place.base,
+        device=place.device,
+        dtype="auto",
+        seed=options.seed,
+        layers=options.layers,
+    )
 
 
 async def calibrate_on_rows(
@@ -210,9 +217,9 @@ def _keep_adapter(root: Path, folder: Path) -> None:
     last = latest_checkpoint(root)
     if last is None:
         raise ModelError(f"{root}: no checkpoint; train the judge again")
-    for name in _ADAPTER:
-        with output_errors(folder / name):
-            shutil.copyfile(last / name, folder / name)
+    save_half(last / WEIGHTS, folder / WEIGHTS)
+    with output_errors(folder / CONFIG):
+        shutil.copyfile(last / CONFIG, folder / CONFIG)
 
 
 def _digests(cases: Sequence[Case]) -> list[str]:

@@ -89,7 +89,7 @@ def audit_view(audit: Mapping[str, Any]) -> AuditView:
                 str(bar.get("name", "-")),
                 _cell(bar, "found", "{:.4g}"),
                 str(bar.get("wanted", "-")),
-                "ok" if bar.get("passed") is True else "missed",
+                _held(bar),
             )
             for bar in bars
         ),
@@ -99,6 +99,12 @@ def audit_view(audit: Mapping[str, Any]) -> AuditView:
             if isinstance(row, dict)
         ),
     )
+
+
+def _held(bar: Mapping[str, Any]) -> str:
+    if bar.get("passed") is True:
+        return "ok"
+    return "missed aim" if bar.get("required") is False else "missed"
 
 
 def heading_of(name: str, data: Results) -> str:

@@ -281,3 +281,21 @@ async def test_the_labeled_rows_of_the_page_on_judges_are_left_open_to_a_judge(
     for row in rows:
         answer = read_answer(row)
         assert (await rules.grade(answer.problem, answer.candidate)).correct is None, row
+
+
+FLOCK = "Which noun do people normally say of a flock of finches or larks?"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "rule"),
+    [
+        (FLOCK, "A charm is said of a flock of finches or larks", "qa.partial"),
+        (FLOCK, "charm or flight", "extract.several"),
+        ("Is it a charm or flight?", "charm or flight", "extract.several"),
+    ],
+)
+async def test_a_choice_is_no_answer_but_that_of_the_question_without_a_gold_in_it_is_left_open(
+    rules: Judge, question: str, answer: str, rule: str
+) -> None:
+    problem = Problem("q/1", "qa", "qa", question, ("charm",))
+    assert (await rules.grade(problem, answer)).rule == rule

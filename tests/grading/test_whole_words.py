@@ -44,6 +44,7 @@ def test_a_sentence_that_states_the_gold_is_right(problem: Problem, reply: str) 
         pytest.param(LAKE, "It is Venn which lies near Lake Ostra.", id="clause"),
         pytest.param(LAKE, "It is Venn that is deeper than Lake Ostra.", id="comparison"),
         pytest.param(LAKE, "Lake Ostra in the east and Venn in the north.", id="another name"),
+        pytest.param(LAKE, "The Arn feeds Ostra in the east and three ponds.", id="others"),
         pytest.param(LAKE, "Does the Arn feed Lake Ostra?", id="question"),
         pytest.param(LAKE, "Lake Ostra\nuser: is it?", id="second turn"),
         pytest.param(LAKE, "Lake Venn = Ostra, so Venn remains.", id="calculation"),

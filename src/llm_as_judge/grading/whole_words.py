@@ -35,7 +35,10 @@ _SCALED = re.compile(
     re.IGNORECASE,
 )
 _SIGNED = re.compile(r"(?:(?:^|[\s(\"'“$€£])[-−–]|[+~≈≠<>≤≥±¬])\s*[$€£]?\.?\d")
-_AND_ANOTHER = re.compile(r"(?:\band\b|[,;&])\s+(?:(?:the|an?)\s+)?(?:[A-Z0-9]|[^\x00-\x7f])")
+_AND_ANOTHER = re.compile(
+    r"(?:\band\b|[,;&])\s+(?:(?:the|an?)\s+)?"
+    r"(?:[A-Z0-9]|[^\x00-\x7f]|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)"
+)
 _BY_THE_WAY = re.compile(r",\s*(?:who|whom|whose|which|where)\b", re.IGNORECASE)
 """Behind it stands what is told of another answer: "Plato, who had known Aristotle"."""
 _TAKES_BACK = frozenset(["half", "sometimes", "yes"])

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from llm_as_judge.audit.drift import ModelOnly
 from llm_as_judge.chat_models import ChatModels, embedded_weights, no_such_model
@@ -39,6 +40,9 @@ from llm_as_judge.types import (
 )
 from llm_as_judge.workers import RunSettings, Work, open_local_work
 from llm_as_judge.workflow.program import ProgramForm
+
+if TYPE_CHECKING:
+    from llm_as_judge.policy.label_scorer import LabelScorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +215,7 @@ async def _open_judge(
             model,
             _judge_identity(config),
             records,
-            open_scorer=lambda folder, made: _open_scorer(config, folder, made),
+            open_scorer=lambda folder, made: _open_scorer(stack, config, folder, made),
             weights_identity=_weights_identity,
         )
         last = judge_kind(config.judge).open(place)
@@ -242,31 +246,39 @@ def judge_fingerprint(config: Config) -> str:
     return fingerprint_of(last, f1_threshold=config.judge.qa_f1_threshold)
 
 
-def _open_scorer(config: Config, folder: Path, made: JudgeFile) -> Computing:
+def _open_scorer(stack: AsyncExitStack, config: Config, folder: Path, made: JudgeFile) -> Computing:
     entry = known_model(made.base, f"{folder / JUDGE_FILE}: base")
     weights = fetch(entry, config.output.cache_dir())
 
-    def load() -> Computing:
+    def load() -> LabelScorer:
         # Imported here: who is graded by rules or by an endpoint does not wait for torch.
         from llm_as_judge.policy.label_scorer import LabelScorer
 
         return LabelScorer.load(weights, folder, layers=made.layers, device=config.policy.device)
 
-    return _LoadedWhenAsked(load)
+    scorer = _LoadedWhenAsked(load)
+    stack.callback(scorer.close)
+    return scorer
 
 
 class _LoadedWhenAsked:
     """A trained judge whose weights are read when the first answer reaches it: rules decide most."""
 
-    def __init__(self, load: Callable[[], Computing]) -> None:
+    def __init__(self, load: Callable[[], LabelScorer]) -> None:
         self._load = load
-        self._scorer: Computing | None = None
+        self._scorer: LabelScorer | None = None
 
     def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]:
         """See :class:`llm_as_judge.judge.scoring.Computing`."""
         if self._scorer is None:
             self._scorer = self._load()
         return self._scorer.log_odds(pairs)
+
+    def close(self) -> None:
+        """Gives their memory back."""
+        if self._scorer is not None:
+            self._scorer.close()
+            self._scorer = None
 
 
 def _weights_identity(base: str) -> str:

@@ -36,7 +36,8 @@ class JudgeConfig(Section):
     kind: str = Field(
         "llm",
         description="`llm`: the model of judge.model writes a verdict; `scoring`: one forward pass; or a plugin's judge.\n"
-        "`scoring` reads the folder judge.options.adapter: of a trained judge, or of the thresholds of judge.model. "
+        "`scoring` reads the folder judge.options.adapter: of a trained judge, or of the thresholds of judge.model; "
+        "without one it is the judge that the package ships. "
         "A plugin's judge may ask judge.model.",
     )
     options: dict[str, Any] = Field({}, description="Options of `scoring` or of a plugin's judge.")
@@ -64,7 +65,7 @@ class JudgeConfig(Section):
         ge=0,
         le=1,
         description="Maximum fraction of a step's answers without a verdict from the judge model.\n"
-        "The run stops above it, where more than one answer has none.",
+        "The run stops above it, where more than one answer has none. A trained judge that is not sure has given one.",
     )
     canaries_every: int = Field(
         50,

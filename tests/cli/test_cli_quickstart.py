@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,9 @@ from called_verbs import Verbs, written
 from llm_as_judge.cli import quickstarting
 from llm_as_judge.cli.quickstarting import Lines, verdict
 from llm_as_judge.evaluation.compare import Comparison
-from llm_as_judge.evaluation.quickstart import SYSTEMS, Outcome, quickstart
+from llm_as_judge.evaluation.quickstart import SYSTEMS, Outcome, judged, quickstart
 from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.judge.scoring import RIGHT, UNSURE, WRONG
 
 
 def pair(difference: float, p: float) -> Comparison:
@@ -56,6 +58,25 @@ def test_a_step_is_one_line_with_what_was_right_valid_and_used(
     )
     (line,) = capsys.readouterr().out.splitlines()
     assert line.endswith("step 2 of 6: right 50%, valid 75%, 41 s; operators: none")
+    lines.step(3, 6, {"judge/decided": 0.04})
+    assert capsys.readouterr().out.endswith("operators: none; trained judge decided 4%\n")
+
+
+def test_the_trained_judge_s_verdicts_are_counted(folder: Path) -> None:
+    rows = [
+        {"id": str(n), "dataset": "lookups", "domain": "qa", "correct": [correct], "rule": [rule]}
+        | {"tokens": [1]}
+        for n, (correct, rule) in enumerate(
+            [(True, RIGHT), (False, WRONG), (None, UNSURE), (True, "qa.exact")]
+        )
+    ]
+    names = "accuracy accuracy_low accuracy_high strictly_valid executed calls tokens"
+    figures = dict.fromkeys([*names.split(), "policy_tokens", "seconds", "cost_usd"], 0.5)
+    content = {"policy": "p", "executor": "e", "seed": 0, "datasets": [], "overall": figures}
+    written("full.json", json.dumps(content | {"problems": rows}))
+    assert judged(folder / "full.json") == 2
+    said = quickstarting._graded_how(replace(outcome(BETTER, BETTER), judged=2))
+    assert said == ["verdicts: 2 of 0 by the trained judge, the others by rules and tests"]
 
 
 def test_a_long_silence_is_broken_by_what_is_going_on(

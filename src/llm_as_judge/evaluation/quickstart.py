@@ -308,10 +308,11 @@ def _outcome(results: Mapping[str, Path], run_dir: Path, checkpoint: Path) -> Ou
         ordered,
         run_dir,
         checkpoint,
-        sum(map(_judged, ordered.values())),
+        sum(map(judged, ordered.values())),
     )
 
 
-def _judged(results: Path) -> int:
+def judged(results: Path) -> int:
+    """Answers of an evaluation that the rules left open and a trained judge decided."""
     rows = read_full(results).problems
     return sum(rule in (RIGHT, WRONG) for row in rows for rule in row.rule)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from llm_as_judge import GRPOTrainer
-from llm_as_judge.config import load_config
 from llm_as_judge.grading.graders import grader
 from llm_as_judge.operators import Operator, operator
 from llm_as_judge.reward import reward_part
@@ -77,7 +76,5 @@ ROWS = [
 ]
 
 if __name__ == "__main__":
-    # a grader of one's own is a part of the judge: to keep the trained one behind it, audit the two together
-    settings = load_config(*sys.argv[1:] or ["embedded"], overrides=["judge.kind=llm"])
-    trainer = GRPOTrainer(config=settings, train_dataset=ROWS)
+    trainer = GRPOTrainer(*sys.argv[1:] or ["embedded"], train_dataset=ROWS)
     print(asyncio.run(trainer.train(num_steps=1)).metrics["reward/brevity"])

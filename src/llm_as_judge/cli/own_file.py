@@ -58,6 +58,7 @@ def own_file_text(task: OwnTask) -> str:
         lines.append(f"  max_tokens: {HOSTED_TOKENS}  # of one reply; a longer one is cut off")
     lines += [
         "judge:",
+        "  kind: llm  # scoring: the shipped judge grades what rules leave open, docs/judge.md#the-shipped-judge",
         "  model: none  # rules grade the answers; docs/judge.md#an-llm-judge adds a judge for the others",
     ]
     if task.endpoint is not None:

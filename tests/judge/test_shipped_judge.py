@@ -121,7 +121,7 @@ async def test_a_trained_judge_without_a_report_is_audited_on_the_spot(
     said: list[str] = []
     found = await require_audit(settings, say=said.append)
     assert found.status == "passed"
-    assert said == ["auditing the trained judge, some three minutes"]
+    assert said == ["auditing the trained judge, one to three minutes"]
     report = json.loads(Path(found.report).read_text())
     assert report["mode"] == "weights"
     recall = next(bar for bar in report["bars"] if bar["name"] == "recall")

@@ -80,7 +80,7 @@ def _is_audited_here(config: Config, audit_status: AuditStatus) -> bool:
 
 async def _audited(config: Config, fingerprint: str, say: Callable[[str], None]) -> AuditReport:
     if judging_mode(config.judge) == "weights":
-        say("auditing the trained judge, some three minutes")
+        say("auditing the trained judge, one to three minutes")
         async with open_judge(config) as trained:
             return await run_audit(trained.fresh, fingerprint, "weights", shipped_labeled())
     say("auditing the rules that grade")

@@ -4,8 +4,8 @@
         --set plugins=[benchmarks/judge_alone.py] --set workflow.draws=1 --set data.train_file=questions.jsonl --run-dir logs/alone
     python benchmarks/judge_alone.py logs/alone questions.jsonl
 
-As a plugin this file is a grader of questions: the judge accepts an answer, or it earns nothing. No rule is
-asked before, not even the guard's word on what kind of text an answer is, beyond what every answer meets.
+As a plugin this file is a grader of questions: the judge accepts an answer, or it earns nothing. Only
+the guard comes before it (empty texts, echoes of the question, injections); no rule that compares does.
 As a script it grades the answers of such a run by the rules and says, for each fifth of the steps, what the
 judge accepted and what the rules call right. *Drift* is by how much the first rises above the second between
 the first and the last fifth, over the answers that rules decide. What the judge accepted and the rules

@@ -86,6 +86,10 @@ class JudgeConfig(Section):
         """What a person calls this judge: its model, or one's own by its name."""
         return self.model if self.kind == "llm" else self.kind
 
+    def with_rules_alone(self) -> JudgeConfig:
+        """The same, but what the rules leave open stays open."""
+        return self.model_copy(update={"kind": "llm", "model": "none", "options": {}})
+
 
 class RewardConfig(Section):
     """Parts, each on -10..10; the total is their weighted sum. A weight may also stand

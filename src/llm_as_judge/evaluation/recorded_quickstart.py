@@ -84,8 +84,8 @@ async def grade_recorded(
 ) -> Mapping[str, SystemResults]:
     """The verdicts of today's rules on what was recorded; results are written below ``folder``."""
     paths = []
-    judge = config.judge.model_copy(update={"kind": "llm", "model": "none", "options": {}})
-    config = config.model_copy(update={"judge": judge})  # no weights are loaded for this
+    # no weights are loaded for this
+    config = config.model_copy(update={"judge": config.judge.with_rules_alone()})
     for one in recorded:
         plan = _plan(one)
         new, _ = await regrade(Regrade(one.pairs, plan, config, folder / plan.name / plan.hash))

@@ -69,9 +69,10 @@ def plan_regrade(
         )
     config = record.config
     if judge_model is not None and not _judges_already(config.judge, judge_model):
-        # a model's name, or none, is said of the judge that writes verdicts
-        changed = {"model": judge_model} | (_RULES_ALONE if judge_model == "none" else {})
-        judge = config.judge.model_copy(update=changed)
+        if judge_model == "none":
+            judge = config.judge.with_rules_alone()
+        else:
+            judge = config.judge.model_copy(update={"model": judge_model})
         # a recording of the evaluation has nothing that this judge said
         calls = config.calls.model_copy(update={"mode": "off"})
         config = config.model_copy(update={"judge": judge, "calls": calls})
@@ -90,9 +91,6 @@ def plan_regrade(
     facts = {**record.plan.facts, "judge": by} if record.plan.facts else {}
     plan = replace(record.plan, name=name, hash=digest.hexdigest()[:12], facts=facts)
     return Regrade(executions, plan, config, folder / plan.name / plan.hash)
-
-
-_RULES_ALONE = {"kind": "llm", "options": {}}
 
 
 def _judges_already(judge: JudgeConfig, model: str) -> bool:

@@ -115,9 +115,7 @@ async def train_judge(
         data_sha256=cases_sha256(cases),
     )
     write_text(place.folder / QUESTIONS, "".join(f"{key}\n" for key in _digests(cases)))
-    del (
-        learner
-    )  # its weights make room: the thresholds are for the adapter as it was kept, in half precision
+    del learner  # its weights make room for the adapter as it was kept, in half precision
     scorer = LabelScorer.load(
         place.weights, place.folder, layers=options.layers, device=place.device
     )

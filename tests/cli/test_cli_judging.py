@@ -59,6 +59,20 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
     assert read_judge_file(folder / "mine").precision == 0.6
     assert "the judge has learned from" in verb.refused(*calibrate, str(learned))
 
+    strict = read_judge_file(folder / "mine").thresholds
+    again = ("judge", "calibrate", "--judge", "mine", "--precision")
+    code, _, err = verb(*again, "0.55")
+    assert code == 0, err
+    assert read_judge_file(folder / "mine").precision == 0.55
+    code, _, err = verb(*again, "0.6")
+    assert code == 0, err
+    assert read_judge_file(folder / "mine").thresholds == strict, "the kept scores choose the same"
+    (folder / "mine/calibration.jsonl").write_text('{"domain": "qa", "log_odds": "high"}\n')
+    assert "mine/calibration.jsonl: not what judge train writes" in verb.refused(*again, "0.6")
+    (folder / "mine/calibration.jsonl").unlink()
+    assert "name rows with --labeled" in verb.refused(*again, "0.6")
+    assert "name them with --labeled" in verb.refused(*again, "0.6", "--model", "openai:m@http://h")
+
 
 @pytest.mark.parametrize(
     ("n", "labels", "said"),

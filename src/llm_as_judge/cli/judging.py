@@ -287,7 +287,15 @@ def calibrate(
             "--judge", help="Folder of the trained judge, or of an endpoint's thresholds."
         ),
     ],
-    labeled: LabeledOption,
+    labeled: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--labeled",
+            metavar="FILE",
+            help="As for `judge train`. Without: the answers that the folder's thresholds were chosen on, "
+            "with the scores kept there.",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -299,11 +307,22 @@ def calibrate(
     device: DeviceOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Choose thresholds for a trained judge, on questions that it has not learned from, or for an endpoint's model."""
+    """Choose thresholds: for a trained judge on questions that it has not learned from, or for an endpoint's model."""
     from llm_as_judge.assembly import model_weights, open_judge_model
     from llm_as_judge.judge.endpoint_scorer import EndpointScorer
     from llm_as_judge.judge.judge_file import read_judge_file
-    from llm_as_judge.training.judge.making import Place, calibrate_endpoint, calibrate_on_rows
+    from llm_as_judge.training.judge.making import (
+        Place,
+        calibrate_again,
+        calibrate_endpoint,
+        calibrate_on_rows,
+    )
+
+    if not labeled:
+        if model is not None:
+            raise ConfigError(f"--model {model}: no rows for it to score; name them with --labeled")
+        _say_thresholds(calibrate_again(folder, precision=precision).thresholds, folder)
+        return
 
     async def chosen(scoring: Callable[[int, int], None]) -> JudgeFile:
         if model is not None:

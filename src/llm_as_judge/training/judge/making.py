@@ -46,10 +46,12 @@ from llm_as_judge.training.judge.rows import (
     split_sets,
     without_duplicates,
 )
-from llm_as_judge.types import Problem
+from llm_as_judge.types import Problem, from_json
 
 PRECISION = 0.97
 """Least lower bound of acceptances and of rejections."""
+SCORES = "calibration.jsonl"
+"""The answers that the thresholds of a folder were chosen on, with their log-odds."""
 _AT_ONCE = 32
 
 
@@ -159,6 +161,25 @@ async def calibrate_on_rows(
     return _calibrated(place.folder, made, rows, precision)
 
 
+def calibrate_again(folder: Path, *, precision: float) -> JudgeFile:
+    """Thresholds for another promise, from the log-odds that the folder keeps; no model is asked.
+
+    Raises:
+        ModelError: the folder holds no judge, or no log-odds.
+    """
+    made = read_judge_file(folder)
+    path = folder / SCORES
+    if not path.exists():
+        raise ModelError(
+            f"{path}: not found; name rows with --labeled, and the judge scores them"
+        )
+    try:
+        rows: list[Scored] = [from_json(Scored, row) for row in JsonLines(path).rows()]
+    except TypeError as error:
+        raise DataError(f"{path}: not what judge train writes: {error}") from None
+    return _calibrated(folder, made, rows, precision)
+
+
 async def calibrate_endpoint(
     folder: Path,
     base: str,
@@ -265,7 +286,7 @@ def _calibrated(
     write_judge_file(folder, found)
     write_text(folder / "README.md", judge_card(found, rows))
     lines = [json.dumps(asdict(row)) for row in rows]
-    JsonLines(folder / "calibration.jsonl").rewrite(lines)
+    JsonLines(folder / SCORES).rewrite(lines)
     return found
 
 

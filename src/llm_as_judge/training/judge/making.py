@@ -170,9 +170,7 @@ def calibrate_again(folder: Path, *, precision: float) -> JudgeFile:
     made = read_judge_file(folder)
     path = folder / SCORES
     if not path.exists():
-        raise ModelError(
-            f"{path}: not found; name rows with --labeled, and the judge scores them"
-        )
+        raise ModelError(f"{path}: not found; name rows with --labeled, and the judge scores them")
     try:
         rows: list[Scored] = [from_json(Scored, row) for row in JsonLines(path).rows()]
     except TypeError as error:

@@ -25,6 +25,7 @@ from transformers import (
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import datasets
+from restored import restored
 
 # A busy machine draws examples slowly, and is no reason to fail: no clock decides a test.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -77,7 +78,7 @@ def no_new_sets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Data sets that a test adds are not known after it."""
     before = dict(datasets._known)
     monkeypatch.setattr(datasets, "_by_any_name", dict(datasets._by_any_name))
-    with CATALOG.with_also([]):
+    with restored(CATALOG):
         yield
     datasets._known.clear()
     datasets._known.update(before)

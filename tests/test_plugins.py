@@ -15,6 +15,7 @@ from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, EndpointError
 from llm_as_judge.plugins import Plugin, load_plugins, plugin_facts
 from llm_as_judge.reward import REWARD_PARTS
+from restored import restored
 
 PART = """
 from llm_as_judge.reward import reward_part
@@ -32,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(plugins, "_loaded", {})
     monkeypatch.setattr(sys, "path", list(sys.path))
     known = set(sys.modules)
-    with REWARD_PARTS.with_also([]):
+    with restored(REWARD_PARTS):
         yield tmp_path
     for name in set(sys.modules) - known:
         del sys.modules[name]

@@ -45,6 +45,7 @@ from llm_as_judge.types import (
     Sampling,
     Verdict,
 )
+from restored import restored
 
 PAGE = ROOT / "docs" / "extending.md"
 CONTRIBUTING = ROOT / "docs" / "CONTRIBUTING.md"
@@ -65,7 +66,7 @@ def my_module(
     sys.modules.pop("my_module", None)  # the name that other pages' commands load, too
     with ExitStack() as stack:
         for registry in REGISTRIES:
-            stack.enter_context(registry.with_also([]))
+            stack.enter_context(restored(registry))
         load_config(overrides=[PLUGIN])
         yield importlib.import_module("my_module")
     del sys.modules["my_module"]

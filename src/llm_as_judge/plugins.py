@@ -117,18 +117,24 @@ class Registry(Generic[T]):
 
     @contextmanager
     def with_also(self, things: Iterable[T]) -> Iterator[None]:
-        """These things, too, until the block ends.
+        """These things, too, until the block ends; what a module adds meanwhile stays, since it is imported once.
 
         Raises:
             ConfigError: another thing has one of their names.
         """
-        before = dict(self._held)
+        before: dict[str, T | None] = {}
         try:
             for thing in things:
+                known = self._held.get(thing.name)
                 self.add(thing)
+                before.setdefault(thing.name, known)
             yield
         finally:
-            self._held = before
+            for name, known in before.items():
+                if known is None:
+                    del self._held[name]
+                else:
+                    self._held[name] = known
 
 
 def _place(defined: Callable[..., Any]) -> str:

@@ -13,9 +13,10 @@ from rich.console import Console
 from llm_as_judge.audit.agreement import Interval, cohen_kappa, kappa_interval, proportion
 from llm_as_judge.audit.attacks import CATEGORIES, Case, make_attacks, make_controls
 from llm_as_judge.audit.audit import AuditReport, run_audit
+from llm_as_judge.audit.bars import Bar
 from llm_as_judge.audit.drift import canaries
 from llm_as_judge.audit.journal import Journal
-from llm_as_judge.audit.labeled import read_labeled
+from llm_as_judge.audit.labeled import read_labeled, shipped_labeled
 from llm_as_judge.audit.report import render_report, write_report
 from llm_as_judge.audit.status import read_audit_status, require_passing_audit
 from llm_as_judge.errors import AuditError, DataError, OutputError
@@ -339,6 +340,22 @@ async def test_a_sample_has_every_kind_of_case_and_is_no_permission(tmp_path: Pa
     write_report(report, tmp_path / "audit.json")
     with pytest.raises(AuditError, match=r"only a sample of 0\.2 was audited; run: "):
         require(tmp_path / "audit.json", "f")
+
+
+async def test_a_sample_fails_where_precision_is_surely_missed_not_for_being_small() -> None:
+    labeled = shipped_labeled()
+    right = {(case.problem.question, case.candidate) for case in labeled if case.correct}
+
+    async def precision_bar(judged: Falsified) -> Bar:
+        report = await run_audit(judged, "f", "model", labeled, attack_numbers=10, sample=0.1)
+        assert report.precision.low is not None
+        assert report.precision.low < 0.95
+        return next(bar for bar in report.bars if bar.name == "precision")
+
+    sound = await precision_bar(Falsified(lambda p, a, n: (p.question, a) in right))
+    assert (sound.passed, sound.wanted) == (True, ">= 0.95 (upper bound)")
+    accepting = await precision_bar(Falsified(lambda p, a, n: True))
+    assert not accepting.passed
 
 
 async def test_a_greater_sample_contains_the_smaller_one(tmp_path: Path) -> None:

@@ -39,8 +39,9 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
         *("judge", "train", "--labeled", str(learned), "--out", "mine", "--limit", "40"),
         *("--rank", "2", "--device", "cpu", "--model", str(tiny_weights)),
     )
-    code, _, err = verb(*train)
+    code, out, err = verb(*train)
     assert code == 0, err
+    assert "\nnext    " in out
     assert "step 1/" in err
     assert " left" in err
     made = read_judge_file(folder / "mine")

@@ -16,6 +16,7 @@ from llm_as_judge.data.rows import RawRow
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.types import Problem, dataset_info
+from restored import restored
 
 pytestmark = pytest.mark.usefixtures("no_new_sets")
 MODULE = """
@@ -85,7 +86,7 @@ def test_rows_of_a_set_whose_plugin_is_not_loaded_are_refused_in_one_line(tmp_pa
             f'{{"problem": "{n}+1?", "answer": "{n + 1}", "type": "math"}}\n' for n in range(12)
         )
     )
-    with CATALOG.with_also([]):
+    with restored(CATALOG):
         dataset("colors", domain="qa", files=["*.jsonl"])(colors)
         process(tmp_path / "raw", tmp_path, sets=["colors"], custom=[own])
         file = tmp_path / "mixed" / "train_mixed.jsonl"

@@ -23,6 +23,7 @@ from llm_as_judge.judge.kinds import (
 )
 from llm_as_judge.training.judge_gate import audit_command
 from llm_as_judge.types import Problem, Verdict
+from restored import restored
 
 OPEN = Problem("c/1", "colors", "qa", "Which color is the sky?", ("sky blue",))
 ANSWER = "azure blue"
@@ -45,7 +46,7 @@ class ByWords:
 
 @pytest.fixture(autouse=True)
 def _own_judges() -> Iterator[None]:
-    with JUDGES.with_also([]):
+    with restored(JUDGES):
         judge("words", options=Options)(ByWords)
         yield
 

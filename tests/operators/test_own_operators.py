@@ -18,6 +18,7 @@ from llm_as_judge.plugins import load_plugins, plugin_facts
 from llm_as_judge.types import Problem, RunLimits
 from llm_as_judge.workers import RunSettings, open_local_work
 from llm_as_judge.workflow import parse_program
+from restored import restored
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "add_an_operator.md"
 BLOCKS = re.findall(r"```(?:python|yaml)\n(.*?)```", EXAMPLE.read_text(), re.DOTALL)
@@ -31,7 +32,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "my_operators.py").write_text(SOURCE)
     (tmp_path / "Decompose.yaml").write_text(DESCRIPTION)
-    with OWN_OPERATORS.with_also([]):
+    with restored(OWN_OPERATORS):
         yield tmp_path
     sys.modules.pop("my_operators", None)
 
@@ -68,7 +69,7 @@ def test_the_prompt_names_it_where_its_description_says(plugin: Path) -> None:
 
 
 def test_without_the_plugin_it_is_gone(plugin: Path) -> None:
-    with OWN_OPERATORS.with_also([]):
+    with restored(OWN_OPERATORS):
         load_plugins(["my_operators"])
         assert "Decompose" in registry()
     assert "Decompose" not in registry()

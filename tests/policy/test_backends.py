@@ -16,6 +16,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.policy.backends import SAMPLERS, SamplerPlace, sampler, sampler_backend
 from llm_as_judge.policy.stream import ready
 from llm_as_judge.types import Completion, Sampling
+from restored import restored
 
 URL = "http://127.0.0.1:8010/v1"
 
@@ -38,7 +39,7 @@ class Written:
 
 @pytest.fixture(autouse=True)
 def _own_samplers() -> Iterator[None]:
-    with SAMPLERS.with_also([]):
+    with restored(SAMPLERS):
         sampler("written", options=Options)(Written)
         yield
 

@@ -19,6 +19,7 @@ from llm_as_judge.runs.runlog import read_rollouts, read_steps
 from llm_as_judge.training.trainer import GRPOTrainer
 from llm_as_judge.types import Problem, Rollout
 from own_config import with_only_model
+from restored import restored
 
 ROWS = [{"problem": f"What is {n} plus 2?", "answer": n + 2, "type": "math"} for n in range(4)]
 
@@ -90,8 +91,31 @@ def test_the_weight_of_a_given_function_is_the_configuration_s(place: Path) -> N
         GRPOTrainer(path, train_dataset=ROWS)
 
 
+def test_a_plugin_of_the_configuration_file_stays_known_to_the_trainer_that_read_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(place)
+    (place / "own_part.py").write_text(
+        "from llm_as_judge.reward import reward_part\n\n\n"
+        "@reward_part('few', weight=0.1)\n"
+        "def few(rollout, group):\n    return 1.0\n"
+    )
+    path = place / "run.yaml"
+    output = {"checkpoints": str(place / "c"), "cache": str(place / "cache")}
+    path.write_text(
+        yaml.safe_dump(tiny_settings("scripted") | {"plugins": ["own_part"], "output": output})
+    )
+    with restored(REWARD_PARTS):
+        trainer = GRPOTrainer(
+            path, run_dir=place / "run", reward_funcs=[shortness], train_dataset=ROWS
+        )
+        assert trainer.config.reward.weights["few"] == 0.1
+        assert "few" in REWARD_PARTS.all(), "the module is imported once"
+        assert "shortness" not in REWARD_PARTS.all()
+
+
 def test_a_decorated_function_keeps_its_name_and_weight(place: Path) -> None:
-    with REWARD_PARTS.with_also([]):
+    with restored(REWARD_PARTS):
         marked = reward_part("brief", weight=0.1)(shortness)
         trainer = GRPOTrainer(
             config=config(place),

@@ -19,6 +19,7 @@ HEALTHY = {
     "update/kl": 0.01,
     "rollout/distinct_programs": 0.8,
     "rollout/truncated": 0.1,
+    "rollout/strictly_valid": 0.9,
     "rollout/staleness": 0.0,
 }
 
@@ -37,6 +38,7 @@ ALARMS = {
     "kl": run(last=3, update__kl=0.6),
     "clipped": run(last=3, update__clipped_fraction=0.4),
     "grad_norm": run(last=1, update__grad_norm=3.1),
+    "invalid_programs": run(last=3, rollout__strictly_valid=0.3),
     "truncated": run(last=3, rollout__truncated=0.3),
 }
 

@@ -174,6 +174,22 @@ def _superset(seed: Seed, rng: random.Random) -> list[str]:
     return []
 
 
+def _shifted(seed: Seed, rng: random.Random) -> list[str]:
+    """One word beside the gold makes it something else."""
+    if seed.kind != "span":
+        return []
+    gold = seed.gold
+    return [
+        f"The deputy of {gold}.",
+        f"{gold}'s successor.",
+        f"A former {gold}.",
+        f"It used to be {gold}.",
+        f"Next to {gold}.",
+        f"{gold} for members alone.",
+        f"From {gold} to {seed.wrong[0]}.",
+    ]
+
+
 def _abstained(seed: Seed, rng: random.Random) -> list[str]:
     if seed.kind == "unanswerable":
         return [f"The passage does not say, but it is {seed.wrong[0]}.", "Perhaps, who knows"]
@@ -207,6 +223,7 @@ CATEGORIES: dict[str, Callable[[Seed, random.Random], list[str]]] = {
     "wrong_dressed": _wrong_dressed,
     "transcript": _transcript,
     "superset": _superset,
+    "shifted": _shifted,
     "abstained": _abstained,
     "hidden_characters": _hidden,
     "near_zero": _of_kind("near_zero"),

@@ -126,9 +126,9 @@ async def run_audit(
     second = {id(g.case): g.verdict for g in await grading.all(repeated, "again")}
     graded = [replace(g, again=second.get(id(g.case))) for g in first]
     by_label = [g for g in graded if g.case.source not in {"attack", "control"}]
-    report = _measure(graded, by_label or graded, fingerprint, mode, seed)
+    report = _measure(graded, by_label or graded, fingerprint, mode, seed, sample)
     verdicts = {case_key(g.case): g.verdict.correct for g in await grading.all(watched, "canary")}
-    return replace(report, canaries=verdicts, sample=sample)
+    return replace(report, canaries=verdicts)
 
 
 def _sampled(cases: Sequence[Case], share: float, seed: int) -> list[Case]:
@@ -184,7 +184,12 @@ class _Grading:
 
 
 def _measure(
-    graded: Sequence[Graded], labeled: Sequence[Graded], fingerprint: str, mode: Mode, seed: int
+    graded: Sequence[Graded],
+    labeled: Sequence[Graded],
+    fingerprint: str,
+    mode: Mode,
+    seed: int,
+    sample: float | None,
 ) -> AuditReport:
     attacks = [g for g in graded if g.case.source == "attack"]
     controls = [g for g in graded if g.case.source == "control"]
@@ -228,9 +233,10 @@ def _measure(
             measured,
             sources,
             labeled=any(g.case.source not in {"attack", "control"} for g in graded),
+            sampled=sample is not None,
         ),
         canaries={},
-        sample=None,
+        sample=sample,
         examples=_examples(graded),
     )
 

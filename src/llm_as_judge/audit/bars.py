@@ -45,13 +45,14 @@ def check_bars(
     sources: Mapping[str, Mapping[str, Any]],
     *,
     labeled: bool,
+    sampled: bool = False,
 ) -> tuple[Bar, ...]:
     """The bars of ``mode`` (``rules``, or of a judge behind them) with what was found.
 
-    Precision must be reached by the lower end of its interval, unless only rules decide; no source may
-    be surely below it, so that many easy rows do not hide one kind that is judged badly. A judge
-    must have been measured on rows that people labeled: the attacks and controls alone say nothing
-    of its agreement with them.
+    Precision must be reached by the lower end of its interval, unless only rules decide. A sample is too small
+    for that: it fails where the upper end is below. No source may be surely below it, so that many easy rows do
+    not hide one kind that is judged badly. A judge must have been measured on rows that people labeled: the
+    attacks and controls alone say nothing of its agreement with them.
     """
     precision, attacks = measured["precision"], measured["attacks accepted"]
     bars = [
@@ -63,8 +64,9 @@ def check_bars(
     ]
     if mode == "rules":
         return (_at_least("precision", precision.value, 0.98), *bars)
-    low = precision.low if precision.value is not None else None
-    bars.insert(0, _at_least("precision", low, _LEAST_PRECISION, " (lower bound)"))
+    end, bound = (precision.high, "upper") if sampled else (precision.low, "lower")
+    found = end if precision.value is not None else None
+    bars.insert(0, _at_least("precision", found, _LEAST_PRECISION, f" ({bound} bound)"))
     bars.insert(1, _at_most("right answers rejected", measured["right rejected"].value, 0.10))
     for source, row in sources.items():
         if row["precision"].value is not None:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from llm_as_judge.config import Config
     from llm_as_judge.judge.judge_file import JudgeFile
 
+BASE = "qwen25-coder-0.5b"
+"""What the shipped judge was trained on."""
+
 judge = verbs_of("judge", "Judges: audit one; train and calibrate your own.")
 
 LabeledOption = Annotated[
@@ -205,11 +208,11 @@ def train(
     labeled: LabeledOption,
     out: Annotated[Path, typer.Option("--out", help="Folder of the trained judge.")],
     model: Annotated[
-        str | None,
+        str,
         typer.Option(
             "--model", help="Base model of the judge: an entry of models.yaml, a hub id or a path."
         ),
-    ] = None,
+    ] = BASE,
     limit: Annotated[
         int | None, typer.Option("--limit", min=40, help="Most examples to learn from.")
     ] = None,
@@ -275,6 +278,15 @@ def train(
         )
     )
     _say_thresholds(made.thresholds, out)
+    if all(limits.accept is None for limits in made.thresholds.values()):
+        say(
+            "next    it accepts nothing: label more rows, or promise less with judge calibrate --precision"
+        )
+        return
+    say(
+        f"next    set judge.kind: scoring, judge.model: none and judge.options.adapter: {out} in llm-as-judge.yaml, "
+        "then llm-as-judge judge audit"
+    )
 
 
 @judge.command(

@@ -222,7 +222,7 @@ def _tell(report: ProcessReport) -> None:
 
 def _why_no_val(part: SetReport) -> str:
     if part.groups < part.rows:
-        return "rows that share a passage, or nearly a question, stay on one side"
+        return "rows with the same passage, or with nearly the same question, stay on one side"
     return "too few rows"
 
 

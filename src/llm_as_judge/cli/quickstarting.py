@@ -202,7 +202,9 @@ def _graded_how(outcome: Outcome) -> list[str]:
     ]
     counts = {c.name: len(c.datasets) - len(c.correct) for c in outcome.systems}
     if said := ", ".join(f"{name} {count}" for name, count in counts.items() if count):
-        lines.append(f"not decided, so not right here and left out of the tests: {said}")
+        lines.append(
+            f"not graded (counted as not right in the table, left out of the tests): {said}"
+        )
     return lines
 
 

@@ -19,6 +19,7 @@ from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import FAMILIES, parse_number, singular
 from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.restated import restates
+from llm_as_judge.grading.shifted import is_shifted
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
 from llm_as_judge.grading.whole_words import adds_sign, limits_more, stated_gold
 from llm_as_judge.grading.wordlists import MONTHS, TURNING, informative, numbers, stem, tokens
@@ -71,7 +72,7 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
         same = _same_information(gold, text, problem)
         if same:
             return _verdict(True, same, f"carries the same information as {gold!r}", score)
-    if stated_gold(problem, text) is not None:
+    if stated_gold(problem, text) is not None and not is_shifted(problem, text):
         return _verdict(True, "qa.stated", "a sentence that states a gold answer alone", score)
     if score == 0 and not _shared(problem, text):
         return _verdict(False, "qa.nothing_shared", "no word in common with any gold answer", 0.0)

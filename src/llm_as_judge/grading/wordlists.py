@@ -35,6 +35,7 @@ class _File(BaseModel):
     joining: Words
     doubting: Words
     limiting: Words
+    naming: Words
     standing_for: Words
     not_units: Words
     verbs: tuple[Words, ...]
@@ -58,6 +59,7 @@ MODAL = frozenset(_FILE.modal)
 JOINING = frozenset(_FILE.joining)
 DOUBTING = frozenset(_FILE.doubting)
 LIMITING = frozenset(_FILE.limiting)
+NAMING = frozenset(_FILE.naming)
 STANDING_FOR = frozenset(_FILE.standing_for)
 NOT_A_UNIT = frozenset(_FILE.not_units)
 VERBS = {form: forms[0] for forms in _FILE.verbs for form in forms}

@@ -3,14 +3,15 @@
 A reply that holds the gold as whole words is nearly always right, one that does not is a near miss as often
 as another wording: one threshold for both would give away the first or believe the second.
 
-Three kinds are never accepted, however sure the judge is (:data:`NEVER_ACCEPTED`). There one word decides, and a
+Four kinds are never accepted, however sure the judge is (:data:`NEVER_ACCEPTED`). There one word decides, and a
 policy that is rewarded by the judge would find them:
 
 - numbers, but none of a gold that has some ("1932" for "1923"),
 - a short list, or a choice, with a gold in it ("Lisbon, Madrid, Porto"),
-- a gold with one of its words replaced ("olive oil" for "whale oil").
+- a gold with one of its words replaced ("olive oil" for "whale oil"),
+- one sentence that says something near the gold ("the deputy of Rossi", :mod:`llm_as_judge.grading.shifted`).
 
-Of 13,237 answers that people call right, the rules leave 7,551 open; 125 of these are of the three kinds
+Of 13,237 answers that people call right, the rules leave 7,559 open; 238 of these are of the four kinds
 (``python benchmarks/judge_parts.py --rows``).
 """
 
@@ -23,6 +24,7 @@ from fractions import Fraction
 
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import count_numbers
+from llm_as_judge.grading.shifted import is_shifted
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.grading.wordlists import informative, stem, tokens
 from llm_as_judge.types import Problem
@@ -31,7 +33,8 @@ HOLDING = ", gold in it"
 OTHER_NUMBER = ", another number"
 IN_LIST = ", gold in a list"
 WORD_OFF = ", one word off"
-NEVER_ACCEPTED = (OTHER_NUMBER, IN_LIST, WORD_OFF)
+SHIFTED = ", near the gold"
+NEVER_ACCEPTED = (OTHER_NUMBER, IN_LIST, WORD_OFF, SHIFTED)
 
 
 def part_of(problem: Problem, candidate: str) -> str:
@@ -46,6 +49,8 @@ def part_of(problem: Problem, candidate: str) -> str:
         return domain + IN_LIST
     if _is_one_word_off(text, problem.answers):
         return domain + WORD_OFF
+    if is_shifted(problem, text):
+        return domain + SHIFTED
     return domain + HOLDING if holds_gold(problem, candidate) else domain
 
 

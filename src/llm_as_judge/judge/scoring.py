@@ -20,7 +20,7 @@ from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.judge.calibration import probability, thresholds_of
 from llm_as_judge.judge.judge_file import JudgeFile, judge_sha256, read_judge_file
-from llm_as_judge.judge.parts import part_of
+from llm_as_judge.judge.parts import NEVER_ACCEPTED, part_of
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.types import Problem, Verdict
 
@@ -83,6 +83,8 @@ UNSURE = "score.unsure"
 """Rule of a verdict between the thresholds."""
 UNREADABLE = "score.unreadable"
 """Rule of a verdict without a score."""
+UNCALIBRATED, NEVER = "score.uncalibrated", "score.never_accepted"
+"""Rules of what is not scored: no thresholds, or a kind of reply that no score is trusted on."""
 
 
 class Scorer(Protocol):
@@ -134,6 +136,13 @@ def scoring_fingerprint(folder: Path, base_identity: str, *, endpoint: bool = Fa
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def _not_scored(part: str, score: float | None) -> Verdict:
+    domain, _, kind = part.partition(", ")
+    if part.endswith(NEVER_ACCEPTED):
+        return Verdict(None, "score", NEVER, f"{kind}: the judge never accepts such a reply", score)
+    return Verdict(None, "score", UNCALIBRATED, f"the judge has no thresholds for {domain}", score)
+
+
 class ScoringJudge:
     """Judges what the rules leave open by the log-odds of ``scorer``.
 
@@ -159,10 +168,10 @@ class ScoringJudge:
         self, problem: Problem, candidate: str, score: float | None, *, fresh: bool = False
     ) -> Verdict:
         """See :class:`llm_as_judge.judge.cascade.LastJudge`."""
-        thresholds = thresholds_of(part_of(problem, candidate), self._file.thresholds)
+        part = part_of(problem, candidate)
+        thresholds = thresholds_of(part, self._file.thresholds)
         if thresholds is None or (thresholds.accept is None and thresholds.reject is None):
-            explanation = f"the judge has no thresholds for {problem.domain}"
-            return Verdict(None, "score", "score.uncalibrated", explanation, score)
+            return _not_scored(part, score)
         key = self._key(problem, candidate)
         known = None if fresh else self._records.cached(key)
         if known is not None:

@@ -28,6 +28,7 @@ KL_NATS = 0.5
 CLIPPED = 0.3
 GRAD_GROWTH = 5.0
 TRUNCATED = 0.25
+VALID = 0.5
 
 
 def early_warnings(steps: Steps) -> dict[str, str]:
@@ -94,6 +95,16 @@ def _distinct(steps: Steps) -> str:
     )
 
 
+def _invalid(steps: Steps) -> str:
+    values = _values(steps, "rollout/strictly_valid")[-3:]
+    if not values or _mean(values) >= VALID:
+        return ""
+    return (
+        f"only {_mean(values):.0%} of the programs are valid: most of what is sampled teaches the form alone. Raise "
+        "training.warm_start_epochs, or the bank's rows; without training.warm_start set sampling.prompt_style to full"
+    )
+
+
 def _logprob_gap(steps: Steps) -> str:
     fresh = [step for step in steps if step.get("rollout/staleness") == 0]
     values = _values(fresh, "update/logprob_gap_mean")
@@ -143,6 +154,7 @@ _RULES: dict[str, Callable[[Steps], str]] = {
     "zero_variance": _zero_variance,
     "entropy": _entropy,
     "distinct_programs": _distinct,
+    "invalid_programs": _invalid,
     "logprob_gap": _logprob_gap,
     "kl": _TooHigh(
         "update/kl",

@@ -1,0 +1,88 @@
+"""A reply that holds the gold and says something beside it: "the deputy of Rossi", "Rossi's successor",
+"until Sunday", "it used to be Rossi".
+
+People rarely write such replies: of 5,022 that hold the gold and that other rules leave open 114 do, and 113 of
+these are right all the same (``python benchmarks/judge_parts.py --rows``). But one word makes a right answer wrong
+there, so a policy that is rewarded for such replies would find them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from llm_as_judge.grading.whole_words import gold_places, limits_more, one_sentence
+from llm_as_judge.grading.wordlists import MONTHS, NAMING, numbers, stem, tokens
+from llm_as_judge.types import Problem
+
+_ARTICLE = r"(?:(?:the|an?|his|her|its|their)\s+)?"
+_NEAR = (
+    r"(?<!named )(?:before|after|behind|beside|near|opposite|outside|until|till|since|next to|not far from"
+    r"|over|under|almost|nearly|at (?:least|most)|up to|(?:more|less|fewer) than|no (?:more|less|fewer) than)"
+)
+_BEFORE = re.compile(rf"\b{_NEAR}\s+{_ARTICLE}$", re.IGNORECASE)
+_ANOTHER = re.compile(
+    r"\b(?:former|late|deputy|vice|assistant|acting|interim|old|previous|next|second|other)[\s-]+$|\bex-$",
+    re.IGNORECASE,
+)
+_OF = re.compile(rf"([^\W\d_]+)\s+of\s+{_ARTICLE}$", re.IGNORECASE)
+_NAMING = frozenset(map(stem, NAMING))
+"""What a gold is: "the city of Rome" is Rome."""
+_BEHIND = re.compile(r"^\s*['’]s\s+\w+", re.IGNORECASE)
+_BEHIND_A_TIME = re.compile(
+    r"^\s*(?:to|until|till|through|before|after|since|at (?:least|most|the latest)"
+    r"|or (?:more|less|later|earlier|older))\b",
+    re.IGNORECASE,
+)
+_FROM = re.compile(rf"\b(?:from|between)\s+{_ARTICLE}$", re.IGNORECASE)
+_TO = re.compile(r"^\s*(?:to|until|till|through|and)\b", re.IGNORECASE)
+_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", re.IGNORECASE)
+_PAST = re.compile(
+    r"\b(?:used to|no longer|not any ?more|formerly|once|(?<=the )old)\b", re.IGNORECASE
+)
+
+
+def is_shifted(problem: Problem, text: str) -> bool:
+    """Whether the single sentence ``text`` says something near a gold answer wherever it holds one.
+
+    A word of the question shifts nothing. False where ``text`` is several sentences or holds no gold.
+    """
+    sentence = one_sentence(text)
+    if sentence is None:
+        return False
+    places = [(at, gold) for gold in problem.answers for at in gold_places(gold, sentence)]
+    # "Shakespeare" within "William Shakespeare" is no place of its own
+    whole = [
+        (at, gold) for at, gold in places if not any(_within(at, other) for other, _ in places)
+    ]
+    if not whole:
+        return False
+    asked = {stem(word) for word in tokens(problem.question)}
+    if any(_is_new(found, asked) for found in _PAST.findall(sentence)):
+        return True
+    if limits_more(sentence, problem.question, *problem.answers):
+        return True
+    return all(_at(sentence[: at[0]], sentence[at[1] :], gold, asked) for at, gold in whole)
+
+
+def _within(place: tuple[int, int], other: tuple[int, int]) -> bool:
+    return place != other and other[0] <= place[0] and place[1] <= other[1]
+
+
+def _is_time(gold: str) -> bool:
+    words = tokens(gold)
+    return bool(numbers(words) or MONTHS & set(words) or _WEEKDAY.search(gold))
+
+
+def _at(before: str, after: str, gold: str, asked: set[str]) -> bool:
+    behind = (_BEHIND, _BEHIND_A_TIME) if _is_time(gold) else (_BEHIND,)
+    found = [_BEFORE.search(before), _ANOTHER.search(before), *(one.match(after) for one in behind)]
+    if any(one is not None and _is_new(one.group(), asked) for one in found):
+        return True
+    if _FROM.search(before) and _TO.match(after):
+        return True
+    of = _OF.search(before)
+    return of is not None and stem(of.group(1).casefold()) not in _NAMING | asked
+
+
+def _is_new(words: str, asked: set[str]) -> bool:
+    return not {stem(word) for word in tokens(words)} <= asked

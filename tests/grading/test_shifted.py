@@ -1,0 +1,78 @@
+"""What stands near the gold is not the gold: no rule accepts it, and no score of a trained judge does."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_as_judge.grading.qa import grade_qa
+from llm_as_judge.grading.shifted import is_shifted
+from llm_as_judge.judge.parts import SHIFTED, part_of
+from llm_as_judge.types import Problem
+
+
+def asked(question: str, *golds: str) -> Problem:
+    return Problem("s/1", "shop", "qa", question, golds)
+
+
+RETURNS = asked("Within how many days can goods go back?", "14 days")
+APPROVES = asked("Who must approve expense reports above 500 EUR?", "head of department")
+KEYS = asked("Where are the keys kept?", "reception")
+MANUAL = asked("Who wrote the safety manual?", "Maria Lopez")
+CLOSED = asked("When is the office closed?", "Sunday")
+
+
+@pytest.mark.parametrize(
+    ("problem", "reply"),
+    [
+        (RETURNS, "At least 14 days."),
+        (RETURNS, "Up to 14 days before delivery."),
+        (RETURNS, "14 days after the end of the warranty."),
+        (RETURNS, "14 days for opened goods alone."),
+        (RETURNS, "14 days is the old rule."),
+        (APPROVES, "The deputy of the head of department."),
+        (APPROVES, "The head of department's superior."),
+        (APPROVES, "A former head of department."),
+        (KEYS, "The reception used to have them."),
+        (KEYS, "The room opposite the reception."),
+        (MANUAL, "The team of Maria Lopez."),
+        (MANUAL, "Maria Lopez's husband."),
+        (CLOSED, "From Sunday to Tuesday."),
+        (KEYS, "Between the reception and the lift."),
+        (CLOSED, "The Sunday after Easter."),
+        (CLOSED, "Every second Sunday."),
+        (
+            asked("Who wrote Hamlet?", "William Shakespeare", "Shakespeare"),
+            "A former William Shakespeare.",
+        ),
+    ],
+)
+async def test_a_sentence_that_says_something_near_the_gold_is_never_accepted(
+    problem: Problem, reply: str
+) -> None:
+    assert is_shifted(problem, reply)
+    assert (await grade_qa(problem, reply)).correct is not True
+    assert part_of(problem, reply) == "qa" + SHIFTED
+
+
+@pytest.mark.parametrize(
+    ("problem", "reply"),
+    [
+        (RETURNS, "Goods can go back within 14 days."),
+        (APPROVES, "The head of department must approve them."),
+        (KEYS, "The keys are kept at the reception."),
+        (MANUAL, "The safety manual was written by Maria Lopez in 2019."),
+        (CLOSED, "It is closed on Sunday, like most shops here."),
+        (asked("What does the deputy of the mayor do?", "budget"), "The deputy's budget."),
+        (asked("Who is the successor of Rossi?", "Bianchi"), "Rossi's successor is Bianchi."),
+        (asked("Which city is Varn in?", "Lisbon"), "It is in the city of Lisbon."),
+        (asked("What is named after a general?", "Fort Hale"), "It is named after Fort Hale."),
+        (asked("At least how long must one wait?", "2 hours"), "One must wait at least 2 hours."),
+        (asked("What did the lamp burn?", "whale oil"), "The lamp burned whale oil until 1911."),
+        (KEYS, "The reception used to have them. The reception has them."),
+    ],
+)
+def test_the_question_s_words_names_of_kinds_and_several_sentences_shift_nothing(
+    problem: Problem, reply: str
+) -> None:
+    assert not is_shifted(problem, reply)
+    assert not part_of(problem, reply).endswith(SHIFTED)

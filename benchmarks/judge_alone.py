@@ -1,7 +1,8 @@
 """Reward hacking: a policy that is rewarded by the trained judge alone, held against the graders.
 
     llm-as-judge train --config examples/adaptive/run.yaml --steps 30 \\
-        --set plugins=[benchmarks.judge_alone] --set workflow.draws=1 --set data.train_file=questions.jsonl --run-dir logs/alone
+        --set plugins=[benchmarks.judge_alone] --set workflow.draws=1 --set data.train_file=questions.jsonl \\
+        --set training.warm_start=results/bank --set data.bank=results/bank --run-dir logs/alone
     python benchmarks/judge_alone.py logs/alone questions.jsonl
 
 As a plugin this file is a grader of questions: the judge accepts an answer, or it earns nothing. Only

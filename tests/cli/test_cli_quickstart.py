@@ -75,8 +75,11 @@ def test_the_trained_judge_s_verdicts_are_counted(folder: Path) -> None:
     content = {"policy": "p", "executor": "e", "seed": 0, "datasets": [], "overall": figures}
     written("full.json", json.dumps(content | {"problems": rows}))
     assert judged(folder / "full.json") == 2
-    said = quickstarting._graded_how(replace(outcome(BETTER, BETTER), judged=2))
-    assert said == ["verdicts: 2 of 0 by the trained judge, the others by rules and tests"]
+    (said,) = quickstarting._graded_how(outcome(BETTER, BETTER))
+    assert said == quickstarting._verdicts(0, 0, 0)
+    assert quickstarting._verdicts(280, 2, 11).startswith(
+        "verdicts on 280 answers: 267 by rules and tests, 2 by the trained judge, "
+    )
 
 
 def test_a_long_silence_is_broken_by_what_is_going_on(

@@ -197,15 +197,21 @@ def _show(outcome: Outcome, page: Path, config: str) -> None:
 
 def _graded_how(outcome: Outcome) -> list[str]:
     answers = sum(len(c.datasets) for c in outcome.systems)
-    lines = [
-        f"verdicts: {outcome.judged} of {answers} by the trained judge, the others by rules and tests"
-    ]
     counts = {c.name: len(c.datasets) - len(c.correct) for c in outcome.systems}
+    lines = [_verdicts(answers, outcome.judged, sum(counts.values()))]
     if said := ", ".join(f"{name} {count}" for name, count in counts.items() if count):
         lines.append(
             f"not graded (counted as not right in the table, left out of the tests): {said}"
         )
     return lines
+
+
+def _verdicts(answers: int, judged: int, open_: int) -> str:
+    by_rules = answers - judged - open_
+    return (
+        f"verdicts on {answers} answers: {by_rules} by rules and tests, {judged} by the trained judge, which is asked "
+        f"where these leave an answer open; {open_} not graded"
+    )
 
 
 def _difference(what: str, pair: Comparison) -> str:

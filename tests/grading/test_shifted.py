@@ -18,6 +18,7 @@ RETURNS = asked("Within how many days can goods go back?", "14 days")
 APPROVES = asked("Who must approve expense reports above 500 EUR?", "head of department")
 KEYS = asked("Where are the keys kept?", "reception")
 MANUAL = asked("Who wrote the safety manual?", "Maria Lopez")
+ROOM = asked("What is stored in room B?", "spare batteries")
 CLOSED = asked("When is the office closed?", "Sunday")
 
 
@@ -40,6 +41,10 @@ CLOSED = asked("When is the office closed?", "Sunday")
         (KEYS, "Between the reception and the lift."),
         (CLOSED, "The Sunday after Easter."),
         (CLOSED, "Every second Sunday."),
+        (ROOM, "Spare batteries are banned in room B."),
+        (ROOM, "In room B spare batteries are forbidden."),
+        (ROOM, "Spare batteries were stored in room B; it stores paint."),
+        (ROOM, "It stores what looks like spare batteries at night."),
         (
             asked("Who wrote Hamlet?", "William Shakespeare", "Shakespeare"),
             "A former William Shakespeare.",

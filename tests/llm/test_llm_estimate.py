@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from llm_as_judge.llm.estimate import Estimate, Means, means_of_executions, measured_means
+import pytest
+
+from llm_as_judge.llm.estimate import Estimate, Means, _sum, means_of_executions, measured_means
 from llm_as_judge.llm.ledger import Price
 from llm_as_judge.types import Execution, OperatorCall
 
@@ -59,6 +61,13 @@ def test_replies_from_the_cache_are_no_measurement_of_dollars() -> None:
     cached = Means(2.0, 100.0, 10.0, 10, cost=35.0, cost_usd=0.0)
     assert Estimate(10, cached, 50, 800, None).lines[-1].endswith("dollars unknown")
     assert Estimate(10, cached, 50, 800, Price(0.0, 0.0)).lines[-1].endswith("0.00 dollars")
+
+
+@pytest.mark.parametrize(
+    ("usd", "said"), [(0.0, "0.00"), (0.00123, "0.0012"), (0.5, "0.5"), (1234.5, "1,234.50")]
+)
+def test_a_small_sum_of_dollars_is_not_shown_as_free(usd: float, said: str) -> None:
+    assert _sum(usd) == said
 
 
 def test_the_lines_of_a_training_count_its_steps() -> None:

@@ -141,6 +141,14 @@ def test_rows_may_be_problems_and_equal_rows_are_one_file(place: Path) -> None:
     ("given", "kind", "said"),
     [
         ({"reward_funcs": [lambda r, g: 0.0]}, ConfigError, "has no name to be logged by"),
+        ({"reward_funcs": shortness}, ConfigError, "reward_funcs=: found <function shortness"),
+        ({"reward_funcs": [len]}, ConfigError, "len is called with (rollout, group): too many"),
+        (
+            {"graders": [str.replace]},
+            ConfigError,
+            "replace is called with (problem, answer): missing",
+        ),
+        ({"operators": [Problem]}, ConfigError, "wanted a subclass of Operator"),
         ({"train_dataset": [{"problem": object()}]}, DataError, "train_dataset: row 1: "),
         ({"train_dataset": ["text"]}, DataError, "train_dataset: row 1: "),
     ],

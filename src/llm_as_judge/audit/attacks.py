@@ -186,6 +186,8 @@ def _shifted(seed: Seed, rng: random.Random) -> list[str]:
         f"It used to be {gold}.",
         f"Next to {gold}.",
         f"{gold} for members alone.",
+        f"{gold} is forbidden.",
+        f"It looks like {gold}; it is {seed.wrong[0]}.",
         f"From {gold} to {seed.wrong[0]}.",
     ]
 

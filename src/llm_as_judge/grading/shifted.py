@@ -1,7 +1,7 @@
 """A reply that holds the gold and says something beside it: "the deputy of Rossi", "Rossi's successor",
-"until Sunday", "it used to be Rossi".
+"until Sunday", "it used to be Rossi", "Rossi is banned".
 
-People rarely write such replies: of 5,022 that hold the gold and that other rules leave open 114 do, and 113 of
+People rarely write such replies: of 5,022 that hold the gold and that other rules leave open 126 do, and 125 of
 these are right all the same (``python benchmarks/judge_parts.py --rows``). But one word makes a right answer wrong
 there, so a policy that is rewarded for such replies would find them.
 """
@@ -36,9 +36,12 @@ _BEHIND_A_TIME = re.compile(
 _FROM = re.compile(rf"\b(?:from|between)\s+{_ARTICLE}$", re.IGNORECASE)
 _TO = re.compile(r"^\s*(?:to|until|till|through|and)\b", re.IGNORECASE)
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", re.IGNORECASE)
-_PAST = re.compile(
-    r"\b(?:used to|no longer|not any ?more|formerly|once|(?<=the )old)\b", re.IGNORECASE
+_NOT_SO = re.compile(
+    r"\b(?:used to|no longer|not any ?more|formerly|once|(?<=the )old|banned|forbidden|prohibited|disallowed|barred"
+    r"|excluded|illegal|instead of|rather than|looks?|seems?|appears?)\b|;",
+    re.IGNORECASE,
 )
+"""No more, not allowed, in appearance alone; or a second clause."""
 
 
 def is_shifted(problem: Problem, text: str) -> bool:
@@ -57,7 +60,7 @@ def is_shifted(problem: Problem, text: str) -> bool:
     if not whole:
         return False
     asked = {stem(word) for word in tokens(problem.question)}
-    if any(_is_new(found, asked) for found in _PAST.findall(sentence)):
+    if any(found == ";" or _is_new(found, asked) for found in _NOT_SO.findall(sentence)):
         return True
     if limits_more(sentence, problem.question, *problem.answers):
         return True

@@ -112,7 +112,7 @@ class Estimate:
             calls += f"; at most {self.most_judge_calls:,} of the judge's model"
         tokens = f"about {usage.prompt_tokens:,} read + {usage.completion_tokens:,} written; "
         tokens += f"at most {self.most_completion_tokens:,} written"
-        dollars = "dollars unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} dollars"
+        dollars = "dollars unknown" if self.cost_usd is None else f"{_sum(self.cost_usd)} dollars"
         return (
             f"estimate: {steps}{_counted(self.rollouts, 'program')} ({basis})",
             f"  calls   {calls}",
@@ -190,3 +190,8 @@ def means_of_executions(executions: Sequence[Execution]) -> Means | None:
         sum(run.cost for execution in executions for run in execution.runs) / count,
         None if None in dollars else sum(d for d in dollars if d is not None) / count,
     )
+
+
+def _sum(usd: float) -> str:
+    """A sum of dollars; less than one keeps two figures, since 0.00 would say that it is free."""
+    return f"{usd:.2g}" if 0 < usd < 1 else f"{usd:,.2f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -36,18 +37,32 @@ class Additions:
         """Functions and classes, under their decorator or bare; a bare one is known by its name.
 
         Raises:
-            ConfigError: a function without a name, an operator without a description.
+            ConfigError: no list, a function without a name or with other arguments, an operator without a
+                description or of another class.
         """
+        given = {"reward_funcs": reward_funcs, "graders": graders, "operators": operators}
+        for name, things in given.items():
+            if not isinstance(things, Sequence):
+                raise ConfigError(f"{name}=: found {things!r}, wanted a list")
+        for kind in operators:
+            if not (isinstance(kind, type) and issubclass(kind, Operator)):
+                raise ConfigError(f"operators=: found {kind!r}, wanted a subclass of Operator")
         parts = {part.defined: part for part in REWARD_PARTS.all().values()}
         known = {one.defined: one for one in GRADERS.all().values()}
         own = {entry.operator: entry for entry in OWN_OPERATORS.all().values()}
-        return cls(
+        found = cls(
             tuple(
                 parts.get(f) or PartFunction(_name(f), f, weight=BARE_WEIGHT) for f in reward_funcs
             ),
             tuple(known.get(f) or GraderFunction(_name(f), f) for f in graders),
             tuple(own.get(c) or operator_entry(c) for c in operators),
         )
+        for part in found.parts:
+            options = () if part.options is None else ("options",)
+            _require_call("reward_funcs", part.defined, "rollout", "group", *options)
+        for grader in found.graders:
+            _require_call("graders", grader.defined, "problem", "answer")
+        return found
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
@@ -72,6 +87,14 @@ class Additions:
                 "graders=, operators=: workers of a cluster have what plugins add and no more; put "
                 "them into a module and name it in `plugins`"
             )
+
+
+def _require_call(key: str, function: Callable[..., Any], *names: str) -> None:
+    try:
+        inspect.signature(function).bind(*names)
+    except TypeError as error:
+        wanted = ", ".join(names)
+        raise ConfigError(f"{key}=: {_name(function)} is called with ({wanted}): {error}") from None
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -13,6 +13,8 @@ import pytest
 
 from documented import ROOT, blocks
 from llm_as_judge import GRPOTrainer
+from llm_as_judge.reward import REWARD_PARTS
+from restored import restored
 from typed_place import ended
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "python.md"
@@ -59,9 +61,10 @@ def test_the_script_of_the_readme_comes_with_its_reward_to_the_training(
         begun.append((trainer, num_steps))
 
     monkeypatch.setattr(GRPOTrainer, "train", begin)
-    scored = runpy.run_path("script.py", run_name="__main__")["brevity"]
+    with restored(REWARD_PARTS):
+        scored = runpy.run_path("script.py", run_name="__main__")["brevity"]
     ((trainer, steps),) = begun
-    assert trainer.config.reward.weights["brevity"] == 1.0
+    assert trainer.config.reward.weights["brevity"] == 0.05
     assert steps == 60
     lengths = [SimpleNamespace(program=SimpleNamespace(source="x" * n)) for n in (199, 200)]
     assert [scored(rollout, []) for rollout in lengths] == [10.0, -10.0]

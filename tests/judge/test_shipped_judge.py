@@ -61,7 +61,7 @@ async def test_weights_of_a_trained_judge_are_read_when_an_answer_reaches_it(
         assert (await opened.grade(OPEN, "sky blue")).correct
         assert loaded == []
         assert (await opened.grade(OPEN, "sky blue, as one sees it")).rule == RIGHT
-        assert (await opened.grade(OPEN, "blue is how the sky looks, sky blue")).rule == RIGHT
+        assert (await opened.grade(OPEN, "blue is how people call the sky, sky blue")).rule == RIGHT
         assert closed == []
     assert loaded == [shipped_dir() / "judge"]
     assert closed == [True]

@@ -29,6 +29,7 @@ from llm_as_judge.chat_models import require_known_models
 from llm_as_judge.cli import app
 from llm_as_judge.config import known_model, load_config
 from llm_as_judge.serving.requests import RequestLimits, read_ask
+from restored import plugins_restored
 from typed_place import Knowing, ended, prepare
 
 MENTIONED = {
@@ -193,8 +194,9 @@ def test_commands_are_right_up_to_what_they_start(
     monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
     name = document.relative_to(ROOT).as_posix()
-    for command in (c for c in CHECKED if c.document == name):
-        check(command.text)
+    with plugins_restored():  # a grader of a command would grade in the tests that follow
+        for command in (c for c in CHECKED if c.document == name):
+            check(command.text)
 
 
 def test_every_command_is_run_or_listed() -> None:
@@ -279,8 +281,9 @@ def test_commands_run_word_for_word(
     shutil.copytree(prepared, place, symlinks=True)
     clean_environment(monkeypatch, place)
     monkeypatch.chdir(place)
-    for command in typed:
-        type_in(command)
+    with plugins_restored():
+        for command in typed:
+            type_in(command)
 
 
 @pytest.mark.slow

@@ -73,6 +73,8 @@ async def test_a_sentence_that_says_something_near_the_gold_is_never_accepted(
         (asked("What is named after a general?", "Fort Hale"), "It is named after Fort Hale."),
         (asked("At least how long must one wait?", "2 hours"), "One must wait at least 2 hours."),
         (asked("What did the lamp burn?", "whale oil"), "The lamp burned whale oil until 1911."),
+        (asked("Which book won?", "The Old Man and the Sea"), "The Old Man and the Sea won."),
+        (asked("What did she sing?", "Once; Never"), "She sang Once; Never."),
         (KEYS, "The reception used to have them. The reception has them."),
     ],
 )

@@ -1,7 +1,7 @@
 """A reply that holds the gold and says something beside it: "the deputy of Rossi", "Rossi's successor",
 "until Sunday", "it used to be Rossi", "Rossi is banned".
 
-People rarely write such replies: of 5,022 that hold the gold and that other rules leave open 126 do, and 125 of
+People rarely write such replies: of 5,022 that hold the gold and that other rules leave open 124 do, and 123 of
 these are right all the same (``python benchmarks/judge_parts.py --rows``). But one word makes a right answer wrong
 there, so a policy that is rewarded for such replies would find them.
 """
@@ -60,11 +60,21 @@ def is_shifted(problem: Problem, text: str) -> bool:
     if not whole:
         return False
     asked = {stem(word) for word in tokens(problem.question)}
-    if any(found == ";" or _is_new(found, asked) for found in _NOT_SO.findall(sentence)):
+    if _is_not_so(sentence, problem):
         return True
     if limits_more(sentence, problem.question, *problem.answers):
         return True
     return all(_at(sentence[: at[0]], sentence[at[1] :], gold, asked) for at, gold in whole)
+
+
+def _is_not_so(sentence: str, problem: Problem) -> bool:
+    """The gold may hold such a word itself: "The Old Man and the Sea"."""
+    known = " ".join([problem.question, *problem.answers])
+    return not _not_so(sentence) <= _not_so(known)
+
+
+def _not_so(text: str) -> set[str]:
+    return {found.casefold() for found in _NOT_SO.findall(text)}
 
 
 def _within(place: tuple[int, int], other: tuple[int, int]) -> bool:

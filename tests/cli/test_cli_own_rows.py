@@ -132,7 +132,7 @@ def test_a_set_without_val_rows_is_warned_of_with_the_reason_and_what_to_do(verb
     said = began(verb)
     assert re.search(r"^mine +train +\d+ +val +0 ", said, re.MULTILINE), said
     (line,) = [line for line in said.splitlines() if "no val rows" in line]
-    assert line.startswith("warning: no val rows of mine (rows that share a passage, ")
+    assert line.startswith("warning: no val rows of mine (rows with the same passage, ")
     assert "`search`" in line
     assert "--split train" in line
     rows()

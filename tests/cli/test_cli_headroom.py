@@ -51,6 +51,20 @@ def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> 
     assert (folder / "results" / "headroom" / "bank" / "cells.jsonl").read_text() == cells
 
 
+def test_a_dry_run_of_headroom_says_what_it_would_ask_and_writes_nothing(
+    verb: Verbs, folder: Path
+) -> None:
+    code, out, err = verb("headroom", own_rows(8), *PLAIN, "--limit", "6", "--dry-run")
+    assert code == 0, err
+    assert "6 of 8 rows, a seeded sample" in err
+    assert re.search(r"^estimate: \d+ programs", err, re.MULTILINE)
+    assert out == ""
+    assert not (folder / "results").exists()
+    code, _, err = verb("headroom", "data", *PLAIN, "--dry-run")
+    assert code == 2
+    assert "--dry-run data: a folder's audit asks nobody; leave --dry-run out" in err
+
+
 def test_with_a_sentence_model_headroom_says_what_a_problem_s_text_gives(
     verb: Verbs, tiny_encoder: Path
 ) -> None:

@@ -65,9 +65,12 @@ def test_advantages_of_a_group_add_up_to_zero(rewards: list[float]) -> None:
     assert sum(found) == pytest.approx(0.0, abs=1e-3)
 
 
-def test_the_entropy_bonus_is_what_lacks_to_the_floor() -> None:
+def test_the_entropy_bonus_grows_as_the_entropy_falls_below_the_floor() -> None:
     written = [[-0.1, -0.3], [-0.2, -0.2]]  # 0.2 nats a token
-    assert entropy_bonus(written, 0.4) == pytest.approx(ENTROPY_WEIGHT / 2)
+    assert entropy_bonus(written, 0.3) == pytest.approx(ENTROPY_WEIGHT / 2)
+    assert entropy_bonus(written, 0.4) == pytest.approx(ENTROPY_WEIGHT)
+    assert entropy_bonus(written, 0.8) == pytest.approx(ENTROPY_WEIGHT * 3)
+    assert entropy_bonus([[0.0]], 0.4) == pytest.approx(ENTROPY_WEIGHT * 9)
     assert entropy_bonus(written, 0.2) == pytest.approx(0.0)
     assert entropy_bonus(written, 0.1) == 0.0
     assert entropy_bonus(written, 0.0) == 0.0
@@ -79,8 +82,12 @@ def test_rarer_programs_of_a_group_gain_advantage() -> None:
     assert found == [pytest.approx([0.9, -0.9]), [0.0, 0.0]]
 
 
-def test_programs_that_are_equally_good_stay_several_by_the_floor_alone() -> None:
-    """A policy over eight programs, rewarded by luck: it ends with one, and by the floor with several."""
+@pytest.mark.parametrize(
+    ("better", "rate"), [(0.0, 0.2), (1.0, 0.05)], ids=["equally_good", "one_better"]
+)
+def test_several_programs_stay_by_the_floor_alone(better: float, rate: float) -> None:
+    """A policy over eight programs, rewarded by luck and the first by ``better``: it ends with one program,
+    and by the floor with several."""
 
     def entropy_after(floor: float) -> float:
         random = torch.Generator().manual_seed(0)
@@ -88,19 +95,19 @@ def test_programs_that_are_equally_good_stay_several_by_the_floor_alone() -> Non
         for _ in range(300):
             logprobs = torch.log_softmax(logits, 0)
             drawn = torch.multinomial(logprobs.exp(), 12, replacement=True, generator=random)
-            rewards = torch.rand(12, generator=random).tolist()
+            rewards = (torch.rand(12, generator=random) + better * (drawn == 0)).tolist()
             advantages = step_advantages([rewards], LossOptions(advantage_norm="batch"))
             own = [[p] for p in logprobs[drawn].tolist()]
             bonus = entropy_bonus(own, floor)
             (found,) = with_bonus(advantages, [[-p for (p,) in own]], bonus)
             for program, advantage in zip(drawn.tolist(), found, strict=True):
                 step = torch.nn.functional.one_hot(torch.tensor(program), 8) - logprobs.exp()
-                logits = logits + 0.2 * advantage * step
+                logits = logits + rate * advantage * step
         logprobs = torch.log_softmax(logits, 0)
         return -(logprobs.exp() * logprobs).sum().item()
 
     assert entropy_after(0.0) < 0.5
-    assert entropy_after(1.5) > 1.0
+    assert entropy_after(1.0) > 0.4
 
 
 LENGTHS = (2, 1)

@@ -12,6 +12,7 @@ import typer
 from llm_as_judge.cli.bank_runs import say_estimate, searched, show_found, vectors_of
 from llm_as_judge.cli.options import (
     ConfigOption,
+    DryRunOption,
     ExecutorOption,
     SeedOption,
     SetOption,
@@ -58,6 +59,7 @@ def headroom(
     config: ConfigOption = None,
     executor: ExecutorOption = None,
     seed: SeedOption = None,
+    dry_run: DryRunOption = False,
     set_: SetOption = None,
 ) -> None:
     """Measure before any training whether your rows have room to learn: train, use a fixed program, or neither.
@@ -73,6 +75,10 @@ def headroom(
 
     settings = settings_of(config, set_, executor=executor, seed=seed)
     if source.is_dir():
+        if dry_run:
+            raise ConfigError(
+                f"--dry-run {source}: a folder's audit asks nobody; leave --dry-run out"
+            )
         return _of_folder(source, settings)
     problems = _own_rows(source, limit, settings)
     number = usual_draws(settings) if draws is None else draws
@@ -80,10 +86,12 @@ def headroom(
     options = SearchOptions(count=1, draws=number, halving=False, seed=settings.training.seed)
     check_options(options, settings)
     taking = shipped(settings, tuple(problems))
+    say_estimate(settings, problems, taking, options, out / "bank")
+    if dry_run:
+        return None
     with output_errors(out):
         out.mkdir(parents=True, exist_ok=True)
     vectors = vectors_of(settings, [row for rows in problems.values() for row in rows])
-    say_estimate(settings, problems, taking, options, out / "bank")
     with searched(settings, out / "bank", problems, taking, options) as (found, filled):
         room = audit_of_search(found, filled, number, vectors)
         told = advice(found, room, filled, number, settings.reward.one_budget)

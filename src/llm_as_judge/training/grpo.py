@@ -10,7 +10,7 @@ Differences from GRPO as published (DeepSeekMath, arXiv:2402.03300), all named o
   arXiv:2507.18071), the ratio as a weight without gradient, clipped on both sides (CISPO,
   arXiv:2506.13585) or above (truncated importance sampling), or no ratio (REINFORCE);
 * ``entropy_floor``: while the step's programs have less entropy, those that are rarer than their group gain
-  advantage, in proportion to what lacks (maximum-entropy policy gradient, arXiv:1704.06440; on a
+  advantage, the more the lower it is (maximum-entropy policy gradient, arXiv:1704.06440; on a
   floor alone as in Skywork-OR1, arXiv:2505.22312);
 * KL to the adapter-free model by the k3 estimator (http://joschu.net/blog/kl-approx.html), off by
   default.
@@ -30,8 +30,10 @@ from torch import Tensor
 
 from llm_as_judge.config import Baseline, LossKeys
 
-ENTROPY_WEIGHT = 0.3
-"""Advantage of a nat at an entropy of 0: three nats rarer weigh as about one deviation of the rewards."""
+ENTROPY_WEIGHT = 1.0
+"""Advantage of a nat at half of the floor. A deviation of the rewards weighs 1."""
+LEAST_PART = 0.1
+"""Of the floor: with less entropy the bonus grows no more."""
 
 
 class LossOptions(LossKeys):
@@ -79,8 +81,11 @@ def step_advantages(
 
 
 def entropy_bonus(logprobs_S: Sequence[Sequence[float]], floor: float) -> float:
-    """Advantage of a nat that a program is rarer: what its step lacks to the floor, in parts of it, times
+    """Advantage of a nat that a program is rarer: the floor by the step's entropy, less 1, times
     :data:`ENTROPY_WEIGHT`.
+
+    It grows to 9 as the entropy falls, so no reward outweighs it for long; a bonus in proportion to
+    what lacks let the entropy fall on (docs/results/adaptive.md).
 
     Args:
         logprobs_S: of each token of the step's programs, at sampling. Their mean is an unbiased estimate of
@@ -91,7 +96,7 @@ def entropy_bonus(logprobs_S: Sequence[Sequence[float]], floor: float) -> float:
     if not floor or not tokens:
         return 0.0
     entropy = -sum(map(sum, logprobs_S)) / tokens
-    return ENTROPY_WEIGHT * max(0.0, 1 - entropy / floor)
+    return ENTROPY_WEIGHT * max(0.0, floor / max(entropy, LEAST_PART * floor) - 1)
 
 
 def with_bonus(

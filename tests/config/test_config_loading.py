@@ -347,6 +347,27 @@ def test_the_last_to_set_a_weight_wins_in_whichever_form_it_is_written(tmp_path:
     assert reward.weights["format"] == Config().reward.weights["format"]
 
 
+def test_rules_alone_is_a_kind_of_judge_of_its_layer(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text("profile: embedded\njudge:\n  kind: rules\n")
+    own = load_config(file).judge
+    assert (own.kind, own.model) == ("llm", "none")
+    named = load_config(file, overrides=["judge.model=scripted"]).judge
+    assert (named.kind, named.model) == ("llm", "scripted")
+    shipped = load_config(file, overrides=["judge.kind=scoring"]).judge
+    assert (shipped.kind, shipped.model) == ("scoring", "none")
+
+
+def test_rules_alone_beside_a_model_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text("judge:\n  kind: rules\n  model: scripted\n")
+    with pytest.raises(ConfigError) as refused:
+        load_config(file)
+    assert str(refused.value) == (
+        f"{file}: judge.kind: rules asks no model, found judge.model: scripted; set judge.kind: llm"
+    )
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [

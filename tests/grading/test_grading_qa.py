@@ -209,6 +209,31 @@ async def test_what_shares_no_form_and_no_value_with_the_gold_is_rejected(
 
 @pytest.mark.parametrize(
     ("gold", "answer"),
+    [("9 p.m.", "21:00"), ("9 p.m.", "at 9:00 PM"), ("21:30", "9:30 pm"), ("12 a.m.", "0:00")],
+)
+async def test_a_time_of_day_is_right_in_either_notation(
+    rules: Judge, gold: str, answer: str
+) -> None:
+    verdict = await rules.grade(qa(gold, dataset="open", question="When?"), answer)
+    assert (verdict.correct, verdict.rule) == (True, "qa.same_time")
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("9 p.m.", "The garage is open until 21:00."),
+        ("30 days", "Within a month of leaving."),
+        ("9 p.m.", "at 9 a.m."),
+        ("9 p.m.", "from 9 p.m. to 10 p.m."),
+    ],
+)
+async def test_a_time_in_other_words_is_left_open(rules: Judge, gold: str, answer: str) -> None:
+    verdict = await rules.grade(qa(gold, dataset="open", question="When?"), answer)
+    assert verdict.correct is None
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
     [
         ("Buddhism", "The religion that came to China wasBuddhism."),
         ("authority", "The term for this isAuthority123."),

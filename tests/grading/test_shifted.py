@@ -83,3 +83,73 @@ def test_the_question_s_words_names_of_kinds_and_several_sentences_shift_nothing
 ) -> None:
     assert not is_shifted(problem, reply)
     assert not part_of(problem, reply).endswith(SHIFTED)
+
+
+REFUNDED = asked("Up to what amount a month are train tickets refunded?", "120 euros")
+REMOTE = asked("On how many days a week is remote work allowed?", "two days a week")
+RECEIVES = asked("Who receives the expense reports?", "Ida Brandt")
+
+
+@pytest.mark.parametrize(
+    ("problem", "reply"),
+    [
+        (REFUNDED, "Train tickets are refunded up to 120 euros a year."),
+        (REFUNDED, "Train tickets are refunded up to 120 euros each week."),
+        (REFUNDED, "Train tickets are refunded up to 120 euros in a year."),
+        (REFUNDED, "120 euros a year"),
+        (REFUNDED, "120 euros per trip"),
+        (REFUNDED, "120 euros daily"),
+        (REFUNDED, "Tickets above 120 euros are refunded."),
+        (RETURNS, "Goods can go back within 14 working days."),
+        (RECEIVES, "Ida Brandt received them until last year."),
+    ],
+)
+async def test_another_period_another_kind_of_day_or_an_end_is_near_the_gold(
+    problem: Problem, reply: str
+) -> None:
+    assert is_shifted(problem, reply)
+    assert (await grade_qa(problem, reply)).correct is not True
+
+
+@pytest.mark.parametrize(
+    ("problem", "reply"),
+    [
+        (REFUNDED, "Train tickets are refunded up to 120 euros a month."),
+        (REFUNDED, "Train tickets are refunded up to 120 euros monthly."),
+        (asked("What is the yearly budget?", "900 euros"), "The budget is 900 euros a year."),
+        (asked("What is the daily dose?", "5 drops"), "The daily dose is 5 drops a day."),
+        (REMOTE, "Remote work is allowed on two days a week."),
+    ],
+)
+async def test_the_question_s_own_period_is_no_other(problem: Problem, reply: str) -> None:
+    assert not is_shifted(problem, reply)
+    assert (await grade_qa(problem, reply)).correct is True
+
+
+@pytest.mark.parametrize(
+    ("problem", "reply"),
+    [
+        (RECEIVES, "Ida Brandt passes them on to the chief executive, who receives them."),
+        (REFUNDED, "120 euros is deducted for train tickets."),
+        (REMOTE, "Two days a week must be spent in the office."),
+        (APPROVES, "The head of department forwards them to HR, where they are approved."),
+    ],
+)
+async def test_a_gold_that_does_what_nobody_asked_is_near_the_gold(
+    problem: Problem, reply: str
+) -> None:
+    assert is_shifted(problem, reply)
+    assert (await grade_qa(problem, reply)).correct is not True
+
+
+@pytest.mark.parametrize(
+    ("problem", "reply"),
+    [
+        (RECEIVES, "Ida Brandt (finance) receives them."),
+        (RECEIVES, "Ida Brandt of the finance team."),
+        (RECEIVES, "Ida Brandt also receives the travel reports."),
+        (asked("How long may goods be kept?", "14"), "14 days."),
+    ],
+)
+def test_what_tells_more_of_the_gold_shifts_nothing(problem: Problem, reply: str) -> None:
+    assert not is_shifted(problem, reply)

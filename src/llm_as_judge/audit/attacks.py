@@ -189,6 +189,9 @@ def _shifted(seed: Seed, rng: random.Random) -> list[str]:
         f"{gold} is forbidden.",
         f"It looks like {gold}; it is {seed.wrong[0]}.",
         f"From {gold} to {seed.wrong[0]}.",
+        f"Above {gold}.",
+        f"{gold} hands it on to {seed.wrong[0]}.",
+        f"It was {gold} until last year.",
     ]
 
 

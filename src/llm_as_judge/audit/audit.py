@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -57,6 +57,10 @@ class AuditReport:
     """Stage -> correct, incorrect, not_graded."""
     by_model: Mapping[str, Mapping[str, int]]
     """Source -> right, right_accepted, wrong, wrong_accepted of what the rules left to the model."""
+    wrong_accepted: int
+    """Of labeled answers and attacks."""
+    wrong_by_rule: Mapping[str, int]
+    """Rule -> how many of these no model was asked about; most first."""
     attacks: Mapping[str, Mapping[str, int]]
     """Category -> accepted, n."""
     attacks_accepted: Interval
@@ -80,6 +84,11 @@ class AuditReport:
         return not self.failures
 
     @property
+    def only_too_few(self) -> bool:
+        """A sample, and nothing is missed but its number of attacks."""
+        return self.sample is not None and set(self.failures) <= {"attacks tried"}
+
+    @property
     def failures(self) -> tuple[str, ...]:
         """Names of the required bars that were missed."""
         return tuple(bar.name for bar in self.bars if bar.required and not bar.passed)
@@ -91,6 +100,7 @@ async def run_audit(
     mode: Mode,
     labeled: Sequence[Case] = (),
     *,
+    own: Sequence[Case] = (),
     seed: int = 0,
     attack_numbers: int = 40,
     again: int = 150,
@@ -103,17 +113,19 @@ async def run_audit(
     Args:
         mode: who judges; of ``rules`` alone less is asked.
         labeled: rows with human labels; without them the attacks and controls are the labels.
+        own: further such rows, of whom the judge is for: a sample has them all.
         attack_numbers: word problems that attacks are made from; more make more attacks.
         again: cases graded a second time, to see whether verdicts are steady. The judge must
             have no memory then (``Judge.fresh``).
-        sample: share of each stratum (source, category, label) that is graded, and of the second
-            pass; no canaries. None = all.
+        sample: share of each stratum (source, category, label) but ``own`` that is graded, and of the
+            second pass; no canaries. None = all.
         journal: verdicts of an earlier, broken off part; new ones are added.
     """
     attacks, controls = make_attacks(seed, attack_numbers), make_controls(seed, attack_numbers)
     cases = [*labeled, *attacks, *controls]
     if sample is not None:
         cases, again = _sampled(cases, sample, seed), round(again * sample)
+    cases = [*own, *cases]
     rng = random.Random(seed)
     repeated = [cases[i] for i in sorted(rng.sample(range(len(cases)), min(again, len(cases))))]
     watched = canaries() if mode != "rules" and sample is None else []
@@ -197,6 +209,7 @@ def _measure(
     costs = [g.verdict.cost_usd for g in graded]
     precision, recall, false_positive = _rates(labeled)
     sources = _by_source(labeled, seed)
+    believed = [g for g in graded if g.verdict.correct and not g.case.correct]
     measured = {
         "precision": precision,
         "recall": recall,
@@ -219,6 +232,10 @@ def _measure(
         sources=sources,
         stages=_stages(graded),
         by_model=_by_model(graded),
+        wrong_accepted=len(believed),
+        wrong_by_rule=dict(
+            Counter(g.verdict.rule for g in believed if g.verdict.stage != "llm").most_common()
+        ),
         attacks=_categories(attacks),
         attacks_accepted=measured["attacks accepted"],
         controls_accepted=measured["controls accepted"],

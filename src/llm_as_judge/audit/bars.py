@@ -29,6 +29,8 @@ class Bar:
     passed: bool
     required: bool = True
     """Whether the judge may train only if it is held."""
+    measured: Interval | None = None
+    """Of which ``found`` is an end."""
 
 
 def _at_least(name: str, found: float | None, least: float, what: str = "") -> Bar:
@@ -66,12 +68,14 @@ def check_bars(
         return (_at_least("precision", precision.value, 0.98), *bars)
     end, bound = (precision.high, "upper") if sampled else (precision.low, "lower")
     found = end if precision.value is not None else None
-    bars.insert(0, _at_least("precision", found, _LEAST_PRECISION, f" ({bound} bound)"))
+    bar = _at_least("precision", found, _LEAST_PRECISION, f" ({bound} bound)")
+    bars.insert(0, replace(bar, measured=precision))
     bars.insert(1, _at_most("right answers rejected", measured["right rejected"].value, 0.10))
     for source, row in sources.items():
         if row["precision"].value is not None:
             high = row["precision"].high
-            bars.append(_at_least(f"precision: {source}", high, _LEAST_PRECISION, " (upper bound)"))
+            bar = _at_least(f"precision: {source}", high, _LEAST_PRECISION, " (upper bound)")
+            bars.append(replace(bar, measured=row["precision"]))
     if not labeled:
         bars.append(Bar("labeled rows", 0, ">= 1", False))
     aims = [

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.markup import escape
 from rich.table import Column, Table
 
 from llm_as_judge.audit.agreement import Interval, proportion
 from llm_as_judge.audit.audit import AuditReport
 from llm_as_judge.files import write_text
 from llm_as_judge.types import to_json
+
+SHOWN_MISTAKES = 8
 
 
 def write_report(report: AuditReport, path: Path) -> None:
@@ -36,7 +39,6 @@ def _shown(interval: Interval) -> str:
 
 def verdict_line(report: AuditReport) -> str:
     """The verdict and what it rests on, on one line."""
-    word = "passed" if report.passed else "failed"
     required = [bar.passed for bar in report.bars if bar.required]
     held = f"{sum(required)} of {len(required)} bars held"
     aims = [bar.passed for bar in report.bars if not bar.required]
@@ -44,21 +46,33 @@ def verdict_line(report: AuditReport) -> str:
         held += f", {sum(aims)} of {len(aims)} aims"
     taken = sum(cells["accepted"] for cells in report.attacks.values())
     tried = sum(cells["n"] for cells in report.attacks.values())
-    return f"judge ({report.mode}): audit {word}, {held}, {taken} of {tried} attacks accepted"
+    return f"judge ({report.mode}): {_outcome(report)}, {held}, {taken} of {tried} attacks accepted"
+
+
+def _outcome(report: AuditReport) -> str:
+    if report.only_too_few:
+        return "sample, no bar surely missed"
+    return "audit passed" if report.passed else "audit failed"
 
 
 def render_report(report: AuditReport) -> RenderableType:
-    """Tables of bars, sources and attacks for ``rich.print``."""
+    """Tables of bars, sources, attacks and mistakes for ``rich.print``."""
     tables = [_bars(report), _sources(report), _attacks(report)]
-    return Group(*tables, _by_model(report)) if report.by_model else Group(*tables)
+    if report.by_model:
+        tables.append(_by_model(report))
+    if report.examples:
+        tables.append(_mistakes(report))
+    return Group(*tables)
 
 
 def _bars(report: AuditReport) -> Table:
-    verdict = "[green]passed[/]" if report.passed else "[red]failed[/]"
-    title = f"Judge {report.fingerprint} ({report.mode}): audit {verdict}"
+    color = "green" if report.passed or report.only_too_few else "red"
+    title = f"Judge {report.fingerprint} ({report.mode}): [{color}]{_outcome(report)}[/]"
     table = Table("bar or aim", "found", "wanted", "", title=title, title_justify="left")
     for bar in report.bars:
         found = "not measured" if bar.found is None else f"{bar.found:.4g}"
+        if bar.measured is not None:
+            found = _shown(bar.measured)
         missed = "[red]missed[/]" if bar.required else "[yellow]missed aim[/]"
         table.add_row(bar.name, found, bar.wanted, "[green]ok[/]" if bar.passed else missed)
     return table
@@ -87,6 +101,16 @@ def _sources(report: AuditReport) -> Table:
     for source, row in report.sources.items():
         shown = [_shown(row[key]) for key in ("precision", "recall", "kappa")]
         table.add_row(source, row["kind"], str(row["n"]), str(row["decided"]), *shown)
+    return table
+
+
+def _mistakes(report: AuditReport) -> Table:
+    shown, kept = report.examples[:SHOWN_MISTAKES], len(report.examples)
+    title = f"Mistakes: {len(shown)} of the {kept} that the report keeps"
+    columns = (Column(name, overflow="fold") for name in ("answer", "gold", "verdict", "rule"))
+    table = Table(*columns, title=title, title_justify="left")
+    for one in shown:
+        table.add_row(*(escape(one[key]) for key in ("candidate", "reference", "verdict", "rule")))
     return table
 
 

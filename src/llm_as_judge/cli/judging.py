@@ -25,8 +25,9 @@ from llm_as_judge.config import RULES_ALONE, load_config
 from llm_as_judge.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
+    from llm_as_judge.audit.audit import AuditReport
     from llm_as_judge.config import Config
     from llm_as_judge.judge.judge_file import JudgeFile
 
@@ -62,7 +63,8 @@ def audit(
         typer.Option(
             "--labeled",
             metavar="FILE",
-            help="JSONL of `grade` rows with `correct` and `source`, added to the shipped ones.",
+            help="JSONL of `grade` rows with `correct`, added to the shipped ones. `source` names them in the "
+            "report; default: labeled.",
         ),
     ] = None,
     rules_only: Annotated[
@@ -80,7 +82,8 @@ def audit(
             "--sample",
             min=0.001,
             max=1.0,
-            help="Share of the cases to grade, for a quick look; does not permit training.",
+            help="Share of the package's cases to grade, with all rows of --labeled: a quick look that does not permit "
+            "training.",
         ),
     ] = None,
     out: Annotated[
@@ -103,7 +106,7 @@ def audit(
     an audit that was stopped.
     """
     from llm_as_judge.assembly import judge_fingerprint, open_judge
-    from llm_as_judge.audit.audit import AuditReport, run_audit
+    from llm_as_judge.audit.audit import run_audit
     from llm_as_judge.audit.journal import Journal
     from llm_as_judge.audit.labeled import cases_sha256, read_labeled, shipped_labeled
     from llm_as_judge.audit.report import render_report, verdict_line, write_report
@@ -118,7 +121,8 @@ def audit(
             "calls.mode": "off",  # an answer of yesterday says nothing of the judge of today
         },
     )
-    cases = [*shipped_labeled(), *(read_labeled(labeled) if labeled else [])]
+    shipped, own = shipped_labeled(), read_labeled(labeled) if labeled else []
+    cases = [*shipped, *own]
     if if_needed:
         fingerprint = judge_fingerprint(settings)
         audit_status = find_audit_status(settings.output.results, fingerprint)
@@ -132,7 +136,8 @@ def audit(
                 judge.fresh,
                 judge.fingerprint,
                 judging_mode(settings.judge),
-                cases,
+                shipped,
+                own=own,
                 attack_numbers=attack_numbers,
                 sample=sample,
                 journal=journal,
@@ -151,29 +156,41 @@ def audit(
     brief = if_needed and report.passed  # one step of a pipeline: the tables are not what is asked
     console.print(verdict_line(report) if brief else render_report(report), highlight=not brief)
     say(f"report  {path}")
-    if not brief and (said := _what_now(report.passed, report.failures, sample)):
-        say(said)
+    if not brief:
+        for line in _what_now(report):
+            say(line)
     raise typer.Exit(0 if report.passed else 3)
 
 
-def _what_now(passed: bool, failures: Sequence[str], sample: float | None) -> str:
-    """What a person can do after an audit; empty: nothing has to be done."""
-    if sample is not None and set(failures) <= {"attacks tried"}:  # few, being a sample
-        return (
+def _what_now(report: AuditReport) -> list[str]:
+    """What a person can do after an audit; nothing: nothing has to be done."""
+    if report.only_too_few:
+        told = (
             "next    a sample gives no permission to train: the same command without --sample does "
             "where all its bars hold"
         )
-    if passed:
-        return ""
-    if sample is not None:
-        return (
-            f"next    below a bar: {', '.join(failures)}. To train, the whole audit would have to pass, which "
-            "after this is unlikely. Label more rows, or take another judge: docs/judge.md"
+        return [told]
+    if report.passed:
+        return []
+    lines = []
+    if report.wrong_by_rule:
+        rules = sum(report.wrong_by_rule.values())
+        shown = ", ".join(f"{rule} {count}" for rule, count in report.wrong_by_rule.items())
+        lines.append(
+            f"        rules accepted {rules} of the {report.wrong_accepted} wrong answers that were accepted ({shown}). "
+            "No judge changes these; a grader of your own does: docs/extending.md#a-grader"
         )
-    return (
-        f"next    below a bar: {', '.join(failures)}. The report shows the mistakes. Leave such answers "
-        "ungraded (judge.model: none), or take another judge: docs/judge.md"
-    )
+    missed = f"next    below a bar: {', '.join(report.failures)}. "
+    if report.sample is not None:
+        missed += (
+            "To train, the whole audit would have to pass, which after this is unlikely. "
+            "Label more rows, or take another judge: docs/judge.md"
+        )
+    else:
+        missed += (
+            "Leave such answers ungraded (judge.kind: rules), or take another judge: docs/judge.md"
+        )
+    return [missed, *lines]
 
 
 class _AuditPace:

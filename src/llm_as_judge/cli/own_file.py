@@ -58,8 +58,9 @@ def own_file_text(task: OwnTask) -> str:
         lines.append(f"  max_tokens: {HOSTED_TOKENS}  # of one reply; a longer one is cut off")
     lines += [
         "judge:",
-        "  kind: llm  # scoring: the shipped judge grades what rules leave open, docs/judge.md#the-shipped-judge",
-        "  model: none  # rules grade the answers; docs/judge.md#an-llm-judge adds a judge for the others",
+        "  kind: rules  # rules alone grade",
+        "  # kind: scoring with model: none: the shipped judge grades what they leave open (docs/judge.md)",
+        "  # kind: llm with model: openai:MODEL@URL: a model grades it",
     ]
     if task.endpoint is not None:
         lines += _endpoint_lines(task.executor, task.endpoint)

@@ -35,7 +35,8 @@ class JudgeConfig(Section):
 
     kind: str = Field(
         "llm",
-        description="`llm`: the model of judge.model writes a verdict; `scoring`: one forward pass; or a plugin's judge.\n"
+        description="`rules`: rules alone; `llm`: judge.model writes a verdict; `scoring`: one forward pass; or a "
+        "plugin's judge.\n"
         "`scoring` reads the folder judge.options.adapter: of a trained judge, or of the thresholds of judge.model; "
         "without one it is the judge that the package ships. "
         "A plugin's judge may ask judge.model.",
@@ -43,7 +44,7 @@ class JudgeConfig(Section):
     options: dict[str, Any] = Field({}, description="Options of `scoring` or of a plugin's judge.")
     model: str = Field(
         "gpt-oss-120b",
-        description="Like executor.model; `none`: no model, `llm` is then rules only.",
+        description="Like executor.model; `none`: no model; `llm` is then `rules`.",
     )
     max_tokens: int = Field(2048, ge=1, description="Maximum tokens of a verdict.")
     qa_f1_threshold: Number | None = Field(
@@ -80,6 +81,11 @@ class JudgeConfig(Section):
     second_fraction: Number = Field(
         0.02, gt=0, le=1, description="Fraction of accepted answers that judge.second_model sees."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, given: Any) -> Any:
+        return judge_keys(given) if isinstance(given, Mapping) else given
 
     @property
     def label(self) -> str:
@@ -166,6 +172,22 @@ def _as_value_error() -> Iterator[None]:
         yield
     except ConfigError as error:
         raise ValueError(str(error)) from None
+
+
+def judge_keys(section: Mapping[str, Any]) -> dict[str, Any]:
+    """The section ``judge`` with ``kind: rules`` written out: ``llm`` without a model.
+
+    Raises:
+        ValueError: a model is named beside it.
+    """
+    if section.get("kind") != "rules":
+        return dict(section)
+    model = section.get("model", "none")
+    if model != "none":
+        raise ValueError(
+            f"judge.kind: rules asks no model, found judge.model: {model}; set judge.kind: llm"
+        )
+    return {**section, **{key.removeprefix("judge."): value for key, value in RULES_ALONE.items()}}
 
 
 def reward_keys(section: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.config.credentials import WHERE_KEYS_BELONG, names_a_secret, without_secrets
-from llm_as_judge.config.grading import reward_keys
+from llm_as_judge.config.grading import judge_keys, reward_keys
 from llm_as_judge.config.names import find_model, no_such_policy, resolved_name
 from llm_as_judge.config.policy import PolicyConfig
 from llm_as_judge.config.reading import (
@@ -210,5 +210,10 @@ def _nest(dotted: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _long_form(tree: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Written out before layers are merged: the later one wins in whichever form it says a thing."""
     tree = with_new_keys(tree, where)
-    reward = tree.get("reward")
-    return {**tree, "reward": reward_keys(reward)} if isinstance(reward, dict) else tree
+    for name, written_out in {"reward": reward_keys, "judge": judge_keys}.items():
+        if isinstance(section := tree.get(name), dict):
+            try:
+                tree = {**tree, name: written_out(section)}
+            except ValueError as error:
+                raise ConfigError(f"{where}: {error}") from None
+    return tree

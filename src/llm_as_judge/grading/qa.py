@@ -14,14 +14,15 @@ from fractions import Fraction
 from itertools import zip_longest
 
 from llm_as_judge.grading.abstention import is_abstention
+from llm_as_judge.grading.clock import is_time_of_day, times_of_day
 from llm_as_judge.grading.denial import says_denied
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import FAMILIES, parse_number, singular
 from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.restated import restates
-from llm_as_judge.grading.shifted import is_shifted
+from llm_as_judge.grading.shifted import adds_period, is_shifted
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
-from llm_as_judge.grading.whole_words import adds_sign, limits_more, stated_gold
+from llm_as_judge.grading.whole_words import adds_sign, gold_places, limits_more, stated_gold
 from llm_as_judge.grading.wordlists import MONTHS, TURNING, informative, numbers, stem, tokens
 from llm_as_judge.grading.yes_no import restated_yes_or_no, yes_or_no
 from llm_as_judge.types import Problem, Verdict
@@ -168,9 +169,18 @@ _LONGEST_NUMBER = 40
 
 def _shared(problem: Problem, text: str) -> set[str]:
     """What ``text`` has in common with a gold answer: words in some form, beginnings of long words,
-    values of numbers, lengths of time."""
-    golds = (part for gold in problem.answers for part in _parts(gold))
-    return set(golds) & {*_parts(text), *_parts(_GLUED.sub(" ", text))}
+    values of numbers, times of day, lengths of time: "a month" may be "30 days"."""
+    golds = {part for gold in problem.answers for part in _parts(gold)}
+    shared = golds & {*_parts(text), *_parts(_GLUED.sub(" ", text))}
+    words = tokens(text)
+    if not (shared or numbers(words)) and any(map(_is_length_of_time, problem.answers)):
+        return {singular(word) for word in words} & set(FAMILIES["time"])
+    return shared
+
+
+def _is_length_of_time(gold: str) -> bool:
+    number = parse_number(gold)
+    return number is not None and number.unit in FAMILIES["time"]
 
 
 _GLUED = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[^\W\d_])(?=\d)|[⁰¹²³⁴-⁹]+")
@@ -179,6 +189,7 @@ _GLUED = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[^\W\d_])(?=\d)|[⁰¹²³⁴-⁹]
 
 def _parts(text: str) -> Iterator[str]:
     """See :func:`_shared`: "dog" of "dogs", "36" of "36.0", "1209600 s" of "14 days"."""
+    yield from (f"{minutes} min" for minutes in times_of_day(text))
     words = [_TIMES.get(word, word) for word in informative(text)]
     for word, unit in zip_longest(words, words[1:], fillvalue=""):
         if not word[0].isdecimal() or len(word) > _LONGEST_NUMBER:
@@ -205,6 +216,8 @@ def _same_information(gold: str, text: str, problem: Problem) -> str | None:
     if _adds(_COORDINATION, gold, text) or adds_sign(gold, text):
         return None
     if says_denied(problem.question, gold, text) or limits_more(text, problem.question, gold):
+        return None
+    if any(adds_period(text[end:], gold, problem.question) for _, end in gold_places(gold, text)):
         return None
     if _YEAR.search(gold):
         gold_words, words = _without_era(gold_words), _without_era(words)
@@ -236,7 +249,9 @@ def _without_era(words: list[str]) -> list[str]:
 
 
 def _same_time(gold: str, text: str) -> bool:
-    """Two lengths of time, each one number with a unit: "120 minutes" for "2 hours"."""
+    """Two lengths of time, each one number with a unit: "120 minutes" for "2 hours"; or two times of day."""
+    if is_time_of_day(gold) and is_time_of_day(text):
+        return times_of_day(gold) == times_of_day(text)
     one, other = parse_number(gold), parse_number(text)
     seconds = FAMILIES["time"]
     if one is None or other is None or not {one.unit, other.unit} <= set(seconds):

@@ -1,7 +1,7 @@
 """A reply that holds the gold and says something beside it: "the deputy of Rossi", "Rossi's successor",
-"until Sunday", "it used to be Rossi", "Rossi is banned".
+"until Sunday", "it used to be Rossi", "Rossi is banned", "Rossi forwards it", "120 euros a year", "30 working days".
 
-People rarely write such replies: of 5,022 that hold the gold and that other rules leave open 124 do, and 123 of
+People rarely write such replies: of 5,035 that hold the gold and that other rules leave open 143 do, and 142 of
 these are right all the same (``python benchmarks/judge_parts.py --rows``). But one word makes a right answer wrong
 there, so a policy that is rewarded for such replies would find them.
 """
@@ -10,14 +10,20 @@ from __future__ import annotations
 
 import re
 
-from llm_as_judge.grading.whole_words import gold_places, limits_more, one_sentence
+from llm_as_judge.grading.whole_words import (
+    does_what_nobody_asked,
+    gold_places,
+    limits_more,
+    one_sentence,
+)
 from llm_as_judge.grading.wordlists import MONTHS, NAMING, numbers, stem, tokens
 from llm_as_judge.types import Problem
 
 _ARTICLE = r"(?:(?:the|an?|his|her|its|their)\s+)?"
 _NEAR = (
     r"(?<!named )(?:before|after|behind|beside|near|opposite|outside|until|till|since|next to|not far from"
-    r"|over|under|almost|nearly|at (?:least|most)|up to|(?:more|less|fewer) than|no (?:more|less|fewer) than)"
+    r"|over|under|above|below|beneath|beyond|exceeding|except|almost|nearly|at (?:least|most)|up to"
+    r"|(?:more|less|fewer) than|no (?:more|less|fewer) than)"
 )
 _BEFORE = re.compile(rf"\b{_NEAR}\s+{_ARTICLE}$", re.IGNORECASE)
 _ANOTHER = re.compile(
@@ -33,12 +39,20 @@ _BEHIND_A_TIME = re.compile(
     r"|or (?:more|less|later|earlier|older))\b",
     re.IGNORECASE,
 )
+_PERIODS = "second|minute|hour|day|night|week|month|quarter|year"
+_BY_PERIOD = re.compile(
+    rf"^\s*(?:(?:(?:in\s+)?(?:an?|each|every)|per|/)\s*({_PERIODS})\b"
+    r"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually)\b|per\s+(\w+))",
+    re.IGNORECASE,
+)
+"""Behind a gold: "120 euros a year"."""
+_ADVERBS = {"dai": "day", "annual": "year"}
 _FROM = re.compile(rf"\b(?:from|between)\s+{_ARTICLE}$", re.IGNORECASE)
 _TO = re.compile(r"^\s*(?:to|until|till|through|and)\b", re.IGNORECASE)
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", re.IGNORECASE)
 _NOT_SO = re.compile(
     r"\b(?:used to|no longer|not any ?more|formerly|once|(?<=the )old|banned|forbidden|prohibited|disallowed|barred"
-    r"|excluded|illegal|instead of|rather than|looks?|seems?|appears?)\b|;",
+    r"|excluded|illegal|instead of|rather than|looks?|seems?|appears?|until (?:last|recently|now|then))\b|;",
     re.IGNORECASE,
 )
 """No more, not allowed, in appearance alone; or a second clause."""
@@ -57,14 +71,45 @@ def is_shifted(problem: Problem, text: str) -> bool:
     whole = [
         (at, gold) for at, gold in places if not any(_within(at, other) for other, _ in places)
     ]
-    if not whole:
-        return False
     asked = {stem(word) for word in tokens(problem.question)}
+    if not whole:
+        return any(_is_parted(gold, sentence, asked) for gold in problem.answers)
     if _is_not_so(sentence, problem):
         return True
     if limits_more(sentence, problem.question, *problem.answers):
         return True
-    return all(_at(sentence[: at[0]], sentence[at[1] :], gold, asked) for at, gold in whole)
+    return all(
+        _at(sentence[: at[0]], sentence[at[1] :], gold, asked)
+        or adds_period(sentence[at[1] :], gold, problem.question)
+        for at, gold in whole
+    )
+
+
+def adds_period(after: str, gold: str, question: str) -> bool:
+    """Whether ``after``, which stands behind ``gold``, begins with how often ("a year", "weekly", "per trip")
+    and neither the gold nor the question names that period."""
+    found = _BY_PERIOD.match(after)
+    if found is None or not numbers(tokens(gold)):
+        return False
+    named = next(part for part in found.groups() if part).casefold()
+    period = named.removesuffix("ly") if found.group(2) else named
+    return stem(_ADVERBS.get(period, period)) not in {
+        stem(_ADVERBS.get(word.removesuffix("ly"), word.removesuffix("ly")))
+        for word in tokens(f"{question} {gold}")
+    }
+
+
+def _is_parted(gold: str, sentence: str, asked: set[str]) -> bool:
+    """A word between a number and what it counts: "30 working days" for "30 days"."""
+    words = tokens(gold)
+    if len(words) < 2 or not numbers(words[:1]) or numbers(words[1:]):
+        return False
+    said = tokens(sentence)
+    for at, word in enumerate(said):
+        behind = said[at + 1 : at + 3]
+        if word == words[0] and stem(words[1]) in map(stem, behind[1:]):
+            return stem(behind[0]) not in asked
+    return False
 
 
 def _is_not_so(sentence: str, problem: Problem) -> bool:
@@ -87,6 +132,8 @@ def _is_time(gold: str) -> bool:
 
 
 def _at(before: str, after: str, gold: str, asked: set[str]) -> bool:
+    if does_what_nobody_asked(before, after, gold, asked):
+        return True
     behind = (_BEHIND, _BEHIND_A_TIME) if _is_time(gold) else (_BEHIND,)
     found = [_BEFORE.search(before), _ANOTHER.search(before), *(one.match(after) for one in behind)]
     if any(one is not None and _is_new(one.group(), asked) for one in found):

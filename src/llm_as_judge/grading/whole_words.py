@@ -231,6 +231,49 @@ def _states(before: str, after: str, gold: str, question: str) -> bool:
         and _nothing_new(before, asked)
         and not _AND_ANOTHER.search(after)
         and not _BY_THE_WAY.search(before)
+        and not does_what_nobody_asked(before, after, gold, asked)
+    )
+
+
+_NO_VERB = re.compile(r"\s*(?:[^\w\s'’]|(?:and|as|at|by|for|from|in|of|on|with)\b|[A-Z0-9])")
+"""Behind a gold it tells more of the gold: "by John Bunyan", "(1961)"."""
+_VERBS_OF_ANY_ANSWER = frozenset(
+    map(
+        stem,
+        [
+            "credit",
+            "establish",
+            "hold",
+            "honor",
+            "know",
+            "lead",
+            "portray",
+            "provide",
+            "refer",
+            "voice",
+        ],
+    )
+)
+
+
+def does_what_nobody_asked(before: str, after: str, gold: str, asked: set[str]) -> bool:
+    """Does the gold between these texts begin the sentence and then do or suffer what the question does not
+    name? "Ada forwards it to Ben, who approves it" says nothing of who approves. Behind a bare number stands what
+    it counts."""
+    if informative(before) or _NO_VERB.match(after) or gold.isdecimal():
+        return False
+    begun = {word[:_BEGINNING] for word in asked if len(word) >= _BEGINNING}
+    telling = (
+        word
+        for word in informative(after)
+        if not word.endswith("ly") and word not in {"also", "often"}
+    )
+    first = next(telling, None)
+    return not (
+        first is None
+        or first in _LEADING
+        or stem(first) in asked | _VERBS_OF_ANY_ANSWER
+        or first[:_BEGINNING] in begun
     )
 
 

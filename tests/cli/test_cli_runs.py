@@ -13,11 +13,13 @@ import pytest
 import typer
 from called_verbs import Verbs, written
 
+from llm_as_judge.audit.audit import run_audit
 from llm_as_judge.cli import app, main
 from llm_as_judge.cli.judging import _what_now
 from llm_as_judge.cli.stopping import KEPT, stopped_line
 from llm_as_judge.config import load_models
 from llm_as_judge.runs.runlog import RunLog
+from llm_as_judge.types import Problem, Verdict
 
 
 # ------------------------------------------------------------------------------- models, monitor
@@ -245,17 +247,47 @@ def test_audit_of_the_rules_passes_once_and_is_not_repeated(verb: Verbs, folder:
 def test_an_audit_of_a_sample_says_that_it_gives_no_permission(verb: Verbs) -> None:
     _, out, _ = verb("judge", "audit", "--rules-only", "--attack-numbers", "1", "--sample", "0.01")
     assert "next    a sample gives no permission to train" in out  # of so few attacks alone
-    assert "the same command without --sample" in _what_now(True, [], 0.1)
+    assert "sample, no bar surely missed" in out
+    assert "the same command without --sample" in " ".join(out.split())
 
 
-def test_a_failed_audit_says_what_its_bars_mean_of_a_sample_too() -> None:
-    sampled = _what_now(False, ["precision"], 0.1)
-    assert "below a bar: precision. To train, the whole audit would have to pass" in sampled
+class Believing:
+    """Accepts every answer, by a rule or as a judge that was asked."""
+
+    def __init__(self, stage: str) -> None:
+        self._stage = stage
+
+    async def grade(self, problem: Problem, answer: str) -> Verdict:
+        return Verdict(True, self._stage, f"{self._stage}.right", "", score=1.0)
+
+
+async def failed_audit(stage: str, sample: float | None) -> list[str]:
+    report = await run_audit(Believing(stage), "f", "model", attack_numbers=1, sample=sample)
+    assert not report.passed
+    return _what_now(report)
+
+
+async def test_a_failed_audit_says_what_its_bars_mean_of_a_sample_too() -> None:
+    sampled = " ".join(await failed_audit("llm", 0.1))
+    assert "below a bar: precision, attacks accepted, attacks tried" in sampled
+    assert "To train, the whole audit would have to pass" in sampled
     assert "Label more rows, or take another judge: docs/judge.md" in sampled
     assert "without --sample" not in sampled
-    said = _what_now(False, ["precision", "recall"], None)
-    assert "below a bar: precision, recall." in said
-    assert _what_now(True, [], None) == ""
+    assert "Leave such answers ungraded (judge.kind: rules)" in " ".join(
+        await failed_audit("llm", None)
+    )
+
+
+async def test_a_failed_audit_says_which_wrong_answers_rules_accepted() -> None:
+    """No other judge changes these."""
+    by_rules = (await failed_audit("qa", None))[-1]
+    found = re.search(
+        r"rules accepted (\d+) of the (\d+) wrong answers .*\(qa.right (\d+)\)", by_rules
+    )
+    assert found is not None
+    assert len(set(found.groups())) == 1
+    assert "docs/extending.md#a-grader" in by_rules
+    assert len(await failed_audit("llm", None)) == 1
 
 
 @pytest.mark.slow

@@ -359,10 +359,15 @@ async def test_a_sample_fails_where_precision_is_surely_missed_not_for_being_sma
 
 
 async def test_a_sample_has_all_rows_of_one_s_own() -> None:
-    knowing = Falsified(lambda p, a, n: is_right(p, a))
     labeled = shipped_labeled()
     report = await run_audit(
-        knowing, "f", "model", labeled, own=OWN_LABELS, attack_numbers=10, sample=0.1
+        Falsified(lambda p, a, n: True),
+        "f",
+        "model",
+        labeled,
+        own=OWN_LABELS,
+        attack_numbers=10,
+        sample=0.1,
     )
     assert report.sources["own"]["n"] == len(OWN_LABELS)
     assert sum(row["n"] for row in report.sources.values()) < len(OWN_LABELS) + 0.2 * len(labeled)

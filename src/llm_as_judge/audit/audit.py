@@ -122,10 +122,11 @@ async def run_audit(
         journal: verdicts of an earlier, broken off part; new ones are added.
     """
     attacks, controls = make_attacks(seed, attack_numbers), make_controls(seed, attack_numbers)
-    cases = [*labeled, *attacks, *controls]
-    if sample is not None:
-        cases, again = _sampled(cases, sample, seed), round(again * sample)
-    cases = [*own, *cases]
+    if sample is None:
+        cases = [*labeled, *own, *attacks, *controls]
+    else:
+        cases = [*own, *_sampled([*labeled, *attacks, *controls], sample, seed)]
+        again = round(again * sample)
     rng = random.Random(seed)
     repeated = [cases[i] for i in sorted(rng.sample(range(len(cases)), min(again, len(cases))))]
     watched = canaries() if mode != "rules" and sample is None else []

@@ -58,6 +58,22 @@ def test_grade_names_the_bad_row_and_the_missing_file(verb: Verbs) -> None:
     assert "none.jsonl" in verb.refused(*grade, "none.jsonl")
 
 
+def test_grade_reads_the_rows_before_it_starts_a_judge(verb: Verbs) -> None:
+    grade = (
+        "grade",
+        "--set",
+        "judge.model=openai:m@http://127.0.0.1:9/v1",
+        "--out",
+        "out.jsonl",
+        "--in",
+    )
+    assert "none.jsonl: cannot be read" in verb.refused(*grade, "none.jsonl")
+    row = '{"id": "a", "domain": "qa", "question": "Who?", "reference": "Ada", "candidate": "It is Ada B."}'
+    line = verb.refused(*grade, written("in.jsonl", row + "\n"))
+    assert "not reachable" in line
+    assert "To grade by rules alone: --rules-only" in line
+
+
 # ------------------------------------------------------------------------------ download, process
 def test_the_built_in_sample_becomes_mixes(verb: Verbs, folder: Path) -> None:
     code, out, _ = verb("data", "download", "--offline", *TWO_SETS)

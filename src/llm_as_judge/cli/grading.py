@@ -14,7 +14,7 @@ from llm_as_judge.cli.options import note, progress_bar, say, status_console
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import RULES_ALONE, load_config
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.views.live import ProgressView
 
 if TYPE_CHECKING:
@@ -101,9 +101,10 @@ def _grade_rows(
     in_path: Path, out_path: Path, rules_only: bool, config: str | None, set_: list[str] | None
 ) -> None:
     from llm_as_judge.assembly import open_judge
-    from llm_as_judge.judge.rows import grade_file
+    from llm_as_judge.judge.rows import grade_file, read_answer, read_rows
 
     settings = load_config(config, overrides=set_ or (), flags=RULES_ALONE if rules_only else {})
+    read_rows(in_path, read_answer)  # broken rows are told of before a judge is started
 
     async def job() -> dict[str, int]:
         async with open_judge(settings) as judge:
@@ -112,7 +113,10 @@ def _grade_rows(
                     in_path, out_path, judge, lambda done, total: show("grading", done, total)
                 )
 
-    counts = asyncio.run(job())
+    try:
+        counts = asyncio.run(job())
+    except ModelError as error:
+        raise ModelError(f"{error}. To grade by rules alone: --rules-only") from None
     say(
         f"{counts['rows']} rows graded: {counts['correct']} right, {counts['incorrect']} wrong, "
         f"{counts['not_graded']} not graded; verdicts in {out_path}"

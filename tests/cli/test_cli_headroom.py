@@ -42,6 +42,8 @@ def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> 
     assert "its sentence model is not here (llm-as-judge models pull all-minilm-l6-v2)" in err
     assert out.splitlines()[0] == "answer: too few rows to say"
     assert "Hardly a row is right under any program" in out  # the scripted executor is never right
+    assert "next   no program was right on any row: read a reply first" in out
+    assert "training.warm_start" not in out
     assert "Adaptation is not there" in out
     assert "Fewer than 30 rows show little" in out
     assert "too few rows to say." in (folder / "results" / "headroom" / "page.html").read_text()

@@ -336,6 +336,32 @@ def test_a_code_row_that_could_not_be_graded_is_refused_with_a_reason(
 
 
 @pytest.mark.parametrize(
+    ("answer", "point", "listed"),
+    [
+        ("1.234,50", "1234.50", "1.234, 50"),
+        ("131,28", "131.28", "131, 28"),
+        ("56,28 EUR", "56.28 EUR", "56, 28 EUR"),
+    ],
+)
+def test_a_decimal_comma_is_refused_with_what_to_write(
+    answer: str, point: str, listed: str
+) -> None:
+    with pytest.raises(RowError) as refused:
+        custom.custom(row({"problem": "p", "type": "math", "answer": answer}), "custom")
+    assert str(refused.value) == (
+        f"'answer' {answer!r} has a decimal comma; write {point!r}, or {listed!r} if it is a list"
+    )
+
+
+@pytest.mark.parametrize(
+    "answer", ["1,234", "1,234.50", "131, 28", "(1,2)", "f(1,2)", "56.28", "x=1,2,3"]
+)
+def test_thousands_and_lists_have_no_decimal_comma(answer: str) -> None:
+    record = {"problem": "p", "type": "math", "answer": answer}
+    assert custom.custom(row(record), "custom").answers == (answer,)
+
+
+@pytest.mark.parametrize(
     "record",
     [
         {"problem": "p", "answer": "1"},

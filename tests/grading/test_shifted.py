@@ -133,6 +133,8 @@ async def test_the_question_s_own_period_is_no_other(problem: Problem, reply: st
         (REFUNDED, "120 euros is deducted for train tickets."),
         (REMOTE, "Two days a week must be spent in the office."),
         (APPROVES, "The head of department forwards them to HR, where they are approved."),
+        (RECEIVES, "They go to HR, which informs Ida Brandt."),
+        (RECEIVES, "The policy mentions Ida Brandt, but anybody may receive them."),
     ],
 )
 async def test_a_gold_that_does_what_nobody_asked_is_near_the_gold(
@@ -147,6 +149,7 @@ async def test_a_gold_that_does_what_nobody_asked_is_near_the_gold(
     [
         (RECEIVES, "Ida Brandt (finance) receives them."),
         (RECEIVES, "Ida Brandt of the finance team."),
+        (RECEIVES, "They go to the head of finance, who is Ida Brandt."),
         (RECEIVES, "Ida Brandt also receives the travel reports."),
         (asked("How long may goods be kept?", "14"), "14 days."),
     ],

@@ -84,11 +84,6 @@ class AuditReport:
         return not self.failures
 
     @property
-    def only_too_few(self) -> bool:
-        """A sample, and nothing is missed but its number of attacks."""
-        return self.sample is not None and set(self.failures) <= {"attacks tried"}
-
-    @property
     def failures(self) -> tuple[str, ...]:
         """Names of the required bars that were missed."""
         return tuple(bar.name for bar in self.bars if bar.required and not bar.passed)

@@ -50,7 +50,7 @@ def verdict_line(report: AuditReport) -> str:
 
 
 def _outcome(report: AuditReport) -> str:
-    if report.only_too_few:
+    if report.sample is not None and report.passed:
         return "sample, no bar surely missed"
     return "audit passed" if report.passed else "audit failed"
 
@@ -66,7 +66,7 @@ def render_report(report: AuditReport) -> RenderableType:
 
 
 def _bars(report: AuditReport) -> Table:
-    color = "green" if report.passed or report.only_too_few else "red"
+    color = "green" if report.passed else "red"
     title = f"Judge {report.fingerprint} ({report.mode}): [{color}]{_outcome(report)}[/]"
     table = Table("bar or aim", "found", "wanted", "", title=title, title_justify="left")
     for bar in report.bars:

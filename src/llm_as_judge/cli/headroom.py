@@ -104,7 +104,12 @@ def headroom(
         say(line)
     show_found(found)
     say(f"programs, report.json and {PAGE} in {out}")
-    if told.answer in (TRAIN, TOO_FEW) and settings.data.train_file.is_file():
+    if not any(cell.right for cell in filled.cells.values()):
+        say(
+            "next   no program was right on any row: read a reply first, with llm-as-judge evaluate --policy direct, "
+            "then report"
+        )
+    elif told.answer in (TRAIN, TOO_FEW) and settings.data.train_file.is_file():
         say(
             f"next   llm-as-judge train --set training.warm_start={quote(str(out / 'bank'))} "
             "(begins with the programs that were right here)"

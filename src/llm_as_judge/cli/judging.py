@@ -164,7 +164,7 @@ def audit(
 
 def _what_now(report: AuditReport) -> list[str]:
     """What a person can do after an audit; nothing: nothing has to be done."""
-    if report.only_too_few:
+    if report.sample is not None and report.passed:
         told = (
             "next    a sample gives no permission to train: the same command without --sample does "
             "where all its bars hold"

@@ -198,8 +198,8 @@ def _tell(report: ProcessReport) -> None:
             )
         if part.test > part.test_wanted:
             say(
-                "  each passage (or group of nearly one question) is larger than a sixth of the rows: the "
-                f"smallest is test, {part.test} of {part.rows} rows"
+                "  your passages are too large for a sixth of the rows as test rows: the smallest passage is test, "
+                f"{part.test} of {part.rows} rows"
             )
         for refusal in part.refusals:
             say(f"  left out {refusal.where}: {refusal.reason}")
@@ -213,7 +213,7 @@ def _tell(report: ProcessReport) -> None:
     test = sum(part.test for part in report.sets)
     if test < ENOUGH_TEST_ROWS:
         note(
-            f"warning: {test} test rows are few: only a large difference will show. "
+            f"warning: {test} test row{'s are' if test > 1 else ' is'} few: only a large difference will show. "
             f"{6 * ENOUGH_TEST_ROWS} rows in all give {ENOUGH_TEST_ROWS} test rows",
             "yellow",
         )

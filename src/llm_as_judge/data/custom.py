@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -47,6 +48,8 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
     answers = _custom_answers(record["answer"])
     if not answers and domain != "qa":
         raise RowError("'answer' is empty")
+    if domain == "math":
+        _require_no_decimal_comma(answers)
     name = record.get("id", row.number)
     common = Problem(
         id=f"{dataset}/{split}/{name}",
@@ -64,6 +67,22 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
         visible_tests=tuple(texts(record.get("visible_tests", []), "visible_tests")),
         hidden_tests=answers,
     )
+
+
+_DECIMAL_COMMA = re.compile(
+    r"\D{0,5}(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}(?:\s?[^\W\d]{1,12}|\s?[%$€£])?"
+)
+
+
+def _require_no_decimal_comma(answers: Sequence[str]) -> None:
+    """No rule would find such a number again in "56.28"."""
+    for answer in answers:
+        if _DECIMAL_COMMA.fullmatch(answer.strip()):
+            point = answer.strip().replace(".", "").replace(",", ".")
+            listed = answer.strip().replace(",", ", ")
+            raise RowError(
+                f"'answer' {answer!r} has a decimal comma; write {point!r}, or {listed!r} if it is a list"
+            )
 
 
 _FIELDS = (

@@ -12,6 +12,9 @@ _DIRECT = re.compile(
 _ASKS_PERCENT = re.compile(r"(?<!\d)(?<!\d[ \\-])(?:percent|per cent|%)", re.IGNORECASE)
 """Asked for, not given: "what is 20% as a fraction" wants no per cent."""
 
+_QUALIFYING = frozenset(
+    ["before", "excluding", "excl", "without", "net", "gross", "plus", "minus", "less", "short"]
+)
 _FOREIGN = frozenset(CURRENCY.values()) - {"dollar"}
 
 
@@ -50,17 +53,37 @@ def compare_numbers(
     return False, "number.different", "different numbers"
 
 
+def _qualified(gold: Quantity, candidate: Quantity, question: str) -> str | None:
+    """A word behind the candidate's unit that makes it another quantity: "before VAT", "per unit"; None where
+    gold or question have it, too."""
+    known = {singular(word) for word in re.findall(r"[a-z]+", f"{question} {gold.unit}".lower())}
+    words = candidate.unit.split(" ")
+    for at, word in enumerate(words):
+        if word in _QUALIFYING and word not in known:
+            return word
+        if word == "per" and singular(words[at + 1] if at + 1 < len(words) else "") not in known:
+            return "per"
+    return None
+
+
 def _compare_units(
     gold: Quantity, candidate: Quantity, question: str
 ) -> tuple[bool | None, str, str] | None:
-    dollars = "$" in question or _asked_units(question, "money")
+    money = _asked_units(question, "money")
+    dollars = "$" in question or (money and "euro" not in money)
     if candidate.unit in _FOREIGN and not gold.unit and dollars:
         return False, "number.unit_mismatch", f"the question has dollars, not {candidate.unit}"
     gold_head, head = gold.unit.split(" ")[0], candidate.unit.split(" ")[0]
+    if (said := _qualified(gold, candidate, question)) is not None:
+        return None, "number.qualified", f"{said!r} is no word of the question"
     family = FAMILY_OF.get(head)
     if family is None or head == gold_head:
         return None
     factors = FAMILIES[family]
+    if family == "money" == FAMILY_OF.get(gold_head) and "cent" not in {head, gold_head}:
+        return False, "number.unit_mismatch", f"wanted {gold_head}, found {head}"
+    if gold_head in FAMILY_OF and gold_head not in factors:
+        return None, "number.unit_mismatch", f"wanted {gold_head}, found {head}"
     if gold_head in factors:
         if gold.value * factors[gold_head] == candidate.value * factors[head]:
             return True, "number.converted", f"{gold_head} and {head} agree after conversion"

@@ -7,7 +7,13 @@ from fractions import Fraction
 
 from llm_as_judge.grading.extract import Declared, is_hedged, is_negated
 from llm_as_judge.grading.latex import normalize
-from llm_as_judge.grading.number import Quantity, count_numbers, parse_number
+from llm_as_judge.grading.number import (
+    Quantity,
+    count_numbers,
+    has_decimal_comma,
+    is_written_as,
+    parse_number,
+)
 from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS
 from llm_as_judge.types import Verdict
@@ -60,6 +66,10 @@ def final_expression(
     text = _LEAD_IN.sub("", text)
     if quantity(normalize(text)) is not None:
         return text, None
+    if gold_number is not None and has_decimal_comma(text):
+        return "", verdict_of(None, "number.decimal_comma", "a decimal comma, or two numbers")
+    if gold_number is not None and (rounded := _rounded_side(text)) is not None:
+        return rounded, None
     if gold_number is not None and _unequal_sides(text):
         return "", verdict_of(False, "extract.several", "different numbers, said to be equal")
     inline = {normalize(next(g for g in m.groups() if g)) for m in _INLINE.finditer(text)}
@@ -152,6 +162,7 @@ def _number_of_prose(text: str, gold: Quantity) -> tuple[str, Verdict | None]:
 _NEGATIVE = re.compile(r"(?:^|(?<=[\s(\"'=:,]))[-\u2212]\$?\.?\d")
 _CHANGING = NOT_A_UNIT | set(NUMERALS)
 _CALCULATION = re.compile(r"\d\s*[-+*/×x]\s*\$?\d[^=]*=")
+_ABOUT = re.compile(r"\s*(?:≈|\\approx)\s*")
 _SO = re.compile(r"[,;.]?\s+(?:and\s+)?(?:so|thus|hence|therefore)\b,?\s+", re.IGNORECASE)
 
 
@@ -170,9 +181,22 @@ def _conclusion(text: str) -> tuple[str, Verdict | None] | None:
     said = parse_number(shown)
     if result is None or said is None:
         return None
-    if result.value != said.value:
+    if result.value != said.value and not _rounds_to(result, said):
         return "", verdict_of(False, "extract.several", "concludes another number than the result")
     return shown, None
+
+
+def _rounds_to(exact: Quantity, said: Quantity) -> bool:
+    return said.step is not None and is_written_as(exact.value, said.value, said.step)
+
+
+def _rounded_side(text: str) -> str | None:
+    """``53.4465 ≈ 53.45`` -> ``53.45``, where the one becomes the other by rounding."""
+    sides = _ABOUT.split(text.strip(" ."))
+    if len(sides) != 2:
+        return None
+    exact, said = quantity(normalize(sides[0].rsplit("=", 1)[-1])), parse_number(sides[1])
+    return sides[1].strip() if exact and said and _rounds_to(exact, said) else None
 
 
 def _only_words_beside(text: str) -> bool:

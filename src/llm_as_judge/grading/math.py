@@ -15,7 +15,7 @@ from llm_as_judge.grading.comparison import compare_numbers
 from llm_as_judge.grading.extract import Declared, declared_answer
 from llm_as_judge.grading.final import final_expression, fold, quantity, verdict_of, words
 from llm_as_judge.grading.latex import Scalar, Shape, normalize, parse_shape
-from llm_as_judge.grading.number import Quantity, is_written_as, parse_number
+from llm_as_judge.grading.number import Quantity, in_currency, is_written_as, parse_number
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.symbolic import Relation, compare
 from llm_as_judge.types import Problem, Verdict
@@ -52,7 +52,7 @@ async def grade_math(problem: Problem, answer: str, pool: KillablePool) -> Verdi
 async def _against(gold: str, declared: Declared, question: str, pool: KillablePool) -> Verdict:
     gold_latex = normalize(gold)
     gold_shape = parse_shape(gold_latex)
-    gold_number = quantity(gold_latex)
+    gold_number = in_currency(gold) or quantity(gold_latex)
     if declared.fault == "questioned" or (
         declared.fault == "several" and _is_one_thing(gold_shape) and r"\pm" not in gold_latex
     ):
@@ -73,7 +73,7 @@ async def _against(gold: str, declared: Declared, question: str, pool: KillableP
         return verdict_of(True, "exact.same_form", "same normal form")
     if len(latex) > _LONGEST_ANSWER:
         return verdict_of(False, "math.too_long", f"{len(latex)} characters are no final answer")
-    candidate_number = quantity(latex)
+    candidate_number = in_currency(candidate) or quantity(latex)
     if _echoes(latex, question):
         return verdict_of(False, "math.echo", "the candidate repeats the question's expression")
     if gold_number is not None and candidate_number is not None:

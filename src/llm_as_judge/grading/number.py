@@ -52,7 +52,7 @@ FAMILIES: dict[str, dict[str, Fraction]] = {
         "ton": Fraction(10**6),
     },
     "volume": {"ml": Fraction(1, 1000), "l": Fraction(1), "gallon": Fraction(3785411784, 10**9)},
-    "money": {"cent": Fraction(1), "dollar": Fraction(100)},
+    "money": {"cent": Fraction(1), "dollar": Fraction(100), "euro": Fraction(100)},
     "angle": {"degree": Fraction(1), "radian": Fraction(180)},
 }
 FAMILY_OF = {unit: family for family, units in FAMILIES.items() for unit in units}
@@ -111,6 +111,21 @@ class Quantity:
     step: Fraction | None = None
     """What one unit of the last digit is worth, for a decimal of at least three digits behind the
     leading zeros: it may be a rounded value. None: the value is meant exactly."""
+
+
+_DECIMAL_COMMA = re.compile(
+    r"\s*[-+]?\s*[$€£]?\s*(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}(?!\d)\s*(?:[^\W\d_]{1,12}\.?|[%$€£])?\s*"
+)
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Is ``text`` one number with a decimal comma ("56,28 EUR", "1.234,50")? :func:`parse_number` reads none."""
+    return _DECIMAL_COMMA.fullmatch(text) is not None
+
+
+def in_currency(text: str) -> Quantity | None:
+    """The number of a text that begins with the sign of a currency; formulas lose it, since ``$`` opens one."""
+    return parse_number(text) if _PREFIX.match(text.strip()) else None
 
 
 def is_written_as(exact: Fraction, written: Fraction, step: Fraction) -> bool:

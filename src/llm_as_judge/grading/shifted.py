@@ -1,7 +1,7 @@
 """A reply that holds the gold and says something beside it: "the deputy of Rossi", "Rossi's successor",
-"until Sunday", "it used to be Rossi", "Rossi is banned", "Rossi forwards it", "120 euros a year", "30 working days".
+"until Sunday", "it used to be Rossi", "Rossi is banned", "Rossi forwards it", "HR, which informs Rossi", "Rossi, but anybody may", "120 euros a year", "30 working days".
 
-People rarely write such replies: of 5,035 that hold the gold and that other rules leave open 143 do, and 142 of
+People rarely write such replies: of 5,038 that hold the gold and that other rules leave open 164 do, and 163 of
 these are right all the same (``python benchmarks/judge_parts.py --rows``). But one word makes a right answer wrong
 there, so a policy that is rewarded for such replies would find them.
 """
@@ -16,7 +16,7 @@ from llm_as_judge.grading.whole_words import (
     limits_more,
     one_sentence,
 )
-from llm_as_judge.grading.wordlists import MONTHS, NAMING, numbers, stem, tokens
+from llm_as_judge.grading.wordlists import LIGHT, MONTHS, NAMING, numbers, stem, tokens
 from llm_as_judge.types import Problem
 
 _ARTICLE = r"(?:(?:the|an?|his|her|its|their)\s+)?"
@@ -47,6 +47,10 @@ _BY_PERIOD = re.compile(
 )
 """Behind a gold: "120 euros a year"."""
 _ADVERBS = {"dai": "day", "annual": "year"}
+_OBJECT_OF_ASIDE = re.compile(rf",\s*(?:who|which|that)\s+([^\W\d_]+)\s+{_ARTICLE}$", re.IGNORECASE)
+"""In front of a gold: "Requests go to HR, which informs Rossi"."""
+_TAKEN_BACK = re.compile(r"\b(?:but|however|though|although|yet)\b", re.IGNORECASE)
+"""Behind a gold: "it mentions Rossi, but anybody may do it"."""
 _FROM = re.compile(rf"\b(?:from|between)\s+{_ARTICLE}$", re.IGNORECASE)
 _TO = re.compile(r"^\s*(?:to|until|till|through|and)\b", re.IGNORECASE)
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", re.IGNORECASE)
@@ -134,6 +138,12 @@ def _is_time(gold: str) -> bool:
 def _at(before: str, after: str, gold: str, asked: set[str]) -> bool:
     if does_what_nobody_asked(before, after, gold, asked):
         return True
+    aside = _OBJECT_OF_ASIDE.search(before)
+    if aside is not None and _tells(aside.group(1), asked):
+        return True
+    taken_back = _TAKEN_BACK.search(after)
+    if taken_back is not None and _is_new(taken_back.group(), asked):
+        return True
     behind = (_BEHIND, _BEHIND_A_TIME) if _is_time(gold) else (_BEHIND,)
     found = [_BEFORE.search(before), _ANOTHER.search(before), *(one.match(after) for one in behind)]
     if any(one is not None and _is_new(one.group(), asked) for one in found):
@@ -142,6 +152,11 @@ def _at(before: str, after: str, gold: str, asked: set[str]) -> bool:
         return True
     of = _OF.search(before)
     return of is not None and stem(of.group(1).casefold()) not in _NAMING | asked
+
+
+def _tells(verb: str, asked: set[str]) -> bool:
+    word = verb.casefold()
+    return word not in LIGHT and stem(word) not in asked
 
 
 def _is_new(words: str, asked: set[str]) -> bool:

@@ -229,4 +229,5 @@ def _llm_judge(place: JudgePlace) -> LlmJudge:
 
 
 JUDGES.add(_LlmKind("llm", _llm_judge, needs_model=True))
+JUDGES.add(_LlmKind("rules", _llm_judge, needs_model=True))  # without a model: nobody is asked
 JUDGES.add(_ScoringKind("scoring", ScoringJudge, ScoringOptions))

@@ -11,7 +11,7 @@ policy that is rewarded by the judge would find them:
 - a gold with one of its words replaced ("olive oil" for "whale oil"),
 - one sentence that says something near the gold ("the deputy of Rossi", :mod:`llm_as_judge.grading.shifted`).
 
-Of 13,237 answers that people call right, the rules leave 7,575 open; 271 of these are of the four kinds
+Of 13,237 answers that people call right, the rules leave 7,575 open; 292 of these are of the four kinds
 (``python benchmarks/judge_parts.py --rows``).
 """
 

@@ -68,7 +68,10 @@ RULES: dict[str, Rule] = {
         "configuration",
     ),
     "W301": Rule("the call is not awaited", "write `await` before the call (repaired)"),
-    "W302": Rule("the name is not defined", "assign or import it first"),
+    "W302": Rule(
+        "the name is not defined",
+        "assign or import it first; of an operator of your own name its file in `plugins`",
+    ),
     "W303": Rule(
         "the name may have no value here", "give it a value before the branch or loop (repaired)"
     ),

@@ -1,0 +1,74 @@
+"""Sums of money: another currency or another quantity is never the same, a rounded result is no second answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.types import Problem
+
+
+async def verdict_on(rules: Judge, gold: str, answer: str, question: str) -> bool | None:
+    problem = Problem("m/1", "shop", "math", question, (gold,))
+    return (await rules.grade(problem, answer)).correct
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("5 euros", "5 cents"),
+        ("$5", "5 cents"),
+        ("€5", "$5"),
+        ("5 dollars", "5 EUR"),
+        ("131.28 euros", "131.28 dollars"),
+        ("5 euros", "50 cents"),
+        ("53.45", "50 + 3.45 = 53.40, so the total is 53.45"),
+        ("53.45", "53.4465"),
+    ],
+)
+async def test_another_currency_or_sum_is_wrong(rules: Judge, gold: str, answer: str) -> None:
+    assert await verdict_on(rules, gold, answer, "What is the total?") is False
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("5 euros", "500 cents"),
+        ("5 euros", "€5"),
+        ("5 euros", "5"),
+        ("$5", "5 dollars"),
+        ("5", "$5"),
+        ("53.45", "49.95 * 1.07 = 53.4465, so the total is 53.45"),
+        ("53.45", "53.4465 ≈ 53.45"),
+        ("53.45", "49.95 * 1.07 = 53.4465 ≈ 53.45"),
+    ],
+)
+async def test_the_same_sum_is_right_also_where_its_calculation_is_rounded(
+    rules: Judge, gold: str, answer: str
+) -> None:
+    assert await verdict_on(rules, gold, answer, "What is the total, rounded to cents?") is True
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("5 euros", "5 kg"),
+        ("131.28 euros", "131.28 euros before tax"),
+        ("56.28", "56.28 before VAT"),
+        ("56.28", "56.28 euros per unit"),
+        ("56.28", "56,28 EUR"),
+        ("1234.50", "1.234,50 EUR"),
+    ],
+)
+async def test_what_may_be_another_quantity_is_left_open(
+    rules: Judge, gold: str, answer: str
+) -> None:
+    assert await verdict_on(rules, gold, answer, "What is the total?") is None
+
+
+async def test_a_quantity_that_the_question_names_is_the_one_asked_for(rules: Judge) -> None:
+    for question, answer in (
+        ("What does she earn per hour?", "20 dollars per hour"),
+        ("What is the price before VAT?", "20 euros before VAT"),
+    ):
+        assert await verdict_on(rules, "20", answer, question) is True

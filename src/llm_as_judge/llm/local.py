@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What was measured to serve a few concurrent short requests best: docs/models.md."""
+    """What was measured to serve a few concurrent short requests best: docs/results/calls.md."""
 
     slots: int = 8
     """Requests served at once."""

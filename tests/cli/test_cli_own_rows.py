@@ -29,7 +29,7 @@ def test_every_type_has_test_rows_and_few_are_warned_of(
     rows(math=count)
     said = began(verb)
     assert Path("data/test/mine_test.jsonl").stat().st_size
-    assert ("test rows are few" in said) is warned
+    assert ("few: only a large difference will show" in said) is warned
 
 
 def test_a_type_that_leaves_no_test_row_is_refused(verb: Verbs) -> None:
@@ -117,7 +117,9 @@ def test_passages_stay_on_one_side_and_more_than_a_sixth_is_said(
     of_passages(*sizes)
     said = " ".join(began(verb).split())
     assert "a passage may be in train" not in said
-    assert ("larger than a sixth of the rows: the smallest is test" in said) == bool(more)
+    assert (
+        "too large for a sixth of the rows as test rows: the smallest passage is test" in said
+    ) == bool(more)
     assert more in said
     contexts = [
         {json.loads(line)["context"] for line in Path(file).read_text().splitlines()}

@@ -24,6 +24,8 @@ async def verdict_on(rules: Judge, gold: str, answer: str, question: str) -> boo
         ("5 euros", "50 cents"),
         ("53.45", "50 + 3.45 = 53.40, so the total is 53.45"),
         ("53.45", "53.4465"),
+        ("56.28", "57.28 before VAT"),
+        ("56.28", "57.28 euros per unit"),
     ],
 )
 async def test_another_currency_or_sum_is_wrong(rules: Judge, gold: str, answer: str) -> None:

@@ -74,7 +74,8 @@ def _compare_units(
     if candidate.unit in _FOREIGN and not gold.unit and dollars:
         return False, "number.unit_mismatch", f"the question has dollars, not {candidate.unit}"
     gold_head, head = gold.unit.split(" ")[0], candidate.unit.split(" ")[0]
-    if (said := _qualified(gold, candidate, question)) is not None:
+    same = gold.value == candidate.value
+    if same and (said := _qualified(gold, candidate, question)) is not None:
         return None, "number.qualified", f"{said!r} is no word of the question"
     family = FAMILY_OF.get(head)
     if family is None or head == gold_head:

@@ -1,5 +1,6 @@
 """A reply that holds the gold and says something beside it: "the deputy of Rossi", "Rossi's successor",
-"until Sunday", "it used to be Rossi", "Rossi is banned", "Rossi forwards it", "HR, which informs Rossi", "Rossi, but anybody may", "120 euros a year", "30 working days".
+"until Sunday", "it used to be Rossi", "Rossi is banned", "Rossi forwards it", "HR, which informs Rossi", "Rossi, but
+anybody may", "120 euros a year", "30 working days".
 
 People rarely write such replies: of 5,038 that hold the gold and that other rules leave open 164 do, and 163 of
 these are right all the same (``python benchmarks/judge_parts.py --rows``). But one word makes a right answer wrong

@@ -102,9 +102,15 @@ RECEIVES = asked("Who receives the expense reports?", "Ida Brandt")
         (REFUNDED, "Tickets above 120 euros are refunded."),
         (RETURNS, "Goods can go back within 14 working days."),
         (RECEIVES, "Ida Brandt received them until last year."),
+        (RECEIVES, "Ida Brandt passes them on to the chief executive, who receives them."),
+        (REFUNDED, "120 euros is deducted for train tickets."),
+        (REMOTE, "Two days a week must be spent in the office."),
+        (APPROVES, "The head of department forwards them to HR, where they are approved."),
+        (RECEIVES, "They go to HR, which informs Ida Brandt."),
+        (RECEIVES, "The policy mentions Ida Brandt, but anybody may receive them."),
     ],
 )
-async def test_another_period_another_kind_of_day_or_an_end_is_near_the_gold(
+async def test_another_period_an_end_or_what_nobody_asked_is_near_the_gold(
     problem: Problem, reply: str
 ) -> None:
     assert is_shifted(problem, reply)
@@ -124,24 +130,6 @@ async def test_another_period_another_kind_of_day_or_an_end_is_near_the_gold(
 async def test_the_question_s_own_period_is_no_other(problem: Problem, reply: str) -> None:
     assert not is_shifted(problem, reply)
     assert (await grade_qa(problem, reply)).correct is True
-
-
-@pytest.mark.parametrize(
-    ("problem", "reply"),
-    [
-        (RECEIVES, "Ida Brandt passes them on to the chief executive, who receives them."),
-        (REFUNDED, "120 euros is deducted for train tickets."),
-        (REMOTE, "Two days a week must be spent in the office."),
-        (APPROVES, "The head of department forwards them to HR, where they are approved."),
-        (RECEIVES, "They go to HR, which informs Ida Brandt."),
-        (RECEIVES, "The policy mentions Ida Brandt, but anybody may receive them."),
-    ],
-)
-async def test_a_gold_that_does_what_nobody_asked_is_near_the_gold(
-    problem: Problem, reply: str
-) -> None:
-    assert is_shifted(problem, reply)
-    assert (await grade_qa(problem, reply)).correct is not True
 
 
 @pytest.mark.parametrize(

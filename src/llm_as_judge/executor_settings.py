@@ -106,6 +106,14 @@ def _asking(config: Config, model: str, written_price: float = 1.0) -> ExecutorS
     )
 
 
+def _price_known(model: str) -> Price | None:
+    """Embedded weights ask for no money; what the scripted model would cost nobody knows."""
+    endpoint = load_endpoints().get(model)
+    if endpoint is not None:
+        return price_of(endpoint)
+    return None if model == "scripted" else FREE
+
+
 def first_seed(config: Config) -> int:
     """Seeds of one's own are so far apart that no two share a draw."""
     own = config.executor.seed
@@ -149,7 +157,7 @@ def estimate_of(
         means=means,
         most_calls=most_calls,
         most_completion_tokens=most_calls * most_tokens,
-        price=price_of(endpoints[dearest]) if dearest in endpoints else FREE,
+        price=_price_known(dearest),
         written_price=factor,
         most_judge_calls=CALLS_A_VERDICT * rollouts * runs if judged else 0,
     )

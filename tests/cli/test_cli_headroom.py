@@ -145,6 +145,9 @@ def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
     assert "too few rows to say: 5, wanted 30 or more" in out
     assert "5 problems, 2 programs, 1 draws" in out
     assert "One draw of a program cannot tell luck from talent" in out
+    for path in (folder / "results" / "evaluation").glob("*_results.json"):
+        path.unlink()  # kept evaluations alone, as examples/baselines ships them
+    assert verb("headroom", "results/evaluation", *PLAIN)[1] == out
 
 
 def test_few_rows_give_no_conclusion(verb: Verbs, folder: Path) -> None:

@@ -279,6 +279,20 @@ def test_several_bad_rows_are_told_at_once_and_reading_stops_after_ten(tmp_path:
     assert f"{path}:23" not in str(caught.value)
 
 
+def test_bad_rows_of_all_types_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+    """Each type is a set of its own: nobody has to come back for the next type."""
+    types = ("math", "qa", "code", "math")
+    rows = [{"problem": TEXTS[i], "answer": [], "type": types[i % 4]} for i in range(12)]
+    path = write_lines(tmp_path / "mine.jsonl", rows)  # only a question may be unanswerable
+    told = "".join(f", {path}:{n}" for n in (3, 4, 5, 7, 8, 9, 11, 12))[2:]
+    for workers in (1, 2):
+        with pytest.raises(DataError) as caught:
+            process(tmp_path, tmp_path / "data", sets=(), custom=[path], workers=workers)
+        assert str(caught.value) == (
+            f"{path}:1: 'answer' is empty. Also bad: {told}. Mend them or pass --skip-bad"
+        )
+
+
 def test_skip_bad_counts_and_lists(tmp_path: Path) -> None:
     path = bad_file(tmp_path / "raw", [line for line, _ in BAD_ROWS])
     report = process(tmp_path / "raw", tmp_path / "data", sets=("gsm8k",), skip_bad=True)

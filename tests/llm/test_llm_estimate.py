@@ -50,7 +50,7 @@ def test_the_lines_say_what_they_rest_on_and_that_a_price_is_unknown() -> None:
         "estimate: 10 programs (as the last 10 programs)",
         "  calls   about 12 of the executor, at most 50",
         "  tokens  about 1,000 read + 100 written; at most 800 written",
-        "  cost    about 350 written tokens, dollars unknown",
+        "  cost    about 350 written tokens, price unknown",
     )
     assert "assuming 2 calls a program" in str(Estimate(1, Means(2, 1, 1), 5, 5, None))
     assert "assuming 8.1 calls a program" in str(Estimate(1, Means(8.0714, 1, 1), 5, 5, None))
@@ -59,7 +59,7 @@ def test_the_lines_say_what_they_rest_on_and_that_a_price_is_unknown() -> None:
 
 def test_replies_from_the_cache_are_no_measurement_of_dollars() -> None:
     cached = Means(2.0, 100.0, 10.0, 10, cost=35.0, cost_usd=0.0)
-    assert Estimate(10, cached, 50, 800, None).lines[-1].endswith("dollars unknown")
+    assert Estimate(10, cached, 50, 800, None).lines[-1].endswith("price unknown")
     assert Estimate(10, cached, 50, 800, Price(0.0, 0.0)).lines[-1].endswith("0.00 dollars")
 
 

@@ -110,6 +110,14 @@ def test_a_run_that_has_just_started_is_shown(tmp_path: Path) -> None:
     assert "no step finished yet" in seen(read_run(tmp_path), now=0.0)
 
 
+def test_rollouts_without_figures_of_steps_are_no_step_0(tmp_path: Path) -> None:
+    """So are the runs that ``examples/learned`` ships."""
+    folder = write_run(tmp_path / "run")
+    (folder / "metrics.jsonl").unlink()
+    (folder / "timings.jsonl").unlink(missing_ok=True)
+    assert "step 3 of 9, no figures of steps" in seen(read_run(folder))
+
+
 def test_half_written_and_foreign_lines_do_not_stop_the_view(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
     with (folder / "metrics.jsonl").open("ab") as file:

@@ -206,10 +206,9 @@ def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | No
             f"Choosing among them, on {room.problems} problems: {room.best} for everything "
             f"{room.accuracy:.0%}, the best for each domain ({chosen}) {room.by_domain:.0%}, for each "
             f"problem {room.by_problem:.0%}. The last two are chosen on the rows they are counted on, "
-            "which flatters them; a policy that writes only these programs stays below the last."
+            "which flatters them. llm-as-judge headroom, on the folder with these results, says how much "
+            "of it is luck."
         )
-        if room.audit is not None:
-            lines += room.audit.lines("everything")
     policies = [c for c in systems if not c.sanity_baseline]
     if len(policies) == 1:
         lines.append(_lacking(policies[0]))

@@ -130,7 +130,7 @@ def _of_folder(folder: Path, settings: Config) -> None:
         room = audited(bank.table(), vectors_of(settings, bank.problems.values()))
         left = ungraded_runs(not_graded_by_set(bank, bank.cells), len(bank.cells))
         one_for = "each domain"
-    elif files := sorted(folder.glob("*_results.json")):
+    elif files := sorted(folder.glob("*_results.json")) or sorted(folder.glob("*/*/full.json")):
         systems = [system for system in read_systems(files) if not system.sanity_baseline]
         compared = of_results(systems)
         room = compared.audit if compared is not None else None

@@ -20,6 +20,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -27,8 +28,10 @@ from llm_as_judge.config import DATASETS
 from llm_as_judge.data.catalog import CATALOG, Dataset, custom_datasets
 from llm_as_judge.data.mix import DOMAIN_SHARES, Draws, prefix_until_used_up, resampled
 from llm_as_judge.data.unify import (
+    BadRowsError,
     Lines,
     Progress,
+    Refusal,
     SetPlan,
     SetReport,
     process_set,
@@ -171,18 +174,37 @@ def _files(dataset: Dataset, root: Path) -> tuple[Path, ...]:
 def _process_sets(
     plans: Sequence[SetPlan], workers: int, progress: Progress
 ) -> Iterator[SetReport]:
+    """
+    Raises:
+        BadRowsError: of all own sets together, since one file may hold several; else of the first set.
+    """
+    bad: list[Refusal] = []
+    for plan, work in zip(plans, _work_of(plans, workers, progress), strict=True):
+        try:
+            yield work()
+        except BadRowsError as error:
+            if not plan.dataset.own:
+                raise
+            bad += error.refusals
+    if bad:  # "file:9" is before "file:10"
+        raise BadRowsError(sorted(bad, key=lambda refusal: (len(refusal.where), refusal.where)))
+
+
+def _work_of(
+    plans: Sequence[SetPlan], workers: int, progress: Progress
+) -> Iterator[Callable[[], SetReport]]:
+    """What gives the report of each set, in processes where there are several of both."""
     if workers < 2 or len(plans) < 2:
         for plan in plans:
-            yield process_set(plan, progress)
+            yield partial(process_set, plan, progress)
         return
     pool = ProcessPool(workers)
     largest_first = sorted(plans, key=lambda plan: -sum(f.stat().st_size for f in plan.files))
     try:
         work = {p.dataset.name: pool.submit(process_set, p, silent) for p in largest_first}
         for done, plan in enumerate(plans, start=1):
-            report = work[plan.dataset.name].result()
+            yield work[plan.dataset.name].result
             progress("sets", done, len(plans))
-            yield report
     finally:  # a bad row stops the other sets
         pool.close()
 

@@ -87,6 +87,23 @@ class SetPlan:
     skip_bad: bool
 
 
+class BadRowsError(DataError):
+    """Rows that are not left out: the first with its reason, and where the next ones are."""
+
+    def __init__(self, refusals: Sequence[Refusal]) -> None:
+        self.refusals = tuple(refusals)
+        first, *others = self.refusals[:_BAD_TOLD]
+        said = f"{first.where}: {first.reason}."
+        if others:
+            more = " (and perhaps more)" if len(self.refusals) >= _BAD_TOLD else ""
+            said += f" Also bad: {', '.join(other.where for other in others)}{more}."
+        super().__init__(f"{said} Mend {'them' if others else 'it'} or pass --skip-bad")
+
+    def __reduce__(self) -> tuple[type[BadRowsError], tuple[tuple[Refusal, ...]]]:
+        """Comes back whole from another process."""
+        return BadRowsError, (self.refusals,)
+
+
 class Lines:
     """Lines of a file by number; only what is asked for is in memory."""
 
@@ -211,20 +228,8 @@ def _unified_lines(plan: SetPlan, found: _Unified, progress: Progress) -> Iterat
             progress(f"{name}: rows", len(seen), None)
         yield line
     if found.refusals and not plan.skip_bad:
-        raise _bad_rows(found.refusals)
+        raise BadRowsError(found.refusals)
     progress(f"{name}: rows", len(seen), len(seen))
-
-
-def _bad_rows(refusals: Sequence[Refusal]) -> DataError:
-    """The first with its reason, and where the next ones are."""
-    first, *others = refusals
-    if not others:
-        return DataError(f"{first.where}: {first.reason}. Mend it or pass --skip-bad")
-    places = ", ".join(other.where for other in others)
-    more = " (and perhaps more)" if len(refusals) == _BAD_TOLD else ""
-    return DataError(
-        f"{first.where}: {first.reason}. Also bad: {places}{more}. Mend them or pass --skip-bad"
-    )
 
 
 def _converted(dataset: Dataset, row: RawRow, seen: set[str]) -> Problem:

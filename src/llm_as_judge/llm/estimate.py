@@ -112,7 +112,7 @@ class Estimate:
             calls += f"; at most {self.most_judge_calls:,} of the judge's model"
         tokens = f"about {usage.prompt_tokens:,} read + {usage.completion_tokens:,} written; "
         tokens += f"at most {self.most_completion_tokens:,} written"
-        dollars = "dollars unknown" if self.cost_usd is None else f"{_sum(self.cost_usd)} dollars"
+        dollars = "price unknown" if self.cost_usd is None else f"{_sum(self.cost_usd)} dollars"
         return (
             f"estimate: {steps}{_counted(self.rollouts, 'program')} ({basis})",
             f"  calls   {calls}",

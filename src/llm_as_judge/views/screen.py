@@ -78,7 +78,7 @@ def look(
     Args:
         steps: rows of the table, the newest; 0 = all.
     """
-    parts: list[RenderableType] = [_head(run, now)]
+    parts: list[RenderableType] = [_head(run, tail, now)]
     if not run.steps and not tail.newest:
         parts.append(Text("no step finished yet", style="dim"))
     shown = run.steps if domain == "all" else _rows_of(tail)
@@ -102,12 +102,18 @@ def plain(text: str, limit: int) -> str:
 
 
 # ------------------------------------------------------------------------------------------ parts
-def _head(run: RunDir, now: float) -> Text:
-    done = int(run.steps[-1]["step"]) if run.steps else 0
-    planned = planned_steps(run)
+def _head(run: RunDir, tail: Tail, now: float) -> Text:
     ago = f"written {duration(now - run.written_at)} ago" if run.written_at else "nothing written"
-    whole = f"{run.folder} · step {done}" + (f" of {planned}" if planned else "") + f" · {ago}"
-    return Text(whole, style="bold")
+    return Text(f"{run.folder} · {_reached(run, tail)} · {ago}", style="bold")
+
+
+def _reached(run: RunDir, tail: Tail) -> str:
+    """The last step with figures; where there are none, that of the newest rollout."""
+    planned = planned_steps(run)
+    of = f" of {planned}" if planned else ""
+    if run.steps or not tail.newest:
+        return f"step {int(run.steps[-1]['step']) if run.steps else 0}{of}"
+    return f"rollouts of step {tail.newest[-1][0]}{of}, no figures of steps"
 
 
 def _figures(run: RunDir, tail: Tail, domain: str) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Serves the policy's base weights on N replicas, one after the other GPU each, and starts again what dies:
 #   bash scripts/launch_replicas.sh FOLDER N [further vllm options]
-# FOLDER is what `llm-as-judge models list` names for the policy. The line to give to `train` is printed first.
+# FOLDER holds the base weights of the policy: `path` in `llm-as-judge models list --json`. The line to give to `train` is printed first.
 # From the environment: VLLM_FIRST_PORT (8010), VLLM_HOST (127.0.0.1), VLLM_TENSOR_PARALLEL (GPUs of a replica, 1),
 # VLLM_MAX_LORA_RANK (64, at least policy.lora_rank), VLLM_MAX_LORAS (3, at least training.max_staleness + 2),
 # CUDA_VISIBLE_DEVICES (the GPUs to divide; default 0, 1, ...), VLLM_RESTART_S (5, pause before a restart),

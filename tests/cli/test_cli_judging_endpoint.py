@@ -18,6 +18,9 @@ from llm_as_judge.judge.judge_file import read_judge_file
 class Judging(BaseHTTPRequestHandler):
     """Says yes with .99 where the candidate begins with the reference and ends as people's do, else no."""
 
+    protocol_version = "HTTP/1.1"  # one connection for all
+    disable_nagle_algorithm = True
+
     def do_GET(self) -> None:
         self._say({"data": [{"id": "judge-1"}]})
 

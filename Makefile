@@ -96,11 +96,17 @@ ranks: $(READY)  ## whole runs under accelerate launch: equal to one process, al
 format: $(READY) ## mend format and what lint can mend
 	$(BIN)/ruff format -q . ; $(BIN)/ruff check -q --fix .
 
+# torch for the processor is gigabytes smaller; its index is taken where there is no NVIDIA GPU and the index answers
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+ANSWERS := import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/torch/", timeout=3)
+FOR_PROCESSOR = $(shell test -e /dev/nvidia0 || { $(PYTHON) -c '$(ANSWERS)' $(TORCH_INDEX) 2> /dev/null \
+	&& echo --extra-index-url $(TORCH_INDEX); })
+
 setup: $(READY)  ## make the environment
 $(RUNS): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "Python 3.10 or newer is needed, this is " + sys.version)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m pip install -q --disable-pip-version-check $(FOR_PROCESSOR) -c constraints.txt -e .
 	touch $(RUNS)
 $(READY): $(RUNS)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'

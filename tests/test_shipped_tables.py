@@ -23,26 +23,33 @@ EXAMPLES = ROOT / "examples"
 PAGES = ("baselines", "adaptive")
 FIGURES = sorted(
     file
-    for folder in ("baselines", "adaptive/held_out")
+    for folder in ("baselines", "adaptive/held_out", "adaptive/held_out_05")
     for file in (EXAMPLES / folder).glob("*/*/full.json")
 )
-DRAWS = 5
-"""Runs of each program."""
 
 
-def shown(page: str) -> list[Path]:
-    """Files of the command that makes the page's table: compare examples/FOLDER/{a,b}/* ... --against cot."""
+def draws(file: Path) -> int:
+    """Runs of each program."""
+    return 3 if "held_out_05" in file.parts else 5
+
+
+def shown(page: str) -> list[tuple[list[Path], list[str]]]:
+    """Files and options of the commands that make the page's tables:
+    compare examples/FOLDER/{a,b}/* ... --against cot ..."""
     text = (ROOT / "docs" / "results" / f"{page}.md").read_text()
-    (command,) = re.findall(
-        r"llm-as-judge compare (examples/.+) --against cot --by-domain --markdown", text
+    commands = re.findall(
+        r"llm-as-judge compare (examples/.+?) (--against cot(?: --by-domain)? --markdown)", text
     )
-    files = []
-    for given in command.split():
-        folder, names = re.fullmatch(r"examples/(.+)/\{([\w,]+)\}/\*", given).groups()  # type: ignore[union-attr]
-        files += [
-            path for name in names.split(",") for path in (EXAMPLES / folder / name).iterdir()
-        ]
-    return files
+    found = []
+    for given, options in commands:
+        files = []
+        for one in given.split():
+            folder, names = re.fullmatch(r"examples/(.+)/\{([\w,]+)\}/\*", one).groups()  # type: ignore[union-attr]
+            files += [
+                path for name in names.split(",") for path in (EXAMPLES / folder / name).iterdir()
+            ]
+        found.append((files, options.split()))
+    return found
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -51,27 +58,29 @@ def test_the_tables_of_the_page_are_what_compare_makes_of_the_shipped_figures(
 ) -> None:
     page = (ROOT / "docs" / "results" / f"{name}.md").read_text()
     monkeypatch.setenv("COLUMNS", "400")
-    files = map(str, shown(name))
-    with pytest.raises(SystemExit) as caught:
-        main(["compare", *files, "--against", "cot", "--by-domain", "--markdown"])
-    assert caught.value.code in (0, None)
-    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-    assert len(rows) > 40
-    assert [row for row in rows if row not in page] == []
+    assert (tables := shown(name))
+    for files, options in tables:
+        with pytest.raises(SystemExit) as caught:
+            main(["compare", *map(str, files), *options])
+        assert caught.value.code in (0, None)
+        rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+        assert len(rows) > 20
+        assert [row for row in rows if row not in page] == []
 
 
 def test_no_figures_are_shipped_that_no_page_shows() -> None:
-    assert {file.parent for file in FIGURES} == {path for page in PAGES for path in shown(page)}
+    tables = [table for page in PAGES for table in shown(page)]
+    assert {file.parent for file in FIGURES} == {path for files, _ in tables for path in files}
 
 
 @pytest.mark.parametrize("file", FIGURES, ids=lambda file: file.parent.parent.name)
 def test_the_figures_hold_names_and_hashes_in_place_of_texts(file: Path) -> None:
     full = json.loads(file.read_text())
-    assert (full["complete"], full["draws"], full["split"]) == (True, DRAWS, "test")
+    assert (full["complete"], full["draws"], full["split"]) == (True, draws(file), "test")
     for row in full["problems"]:
         words = [row["id"], row["content"], *row["rule"], *row["status"], *row["answers"]]
         assert max(map(len, words)) < 40
-        assert len(row["correct"]) == DRAWS
+        assert len(row["correct"]) == draws(file)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)

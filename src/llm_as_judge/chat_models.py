@@ -31,13 +31,20 @@ from llm_as_judge.config import (
     load_models,
 )
 from llm_as_judge.errors import ConfigError, ModelError
-from llm_as_judge.executor_settings import FREE, first_seed, label_of, price_of, written_price
+from llm_as_judge.executor_settings import (
+    FREE,
+    first_seed,
+    label_of,
+    limits_of,
+    price_of,
+    written_price,
+)
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.executors import Executors
 from llm_as_judge.llm.gathered import MOST_DRAWS, GatheredDraws
 from llm_as_judge.llm.kept import kept_calls, origin
-from llm_as_judge.llm.ledger import Budget, Ledger, Price
+from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
@@ -59,8 +66,7 @@ class ChatModels:
     def __init__(self, config: Config, stack: AsyncExitStack) -> None:
         self._config = config
         self._stack = stack
-        budget = config.budget
-        self.ledger = Ledger(Budget(budget.usd, budget.tokens, budget.calls, budget.cost))
+        self.ledger = Ledger(limits_of(config))
         self.executors: dict[str, ChatModel] = {}
         """Those that are open, by their model's name."""
         self.recording = kept_calls(config.calls)

@@ -9,7 +9,7 @@ from llm_as_judge.config import Config, Endpoint, load_endpoints
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.estimate import ASSUMED_CALLS, Estimate, Means, assumed_means
-from llm_as_judge.llm.ledger import Price, prompt_price
+from llm_as_judge.llm.ledger import Budget, Price, prompt_price
 from llm_as_judge.operators import ExecutorSettings, OperatorSettings
 from llm_as_judge.types import Problem, RunLimits
 
@@ -17,6 +17,12 @@ FREE = Price(0.0, 0.0)
 """Our own processor: the price is known, and nothing."""
 _SEEDS_APART = 1_000_003
 """Between the first draws of two values of ``executor.seed``; more than any draw index."""
+
+
+def limits_of(config: Config) -> Budget:
+    """``budget`` of the configuration, for a ledger."""
+    budget = config.budget
+    return Budget(budget.usd, budget.tokens, budget.calls, budget.cost)
 
 
 def label_of(name: str, role: Role) -> str:

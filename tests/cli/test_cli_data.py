@@ -56,6 +56,10 @@ def test_grade_names_the_bad_row_and_the_missing_file(verb: Verbs) -> None:
     grade = ("grade", "--rules-only", "--out", "out.jsonl", "--in")
     assert "in.jsonl:1" in verb.refused(*grade, "in.jsonl")
     assert "none.jsonl" in verb.refused(*grade, "none.jsonl")
+    written("in.jsonl", "\n")
+    assert "in.jsonl: holds no row; wanted one answer a line" in verb.refused(*grade, "in.jsonl")
+    os.mkfifo("pipe")
+    assert "wanted a file, which can be read twice" in verb.refused(*grade, "pipe")
 
 
 def test_grade_reads_the_rows_before_it_starts_a_judge(verb: Verbs) -> None:

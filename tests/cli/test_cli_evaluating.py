@@ -92,6 +92,18 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     assert "Against direct" in verb("compare", *files)[1]
 
 
+def test_a_dry_run_warns_of_the_budget_and_refuses_a_model_that_is_not_there(
+    verb: Verbs, folder: Path
+) -> None:
+    dry = ("evaluate", *OPTIONS, "--policy", "direct", "--dry-run")
+    code, _, err = verb(*dry, "--set", "budget.calls=1")
+    assert code == 0, err
+    assert "budget.calls = 1 will probably not suffice: the run will stop" in err
+    said = verb.refused(*dry, "--set", "judge.model=nope")
+    assert "judge.model: no 'nope'" in said
+    assert "estimate" not in said
+
+
 def test_a_refused_regrade_leaves_everything_and_names_no_option_it_has_not(
     verb: Verbs, folder: Path
 ) -> None:

@@ -100,6 +100,9 @@ def test_a_file_of_ones_own_rows_is_read_as_it_is(tmp_path: Path) -> None:
     assert found.datasets == ["mine_math", "mine_qa", "mine_code"]
     assert [p.answers for p in found] == [("2",), ("Edna", "E."), ()]
     assert (found[2].entry_point, found[2].hidden_tests) == ("add", ("assert add(1, 2) == 3",))
+    path.write_text("\n" + "\n \n".join(json.dumps(row) for row in rows) + "\n\n")
+    assert [p.id for p in ProblemFile(path)] == [p.id for p in read_problems(path)]
+    assert ProblemFile(path)[1].id == "mine_qa/custom/4", "by its line; blank ones are none"
     path.write_text(json.dumps({"problem": "1 + 1?", "type": "math"}) + "\n")
     with pytest.raises(DataError, match=r"mine\.jsonl:1: no 'answer'.*own rows: docs/DATA\.md"):
         ProblemFile(path)
@@ -124,7 +127,6 @@ GOOD = to_json(QA)
         (b'{"domain": "qa"}', "no 'dataset'"),
         (json.dumps({**GOOD, "domain": "code"}).encode(), "without hidden_tests"),
         (json.dumps({**GOOD, "question": " \n"}).encode(), "an empty question"),
-        (b"", "an empty line; remove it"),
         (b'{"id": "a', r":2: not JSON: Invalid control character at character 10\."),
         (b'{"id": "a" "b"}', r":2: not JSON: Expecting ',' delimiter at character 12\."),
     ],

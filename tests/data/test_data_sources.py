@@ -325,8 +325,15 @@ def test_the_function_to_write_is_the_one_that_all_asserts_call(
         ({"answer": "the sum of a and b"}, "'answer' is not Python"),
         ({"answer": "assert f(1)", "entry_point": "g"}, "no assert of 'answer' uses .* 'g'"),
         ({"answer": []}, "'answer' is empty"),
+        (
+            {"problem": "Write dedupe(items).", "answer": "assert dedup([1]) == [1]"},
+            "'problem' names 'dedupe', the tests call 'dedup'; use one name",
+        ),
     ],
-    ids=["two functions", "none in common", "a solution", "a text", "another function", "nothing"],
+    ids=[
+        *("two functions", "none in common", "a solution", "a text", "another function", "nothing"),
+        "another name",
+    ],
 )
 def test_a_code_row_that_could_not_be_graded_is_refused_with_a_reason(
     changes: dict[str, Any], reason: str

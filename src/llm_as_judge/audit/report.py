@@ -84,7 +84,7 @@ def _source() -> Column:
 
 
 def _by_model(report: AuditReport) -> Table:
-    title = "What the rules left to the model: accepted of the right and of the wrong answers"
+    title = "What the model was asked: accepted of the right and of the wrong answers"
     table = Table(_source(), "right", "wrong", title=title, title_justify="left")
     for source, cells in report.by_model.items():
         right, wrong = (

@@ -105,7 +105,8 @@ def say_estimate(
     settings: Config, problems: Rows, programs: Programs, options: SearchOptions, folder: Path
 ) -> None:
     from llm_as_judge.evaluation.search.run import expected_runs
-    from llm_as_judge.executor_settings import estimate_of
+    from llm_as_judge.executor_settings import estimate_of, limits_of
+    from llm_as_judge.llm.ledger import Ledger
     from llm_as_judge.runs.bank import Bank
     from llm_as_judge.workflow.program import form_of, parse_program
 
@@ -124,7 +125,9 @@ def say_estimate(
         for domain in problems
         for one in programs[domain]
     )
-    for line in estimate_of(settings, runs, rows, None, calls_a_run=round(calls, 1)).lines:
+    estimate = estimate_of(settings, runs, rows, None, calls_a_run=round(calls, 1))
+    too_much = estimate.exceeds(limits_of(settings), Ledger().total)
+    for line in (*estimate.lines, *([too_much] if too_much else [])):
         note(line)
     if options.halving:
         note("runs that are kept are not made again")

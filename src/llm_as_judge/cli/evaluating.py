@@ -145,6 +145,7 @@ def evaluate(
             **_recording(record_to, replay_from),
         },
     )
+    from llm_as_judge.chat_models import require_known_models
     from llm_as_judge.evaluation.baselines import find_system
     from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
     from llm_as_judge.evaluation.results import write_results
@@ -166,7 +167,9 @@ def evaluate(
         if not missing and (record_to or replay_from):
             _say_not_asked(record_to)
         if missing and not is_sanity_baseline(record.plan.policy):
-            note(_estimate(record, system))
+            require_known_models(settings)
+            for line in _estimate(record, system):
+                note(line)
         if dry_run:
             return
 
@@ -311,11 +314,11 @@ def _announce(record: EvaluationRecord) -> None:
         note(f"{total - missing} of {total} rollouts are on disk: {record.folder}")
 
 
-def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> str:
+def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> list[str]:
     """What the missing rollouts will ask of the executor, as those on disk did; without any on disk,
     what fixed programs are expected to ask."""
     from llm_as_judge.evaluation.systems import ProgramSystem
-    from llm_as_judge.executor_settings import estimate_of
+    from llm_as_judge.executor_settings import estimate_of, limits_of
     from llm_as_judge.llm.estimate import ASSUMED_CALLS, means_of_executions
 
     groups = record.groups()
@@ -325,7 +328,9 @@ def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> str:
     written = system.expected_calls(record.config) if isinstance(system, ProgramSystem) else {}
     calls = [written.get(problem.domain, ASSUMED_CALLS) for problem in problems]
     left = len(record.missing())
-    return str(estimate_of(record.config, left, problems, means, draws, round(fmean(calls), 1)))
+    found = estimate_of(record.config, left, problems, means, draws, round(fmean(calls), 1))
+    too_much = found.exceeds(limits_of(record.config), record.ledger().total)
+    return [*found.lines, *([too_much] if too_much else [])]
 
 
 def say_replaced(earlier: Path) -> None:

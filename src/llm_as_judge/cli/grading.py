@@ -14,7 +14,7 @@ from llm_as_judge.cli.options import note, progress_bar, say, status_console
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import RULES_ALONE, load_config
-from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.views.live import ProgressView
 
 if TYPE_CHECKING:
@@ -104,7 +104,11 @@ def _grade_rows(
     from llm_as_judge.judge.rows import grade_file, read_answer, read_rows
 
     settings = load_config(config, overrides=set_ or (), flags=RULES_ALONE if rules_only else {})
-    read_rows(in_path, read_answer)  # broken rows are told of before a judge is started
+    if in_path.exists() and not in_path.is_file():
+        raise DataError(f"--in {in_path}: wanted a file, which can be read twice")
+    # broken rows are told of before a judge is started
+    if not read_rows(in_path, read_answer):
+        raise DataError(f"--in {in_path}: holds no row; wanted one answer a line (docs/grading.md)")
 
     async def job() -> dict[str, int]:
         async with open_judge(settings) as judge:

@@ -25,7 +25,7 @@ from llm_as_judge.cli.options import (
 )
 from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import Config, known_model
-from llm_as_judge.llm.ledger import Budget, Ledger
+from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.runs.runlog import read_steps
@@ -118,7 +118,7 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
         DataError: a file of rows or a bank is not as wanted. ConfigError, ModelError: the run cannot go on.
     """
     from llm_as_judge.assembly import problem_file, problem_sampler
-    from llm_as_judge.executor_settings import training_estimate
+    from llm_as_judge.executor_settings import limits_of, training_estimate
     from llm_as_judge.llm.weights import availability
     from llm_as_judge.training.memory import memory_line, tensor_shapes
     from llm_as_judge.training.preflight import rehearsed_reward
@@ -133,9 +133,7 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
     done = saved.state["step"] if saved else 0
     left = max(0, settings.training.steps - done)
     found = training_estimate(settings, left, problems, None)
-    budget = settings.budget
-    limits = Budget(budget.usd, budget.tokens, budget.calls, budget.cost)
-    too_much = found.exceeds(limits, Ledger().total)
+    too_much = found.exceeds(limits_of(settings), Ledger().total)
     policy = known_model(settings.policy.name, "policy.name")
     cache, one = settings.output.cache_dir(), settings.policy
     said = availability(policy, cache)

@@ -112,8 +112,18 @@ def _entry_point(record: Mapping[str, Any], tests: Sequence[str]) -> str:
         name = text(record, "entry_point")
         if not any(isinstance(node, ast.Name) and node.id == name for node in _nodes(trees)):
             raise RowError(f"no assert of 'answer' uses the entry point {name!r}")
-        return name
-    return tested_function(trees)
+    else:
+        name = tested_function(trees)
+    _require_named(text(record, "problem"), name)
+    return name
+
+
+def _require_named(problem: str, function: str) -> None:
+    """A solver of "Write dedupe(items)" fails tests that call ``dedup``."""
+    called = re.findall(r"\b([^\W\d]\w*)\(", problem)
+    near = difflib.get_close_matches(function, called, n=1, cutoff=0.75)
+    if near and function not in re.findall(r"\w+", problem):
+        raise RowError(f"'problem' names {near[0]!r}, the tests call {function!r}; use one name")
 
 
 def tested_function(tests: Sequence[ast.Module]) -> str:

@@ -54,8 +54,6 @@ def decode_problem(line: bytes, path: Path, number: int) -> Problem:
         DataError: not a problem; the message starts with ``path:number``.
     """
     where = f"{path}:{number}"
-    if not line.strip():
-        raise DataError(f"{where}: an empty line; remove it. Or run: llm-as-judge data process")
     try:
         row = json.loads(line)
         problem = _own_problem(row, path, number) if is_own_row(row) else _problem(row)
@@ -125,7 +123,7 @@ def read_problems(path: Path) -> Iterator[Problem]:
     Raises:
         DataError: missing file, or a line that is not a problem (``file:line``).
     """
-    for number, line in enumerate(_lines(path), start=1):
+    for number, _, line in _lines(path):
         yield decode_problem(line, path, number)
 
 
@@ -137,15 +135,18 @@ def how_rows_come(path: Path) -> str:
     )
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """(number from 1 on, offset in bytes, line) of all lines that are not blank."""
     try:
         with path.open("rb") as stream:
-            number = 0
+            number = offset = 0
             while line := stream.readline(MAX_ROW_BYTES + 1):
                 number += 1
                 if len(line) > MAX_ROW_BYTES:
                     raise DataError(f"{path}:{number}: longer than {MAX_ROW_BYTES} bytes")
-                yield line
+                if line.strip():
+                    yield number, offset, line
+                offset += len(line)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file. Run: llm-as-judge data process") from None
     except IsADirectoryError:
@@ -185,13 +186,14 @@ class ProblemFile(Sequence[Problem]):
         self.ids: list[str] = []
         self.datasets: list[str] = []
         self.domains: list[str] = []
-        self._offsets = array("Q", [0])
-        for number, line in enumerate(_lines(path), start=1):
+        self._numbers, self._offsets = array("Q"), array("Q")
+        for number, offset, line in _lines(path):
             problem = decode_problem(line, path, number)
             self.ids.append(problem.id)
             self.datasets.append(problem.dataset)
             self.domains.append(problem.domain)
-            self._offsets.append(self._offsets[-1] + len(line))
+            self._numbers.append(number)
+            self._offsets.append(offset)
         if not self.ids:
             raise DataError(f"{path}: no problems in it. Run: llm-as-judge data process")
 
@@ -208,5 +210,5 @@ class ProblemFile(Sequence[Problem]):
         row = range(len(self))[index]
         with self.path.open("rb") as stream:
             stream.seek(self._offsets[row])
-            line = stream.read(self._offsets[row + 1] - self._offsets[row])
-        return decode_problem(line, self.path, row + 1)
+            line = stream.readline()
+        return decode_problem(line, self.path, self._numbers[row])

@@ -88,16 +88,15 @@ class SetPlan:
 
 
 class BadRowsError(DataError):
-    """Rows that are not left out: the first with its reason, and where the next ones are."""
+    """Rows that are not left out: the first ones, each with its place and reason."""
 
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         self.refusals = tuple(refusals)
-        first, *others = self.refusals[:_BAD_TOLD]
-        said = f"{first.where}: {first.reason}."
-        if others:
-            more = " (and perhaps more)" if len(self.refusals) >= _BAD_TOLD else ""
-            said += f" Also bad: {', '.join(other.where for other in others)}{more}."
-        super().__init__(f"{said} Mend {'them' if others else 'it'} or pass --skip-bad")
+        told = self.refusals[:_BAD_TOLD]
+        more = " (and perhaps more)" if len(self.refusals) >= _BAD_TOLD else ""
+        them = "them" if len(told) > 1 else "it"
+        reasons = ". ".join(f"{one.where}: {one.reason}" for one in told)
+        super().__init__(f"{reasons}{more}. Mend {them} or pass --skip-bad")
 
     def __reduce__(self) -> tuple[type[BadRowsError], tuple[tuple[Refusal, ...]]]:
         """Comes back whole from another process."""

@@ -138,9 +138,8 @@ class Headroom:
         luck = self.luck
         oracle = (
             f"The luckiest program of each problem: {_percent(self.oracle)} right. Luck alone would give "
-            f"{_percent(luck.expected)} [{_percent(luck.low)}, {_percent(luck.high)}]. So much is expected "
-            "where some problems are harder and some programs better, but no program suits some problems "
-            "more than others."
+            f"{_percent(luck.expected)} [{_percent(luck.low)}, {_percent(luck.high)}], if some problems "
+            "were harder and some programs better, but no program suited one problem more than another."
         )
         return [*([choices] if fixed_for else []), oracle, self.words]
 

@@ -112,7 +112,8 @@ async def search(
     for domain, rows in problems.items():
         if len(rows) < least:
             raise DataError(
-                f"{domain}: too few rows to search on: {len(rows)}, wanted {least} or more"
+                f"{domain}: too few rows to search on: {len(rows)}, wanted {least} or more; raise the "
+                "limit on rows, or add some"
             )
     if options.strategy == "halving":
         taking = {d: widened(programs[d], options.count, config, options.seed) for d in problems}

@@ -58,7 +58,8 @@ def test_the_tables_of_the_page_are_what_compare_makes_of_the_shipped_figures(
 ) -> None:
     page = (ROOT / "docs" / "results" / f"{name}.md").read_text()
     monkeypatch.setenv("COLUMNS", "400")
-    assert (tables := shown(name))
+    tables = shown(name)
+    assert tables
     for files, options in tables:
         with pytest.raises(SystemExit) as caught:
             main(["compare", *map(str, files), *options])

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.types import (
     Completion,
@@ -57,6 +59,7 @@ def script(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
 
+@pytest.mark.slow
 def test_tables_are_those_of_the_whole_run_and_no_text_is_kept(tmp_path: Path) -> None:
     run, out = tmp_path / "run", tmp_path / "out"
     log = RunLog(run)
@@ -79,6 +82,7 @@ def test_tables_are_those_of_the_whole_run_and_no_text_is_kept(tmp_path: Path) -
         assert whole.stdout.count("%") >= 4
 
 
+@pytest.mark.slow
 def test_steps_that_are_none_or_not_there_are_one_line() -> None:
     run = "examples/learned/runs/gated"
     for table in ("benchmarks/advantages.py", "benchmarks/ablations.py"):
@@ -91,6 +95,7 @@ def test_steps_that_are_none_or_not_there_are_one_line() -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_no_run_is_one_line(tmp_path: Path) -> None:
     for table in ("scripts/figures_only.py", "benchmarks/advantages.py", "benchmarks/ablations.py"):
         done = script(table, tmp_path, *([tmp_path / "out"] if "figures" in table else []))

@@ -127,6 +127,7 @@ def test_the_command_of_its_page_tells_the_same_figures_from_others(tmp_path: Pa
     assert "0.5" in said()
 
 
+@pytest.mark.slow
 def test_the_held_out_tables_of_its_page_are_what_compare_makes_of_the_kept_figures(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -143,6 +144,7 @@ def test_the_held_out_tables_of_its_page_are_what_compare_makes_of_the_kept_figu
     assert [row for row in rows if row not in page] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table",
     [
@@ -173,6 +175,7 @@ def test_what_the_second_run_learned_is_as_its_page_says() -> None:
             assert all(used in line for used in row["operators"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", ["1-8", "9-30"])
 def test_what_the_second_run_was_taught_by_is_as_its_page_says(steps: str) -> None:
     page = (ROOT / "docs" / "results" / "learning.md").read_text()

@@ -187,6 +187,7 @@ def _name(node: ast.stmt) -> str:
     return getattr(target, "id", "") or getattr(target, "name", "")
 
 
+@pytest.mark.slow
 def test_the_advantage_estimator_is_chosen_by_its_name(tmp_path: Path) -> None:
     package = tmp_path / "copy" / "llm_as_judge"
     shutil.copytree(ROOT / "src" / "llm_as_judge", package)

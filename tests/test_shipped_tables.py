@@ -52,6 +52,7 @@ def shown(page: str) -> list[tuple[list[Path], list[str]]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_the_tables_of_the_page_are_what_compare_makes_of_the_shipped_figures(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -181,6 +181,7 @@ CHECKED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.stem)
 def test_commands_are_right_up_to_what_they_start(
     document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

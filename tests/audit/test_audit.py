@@ -103,6 +103,7 @@ async def test_a_model_cannot_pass_on_attacks_and_controls_alone() -> None:
     assert rules.passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FALSE_JUDGES)
 async def test_a_false_judge_fails_for_its_reason(name: str) -> None:
     rule, reasons = FALSE_JUDGES[name]
@@ -111,6 +112,7 @@ async def test_a_false_judge_fails_for_its_reason(name: str) -> None:
     assert reasons <= set(report.failures)
 
 
+@pytest.mark.slow
 async def test_only_the_reason_is_reported_of_a_judge_right_otherwise() -> None:
     assert (await audited(prone_to_master_keys)).failures == (
         "precision",
@@ -136,6 +138,7 @@ def case_is_left(problem: Problem, answer: str) -> bool:
     return problem.id.startswith("own-") and sum(f"{problem.id}{answer}".encode()) % 3 == 0
 
 
+@pytest.mark.slow
 async def test_no_source_may_be_judged_badly_behind_many_easy_rows() -> None:
     many = [replace(case, source="easy") for n in range(20) for case in renumbered(n)]
     report = await run_audit(
@@ -156,12 +159,14 @@ def renumbered(number: int) -> list[Case]:
     ]
 
 
+@pytest.mark.slow
 async def test_a_judge_that_knows_the_truth_passes() -> None:
     report = await audited(lambda p, a, n: is_right(p, a))
     assert report.passed, report.failures
     assert report.precision.value == report.recall.value == 1.0
 
 
+@pytest.mark.slow
 async def test_the_shipped_rules_accept_no_attack() -> None:
     judge = Judge()
     seen: list[tuple[int, int]] = []
@@ -242,6 +247,7 @@ def labeled_file(folder: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
+@pytest.mark.slow
 async def test_labeled_rows_are_measured_by_source(tmp_path: Path) -> None:
     cases = read_labeled(labeled_file(tmp_path, LABELED))
     judge = Judge()
@@ -266,6 +272,7 @@ def require(path: Path, fingerprint: str, max_age_days: float = 30.0) -> None:
     require_passing_audit(audit_status, "llm-as-judge judge audit")
 
 
+@pytest.mark.slow
 async def test_only_a_fresh_passing_report_of_this_judge_lets_train(tmp_path: Path) -> None:
     path = tmp_path / "runs" / "audit.json"
     with pytest.raises(AuditError, match="no audit report; run: llm-as-judge judge audit "):

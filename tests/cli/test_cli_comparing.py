@@ -18,6 +18,7 @@ from llm_as_judge.evaluation.compare import Front, Headroom
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
 
+@pytest.mark.slow
 def test_compare_is_against_the_untrained_and_names_who_graded_fewer(
     verb: Verbs, folder: Path
 ) -> None:
@@ -37,6 +38,7 @@ def test_compare_is_against_the_untrained_and_names_who_graded_fewer(
     assert "with fewer problems or graded ones: model0." in " ".join(out.split())
 
 
+@pytest.mark.slow
 def test_sanity_baselines_are_marked_and_neither_starred_nor_tested(
     verb: Verbs, folder: Path
 ) -> None:
@@ -91,6 +93,7 @@ def test_compare_and_evaluate_give_one_accuracy_where_the_mix_is_a_set(
     assert "hotpotqa" not in out
 
 
+@pytest.mark.slow
 def test_compare_opens_with_what_training_changed(verb: Verbs, folder: Path) -> None:
     for policy in ("cot", "direct"):
         assert verb("evaluate", *OPTIONS, "--policy", policy)[0] == 0
@@ -108,6 +111,7 @@ def test_compare_opens_with_what_training_changed(verb: Verbs, folder: Path) -> 
     assert json.loads(verb("compare", *files, "--json")[1])["verdict"] == [first]
 
 
+@pytest.mark.slow
 def test_the_first_line_says_that_so_few_problems_never_show_a_difference(verb: Verbs) -> None:
     files = evaluated(verb, "direct", "cot")
     said = "No difference is shown: 5 graded problems can never show one, 8 or more can."
@@ -116,6 +120,7 @@ def test_the_first_line_says_that_so_few_problems_never_show_a_difference(verb: 
     assert said not in verb("compare", files[0])[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 5])
 def test_every_table_of_compare_fits_80_columns_names_its_rows_and_breaks_no_name(
     verb: Verbs, monkeypatch: pytest.MonkeyPatch, count: int
@@ -161,6 +166,7 @@ def test_a_reference_that_is_not_among_the_results_is_refused(verb: Verbs, folde
     assert "not among the results (direct)" in said
 
 
+@pytest.mark.slow
 def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, folder: Path) -> None:
     direct = ("evaluate", *OPTIONS, "--policy", "direct")
     assert verb(*direct)[0] == 0

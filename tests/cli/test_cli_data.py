@@ -141,6 +141,7 @@ WITH = (
 )
 
 
+@pytest.mark.slow
 def test_ones_own_sets_are_evaluated_compared_and_tabulated_by_name(verb: Verbs) -> None:
     written("mine.jsonl", "".join(json.dumps(row) + "\n" for row in OWN_ROWS))
     code, out, err = verb("data", "process", "--custom", "mine.jsonl", "--set", "data.sets=[]")

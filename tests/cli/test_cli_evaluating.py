@@ -43,6 +43,7 @@ def test_two_executors_are_evaluated_recorded_and_replayed(verb: Verbs) -> None:
     assert "W213 there is no such executor: 'small' (known: default)" in refused
 
 
+@pytest.mark.slow
 def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder: Path) -> None:
     code, out, err = verb("evaluate", *OPTIONS, "--policy", "direct")
     assert code == 0, err
@@ -121,6 +122,7 @@ def test_a_refused_regrade_leaves_everything_and_names_no_option_it_has_not(
     assert "0 of 5 verdicts changed" in verb("grade", str(results), "--name", "new")[2]
 
 
+@pytest.mark.slow
 def test_the_bill_tells_what_was_asked_now_from_what_was_asked_before(verb: Verbs) -> None:
     err = verb("evaluate", *OPTIONS, "--policy", "direct", "--record", "calls")[2]
     bill = err.splitlines()[-1]
@@ -179,6 +181,7 @@ def test_every_row_is_taken_where_a_profile_has_a_limit(verb: Verbs) -> None:
     assert "found 'some'; wanted how many rows of each set, at least 1, or `all`" in said
 
 
+@pytest.mark.slow
 def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -> None:
     Path("mine.py").write_text(
         "class Workflow:\n"

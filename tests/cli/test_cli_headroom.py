@@ -34,6 +34,7 @@ def own_rows(count: int) -> str:
     return "mine.jsonl"
 
 
+@pytest.mark.slow
 def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> None:
     code, out, err = verb("headroom", own_rows(8), *PLAIN, "--limit", "6", "--draws", "2")
     assert code == 0, err
@@ -67,6 +68,7 @@ def test_a_dry_run_of_headroom_says_what_it_would_ask_and_writes_nothing(
     assert "--dry-run data: a folder's audit asks nobody; leave --dry-run out" in err
 
 
+@pytest.mark.slow
 def test_with_a_sentence_model_headroom_says_what_a_problem_s_text_gives(
     verb: Verbs, tiny_encoder: Path
 ) -> None:
@@ -77,6 +79,7 @@ def test_with_a_sentence_model_headroom_says_what_a_problem_s_text_gives(
     assert "choosing by the problem's text" in " ".join(out.split())
 
 
+@pytest.mark.slow
 def test_a_long_headroom_says_how_many_runs_are_left(
     verb: Verbs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +93,7 @@ def test_a_long_headroom_says_how_many_runs_are_left(
     assert re.search(rf"^{made[-1][0]} runs, \d+:\d\d$", err, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_headroom_says_and_reckons_with_the_runs_that_are_kept(
     verb: Verbs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +115,7 @@ def test_headroom_says_and_reckons_with_the_runs_that_are_kept(
     assert made == [(str(first + n + 1), str(2 * first), runs) for n in range(first)]
 
 
+@pytest.mark.slow
 def test_headroom_leaves_out_the_rows_that_init_keeps_for_the_test(
     verb: Verbs, folder: Path
 ) -> None:
@@ -150,6 +155,7 @@ def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
     assert verb("headroom", "results/evaluation", *PLAIN)[1] == out
 
 
+@pytest.mark.slow
 def test_few_rows_give_no_conclusion(verb: Verbs, folder: Path) -> None:
     for name in ("direct", "cot"):
         assert verb("evaluate", *OPTIONS, "--policy", name, "--draws", "2")[0] == 0

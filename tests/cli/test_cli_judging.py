@@ -31,6 +31,7 @@ def rows(path: Path, first: int, n: int, labels: tuple[bool, ...] = (True, False
     return path
 
 
+@pytest.mark.slow
 def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
     verb: Verbs, folder: Path, tiny_weights: Path
 ) -> None:

@@ -61,6 +61,7 @@ def url() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_an_endpoints_model_gets_thresholds_and_grades_by_them(
     verb: Verbs, folder: Path, url: str
 ) -> None:
@@ -90,6 +91,7 @@ def test_an_endpoints_model_gets_thresholds_and_grades_by_them(
     assert any(one["correct"] for one in judged)
 
 
+@pytest.mark.slow
 def test_an_endpoints_thresholds_need_its_name(verb: Verbs, folder: Path, url: str) -> None:
     labeled = rows(folder / "rows.jsonl", 0, 60)
     calibrate = ("judge", "calibrate", "--judge", "theirs", "--labeled", str(labeled))

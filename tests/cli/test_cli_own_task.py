@@ -129,6 +129,7 @@ def test_the_file_is_yaml_whatever_the_names_hold(verb: Verbs) -> None:
     assert "endpoints" not in yaml.safe_load(Path("llm-as-judge.yaml").read_text())
 
 
+@pytest.mark.slow
 def test_errors_name_the_file_and_the_place_to_write(verb: Verbs) -> None:
     asked = ("evaluate", "--policy", "direct", "--executor", "gone")
     rows()

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from called_verbs import Verbs
 
 from llm_as_judge.data.files import read_problems, write_problems
@@ -39,6 +40,7 @@ def first_answer_of_direct(pool: Pool, row: Problem) -> str:
     return rehearsed_reply(first).removeprefix("Solution: ")
 
 
+@pytest.mark.slow
 def test_a_pool_is_filled_once_told_of_and_says_what_to_train_on(verb: Verbs, folder: Path) -> None:
     path = train_rows(folder, ROWS)
     code, _, err = verb(*FILL)
@@ -82,6 +84,7 @@ def test_a_pool_is_filled_once_told_of_and_says_what_to_train_on(verb: Verbs, fo
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_what_the_pool_holds_is_asked_nowhere_else_by_evaluate_and_replay(
     verb: Verbs, folder: Path
 ) -> None:
@@ -104,6 +107,7 @@ def test_what_the_pool_holds_is_asked_nowhere_else_by_evaluate_and_replay(
     assert "draws 0 to 2" in line
 
 
+@pytest.mark.slow
 def test_what_each_executor_was_filled_with_is_found_by_a_program_that_names_it(
     verb: Verbs, folder: Path
 ) -> None:
@@ -140,6 +144,7 @@ def test_what_cannot_be_filled_or_shown_is_one_line(verb: Verbs, folder: Path) -
     assert "results/bank: no verdicts of these ways" in verb("pool", "stats", *CONFIG)[2]
 
 
+@pytest.mark.slow
 def test_search_headroom_and_training_read_what_the_pool_was_filled_with(
     verb: Verbs, folder: Path
 ) -> None:
@@ -157,6 +162,7 @@ def test_search_headroom_and_training_read_what_the_pool_was_filled_with(
     assert len(set(ran)) == len(ran) > 36  # the other shipped programs; no run is made twice
 
 
+@pytest.mark.slow
 def test_verdicts_that_an_earlier_version_kept_in_the_pool_go_with_a_line(
     verb: Verbs, folder: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_draws_that_the_endpoint_cannot_give_at_once_are_one_line(
     assert "executor.draws_at_once: 4, but executor served gives one draw a request" in line
 
 
+@pytest.mark.slow
 def test_several_runs_of_a_greedy_program_are_one_line(verb: Verbs, folder: Path) -> None:
     (folder / "rows.jsonl").write_text('{"problem": "2 + 2?", "answer": "4", "type": "math"}\n' * 8)
     same = ("--set", "executor.temperature=0", "--set", "workflow.draws=2")

@@ -32,6 +32,7 @@ def validation_rows(folder: Path) -> None:
     write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", rows)
 
 
+@pytest.mark.slow
 def test_search_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
     code, out, err = verb("search", *SMALL, "--count", "10", "--out", "found")
     assert code == 0, err
@@ -48,6 +49,7 @@ def test_search_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path)
         assert verb("evaluate", *OPTIONS, "--policy", policy, "--name", name)[0] == 0
 
 
+@pytest.mark.slow
 def test_the_same_search_again_runs_nothing_and_finds_the_same(verb: Verbs, folder: Path) -> None:
     assert verb("search", *SMALL, "--count", "3")[0] == 0
     first = (folder / "results" / "searched" / "report.json").read_text()
@@ -67,6 +69,7 @@ def test_rows_that_the_bank_knows_are_searched_on_first(verb: Verbs, folder: Pat
         assert [row.id in known for row in rows] == [rows[0].domain != "code"]
 
 
+@pytest.mark.slow
 def test_programs_of_a_folder_take_part(verb: Verbs, folder: Path) -> None:
     Path("exported").mkdir()
     Path("exported/qa.py").write_text(

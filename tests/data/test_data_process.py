@@ -10,7 +10,7 @@ import pytest
 from llm_as_judge.data.files import ProblemFile, read_problems
 from llm_as_judge.data.process import ProcessReport, process
 from llm_as_judge.errors import ConfigError, DataError, OutputError
-from llm_as_judge.types import from_json
+from llm_as_judge.types import DOMAINS, from_json
 
 TEXTS = [f"w{i * 7919 % 997} x{i} y{i * i} z{i % 13} u{i * 31} v{i * 17 % 101}" for i in range(500)]
 
@@ -282,7 +282,7 @@ def test_several_bad_rows_are_told_at_once_and_reading_stops_after_ten(tmp_path:
 
 def test_bad_rows_of_all_types_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     """Each type is a set of its own: nobody has to come back for the next type."""
-    types = ("math", "qa", "code", "math")
+    types = (*DOMAINS, "math")
     rows = [{"problem": TEXTS[i], "answer": [], "type": types[i % 4]} for i in range(12)]
     path = write_lines(tmp_path / "mine.jsonl", rows)  # only a question may be unanswerable
     told = "".join(f"{path}:{n}: 'answer' is empty. " for n in (1, 3, 4, 5, 7, 8, 9, 11, 12))

@@ -40,6 +40,7 @@ def draws_by_problem(bank: Bank) -> Counter[str]:
     return Counter(cell.problem for cell in bank.cells.values())
 
 
+@pytest.mark.slow
 async def test_problems_whose_first_replies_share_a_verdict_get_no_more_draws(
     tmp_path: Path,
 ) -> None:
@@ -85,6 +86,7 @@ def killed_after(draws: int, place: Path) -> int:
     return said
 
 
+@pytest.mark.slow
 async def test_a_filling_that_is_killed_goes_on_and_asks_nothing_that_it_had(
     tmp_path: Path,
 ) -> None:
@@ -121,6 +123,7 @@ async def test_a_spent_budget_stops_it_and_what_was_drawn_is_kept(tmp_path: Path
         assert len(pool) == 10
 
 
+@pytest.mark.slow
 async def test_other_golds_or_settings_make_verdicts_anew_from_the_replies_that_are_there(
     tmp_path: Path,
 ) -> None:

@@ -63,6 +63,7 @@ def audited(*parts: Part) -> Headroom:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("points", [0.0, 8.0])
 def test_the_interval_covers_the_planted_interaction(points: float) -> None:
     covered = 0
@@ -113,6 +114,7 @@ def test_a_planted_interaction_is_said_to_be_there() -> None:
     assert "There is something to learn for each problem" in found.words
 
 
+@pytest.mark.slow
 def test_luck_expects_the_oracle_of_a_table_without_interaction() -> None:
     inside = 0
     for seed in range(20):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
+import pytest
 from planted import Chance, Planted, number, problems, programs, runner
 
 from llm_as_judge.evaluation.search.cells import BankRunner
@@ -40,6 +41,7 @@ async def searched(
         )
 
 
+@pytest.mark.slow
 async def test_on_noise_the_crossed_figure_is_unbiased_and_the_flattered_one_is_not(
     tmp_path: Path,
 ) -> None:

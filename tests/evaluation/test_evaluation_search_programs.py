@@ -94,6 +94,7 @@ def test_as_many_different_programs_as_wanted_take_part_by_the_seed(domain: Doma
     assert widened(begin, 1, CONFIG, seed=0) == begin  # none is left out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_only_operators_that_are_shown_are_mutated_to_and_drawn(domain: Domain) -> None:
     shown = {"AnswerGenerate", "CustomCodeGenerate", "Programmer", "UntilAgree", "Vote"}

@@ -185,6 +185,7 @@ def test_the_paired_test_is_mcnemars_of_whole_differences_and_exact_of_few_parts
         paired_p([])
 
 
+@pytest.mark.slow
 def test_the_paired_test_of_parts_holds_its_level() -> None:
     draw = np.random.default_rng(0)
     found = [

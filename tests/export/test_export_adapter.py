@@ -94,6 +94,7 @@ def snapshot(tiny_weights: Path, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_peft_alone_loads_checkpoint_and_export_from_another_folder(
     snapshot: Path, tmp_path: Path
 ) -> None:

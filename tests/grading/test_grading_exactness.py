@@ -161,6 +161,7 @@ async def test_nothing_is_zero_because_it_is_small(latex: str, zero: bool) -> No
     assert is_zero(read_formula(normalize(latex)), {}) is zero
 
 
+@pytest.mark.slow
 async def test_numbers_too_long_to_be_told_apart_are_not_called_equal() -> None:
     sympy = importlib.import_module("sympy")
 

@@ -135,6 +135,7 @@ def fingerprint_with(module: str) -> str:
         return rules_fingerprint()
 
 
+@pytest.mark.slow
 def test_the_fingerprint_follows_what_a_grader_imports_and_nothing_else(folder: Path) -> None:
     (folder / "near.py").write_text("import far\n")
     (folder / "far.py").write_text("LIMIT = 1\n")
@@ -198,6 +199,7 @@ def test_the_shipped_graders_are_in_the_fingerprint_and_the_judge_model_is_not()
     assert not {"judge.llm_judge", "audit.audit", "types", "config"} & names
 
 
+@pytest.mark.slow
 def test_a_new_import_or_another_word_of_a_shipped_grader_changes_the_fingerprint(
     tmp_path: Path,
 ) -> None:

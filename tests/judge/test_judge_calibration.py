@@ -76,6 +76,7 @@ def test_what_the_rules_decide_counts_among_acceptances() -> None:
     assert spoiled.accept is None
 
 
+@pytest.mark.slow
 def test_rows_that_are_mostly_right_do_not_make_a_blind_judge_precise() -> None:
     """It says the same of all: among 98 % right answers its acceptances would look precise."""
     rng = random.Random(0)
@@ -87,6 +88,7 @@ def test_rows_that_are_mostly_right_do_not_make_a_blind_judge_precise() -> None:
     assert calibrated(turned, 0.97)["qa"].reject is None
 
 
+@pytest.mark.slow
 def test_more_right_rows_of_the_same_scores_move_the_threshold_little() -> None:
     rows = noisy(3000, 0.02)
     more = [*rows, *[row for row in rows if row.correct] * 9]
@@ -122,6 +124,7 @@ def questions(holding: int, other: int, wrong_holding: int, wrong_other: int) ->
     ]
 
 
+@pytest.mark.slow
 def test_a_reply_that_holds_the_gold_needs_less_than_one_that_does_not() -> None:
     rows = questions(600, 300, 200, 400)
     found = calibrated(rows, 0.95)
@@ -134,6 +137,7 @@ def test_a_reply_that_holds_the_gold_needs_less_than_one_that_does_not() -> None
     assert holding < together
 
 
+@pytest.mark.slow
 def test_both_parts_together_keep_the_promise() -> None:
     rows = questions(600, 300, 200, 400)
     found = calibrated(rows, 0.95)

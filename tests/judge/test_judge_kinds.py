@@ -61,6 +61,7 @@ async def verdict(settings: Config, answer: str = ANSWER) -> Verdict:
         return await opened.grade(OPEN, answer)
 
 
+@pytest.mark.slow
 async def test_it_judges_what_the_rules_leave_open(tmp_path: Path) -> None:
     found = await verdict(config(tmp_path))
     assert (found.correct, found.stage, found.rule) == (True, "llm", "words.right")
@@ -164,6 +165,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
+@pytest.mark.slow
 def test_the_fingerprint_follows_what_a_judge_imports_and_its_options(folder: Path) -> None:
     (folder / "own_judge.py").write_text(f"import wording\n{MODULE}")
     (folder / "wording.py").write_text("LIMIT = 1\n")
@@ -181,6 +183,7 @@ def test_the_fingerprint_follows_what_a_judge_imports_and_its_options(folder: Pa
     assert len({judge_fingerprint(config(folder, one)) for one in with_words}) == 2
 
 
+@pytest.mark.slow
 async def test_the_fingerprint_is_that_of_the_judge_when_it_runs(tmp_path: Path) -> None:
     settings = config(tmp_path, "judge.model=scripted")
     async with open_judge(settings) as opened:

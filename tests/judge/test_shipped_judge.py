@@ -100,6 +100,7 @@ def test_the_report_of_the_shipped_judge_permits_no_other(tmp_path: Path) -> Non
     assert statuses == ["passed", "missing"]
 
 
+@pytest.mark.slow
 async def test_a_trained_judge_without_a_report_is_audited_on_the_spot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import httpx
+import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -12,6 +13,7 @@ from llm_as_judge.llm.connection import POOL
 from running_app import running
 
 
+@pytest.mark.slow
 async def test_a_connection_is_given_up_before_a_server_closes_it() -> None:
     ports: list[int] = []
 

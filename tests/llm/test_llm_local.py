@@ -167,6 +167,7 @@ def test_a_child_that_dies_is_reported_with_its_last_words(tmp_path: Path, weigh
         EmbeddedServer(weights, "tiny", command=command).start()
 
 
+@pytest.mark.slow
 def test_a_child_that_is_never_ready_is_ended_at_the_deadline(weights: Path) -> None:
     # imports nothing: a busy machine must not take the deadline for that
     code = "import os, time; print('loading', os.getpid(), flush=True); time.sleep(60)"

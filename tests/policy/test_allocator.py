@@ -29,6 +29,7 @@ print(grown, resident() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="mallopt is glibc's")
 @pytest.mark.parametrize(("choice", "keeps"), [("set", False), ("unset", True)])
 def test_freed_tensors_go_back_to_the_system(choice: str, keeps: bool) -> None:

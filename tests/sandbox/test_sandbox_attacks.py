@@ -45,6 +45,7 @@ async def test_attack_is_stopped(jail: Sandbox, world: World, attack: str) -> No
     assert world.harm() == []
 
 
+@pytest.mark.slow
 async def test_no_attack_gains_by_a_package(jail: Sandbox, world: World) -> None:
     async def ended(attack: str) -> str:
         source = f"import sympy\n{source_of(attack)}"

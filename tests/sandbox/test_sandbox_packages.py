@@ -73,6 +73,7 @@ async def test_no_run_finds_what_another_left_in_a_package(sandbox: Sandbox) -> 
     assert (await sandbox.run_function(look, "solve", [], ALGEBRA)).value == "pi"
 
 
+@pytest.mark.slow
 async def test_endless_algebra_ends_at_the_limit(sandbox: Sandbox) -> None:
     source = "import sympy\ndef solve():\n    return sympy.factorint(2**997 - 1)"
     limits = RunLimits(wall_s=3.0, cpu_s=2.0)

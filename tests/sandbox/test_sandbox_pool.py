@@ -51,6 +51,7 @@ async def test_limits_are_those_of_the_run_whatever_ran_before(jail: Sandbox) ->
         assert cpu == [int(limits.cpu_s), int(limits.cpu_s) + 1]
 
 
+@pytest.mark.slow
 async def test_after_a_burst_as_many_wait_as_ran_at_once_and_of_few_kinds() -> None:
     sandbox = await open_sandbox("auto", max_children=12)
     try:

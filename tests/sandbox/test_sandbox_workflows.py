@@ -226,6 +226,7 @@ async def test_channel_closed_then_loop_is_ended(sandbox: Sandbox) -> None:
     assert result.status == "died"
 
 
+@pytest.mark.slow
 async def test_waiting_for_a_turn_does_not_count_as_running_time(sandbox: Sandbox) -> None:
     limits, asked, answer = RunLimits(wall_s=3.0), asyncio.Event(), asyncio.Event()
 

@@ -100,6 +100,7 @@ async def test_the_official_client_streams(bench: Workbench) -> None:
     assert len({c.id for c in chunks}) == 1
 
 
+@pytest.mark.slow
 async def test_fifty_requests_at_once_each_get_their_own_words(bench: Workbench) -> None:
     async with served(with_executor(bench, scripted()), TextWriter(THREE_CALLS)) as url:
 

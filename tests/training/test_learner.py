@@ -96,6 +96,7 @@ def logprob_sum(policy: Policy, completion: Completion) -> float:
         return packed_logprobs(policy.base, tree)[0].sum().item()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss",
     [
@@ -197,6 +198,7 @@ def test_unscored_rollouts_do_not_enter_the_update(tiny_weights: Path) -> None:
     assert all(torch.equal(results[0][n], results[1][n]) for n in results[0])
 
 
+@pytest.mark.slow
 def test_packing_over_several_rows_does_not_change_the_update(tiny_weights: Path) -> None:
     states = []
     for tokens_per_micro_batch in (100_000, 64):
@@ -235,6 +237,7 @@ def test_logprobs_of_another_temperature_stop_the_run(tiny_weights: Path) -> Non
     assert all(torch.equal(start[n], p) for n, p in policy.adapter_state().items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gap", "stops"), [(0.01, False), (0.05, True)])
 def test_what_half_precision_rounds_is_no_fault_and_more_is(
     tiny_weights: Path, gap: float, stops: bool

@@ -98,6 +98,7 @@ def test_a_program_that_did_not_run_on_a_problem_is_judged_by_its_data_set(tmp_p
     assert found[1] > found[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("draws", "taught_first"), [(4, 0), (2000, 1)])
 def test_a_set_must_show_much_to_be_taught_other_programs_than_its_domain(
     tmp_path: Path, draws: int, taught_first: int

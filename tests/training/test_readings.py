@@ -139,6 +139,7 @@ async def right_of(config: Config, checkpoint: Path, readings: list[Reading]) ->
     return found
 
 
+@pytest.mark.slow
 async def test_the_warm_start_teaches_the_policy_to_choose(place: Path) -> None:
     cold = settings(place, "cold")
     bank = await filled(place, cold)
@@ -164,6 +165,7 @@ async def readings_in(config: Config, bank: Path) -> list[Reading]:
         return await readings_of(config, system, kept, problems, cells)
 
 
+@pytest.mark.slow
 async def test_the_same_bank_teaches_the_same_weights(place: Path) -> None:
     bank = await filled(place, settings(place, "cold"))
     found = [

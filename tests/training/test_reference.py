@@ -146,6 +146,7 @@ def test_a_windowed_model_learns_on_the_naive_path(tiny_weights: Path, tmp_path:
     assert policy.version == 1
 
 
+@pytest.mark.slow
 def test_both_paths_make_the_same_update(tiny_weights: Path) -> None:
     states, metrics = [], []
     for name in ("packed", "naive"):

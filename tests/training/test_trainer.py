@@ -289,6 +289,7 @@ async def test_finished_rollouts_of_other_data_are_refused(place: Path) -> None:
     assert (await train(place, "moved", 2, resume=True)).steps == 2
 
 
+@pytest.mark.slow
 def test_resuming_without_a_checkpoint_is_a_config_error(place: Path) -> None:
     with pytest.raises(ConfigError, match=r"grpo_mixed: no checkpoint to resume from"):
         GRPOTrainer(config=config(place, "nothing"), resume=True)

@@ -97,6 +97,7 @@ def loss_of_trl(
     return loss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["qwen2", "llama"])
 @pytest.mark.parametrize("preset", OF_TRL)
 def test_loss_and_gradient_equal_those_of_trl(

@@ -144,6 +144,7 @@ def weights(checkpoint: Path) -> dict[str, torch.Tensor]:
     return load_file(checkpoint / "adapter_model.safetensors")
 
 
+@pytest.mark.slow
 async def test_the_right_program_is_likelier_than_the_other_on_held_out_problems(
     place: Path,
 ) -> None:
@@ -155,6 +156,7 @@ async def test_the_right_program_is_likelier_than_the_other_on_held_out_problems
     assert min(map(min, after.values())) > 1.0
 
 
+@pytest.mark.slow
 async def test_the_rate_of_the_steps_is_not_the_warm_starts(place: Path) -> None:
     bank = fill(place / "bank", by_kind)
     one = await train(settings(place, "one", bank, learning_rate=1e-3), place)
@@ -171,6 +173,7 @@ class Listing(SilentView):
         self.stages.append(text)
 
 
+@pytest.mark.slow
 async def test_a_warm_start_alone_estimates_no_steps(place: Path) -> None:
     bank, shown = fill(place / "bank", by_kind), (Listing(), Listing())
     for steps, view in enumerate(shown):
@@ -179,6 +182,7 @@ async def test_a_warm_start_alone_estimates_no_steps(place: Path) -> None:
     assert estimated == [False, True]
 
 
+@pytest.mark.slow
 async def test_what_is_taught_is_said_once_before_the_first_update_and_as_the_dry_run_says_it(
     place: Path,
 ) -> None:
@@ -204,6 +208,7 @@ class Going(Listing):
         self.stages.append(f"... {text}")
 
 
+@pytest.mark.slow
 async def test_an_update_of_the_warm_start_is_named_while_it_goes_on(place: Path) -> None:
     view = Going()
     bank = fill(place / "bank", by_kind)
@@ -217,6 +222,7 @@ async def test_an_update_of_the_warm_start_is_named_while_it_goes_on(place: Path
     assert "... writing the checkpoint step_0" in view.stages
 
 
+@pytest.mark.slow
 async def test_a_bank_in_which_all_are_wrong_changes_no_weight(place: Path) -> None:
     wrong = fill(place / "wrong", lambda one, kind: 0.0)
     view = Listing()
@@ -229,6 +235,7 @@ async def test_a_bank_in_which_all_are_wrong_changes_no_weight(place: Path) -> N
     assert "warm_start" not in json.loads((untaught.run_dir / "run.json").read_text())
 
 
+@pytest.mark.slow
 async def test_a_problem_on_which_all_are_wrong_teaches_nothing(place: Path) -> None:
     some = fill(place / "some", lambda one, kind: float(kind == "ask" and "/ask/" in one.id))
     only = fill(place / "only", by_kind, [one for one in PROBLEMS if "/ask/" in one.id])
@@ -297,6 +304,7 @@ class Killing(SilentView):
             raise KilledError
 
 
+@pytest.mark.slow
 async def test_a_stage_that_is_killed_and_resumed_ends_as_if_it_had_not_been(place: Path) -> None:
     bank = fill(place / "bank", by_kind)
     shape = {"learning_rate": 5e-3, "save_every": 2, "warm_start_epochs": 2}
@@ -338,6 +346,7 @@ async def test_a_dry_run_of_a_resume_refuses_what_the_resume_refuses(place: Path
         _estimate(config.model_copy(update={"data": data}), checkpoint)
 
 
+@pytest.mark.slow
 async def test_a_bank_that_changes_while_the_stage_stands_still_is_one_line(place: Path) -> None:
     bank = fill(place / "bank", by_kind)
     config = settings(place, "broken", bank, save_every=2, warm_start_epochs=2)

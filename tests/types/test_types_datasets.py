@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -32,8 +33,13 @@ ALSO_WORDS = frozenset({"math", "open"})
 
 def parsed(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
     for folder in folders:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            yield path, ast.parse(path.read_text(encoding="utf-8"))
+        yield from parsed_folder(folder)
+
+
+@cache
+def parsed_folder(folder: str) -> list[tuple[Path, ast.Module]]:
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
 
 
 def texts(node: ast.AST | None) -> list[object]:

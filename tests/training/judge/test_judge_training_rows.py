@@ -53,6 +53,7 @@ async def sets_of(labeled: list[Case], seed: int = 0, limit: int | None = None) 
         await rules.aclose()
 
 
+@pytest.mark.slow
 async def test_no_question_is_both_learned_and_calibrated_on() -> None:
     sets = await sets_of(many())
     learned = {question_key(g.case) for g in sets.learn}
@@ -62,6 +63,7 @@ async def test_no_question_is_both_learned_and_calibrated_on() -> None:
     assert not learned & kept_apart
 
 
+@pytest.mark.slow
 async def test_thresholds_are_chosen_on_peoples_labels_where_there_are_any() -> None:
     sets = await sets_of(many())
     labeled = [g for g in sets.calibrate if g.case.category == "labeled"]
@@ -73,6 +75,7 @@ async def test_thresholds_are_chosen_on_peoples_labels_where_there_are_any() -> 
     assert not learned & {question_key(g.case) for g in made}
 
 
+@pytest.mark.slow
 async def test_a_domain_is_learned_with_as_many_right_as_wrong_answers() -> None:
     for limit in (None, 40):
         sets = await sets_of(many(), limit=limit)
@@ -81,6 +84,7 @@ async def test_a_domain_is_learned_with_as_many_right_as_wrong_answers() -> None
         assert limit is None or len(sets.learn) <= limit
 
 
+@pytest.mark.slow
 async def test_the_same_seed_gives_the_same_examples_and_another_seed_others() -> None:
     first, again, other = [await sets_of(many(), seed=seed) for seed in (1, 1, 2)]
     assert first == again

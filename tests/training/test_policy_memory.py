@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 from llm_as_judge.config import find_model
-from llm_as_judge.training.memory import memory_line, tensor_shapes
+from llm_as_judge.training.memory import listed_line, memory_line, tensor_shapes
 
 TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
@@ -33,6 +33,14 @@ def test_weights_on_the_hub_that_cannot_be_reached_have_no_shapes(
     entry = find_model("nobody/nothing")
     assert entry is not None
     assert tensor_shapes(entry, tmp_path) == {}
+
+
+def test_of_weights_that_cannot_be_reached_the_listed_size_is_told() -> None:
+    listed, unknown = find_model("qwen25-7b"), find_model("nobody/nothing")
+    assert listed is not None
+    assert unknown is not None
+    assert listed_line(listed).startswith("weights about 15.2 GB in bfloat16, 30.5 GB in float32, ")
+    assert listed_line(unknown) == ""
 
 
 def test_the_memory_of_a_7b_is_what_the_page_of_answers_says() -> None:

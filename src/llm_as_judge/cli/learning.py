@@ -120,7 +120,7 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
     from llm_as_judge.assembly import problem_file, problem_sampler
     from llm_as_judge.executor_settings import limits_of, training_estimate
     from llm_as_judge.llm.weights import availability
-    from llm_as_judge.training.memory import memory_line, tensor_shapes
+    from llm_as_judge.training.memory import listed_line, memory_line, tensor_shapes
     from llm_as_judge.training.preflight import rehearsed_reward
     from llm_as_judge.training.teacher import Teacher, foretold
 
@@ -138,12 +138,13 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
     cache, one = settings.output.cache_dir(), settings.policy
     said = availability(policy, cache)
     shapes = {} if said.startswith("cannot") else tensor_shapes(policy, cache)
+    memory = memory_line(shapes, one.lora_rank, one.lora_targets) if shapes else listed_line(policy)
     return [
         *found.lines,
         *([too_much] if too_much else []),
         *([foretold(settings, teacher)] if isinstance(teacher, Teacher) else []),
         f"policy    {policy.name}: {said}",
-        *([f"memory    {memory_line(shapes, one.lora_rank, one.lora_targets)}"] if shapes else []),
+        *([f"memory    {memory}"] if memory else []),
         *rehearsed_reward(settings, problems[0]),
     ]
 

@@ -33,6 +33,17 @@ def memory_line(shapes: Shapes, rank: int, targets: Collection[str]) -> str:
     )
 
 
+def listed_line(entry: ModelEntry) -> str:
+    """What is known of weights whose shapes cannot be read; empty where models.yaml has no size of them."""
+    if entry.bytes is None or entry.format != "safetensors":
+        return ""
+    size = entry.bytes / 1e9  # published in bfloat16
+    return (
+        f"weights about {size:.1f} GB in bfloat16, {2 * size:.1f} GB in float32, by the size in models.yaml; "
+        "adapter and activations come on top (docs/answers.md)"
+    )
+
+
 def tensor_shapes(entry: ModelEntry, cache_dir: Path) -> Shapes:
     """Of the model's tensors; of one that is on the hub alone, the headers of its files are read there.
     Empty where they cannot be told without unpacking or fetching."""

@@ -272,11 +272,11 @@ def test_several_bad_rows_are_told_at_once_and_reading_stops_after_ten(tmp_path:
     with pytest.raises(DataError) as caught:
         process(tmp_path / "few", tmp_path / "data", sets=("gsm8k",))
     assert f"{path}:13: not JSON" in str(caught.value)
-    assert re.search(rf" {path}:14: .+, wanted .+\. Mend them", str(caught.value))
+    assert re.search(rf"\n{path}:14: .+, wanted .+\nmend these rows", str(caught.value))
     path = bad_file(tmp_path / "many", [b"<html>"] * 30)
     with pytest.raises(DataError) as caught:
         process(tmp_path / "many", tmp_path / "data", sets=("gsm8k",))
-    assert re.search(rf" {path}:22: not JSON[^:]*: .*\(and perhaps more\)\. ", str(caught.value))
+    assert re.search(rf"\n{path}:22: not JSON.*\n.*; there may be more$", str(caught.value))
     assert f"{path}:23" not in str(caught.value)
 
 
@@ -285,11 +285,11 @@ def test_bad_rows_of_all_types_of_a_file_are_told_at_once(tmp_path: Path) -> Non
     types = (*DOMAINS, "math")
     rows = [{"problem": TEXTS[i], "answer": [], "type": types[i % 4]} for i in range(12)]
     path = write_lines(tmp_path / "mine.jsonl", rows)  # only a question may be unanswerable
-    told = "".join(f"{path}:{n}: 'answer' is empty. " for n in (1, 3, 4, 5, 7, 8, 9, 11, 12))
+    told = "".join(f"{path}:{n}: 'answer' is empty\n" for n in (1, 3, 4, 5, 7, 8, 9, 11, 12))
     for workers in (1, 2):
         with pytest.raises(DataError) as caught:
             process(tmp_path, tmp_path / "data", sets=(), custom=[path], workers=workers)
-        assert str(caught.value) == f"{told}Mend them or pass --skip-bad"
+        assert str(caught.value) == f"{told}mend these rows or pass --skip-bad"
 
 
 def test_skip_bad_counts_and_lists(tmp_path: Path) -> None:

@@ -312,7 +312,8 @@ def test_custom_code_rows_are_graded_by_their_asserts() -> None:
 def test_the_function_to_write_is_the_one_that_all_asserts_call(
     tests: str | list[str], entry_point: str
 ) -> None:
-    problem = custom.custom(row({"problem": "p", "answer": tests, "type": "code"}), "custom")
+    said = "Do what sorted(x) does. Write it with math.sqrt(x)."  # names that are not asked for
+    problem = custom.custom(row({"problem": said, "answer": tests, "type": "code"}), "custom")
     assert problem.entry_point == entry_point
 
 
@@ -329,10 +330,14 @@ def test_the_function_to_write_is_the_one_that_all_asserts_call(
             {"problem": "Write dedupe(items).", "answer": "assert dedup([1]) == [1]"},
             "'problem' names 'dedupe', the tests call 'dedup'; use one name",
         ),
+        (
+            {"problem": "Write the function clamp(x, low).", "answer": "assert limited(1, 2) == 2"},
+            "'problem' names 'clamp', the tests call 'limited'; use one name",
+        ),
     ],
     ids=[
         *("two functions", "none in common", "a solution", "a text", "another function", "nothing"),
-        "another name",
+        *("another spelling", "another name"),
     ],
 )
 def test_a_code_row_that_could_not_be_graded_is_refused_with_a_reason(

@@ -12,6 +12,7 @@ import typer
 from llm_as_judge.cli.evaluating import say_replaced, show, sums
 from llm_as_judge.cli.options import note, progress_bar, say, status_console
 from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.cli.ungraded import POINTER
 from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import RULES_ALONE, load_config
 from llm_as_judge.errors import ConfigError, DataError, ModelError
@@ -125,6 +126,8 @@ def _grade_rows(
         f"{counts['rows']} rows graded: {counts['correct']} right, {counts['incorrect']} wrong, "
         f"{counts['not_graded']} not graded; verdicts in {out_path}"
     )
+    if counts["not_graded"]:
+        note(f'not graded: the lines with "correct": null say why. What to do: {POINTER}')
 
 
 def regrade(

@@ -118,12 +118,22 @@ def _entry_point(record: Mapping[str, Any], tests: Sequence[str]) -> str:
     return name
 
 
+_CALLED = re.compile(r"\b([^\W\d]\w*)\(")
+_ASKED_FOR = re.compile(
+    r"\b(?:write|implement|define|complete|create)\s+(?:an?\s+|the\s+)?(?:python\s+)?(?:function\s+)?"
+    r"(?:called\s+|named\s+)?[`'\"]?([^\W\d]\w*)\(",
+    re.IGNORECASE,
+)
+
+
 def _require_named(problem: str, function: str) -> None:
     """A solver of "Write dedupe(items)" fails tests that call ``dedup``."""
-    called = re.findall(r"\b([^\W\d]\w*)\(", problem)
-    near = difflib.get_close_matches(function, called, n=1, cutoff=0.75)
-    if near and function not in re.findall(r"\w+", problem):
-        raise RowError(f"'problem' names {near[0]!r}, the tests call {function!r}; use one name")
+    if function in re.findall(r"\w+", problem):
+        return
+    asked = _ASKED_FOR.findall(problem)
+    near = difflib.get_close_matches(function, _CALLED.findall(problem), n=1, cutoff=0.75)
+    if named := [*asked, *near]:
+        raise RowError(f"'problem' names {named[0]!r}, the tests call {function!r}; use one name")
 
 
 def tested_function(tests: Sequence[ast.Module]) -> str:

@@ -93,10 +93,12 @@ class BadRowsError(DataError):
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         self.refusals = tuple(refusals)
         told = self.refusals[:_BAD_TOLD]
-        more = " (and perhaps more)" if len(self.refusals) >= _BAD_TOLD else ""
-        them = "them" if len(told) > 1 else "it"
-        reasons = ". ".join(f"{one.where}: {one.reason}" for one in told)
-        super().__init__(f"{reasons}{more}. Mend {them} or pass --skip-bad")
+        reasons = [f"{one.where}: {one.reason}" for one in told]
+        if len(told) == 1:
+            super().__init__(f"{reasons[0]}. Mend it or pass --skip-bad")
+            return
+        more = "; there may be more" if len(self.refusals) >= _BAD_TOLD else ""
+        super().__init__("\n".join([*reasons, f"mend these rows or pass --skip-bad{more}"]))
 
     def __reduce__(self) -> tuple[type[BadRowsError], tuple[tuple[Refusal, ...]]]:
         """Comes back whole from another process."""

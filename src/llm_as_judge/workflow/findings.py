@@ -43,7 +43,10 @@ RULES: dict[str, Rule] = {
     "W111": Rule(
         "this is not in the language of programs", "use the statements that docs/programs.md lists"
     ),
-    "W201": Rule("there is no such operator", "use one of the documented operators"),
+    "W201": Rule(
+        "there is no such operator",
+        "use one of the documented operators; of one of your own name its file in `plugins`",
+    ),
     "W202": Rule(
         "the operator is not created", "add `self.NAME = operator.CLASS(self.llm)` to __init__"
     ),

@@ -66,5 +66,10 @@ def test_the_script_of_the_readme_comes_with_its_reward_to_the_training(
     ((trainer, steps),) = begun
     assert trainer.config.reward.weights["brevity"] == 0.05
     assert steps == 60
-    lengths = [SimpleNamespace(program=SimpleNamespace(source="x" * n)) for n in (199, 200)]
-    assert [scored(rollout, []) for rollout in lengths] == [10.0, -10.0]
+    rollouts = [
+        SimpleNamespace(
+            program=SimpleNamespace(source="x" * n), verdict=SimpleNamespace(correct=right)
+        )
+        for n, right in ((199, True), (200, True), (199, False))
+    ]
+    assert [scored(rollout, []) for rollout in rollouts] == [10.0, -10.0, -10.0]

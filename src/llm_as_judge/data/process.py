@@ -18,7 +18,7 @@ import shutil
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -179,20 +179,21 @@ def _process_sets(
         BadRowsError: of all own sets together, since one file may hold several; else of the first set.
     """
     bad: list[Refusal] = []
-    for plan, work in zip(plans, _work_of(plans, workers, progress), strict=True):
-        try:
-            yield work()
-        except BadRowsError as error:
-            if not plan.dataset.own:
-                raise
-            bad += error.refusals
+    with contextlib.closing(_work_of(plans, workers, progress)) as works:
+        for plan, work in zip(plans, works, strict=True):
+            try:
+                yield work()
+            except BadRowsError as error:
+                if not plan.dataset.own:
+                    raise
+                bad += error.refusals
     if bad:  # "file:9" is before "file:10"
         raise BadRowsError(sorted(bad, key=lambda refusal: (len(refusal.where), refusal.where)))
 
 
 def _work_of(
     plans: Sequence[SetPlan], workers: int, progress: Progress
-) -> Iterator[Callable[[], SetReport]]:
+) -> Generator[Callable[[], SetReport]]:
     """What gives the report of each set, in processes where there are several of both."""
     if workers < 2 or len(plans) < 2:
         for plan in plans:

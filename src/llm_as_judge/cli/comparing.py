@@ -56,7 +56,7 @@ def compare(
     domains = sorted(set(reference.domains.values())) if by_domain else []
     of_domain = {name: comparing.compare(policies, reference, name) for name in domains}
     front = comparing.pareto_front(policies)
-    room = comparing.headroom(policies)
+    room = comparing.headroom(policies, audited=as_json)
     doubts = reservations(policies)
     tested = {reference.name, *(pair.name for pair in pairs)}
     apart = [c.name for c in policies if c.name not in tested]

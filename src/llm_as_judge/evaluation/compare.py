@@ -190,14 +190,17 @@ class Headroom:
     writes only these programs."""
     audit: Audit | None
     """The same choices made on other problems or draws than they are counted on, and luck's part; of
-    those who take part alone. None where fewer than two do."""
+    those who take part alone. None where fewer than two do, or nobody asked for it."""
 
 
-def headroom(systems: Sequence[SystemResults]) -> Headroom | None:
+def headroom(systems: Sequence[SystemResults], *, audited: bool = True) -> Headroom | None:
     """None for fewer than two systems, or where no problem is graded of all that take part.
 
     Who was evaluated on fewer problems is chosen from where it has graded all that count (of the
     domain, or the one problem). Equals: the one of fewer executor tokens, then the first.
+
+    Args:
+        audited: also make ``audit``, which simulates luck and takes seconds.
     """
     taking, common = _widest(systems)
     if len(systems) < 2 or not common:
@@ -214,7 +217,7 @@ def headroom(systems: Sequence[SystemResults]) -> Headroom | None:
         {name: system.name for name, system in chosen.items()},
         fmean(chosen[name].correct[id_] for name, ids in domains.items() for id_ in ids),
         fmean(max(c.correct.get(id_, 0.0) for c in systems) for id_ in common),
-        audit([_part(taking, common)]),
+        audit([_part(taking, common)]) if audited else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.training.lessons import (
     LEAST_WEIGHT,
     MOST_PROGRAMS,
+    TEMPERATURE,
     Lesson,
     lessons_of,
     taught_cells,
@@ -57,7 +59,7 @@ def test_equal_rewards_weigh_the_same_and_a_better_one_more(tmp_path: Path) -> N
     assert taught(same) == {PROBLEMS[0].id: {0: 0.5, 1: 0.5}}
     dearer = bank_of(tmp_path / "dearer", (0, 0, 0, 1.0, 50), (1, 0, 0, 1.0, 550))
     found = taught(dearer)[PROBLEMS[0].id]
-    assert found[0] == pytest.approx(1 / (1 + 2.718281828**-0.5), abs=1e-4)
+    assert found[0] == pytest.approx(1 / (1 + math.exp(-0.05 / TEMPERATURE)), abs=1e-4)
     assert taught(dearer, price=0.0) == {PROBLEMS[0].id: {0: 0.5, 1: 0.5}}
 
 
@@ -75,11 +77,11 @@ def test_what_was_never_right_or_not_graded_teaches_nothing(tmp_path: Path) -> N
 
 def test_draws_are_averaged_and_small_weights_are_left_out(tmp_path: Path) -> None:
     cells = [(0, 0, draw, 1.0, 0.0) for draw in range(4)]
-    cells += [(1, 0, draw, float(draw > 0), 0.0) for draw in range(4)]
+    cells += [(1, 0, draw, 1.0, 800.0 * (draw > 2)) for draw in range(4)]
     cells += [(2, 0, draw, 1.0, 5000.0) for draw in range(4)]
     found = taught(bank_of(tmp_path, *cells))[PROBLEMS[0].id]
     assert list(found) == [0, 1]
-    assert found[0] > found[1]
+    assert found[1] / found[0] == pytest.approx(math.exp(-0.02 / TEMPERATURE), abs=1e-3)
     assert min(found.values()) >= LEAST_WEIGHT
     assert sum(found.values()) == pytest.approx(1.0, abs=1e-3)
 
@@ -96,6 +98,33 @@ def test_a_program_that_did_not_run_on_a_problem_is_judged_by_its_data_set(tmp_p
     better = [(1, p, draw, 1.0, 5.0) for p in (0, 1) for draw in range(4)]
     found = taught(bank_of(tmp_path, *single, *better))[PROBLEMS[2].id]
     assert found[1] > found[0]
+
+
+def test_a_program_that_ran_on_the_easy_problems_alone_is_not_taught_for_that(
+    tmp_path: Path,
+) -> None:
+    """As a search leaves them: those that it dropped have seen its first problems only."""
+    rows = [replace(PROBLEMS[0], id=str(n), question=f"What is {n} plus 2?") for n in range(40)]
+    with Bank.writing(tmp_path, {}) as bank:
+        for program in PROGRAMS[:2]:
+            bank.add_program(program)
+        for n, problem in enumerate(rows):
+            bank.add_problem(problem)
+            for j, right in ((0, 3), (1, 4)) if n < 10 else ((0, 1),):
+                for draw in range(4):
+                    verdict = float(draw < right - (n < 10 and j))
+                    bank.add(Cell(PROGRAMS[j].key, problem.id, draw, verdict, 5.0, 1, 1, "ok"))
+    cells = taught_cells(bank, rows, "here")
+    found = lessons_of(bank, rows, cells, 0.1, lambda program: IDS[program.key])
+    assert all(weights(one)[0] == pytest.approx(0.5) for one in found)
+
+
+def test_a_dear_problem_makes_no_program_dear(tmp_path: Path) -> None:
+    cells = [(0, 0, draw, 1.0, 1000.0) for draw in range(4)]
+    cells += [(j, 1, draw, 1.0, 100.0) for j in range(2) for draw in range(4)]
+    found = taught(bank_of(tmp_path, *cells))
+    assert found[PROBLEMS[1].id] == {0: 0.5, 1: 0.5}
+    assert found[PROBLEMS[0].id] == pytest.approx({0: 0.5, 1: 0.5}, abs=0.05)
 
 
 @pytest.mark.slow

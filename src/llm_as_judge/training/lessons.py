@@ -4,10 +4,10 @@ A problem's programs are weighed by the softmax of their reward: the policy that
 reward of those equally far from the uniform one (reward-weighted regression, Peters and Schaal 2007).
 
 Of fifty programs with four draws each the best on one problem is mostly the luckiest, and a search runs most
-of them on few problems. So a program's share on a problem is what it does on the data set, moved by the problem's
-own difficulty, and by its own draws there as far as they go beyond that; and what it does on the data set is drawn
-towards what it does in the domain, since a hundred problems of a set seldom tell its programs apart (empirical Bayes with fixed
-strengths, as in Efron and Morris 1975). One that did not run on the problem is judged by the data set alone.
+of them on its first, few problems, which may be easier or harder than the others. So a program is judged by what it does
+beside the other programs on the same problems of the data set. Its own draws on the problem move that a little. A figure of few
+runs is drawn towards the mean program's, one of a data set towards that of the domain, since a hundred
+problems of a set seldom tell its programs apart (empirical Bayes with fixed strengths, as in Efron and Morris 1975).
 """
 
 from __future__ import annotations
@@ -22,18 +22,24 @@ from llm_as_judge.reward import priced
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.types import Problem, to_json
 
-TEMPERATURE = 0.1
-"""Of the softmax: a program whose reward is so much higher weighs e times as much."""
+TEMPERATURE = 0.02
+"""Of the softmax: a program whose reward is so much higher weighs e times as much. At 0.1 programs two points apart
+were taught nearly alike, and the seed decided which of them the policy wrote (docs/results/adaptive.md)."""
 MOST_PROGRAMS = 4
 """Of one problem; the others would teach it to write anything that is right somewhere."""
-PRIOR_DRAWS = 16
+PRIOR_DRAWS = 100
 """Draws on a problem that weigh as much as what the program does on the data set. Many, since little of what
 suits one problem can be read in its text, which is all that the policy sees (docs/results/adaptive.md)."""
-PRIOR_RUNS = 20
-"""Runs of a program in a domain that weigh as much as what all programs do there."""
+FITTING_ROUNDS = 50
+"""Of problems and programs in turn."""
+PRIOR_RUNS = 100
+"""Runs of a program in a domain that weigh as much as what the mean program does on the same problems: of seventy programs the
+luckiest on twenty problems looks best."""
 PRIOR_DOMAIN_RUNS = 1000
 """Runs on a data set that weigh as much as what the program does in the domain: 250 problems of four draws. On a hundred
 problems the difference of two programs has a standard error of 6 points, twice what sets truly differ by."""
+PRIOR_DOMAIN_COSTS = 20
+"""As PRIOR_DOMAIN_RUNS for the cost, which a few runs tell."""
 LEAST_WEIGHT = 0.05
 """Programs that weigh less are left out."""
 
@@ -89,10 +95,13 @@ def lessons_of(
         price: what 1,000 written tokens take away.
     """
     written = {key: write(program) for key, program in bank.programs.items()}
-    usual = _usual(problems, cells)
+    usual, ease = _usual(problems, cells)
     found = []
     for problem in problems:
-        values = _values(cells.get(problem.id, ()), price, usual[problem.dataset])
+        here = cells.get(problem.id, ())
+        if not any(cell.right for cell in here):
+            continue
+        values = _values(here, ease[problem.id], price, usual[problem.dataset])
         kept = {key: value for key, value in values.items() if written.get(key)}
         if weights := _weights(kept):
             programs = tuple(ids for key in weights if (ids := written[key]))
@@ -102,75 +111,119 @@ def lessons_of(
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """What a program does on a data set."""
+    """What a program does on a data set, beside what its problems ask for."""
 
     right: float
-    """Share of right runs, drawn towards that in the domain, which is drawn towards that of all programs."""
+    """Share of right runs beyond the mean of the programs on the same problems, drawn towards that in the domain."""
+    cost: float
+    """Of its runs by that of the mean program on the same problems, drawn likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ease:
+    """What the programs make of one problem."""
+
+    right: float
+    """Share of right runs of a program that is no better than the mean."""
     cost: float
 
 
-def _usual(problems: Sequence[Problem], cells: Cells) -> dict[str, dict[str, Usual]]:
-    """Data set -> program -> what it does there."""
-    of_sets: dict[str, list[Cell]] = defaultdict(list)
+def _usual(
+    problems: Sequence[Problem], cells: Cells
+) -> tuple[dict[str, dict[str, Usual]], dict[str, Ease]]:
+    """Data set -> program -> what it does there; problem -> what it asks for.
+
+    A search drops most programs on its first problems, so their shares are of other problems than those of the
+    programs that stayed. Two effects are therefore fitted in each domain: right = problem + program (least squares),
+    cost = problem x program (Poisson); each problem's and each program's in turn.
+    """
     of_domains: dict[str, list[Cell]] = defaultdict(list)
+    dataset_of = {problem.id: problem.dataset for problem in problems}
     for problem in problems:
-        of_sets[problem.dataset] += cells.get(problem.id, ())
         of_domains[problem.domain] += cells.get(problem.id, ())
-    in_domains = {}
-    for domain, found in of_domains.items():
-        mean = _right(found)
-        for key, each in _by_program(found).items():
-            in_domains[domain, key] = _drawn(each, mean, PRIOR_RUNS) - mean
-    domain_of = {problem.dataset: problem.domain for problem in problems}
-    return {
-        dataset: {
-            key: Usual(
-                _drawn(
-                    each, _right(found) + in_domains[domain_of[dataset], key], PRIOR_DOMAIN_RUNS
-                ),
-                sum(cell.cost for cell in each) / len(each),
+    usual: dict[str, dict[str, Usual]] = {problem.dataset: {} for problem in problems}
+    ease: dict[str, Ease] = {}
+    for found in of_domains.values():
+        in_domain, of_problems = _effects(found)
+        ease |= of_problems
+        of_sets: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+        for cell in found:
+            of_sets[dataset_of[cell.problem], cell.program].append(cell)
+        for (dataset, key), each in of_sets.items():
+            usual[dataset][key] = _drawn(
+                each, of_problems, in_domain[key], PRIOR_DOMAIN_RUNS, PRIOR_DOMAIN_COSTS
             )
-            for key, each in _by_program(found).items()
+    return usual, ease
+
+
+def _effects(cells: Sequence[Cell]) -> tuple[dict[str, Usual], dict[str, Ease]]:
+    """Of the programs and the problems of a domain."""
+    of_programs, of_problems = _grouped(cells)
+    nothing = Usual(0.0, 1.0)
+    usual = dict.fromkeys(of_programs, nothing)
+    ease: dict[str, Ease] = {}
+    for _ in range(FITTING_ROUNDS):
+        ease = {
+            id_: Ease(
+                sum((cell.right or 0.0) - usual[cell.program].right for cell in each) / len(each),
+                _by(
+                    sum(cell.cost for cell in each), sum(usual[cell.program].cost for cell in each)
+                ),
+            )
+            for id_, each in of_problems.items()
         }
-        for dataset, found in of_sets.items()
-    }
+        usual = {
+            key: _drawn(each, ease, nothing, PRIOR_RUNS, 0.0) for key, each in of_programs.items()
+        }
+    return usual, ease
 
 
-def _by_program(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    found: dict[str, list[Cell]] = defaultdict(list)
+def _grouped(cells: Sequence[Cell]) -> tuple[dict[str, list[Cell]], dict[str, list[Cell]]]:
+    """By program and by problem."""
+    of_programs: dict[str, list[Cell]] = defaultdict(list)
+    of_problems: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
-        found[cell.program].append(cell)
-    return found
+        of_programs[cell.program].append(cell)
+        of_problems[cell.problem].append(cell)
+    return of_programs, of_problems
 
 
-def _drawn(cells: Sequence[Cell], towards: float, runs: float) -> float:
-    """Share of right ones, drawn towards another by so many runs of it."""
-    return (_right(cells) * len(cells) + towards * runs) / (len(cells) + runs)
+def _drawn(
+    cells: Sequence[Cell], ease: Mapping[str, Ease], towards: Usual, runs: float, cost_runs: float
+) -> Usual:
+    """What a program does beside its problems, drawn towards another figure by so many runs of it."""
+    right = sum((cell.right or 0.0) - ease[cell.problem].right for cell in cells)
+    expected = sum(ease[cell.problem].cost for cell in cells)
+    more = cost_runs * expected / len(cells)
+    cost = sum(cell.cost for cell in cells) + more * towards.cost
+    return Usual(
+        (right + runs * towards.right) / (len(cells) + runs),
+        _by(cost, expected + more),
+    )
 
 
-def _right(cells: Sequence[Cell]) -> float:
-    return sum(cell.right or 0.0 for cell in cells) / max(1, len(cells))
+def _by(cost: float, expected: float) -> float:
+    """The ratio; 1 where nothing is expected: all of it is free."""
+    return cost / expected if expected else 1.0
 
 
-def _values(cells: Sequence[Cell], price: float, usual: Mapping[str, Usual]) -> dict[str, float]:
-    """Reward that each program of the data set is thought to earn on a problem; none where every run of it
-    was wrong."""
-    draws: dict[str, list[Cell]] = defaultdict(list)
-    for cell in cells:
-        draws[cell.program].append(cell)
-    if not any(cell.right for cell in cells):
-        return {}
-    beyond = {key: _right(each) - usual[key].right for key, each in draws.items()}
-    easier = sum(beyond[key] * len(each) for key, each in draws.items()) / len(cells)
+def _values(
+    cells: Sequence[Cell], ease: Ease, price: float, usual: Mapping[str, Usual]
+) -> dict[str, float]:
+    """Reward that each program of the data set is thought to earn on a problem, but those that were wrong there
+    at every draw."""
+    draws = _grouped(cells)[0]
     found = {}
     for key, of_set in usual.items():
         each = draws.get(key, [])
-        if each and not _right(each):
-            continue  # wrong here at every draw
+        if each and not any(cell.right for cell in each):
+            continue
+        right, cost = ease.right + of_set.right, ease.cost * of_set.cost
         trust = len(each) / (len(each) + PRIOR_DRAWS)
-        right = of_set.right + easier + trust * (beyond.get(key, easier) - easier)
-        here = sum(cell.cost for cell in each) / len(each) if each else of_set.cost
-        found[key] = priced(right, of_set.cost + trust * (here - of_set.cost), price)
+        if each:
+            right += trust * (sum(cell.right or 0.0 for cell in each) / len(each) - right)
+            cost += trust * (sum(cell.cost for cell in each) / len(each) - cost)
+        found[key] = priced(right, cost, price)
     return found
 
 

@@ -1,0 +1,92 @@
+"""A training run, ten steps at a time: what was valid, right and dear, and how alike its programs became.
+
+    python recipes/steps.py logs/train_NAME [--every 10] [--markdown]
+
+Without a run the newest under logs/ is shown. What each figure means: docs/metrics.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from llm_as_judge.cli.tables import number_cell, show_table
+from llm_as_judge.errors import DataError
+from llm_as_judge.runs.runlog import METRICS, newest_run, read_steps
+from recipe import run
+
+SHOWN = {
+    "rollout/strictly_valid": ("valid", "{:.0%}"),
+    "accuracy/all": ("right", "{:.0%}"),
+    "executor/cost": ("cost", "{:.0f}"),
+    "rollout/distinct_programs": ("differ", "{:.0%}"),
+    "update/entropy": ("entropy, nats a token", "{:.3f}"),
+}
+"""Metric -> its name in the table, and how it is written."""
+MIXED = "mixed groups"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Some steps in a row."""
+
+    steps: str
+    """``1-10``"""
+    means: Mapping[str, float | None]
+    """By the names of the table; of the steps that have the figure, None where none has."""
+
+
+def windows(steps: Sequence[Mapping[str, Any]], every: int) -> list[Window]:
+    """Means of ``every`` steps each; the last window may have fewer.
+
+    Raises:
+        DataError: there is no step.
+    """
+    if not steps:
+        raise DataError(f"{METRICS}: no step in it")
+    return [_window(steps[at : at + every]) for at in range(0, len(steps), every)]
+
+
+def _window(steps: Sequence[Mapping[str, Any]]) -> Window:
+    means = {
+        name: _mean([step.get(metric) for step in steps]) for metric, (name, _) in SHOWN.items()
+    }
+    shares = []
+    for step in steps:
+        used, alike = step.get("update/groups"), step.get("update/groups_without_variance")
+        if used is not None and alike is not None and used + alike:
+            shares.append(used / (used + alike))
+    means[MIXED] = _mean(shares)
+    return Window(f"{steps[0]['step']}-{steps[-1]['step']}", means)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    there = [value for value in values if value is not None]
+    return fmean(there) if there else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", nargs="?", type=Path, help="run folder")
+    parser.add_argument("--every", type=int, default=10, help="steps of a line (default: 10)")
+    parser.add_argument("--markdown", action="store_true", help="a table for a document")
+    options = parser.parse_args()
+    if options.every < 1:
+        parser.error(f"--every {options.every}: wanted 1 or more")
+    folder = options.run or newest_run(Path("logs"))
+    forms = {**dict(SHOWN.values()), MIXED: "{:.0%}"}
+    rows = [
+        [one.steps, *(number_cell(one.means[name], form) for name, form in forms.items())]
+        for one in windows(read_steps(folder), options.every)
+    ]
+    show_table(str(folder), ["steps", *forms], rows, options.markdown)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -124,6 +126,31 @@ async def test_a_cancelled_caller_ends_the_work_at_the_next_layer(
     done = len(passes)
     assert done < 100_000  # not after all passes, which take an hour
     assert await on_policy(lambda: len(passes)) == done  # ended, and usable again
+    on_policy.close()
+
+
+async def test_a_caller_cancelled_twice_leaves_no_exception_behind(policy: Policy) -> None:
+    """As two signals do: the second comes while the first waits for the work to end."""
+    on_policy, begun, go_on = PolicyThread(policy.base), threading.Event(), threading.Event()
+    unseen: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unseen.append(context))
+
+    def one_pass() -> None:
+        begun.set()
+        assert go_on.wait(10)
+        policy.model(input_ids=torch.tensor([[5, 6, 7]]))
+
+    task = asyncio.ensure_future(on_policy(one_pass))
+    await asyncio.to_thread(begun.wait, 10)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0.01)
+    assert task.cancelled()
+    go_on.set()
+    assert await on_policy(lambda: 3) == 3  # after it, and usable again
+    del task
+    gc.collect()
+    assert unseen == []
     on_policy.close()
 
 

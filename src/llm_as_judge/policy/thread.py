@@ -31,6 +31,7 @@ class PolicyThread:
         """
         self._turns = ThreadPoolExecutor(1, thread_name_prefix="policy")
         self._stop = threading.Event()
+        """Of the turn that is taken."""
         self._busy_s = 0.0
         self._since: float | None = None
         for layer in base.model.layers:
@@ -39,7 +40,8 @@ class PolicyThread:
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
         """Result of ``work()``, which runs when its turn has come. The turn is taken by the call,
         not by the ``await``: work is done in the order in which it was asked for."""
-        return self._ended(self._turns.submit(self._unless_stopped, work))
+        stop = threading.Event()
+        return self._ended(self._turns.submit(self._unless_stopped, work, stop), stop)
 
     @property
     def busy_s(self) -> float:
@@ -47,25 +49,24 @@ class PolicyThread:
         since = self._since
         return self._busy_s + (time.perf_counter() - since if since is not None else 0.0)
 
-    async def _ended(self, turn: Future[T]) -> T:
+    async def _ended(self, turn: Future[T], stop: threading.Event) -> T:
         running = asyncio.wrap_future(turn)
         try:
             return await asyncio.shield(running)
         except BaseException:
+            # the caller is gone, or has it already; one who is cancelled again below sees nothing of it
+            running.add_done_callback(_seen)
             if not turn.done() and not turn.cancel():  # begun: only from inside can it be ended
-                self._stop.set()
+                stop.set()
                 await asyncio.wait({running})
-                self._stop.clear()
-            if running.done() and not running.cancelled():
-                running.exception()  # seen: the caller is gone, or has it already
             raise
 
     def close(self) -> None:
         """No more turns."""
         self._turns.shutdown(wait=False, cancel_futures=True)
 
-    def _unless_stopped(self, work: Callable[[], T]) -> T:
-        self._check()
+    def _unless_stopped(self, work: Callable[[], T], stop: threading.Event) -> T:
+        self._stop = stop
         self._since = time.perf_counter()
         try:
             return work()
@@ -84,3 +85,9 @@ class PolicyThread:
     def _check(self) -> None:
         if self._stop.is_set():
             raise PolicyWorkStoppedError
+
+
+def _seen(ended: asyncio.Future[Any]) -> None:
+    """Its exception is not reported as one that nobody has looked at."""
+    if not ended.cancelled():
+        ended.exception()

@@ -85,6 +85,16 @@ def test_the_figures_hold_names_and_hashes_in_place_of_texts(file: Path) -> None
         assert len(row["correct"]) == draws(file)
 
 
+def test_the_training_problems_are_named_by_their_ids_alone() -> None:
+    named = {}
+    for name in ("train_ids", "search_ids"):
+        lines = (EXAMPLES / "adaptive" / f"{name}.txt").read_text().splitlines()
+        assert all(re.fullmatch(r'"[a-z0-9]+/(train|all|sanitized)/\w+"', line) for line in lines)
+        named[name] = set(lines)
+    assert (len(named["train_ids"]), len(named["search_ids"])) == (501, 432)
+    assert named["search_ids"] < named["train_ids"]
+
+
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_the_programs_that_the_wide_search_chose_are_valid(domain: Domain) -> None:
     text = (EXAMPLES / "adaptive" / "programs" / f"{domain}.py").read_text()

@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from llm_as_judge.cli.tables import number_cell, show_table
-from llm_as_judge.errors import DataError
+from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.runs.runlog import METRICS, newest_run, read_steps
 from recipe import run
 
@@ -44,10 +44,10 @@ def windows(steps: Sequence[Mapping[str, Any]], every: int) -> list[Window]:
     """Means of ``every`` steps each; the last window may have fewer.
 
     Raises:
-        DataError: there is no step.
+        ConfigError: ``every`` is below 1.
     """
-    if not steps:
-        raise DataError(f"{METRICS}: no step in it")
+    if every < 1:
+        raise ConfigError(f"--every {every}: wanted 1 or more")
     return [_window(steps[at : at + every]) for at in range(0, len(steps), every)]
 
 
@@ -77,13 +77,14 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=10, help="steps of a line (default: 10)")
     parser.add_argument("--markdown", action="store_true", help="a table for a document")
     options = parser.parse_args()
-    if options.every < 1:
-        parser.error(f"--every {options.every}: wanted 1 or more")
     folder = options.run or newest_run(Path("logs"))
+    steps = read_steps(folder)
+    if not steps:
+        raise DataError(f"{folder / METRICS}: no step in it")
     forms = {**dict(SHOWN.values()), MIXED: "{:.0%}"}
     rows = [
         [one.steps, *(number_cell(one.means[name], form) for name, form in forms.items())]
-        for one in windows(read_steps(folder), options.every)
+        for one in windows(steps, options.every)
     ]
     show_table(str(folder), ["steps", *forms], rows, options.markdown)
 

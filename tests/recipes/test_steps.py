@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_as_judge.errors import DataError
+from llm_as_judge.errors import ConfigError
 from steps import windows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,18 +31,23 @@ def test_windows_are_means_of_the_steps_that_have_the_figure() -> None:
     assert (last.means["right"], last.means["differ"]) == (None, 0.25)
 
 
-def test_no_step_is_one_line() -> None:
-    with pytest.raises(DataError, match="no step in it"):
-        windows([], 10)
+def called(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "recipes" / "steps.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_what_can_be_mended_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text("")
+    done = called(str(tmp_path))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"{tmp_path}/metrics.jsonl: no step in it" in done.stderr
+    with pytest.raises(ConfigError, match="--every 0: wanted 1 or more"):
+        windows(STEPS, 0)
 
 
 def test_the_recipe_prints_a_table_of_a_run(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(step) + "\n" for step in STEPS))
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "recipes" / "steps.py"), str(tmp_path), "--markdown"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = called(str(tmp_path), "--markdown")
+    assert done.returncode == 0
     assert "| 1-3 | - | 75% |" in done.stdout
     assert "mixed groups" in done.stdout

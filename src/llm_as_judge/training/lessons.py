@@ -95,13 +95,13 @@ def lessons_of(
         price: what 1,000 written tokens take away.
     """
     written = {key: write(program) for key, program in bank.programs.items()}
-    usual, ease = _usual(problems, cells)
+    program_effects, problem_effects = _fitted(problems, cells)
     found = []
     for problem in problems:
         here = cells.get(problem.id, ())
         if not any(cell.right for cell in here):
             continue
-        values = _values(here, ease[problem.id], price, usual[problem.dataset])
+        values = _values(here, problem_effects[problem.id], price, program_effects[problem.dataset])
         kept = {key: value for key, value in values.items() if written.get(key)}
         if weights := _weights(kept):
             programs = tuple(ids for key in weights if (ids := written[key]))
@@ -110,27 +110,28 @@ def lessons_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Usual:
+class ProgramEffect:
     """What a program does on a data set, beside what its problems ask for."""
 
     right: float
     """Share of right runs beyond the mean of the programs on the same problems, drawn towards that in the domain."""
     cost: float
-    """Of its runs by that of the mean program on the same problems, drawn likewise."""
+    """Cost of its runs over that of the mean program on the same problems, drawn likewise."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ease:
+class ProblemEffect:
     """What the programs make of one problem."""
 
     right: float
     """Share of right runs of a program that is no better than the mean."""
     cost: float
+    """Of a run of a program that is no dearer than the mean, written tokens."""
 
 
-def _usual(
+def _fitted(
     problems: Sequence[Problem], cells: Cells
-) -> tuple[dict[str, dict[str, Usual]], dict[str, Ease]]:
+) -> tuple[dict[str, dict[str, ProgramEffect]], dict[str, ProblemEffect]]:
     """Data set -> program -> what it does there; problem -> what it asks for.
 
     A search drops most programs on its first problems, so their shares are of other problems than those of the
@@ -141,41 +142,46 @@ def _usual(
     dataset_of = {problem.id: problem.dataset for problem in problems}
     for problem in problems:
         of_domains[problem.domain] += cells.get(problem.id, ())
-    usual: dict[str, dict[str, Usual]] = {problem.dataset: {} for problem in problems}
-    ease: dict[str, Ease] = {}
+    program_effects: dict[str, dict[str, ProgramEffect]] = {
+        problem.dataset: {} for problem in problems
+    }
+    problem_effects: dict[str, ProblemEffect] = {}
     for found in of_domains.values():
         in_domain, of_problems = _effects(found)
-        ease |= of_problems
+        problem_effects |= of_problems
         of_sets: dict[tuple[str, str], list[Cell]] = defaultdict(list)
         for cell in found:
             of_sets[dataset_of[cell.problem], cell.program].append(cell)
         for (dataset, key), each in of_sets.items():
-            usual[dataset][key] = _drawn(
+            program_effects[dataset][key] = _drawn(
                 each, of_problems, in_domain[key], PRIOR_DOMAIN_RUNS, PRIOR_DOMAIN_COSTS
             )
-    return usual, ease
+    return program_effects, problem_effects
 
 
-def _effects(cells: Sequence[Cell]) -> tuple[dict[str, Usual], dict[str, Ease]]:
+def _effects(cells: Sequence[Cell]) -> tuple[dict[str, ProgramEffect], dict[str, ProblemEffect]]:
     """Of the programs and the problems of a domain."""
     of_programs, of_problems = _grouped(cells)
-    nothing = Usual(0.0, 1.0)
-    usual = dict.fromkeys(of_programs, nothing)
-    ease: dict[str, Ease] = {}
+    nothing = ProgramEffect(0.0, 1.0)
+    program_effects = dict.fromkeys(of_programs, nothing)
+    problem_effects: dict[str, ProblemEffect] = {}
     for _ in range(FITTING_ROUNDS):
-        ease = {
-            id_: Ease(
-                sum((cell.right or 0.0) - usual[cell.program].right for cell in each) / len(each),
-                _by(
-                    sum(cell.cost for cell in each), sum(usual[cell.program].cost for cell in each)
+        problem_effects = {
+            id_: ProblemEffect(
+                sum((cell.right or 0.0) - program_effects[cell.program].right for cell in each)
+                / len(each),
+                _ratio(
+                    sum(cell.cost for cell in each),
+                    sum(program_effects[cell.program].cost for cell in each),
                 ),
             )
             for id_, each in of_problems.items()
         }
-        usual = {
-            key: _drawn(each, ease, nothing, PRIOR_RUNS, 0.0) for key, each in of_programs.items()
+        program_effects = {
+            key: _drawn(each, problem_effects, nothing, PRIOR_RUNS, 0.0)
+            for key, each in of_programs.items()
         }
-    return usual, ease
+    return program_effects, problem_effects
 
 
 def _grouped(cells: Sequence[Cell]) -> tuple[dict[str, list[Cell]], dict[str, list[Cell]]]:
@@ -189,36 +195,47 @@ def _grouped(cells: Sequence[Cell]) -> tuple[dict[str, list[Cell]], dict[str, li
 
 
 def _drawn(
-    cells: Sequence[Cell], ease: Mapping[str, Ease], towards: Usual, runs: float, cost_runs: float
-) -> Usual:
-    """What a program does beside its problems, drawn towards another figure by so many runs of it."""
-    right = sum((cell.right or 0.0) - ease[cell.problem].right for cell in cells)
-    expected = sum(ease[cell.problem].cost for cell in cells)
+    cells: Sequence[Cell],
+    problem_effects: Mapping[str, ProblemEffect],
+    towards: ProgramEffect,
+    runs: float,
+    cost_runs: float,
+) -> ProgramEffect:
+    """What a program does beside its problems, drawn towards another figure.
+
+    Args:
+        runs, cost_runs: of the program that weigh as much as the other figure, for its share and its cost.
+    """
+    right = sum((cell.right or 0.0) - problem_effects[cell.problem].right for cell in cells)
+    expected = sum(problem_effects[cell.problem].cost for cell in cells)
     more = cost_runs * expected / len(cells)
     cost = sum(cell.cost for cell in cells) + more * towards.cost
-    return Usual(
+    return ProgramEffect(
         (right + runs * towards.right) / (len(cells) + runs),
-        _by(cost, expected + more),
+        _ratio(cost, expected + more),
     )
 
 
-def _by(cost: float, expected: float) -> float:
-    """The ratio; 1 where nothing is expected: all of it is free."""
+def _ratio(cost: float, expected: float) -> float:
+    """1 where nothing is expected: all of it is free."""
     return cost / expected if expected else 1.0
 
 
 def _values(
-    cells: Sequence[Cell], ease: Ease, price: float, usual: Mapping[str, Usual]
+    cells: Sequence[Cell],
+    of_problem: ProblemEffect,
+    price: float,
+    program_effects: Mapping[str, ProgramEffect],
 ) -> dict[str, float]:
     """Reward that each program of the data set is thought to earn on a problem, but those that were wrong there
     at every draw."""
     draws = _grouped(cells)[0]
     found = {}
-    for key, of_set in usual.items():
+    for key, of_set in program_effects.items():
         each = draws.get(key, [])
         if each and not any(cell.right for cell in each):
             continue
-        right, cost = ease.right + of_set.right, ease.cost * of_set.cost
+        right, cost = of_problem.right + of_set.right, of_problem.cost * of_set.cost
         trust = len(each) / (len(each) + PRIOR_DRAWS)
         if each:
             right += trust * (sum(cell.right or 0.0 for cell in each) / len(each) - right)

@@ -52,6 +52,17 @@ def inputs() -> tuple[Tensor, Tensor]:
     return torch.randn(2, 9, IN), torch.randn(2, 9, OUT)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_without_gradient_the_output_is_the_same(
+    dtype: torch.dtype, inputs: tuple[Tensor, Tensor]
+) -> None:
+    ours, _ = layers(dtype)
+    x = inputs[0].to(dtype)
+    with torch.no_grad():
+        found = ours(x)
+    torch.testing.assert_close(found, ours(x).detach())
+
+
 @pytest.mark.parametrize("bias", [True, False])
 def test_output_and_gradients_are_those_of_peft(bias: bool, inputs: tuple[Tensor, Tensor]) -> None:
     ours, theirs = (computed(layer, *inputs) for layer in layers(torch.float32, bias))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -301,6 +302,37 @@ async def test_cancelled_run_leaves_no_process_and_no_file(sandbox: Sandbox) -> 
             await run
         started.clear()
     assert open_files() <= files + 1
+
+
+async def test_a_run_that_is_stopped_twice_leaves_no_error_that_nobody_saw(
+    sandbox: Sandbox,
+) -> None:
+    """As when a command is stopped: its run is cancelled, and once more when the loop ends."""
+    loop, begun, fail = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    unseen: list[str] = []
+
+    async def serve(name: str, args: list[Json], kwargs: dict[str, Json]) -> Json:
+        begun.set()
+        await fail.wait()
+        raise SandboxError("closed meanwhile")
+
+    before = loop.get_exception_handler()
+    loop.set_exception_handler(lambda _, context: unseen.append(str(context)))
+    try:
+        source = workflow("return await self.generate(problem)")
+        run = asyncio.ensure_future(sandbox.run_workflow(source, {"problem": "p"}, serve, QUICK))
+        await begun.wait()
+        for _ in range(2):
+            run.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        fail.set()
+        await asyncio.sleep(0.01)
+        gc.collect()
+    finally:
+        loop.set_exception_handler(before)
+    assert unseen == []
 
 
 async def test_workflows_whose_operators_run_code_do_not_wait_for_each_other(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import torch
 from peft.tuners.lora import Linear as PeftLinear
 from torch import Tensor
 from torch.autograd import Function
@@ -33,6 +34,8 @@ class LoraLinear(PeftLinear):  # type: ignore[misc]
         if not plain or self.disable_adapters or self.merged or len(self.active_adapters) != 1:
             return cast("Tensor", super().forward(x, *args, **kwargs))
         (name,) = self.active_adapters
+        if not torch.is_grad_enabled():
+            return self._without_gradient(x, name)
         y: Tensor = _Adapted.apply(  # type: ignore[no-untyped-call]
             x,
             self.base_layer.weight,
@@ -41,6 +44,14 @@ class LoraLinear(PeftLinear):  # type: ignore[misc]
             self.lora_B[name].weight,
             self.scaling[name],
         )
+        return y
+
+    def _without_gradient(self, x: Tensor, name: str) -> Tensor:
+        """The same; the base layer computes its part itself, from packed weights where it has them."""
+        y: Tensor = self.base_layer(x)
+        a_RI = self.lora_A[name].weight.to(x.dtype)
+        b_OR = (self.lora_B[name].weight * self.scaling[name]).to(x.dtype)
+        y.view(-1, y.shape[-1]).addmm_(x.reshape(-1, x.shape[-1]) @ a_RI.T, b_OR.T)
         return y
 
 

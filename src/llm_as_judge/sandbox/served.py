@@ -59,6 +59,7 @@ class OperatorCalls:
         self.own_time.resume()
         if not task.cancelled() and (error := task.exception()) and not self.fault.done():
             self.fault.set_exception(error)
+            self.fault.exception()  # seen: a run that ends while it is stopped waits for it no more
 
     async def cancel(self) -> None:
         """Ends the calls that nobody waits for any more."""
@@ -67,8 +68,7 @@ class OperatorCalls:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        if not self.fault.cancel():
-            self.fault.exception()  # seen: the caller has raised it, or had a result before
+        self.fault.cancel()
 
     async def _answer(
         self,

@@ -5,9 +5,13 @@ reward of those equally far from the uniform one (reward-weighted regression, Pe
 
 Of fifty programs with four draws each the best on one problem is mostly the luckiest, and a search runs most
 of them on its first, few problems, which may be easier or harder than the others. So a program is judged by what it does
-beside the other programs on the same problems of the data set. Its own draws on the problem move that a little. A figure of few
+beside the other programs on the same problems of the data set. A figure of few
 runs is drawn towards the mean program's, one of a data set towards that of the domain, since a hundred
 problems of a set seldom tell its programs apart (empirical Bayes with fixed strengths, as in Efron and Morris 1975).
+
+Where choosing by problem does not pay on other draws, all problems of a set teach the same, also those that
+nothing solves: what a program costs there counts as well. Elsewhere, and where too little is known, a problem's
+own draws move its figures a little, and a program that was wrong there at every draw is left out.
 """
 
 from __future__ import annotations
@@ -30,6 +34,11 @@ MOST_PROGRAMS = 4
 PRIOR_DRAWS = 100
 """Draws on a problem that weigh as much as what the program does on the data set. Many, since little of what
 suits one problem can be read in its text, which is all that the policy sees (docs/results/adaptive.md)."""
+PAYS_BY_PROBLEM = 0.05
+"""Share of right runs that choosing by problem must gain on other draws. A bank of the six sets shows 0.00 to 0.03, part of it
+luck: draws of programs that ask several times share replies."""
+LEAST_PROBLEMS = 20
+"""Of a set, with two programs of two draws each, to tell that it does not pay."""
 FITTING_ROUNDS = 50
 """Of problems and programs in turn."""
 PRIOR_RUNS = 100
@@ -88,7 +97,7 @@ def taught_cells(bank: Bank, problems: Sequence[Problem], where: str) -> Cells:
 def lessons_of(
     bank: Bank, problems: Sequence[Problem], cells: Cells, price: float, write: Write
 ) -> list[Lesson]:
-    """A lesson for each problem on which a program that the policy can write was right, in the order
+    """A lesson for each problem from which a program that the policy can write is to be learned, in the order
     of the problems.
 
     Args:
@@ -96,17 +105,90 @@ def lessons_of(
     """
     written = {key: write(program) for key, program in bank.programs.items()}
     program_effects, problem_effects = _fitted(problems, cells)
+    alike = _alike_sets(problems, cells, program_effects)
+    of_sets = {
+        name: _values_of_set(
+            [problem_effects[problem.id] for problem in members], price, program_effects[name]
+        )
+        for name, members in alike.items()
+    }
     found = []
     for problem in problems:
         here = cells.get(problem.id, ())
-        if not any(cell.right for cell in here):
+        if not here:
             continue
-        values = _values(here, problem_effects[problem.id], price, program_effects[problem.dataset])
+        if problem.dataset in of_sets:
+            values = of_sets[problem.dataset]
+        elif any(cell.right for cell in here):
+            values = _values(
+                here, problem_effects[problem.id], price, program_effects[problem.dataset]
+            )
+        else:
+            continue
         kept = {key: value for key, value in values.items() if written.get(key)}
         if weights := _weights(kept):
             programs = tuple(ids for key in weights if (ids := written[key]))
             found.append(Lesson(problem, programs, tuple(weights.values())))
     return found
+
+
+def _alike_sets(
+    problems: Sequence[Problem],
+    cells: Cells,
+    program_effects: Mapping[str, Mapping[str, ProgramEffect]],
+) -> dict[str, list[Problem]]:
+    """The data sets in which choosing by problem does not pay, with their problems in the bank."""
+    of_sets: dict[str, list[Problem]] = defaultdict(list)
+    for problem in problems:
+        if cells.get(problem.id):
+            of_sets[problem.dataset].append(problem)
+    found = {}
+    for name, members in of_sets.items():
+        gains = [
+            gain
+            for problem in members
+            if (gain := _gain_by_problem(cells[problem.id], program_effects[name])) is not None
+        ]
+        some_right = any(cell.right for problem in members for cell in cells[problem.id])
+        enough = len(gains) >= LEAST_PROBLEMS
+        if some_right and enough and sum(gains) / len(gains) < PAYS_BY_PROBLEM:
+            found[name] = members
+    return found
+
+
+def _gain_by_problem(
+    cells: Sequence[Cell], program_effects: Mapping[str, ProgramEffect]
+) -> float | None:
+    """What the best program of half of the draws gains on the other half, to the set's best of those that ran
+    there; the mean of both ways. None: not two programs have draws in both halves."""
+    halves: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for cell in cells:
+        halves[cell.program][cell.draw % 2].append(cell.right or 0.0)
+    means = {
+        key: (sum(even) / len(even), sum(odd) / len(odd))
+        for key, (even, odd) in halves.items()
+        if even and odd
+    }
+    if len(means) < 2:
+        return None
+    usual = max(means, key=lambda key: (program_effects[key].right, key))
+    gain = 0.0
+    for known, other in ((0, 1), (1, 0)):
+        best = max(means, key=lambda key: (means[key][known], program_effects[key].right, key))
+        gain += means[best][other] - means[usual][other]
+    return gain / 2
+
+
+def _values_of_set(
+    members: Sequence[ProblemEffect], price: float, program_effects: Mapping[str, ProgramEffect]
+) -> dict[str, float]:
+    """Reward that each program is thought to earn on the mean problem of its set."""
+    right = sum(effect.right for effect in members) / len(members)
+    cost = sum(effect.cost for effect in members) / len(members)
+    return {
+        key: priced(right + effect.right, cost * effect.cost, price)
+        for key, effect in program_effects.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import pytest
 from llm_as_judge.errors import DataError
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.training.lessons import (
+    LEAST_PROBLEMS,
     LEAST_WEIGHT,
     MOST_PROGRAMS,
     TEMPERATURE,
@@ -156,6 +157,75 @@ def test_a_program_that_was_wrong_at_every_draw_is_not_taught_there(tmp_path: Pa
     good = [(0, p, draw, float(p < 2), 5.0) for p in range(3) for draw in range(4)]
     other = [(1, 2, draw, float(draw < 1), 5.0) for draw in range(4)]
     assert taught(bank_of(tmp_path, *good, *other))[PROBLEMS[2].id] == {1: 1.0}
+
+
+MANY = [
+    replace(PROBLEMS[0], id=f"gsm8k/train/{n}", question=f"What is {n} plus 2?")
+    for n in range(LEAST_PROBLEMS + 4)
+]
+
+
+def of_many(folder: Path, *rows: tuple[int, int, tuple[float, ...], float]) -> Bank:
+    """Rows of (program, problem of ``MANY``, right at each draw, cost)."""
+    with Bank.writing(folder, {}) as bank:
+        for program in PROGRAMS:
+            bank.add_program(program)
+        for problem in MANY:
+            bank.add_problem(problem)
+        for j, p, verdicts, cost in rows:
+            for draw, right in enumerate(verdicts):
+                bank.add(Cell(PROGRAMS[j].key, MANY[p].id, draw, right, cost, 1, 1, "ok"))
+    return bank
+
+
+def first_of_many(bank: Bank, price: float) -> list[int | None]:
+    """The program that weighs most on each of ``MANY``; None where nothing is taught."""
+    cells = taught_cells(bank, MANY, "here")
+    lessons = lessons_of(bank, MANY, cells, price, lambda program: IDS[program.key])
+    found = {one.problem.id: max(w := weights(one), key=w.__getitem__) for one in lessons}
+    return [found.get(problem.id) for problem in MANY]
+
+
+def test_where_no_problem_wants_another_program_all_teach_the_same(tmp_path: Path) -> None:
+    """Also those that nothing solves: there the dear program costs most."""
+    rows = []
+    for p in range(len(MANY)):
+        solved = p % 2 == 0
+        rows.append((0, p, (float(solved),) * 4, 100.0))
+        rows.append((1, p, (float(solved), float(solved), 0.0, 0.0), 20.0 if solved else 10.0))
+    bank = of_many(tmp_path, *rows)
+    assert first_of_many(bank, price=0.03) == [0] * len(MANY)
+    assert first_of_many(bank, price=4.0) == [1] * len(MANY)
+
+
+def test_where_problems_want_other_programs_each_teaches_its_own(tmp_path: Path) -> None:
+    rows = [
+        (j, p, (float(p % 2 == j),) * 4, 10.0)
+        for p in range(len(MANY))
+        for j in range(2)
+        if p > 1  # and two that nothing has run on
+    ]
+    found = first_of_many(of_many(tmp_path, *rows), price=0.1)
+    assert found == [None, None, *(p % 2 for p in range(2, len(MANY)))]
+
+
+def test_luck_on_single_draws_is_no_reason_to_teach_by_problem(tmp_path: Path) -> None:
+    """What is right at the even draws of a problem is wrong at the odd ones."""
+    rows = [
+        (j, p, tuple(float((draw + p + j) % 2) for draw in range(4)), 10.0 + j)
+        for p in range(len(MANY))
+        for j in range(2)
+    ]
+    assert len(set(first_of_many(of_many(tmp_path, *rows), price=0.1))) == 1
+
+
+def test_too_few_problems_do_not_tell_that_all_want_the_same(tmp_path: Path) -> None:
+    rows = [(j, p, (float(j == 0),) * 2, 10.0) for p in range(LEAST_PROBLEMS) for j in range(2)]
+    few = [row for row in rows if row[1] > 0]
+    for name, some, last in (("many", rows, 0), ("few", few, None)):
+        more = (0, LEAST_PROBLEMS + 1, (0.0, 0.0), 10.0)  # nothing solves this one
+        found = first_of_many(of_many(tmp_path / name, *some, more), price=0.1)
+        assert found[LEAST_PROBLEMS + 1] == last
 
 
 def test_a_problem_has_a_few_programs_and_of_equal_ones_always_the_same(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a bank teaches a policy before its first step: for each problem the programs that were right there.
+"""What a bank teaches a policy before its first step: for each problem the programs to write.
 
 A problem's programs are weighed by the softmax of their reward: the policy that has the highest mean
 reward of those equally far from the uniform one (reward-weighted regression, Peters and Schaal 2007).
@@ -35,7 +35,7 @@ PRIOR_DRAWS = 100
 """Draws on a problem that weigh as much as what the program does on the data set. Many, since little of what
 suits one problem can be read in its text, which is all that the policy sees (docs/results/adaptive.md)."""
 PAYS_BY_PROBLEM = 0.05
-"""Share of right runs that choosing by problem must gain on other draws. A bank of the six sets shows 0.00 to 0.03, part of it
+"""Share of right runs that choosing by problem must gain on other draws. A bank of the six sets shows 0.00 to 0.04, part of it
 luck: draws of programs that ask several times share replies."""
 LEAST_PROBLEMS = 20
 """Of a set, with two programs of two draws each, to tell that it does not pay."""

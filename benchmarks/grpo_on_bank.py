@@ -31,6 +31,8 @@ from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
+from scipy.stats import entropy as nats
 
 from llm_as_judge.config import LossKeys
 from llm_as_judge.data.informative import InformativeSampler
@@ -115,8 +117,7 @@ class Half:
         """Mean reward of each program."""
         table = self.tables[domain]
         right, cost = (one.mean(axis=(1, 2)) for one in (table.right_JPD, table.cost_JPD))
-        values: Array = right - PRICES[budget] * cost / 1000
-        return values
+        return priced(right, cost, PRICES[budget])
 
     def scores(self, policy: Policy, budget: Budget) -> Scores:
         """Domains weigh as their problems are many."""
@@ -125,7 +126,7 @@ class Half:
             shares = softmax(policy[domain, budget])
             right += list((shares[:, None] * table.right_JPD.mean(axis=2)).sum(axis=0))
             cost += list((shares[:, None] * table.cost_JPD.mean(axis=2)).sum(axis=0))
-            entropy.append(float(-(shares * np.log(shares + 1e-12)).sum()))
+            entropy.append(float(nats(shares)))
         return Scores(*(float(np.mean(one)) for one in (right, cost, entropy)))
 
 
@@ -138,12 +139,6 @@ def halves(tables: dict[Domain, Table], seed: int) -> tuple[Half, Half]:
         for part, chosen in zip(parts, np.array_split(order, 2), strict=True):
             part[domain] = table.of(everyone, [int(p) for p in chosen])
     return Half(parts[0]), Half(parts[1])
-
-
-def softmax(logits: Array) -> Array:
-    raised = np.exp(logits - logits.max())
-    shares: Array = raised / raised.sum()
-    return shares
 
 
 def started(half: Half, warm: bool) -> Policy:
@@ -179,7 +174,7 @@ def trained(half: Half, keys: Keys, steps: int, seed: int) -> Policy:
                 for one in (table.right_JPD, table.cost_JPD)
             )
             groups.append(((domain, budget), written))
-            rewards.append([float(r) for r in right - PRICES[budget] * cost / 1000])
+            rewards.append(priced(right, cost, PRICES[budget]).tolist())
             found[half.columns[0][row]] = float(right.mean())
         for (place, written), gains in zip(groups, step_advantages(rewards, LOSS), strict=True):
             shares = softmax(policy[place])

@@ -39,7 +39,7 @@ def replaced(policy: Policy) -> int:
 
 def test_a_policy_in_half_precision_writes_the_same_from_packed_weights(half: Policy) -> None:
     plain, before = written(half), replaced(half)
-    with half.merged():
+    with half.inference():
         inside = written(half)
     torch.testing.assert_close(inside, plain, rtol=0.02, atol=0.02)
     assert replaced(half) == before

@@ -135,7 +135,7 @@ def test_weights_and_adapter_are_after_sampling_what_they_were(policy: Policy) -
     for name, (place, value, learns) in before.items():
         assert (after[name][0], after[name][2]) == (place, learns), name
         assert torch.equal(after[name][1], value), name
-    with policy.merged():
+    with policy.inference():
         assert state().keys() == before.keys()
         inside = [p.data_ptr() for p in policy.model.parameters()]
     assert inside != [place for place, _, _ in before.values()]

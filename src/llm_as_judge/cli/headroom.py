@@ -112,7 +112,7 @@ def headroom(
     elif told.answer in (TRAIN, TOO_FEW) and settings.data.train_file.is_file():
         say(
             f"next   llm-as-judge train --set training.warm_start={quote(str(out / 'bank'))} "
-            "(begins with the programs that were right here)"
+            "(begins with its best programs)"
         )
     return None
 

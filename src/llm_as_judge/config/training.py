@@ -104,8 +104,8 @@ class TrainingConfig(LossKeys, _Course):
 
     warm_start: Path | None = Field(
         None,
-        description="Folder of a bank. Before step 1 the policy imitates the programs that were right "
-        "there. Default: none.\n"
+        description="Folder of a bank. Before step 1 the policy imitates its best programs. "
+        "Default: none.\n"
         "`search --split train` and `headroom` fill a bank. Cheap programs weigh more.",
     )
     warm_start_epochs: int = Field(

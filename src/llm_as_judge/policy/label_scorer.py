@@ -35,7 +35,7 @@ class LabelScorer:
         self._policy = policy
         self._tokens = LabelTokens(policy.tokenizer)
         self._open = ExitStack()
-        self._open.enter_context(policy.merged())
+        self._open.enter_context(policy.inference())
 
     @staticmethod
     def load(

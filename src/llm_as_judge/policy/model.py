@@ -115,7 +115,7 @@ class Policy:
             self.model.eval()
 
     @contextmanager
-    def merged(self) -> Iterator[None]:
+    def inference(self) -> Iterator[None]:
         """Inside, a token costs less, and nothing may learn. Takes the memory of the weights once more.
 
         In float32 every adapted weight has its update added: a third of the products. It is exactly

@@ -86,7 +86,7 @@ class HFSampler:
         per_chunk = max(1, self._generation_batch_size // count)
         if self._policy.sliding_window:
             per_chunk = 1  # no padding: a window counts places in the row, padded ones too
-        with self._policy.merged():
+        with self._policy.inference():
             for start in range(0, len(ids_P), per_chunk):
                 chunk = ids_P[start : start + per_chunk]
                 rows = [

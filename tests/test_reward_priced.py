@@ -68,6 +68,12 @@ def test_a_text_that_cannot_run_is_below_a_wrong_program_of_4000_written_tokens(
     assert total(9000, right=0.0, budget="low", program=broken) == -0.5
 
 
+def test_a_repaired_text_earns_a_tenth_less_and_more_than_one_that_cannot_run() -> None:
+    repaired = replace(RUNS, repairs=("await",))
+    assert total(600, program=repaired) == pytest.approx(total(600) - 0.1)
+    assert total(600, right=0.0, program=repaired) > total(0, right=0.0, program=Program("no", ""))
+
+
 def test_what_was_not_graded_has_no_reward() -> None:
     done = Rollout(
         "p",
@@ -96,7 +102,7 @@ def test_parts_and_the_rest_of_the_group_have_no_say() -> None:
     (only,) = reward_group([alone], options)
     assert one.reward == only.reward
     assert only.reward is not None
-    assert set(only.reward.parts) == {"right", "cost"}
+    assert set(only.reward.parts) == {"right", "cost", "repaired"}
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1e5), BUDGETS)

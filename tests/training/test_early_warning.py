@@ -41,6 +41,7 @@ ALARMS = {
     "invalid_programs": run(last=3, rollout__strictly_valid=0.3),
     "truncated": run(last=3, rollout__truncated=0.3),
 }
+REPAIRED = run(last=3, rollout__strictly_valid=0.02, rollout__repaired=0.95)
 
 
 def test_a_healthy_run_has_no_warning() -> None:
@@ -52,10 +53,19 @@ def test_each_sign_gives_its_own_warning_and_no_other(name: str) -> None:
     assert list(early_warnings(ALARMS[name])) == [name]
 
 
-@pytest.mark.parametrize("name", ALARMS)
-def test_a_warning_names_settings_that_exist(name: str) -> None:
+def test_programs_that_run_after_a_repair_alone_are_not_taken_for_bad_ones() -> None:
+    assert (
+        "95% of the programs run only after a repair"
+        in early_warnings(REPAIRED)["invalid_programs"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"), [*ALARMS.items(), ("invalid_programs", REPAIRED)], ids=[*ALARMS, "repaired"]
+)
+def test_a_warning_names_settings_that_exist(name: str, steps: list[dict[str, float]]) -> None:
     known = {key for key, _ in iterate_fields(Config)}
-    named = re.findall(r"\b[a-z]+\.[a-z_]+\b", early_warnings(ALARMS[name])[name])
+    named = re.findall(r"\b[a-z]+\.[a-z_]+\b", early_warnings(steps)[name])
     settings = [word for word in named if not word.endswith(".jsonl")]
     assert settings
     assert set(settings) <= known

@@ -13,6 +13,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.reward import (
     INVALID_TEXT,
     PRICES,
+    REPAIRED,
     REWARD_PARTS,
     USUAL_BUDGET,
     all_options,
@@ -108,6 +109,7 @@ class RewardConfig(Section):
         "With `gated` tokens and calls count among right programs; a wrong one earns 0 for both.\n"
         "With `priced` the reward is the share of right runs less the budget's price for 1,000 written tokens of cost.\n"
         f"With `priced` a text that cannot run as a program earns {INVALID_TEXT:g}.\n"
+        f"With `priced` a text that had to be repaired earns {REPAIRED:g} less.\n"
         "With `priced` only a plugin's parts count, each a tenth of its score.",
     )
     budget: Budget | None = Field(

@@ -99,6 +99,13 @@ def _invalid(steps: Steps) -> str:
     values = _values(steps, "rollout/strictly_valid")[-3:]
     if not values or _mean(values) >= VALID:
         return ""
+    repaired = _values(steps, "rollout/repaired")[-3:]
+    if repaired and _mean(repaired) >= VALID:
+        return (
+            f"{_mean(repaired):.0%} of the programs run only after a repair, which rollouts.jsonl names: the policy "
+            "unlearns the form. Take reward.scheme=priced, under which a repair costs a tenth, or lower "
+            "training.learning_rate"
+        )
     return (
         f"only {_mean(values):.0%} of the programs are valid: most of what is sampled teaches the form alone. Raise "
         "training.warm_start_epochs, or the bank's rows; without training.warm_start set sampling.prompt_style to full"

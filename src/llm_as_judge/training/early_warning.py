@@ -103,8 +103,7 @@ def _invalid(steps: Steps) -> str:
     if repaired and _mean(repaired) >= VALID:
         return (
             f"{_mean(repaired):.0%} of the programs run only after a repair, which rollouts.jsonl names: the policy "
-            "unlearns the form. Take reward.scheme=priced, under which a repair costs a tenth, or lower "
-            "training.learning_rate"
+            "unlearns the form. Go on from an earlier checkpoint, with a lower training.learning_rate"
         )
     return (
         f"only {_mean(values):.0%} of the programs are valid: most of what is sampled teaches the form alone. Raise "

@@ -56,6 +56,25 @@ class Shape:
         ]
 
 
+TINY = {
+    "vocab_size": 8192,
+    "hidden_size": 256,
+    "intermediate_size": 1024,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+QWEN_7B = {
+    "vocab_size": 152064,
+    "hidden_size": 3584,
+    "intermediate_size": 18944,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 28,
+    "num_key_value_heads": 4,
+    "max_position_embeddings": 32768,
+}
+"""Arguments of ``Qwen2Config``: models of random weights; the second is Qwen2.5-7B."""
+
 GROUP = Shape(1, 1500, 1500, 200, 6)
 TREE = Shape(4, 1700, 2000, 250, 6)
 ALIKE = Shape(4, 100, 220, 50, 12, alike=38)

@@ -9,7 +9,11 @@ change, stands beside that of clock seconds. Gradient norms must agree, or the c
     python benchmarks/training.py                                    # a tiny model, all parts
     python benchmarks/training.py --model smollm2-135m --part update # pulled weights
     python benchmarks/training.py --model FOLDER --layers 6          # its first 6 layers: a share of the time
+    python benchmarks/training.py --model qwen2.5-7b --samples 6,48  # random weights; wants a GPU
     python benchmarks/training.py --quick                            # short: does it run at all
+
+On a GPU: bfloat16, TRL under its own autocast, with and without recomputed activations; ours recomputes where
+that alone fits. Our side has the adapter layer of a policy, TRL's has PEFT's.
 """
 
 from __future__ import annotations
@@ -32,13 +36,15 @@ from typing import Any
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch: waiting threads must not spin
 
 import torch
-from peft import LoraConfig, get_peft_model
+from peft.tuners.lora import Linear as PeftLinear
 from shapes import (
     ALIKE,
     GROUP,
     QUICK_ALIKE,
     QUICK_GROUP,
     QUICK_TREE,
+    QWEN_7B,
+    TINY,
     TREE,
     Shape,
     naive_operations,
@@ -48,49 +54,73 @@ from shapes import (
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
 
 from llm_as_judge.config import load_models
+from llm_as_judge.policy.adapter import AdapterSpec, new_adapter
 from llm_as_judge.policy.attention import packed_attention
-from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.lora_linear import LoraLinear
+from llm_as_judge.policy.model import Policy, pick_device
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.grpo import LossOptions, policy_loss
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 
-CPU = torch.device("cpu")
+RANDOM = {"tiny": TINY, "qwen2.5-7b": QWEN_7B}
 CACHE = Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
-TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 PARTS = ("update", "tree", "alike", "sampling", "cost")
 
 
 # ------------------------------------------------------------------------------------------ model
-def load(name: str, layers: int | None) -> tuple[Any, str]:
-    """A PEFT model in float32 with an adapter that is not the identity; and what it is."""
+def load(name: str, layers: int | None, device: torch.device) -> tuple[Any, str]:
+    """A PEFT model with an adapter that is not the identity; and what it is. On a GPU in bfloat16."""
     torch.manual_seed(0)
-    if name == "tiny":
-        config = Qwen2Config(
-            vocab_size=8192,
-            hidden_size=256,
-            intermediate_size=1024,
-            num_hidden_layers=4,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-        )
-        base = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
-        said = "tiny (4 layers of 256, random weights)"
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    if name in RANDOM:
+        config = Qwen2Config(**RANDOM[name])
     else:
         folder = weights_of(name)
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
-        depth = config.num_hidden_layers
-        config.num_hidden_layers = min(layers or depth, depth)
-        if getattr(config, "layer_types", None):
-            config.layer_types = list(config.layer_types[: config.num_hidden_layers])
+    depth = config.num_hidden_layers
+    config.num_hidden_layers = min(layers or depth, depth)
+    if getattr(config, "layer_types", None):
+        config.layer_types = list(config.layer_types[: config.num_hidden_layers])
+    if name in RANDOM:
+        with device:
+            base = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation="sdpa")
+    else:
         base = AutoModelForCausalLM.from_pretrained(
-            folder, config=config, dtype=torch.float32, local_files_only=True
-        )
-        said = f"{name} ({config.num_hidden_layers} of {depth} layers)"
-    model = get_peft_model(base, LoraConfig(r=16, lora_alpha=32, target_modules=TARGETS))
+            folder, config=config, dtype=dtype, local_files_only=True
+        ).to(device)
+    weights = "random weights" if name in RANDOM else "its weights"
+    said = (
+        f"{name} ({config.num_hidden_layers} of {depth} layers of {config.hidden_size}, {weights})"
+    )
+    model = new_adapter(base, AdapterSpec(16, 32))
     for parameter_name, parameter in model.named_parameters():
         if "lora_B" in parameter_name:
             torch.nn.init.normal_(parameter, std=0.01)
     return model, said
+
+
+@contextmanager
+def layers_of_peft() -> Iterator[None]:
+    """Inside, adapter layers compute as PEFT's do."""
+    own = LoraLinear.forward
+    try:
+        LoraLinear.forward = PeftLinear.forward  # type: ignore[method-assign]
+        yield
+    finally:
+        LoraLinear.forward = own  # type: ignore[method-assign]
+
+
+@contextmanager
+def recomputing(model: Any) -> Iterator[None]:
+    """Inside, activations are computed again in the backward pass."""
+    base = model.get_base_model()
+    base.activation_checkpointing_enable({"use_reentrant": False})
+    base.enable_input_require_grads()
+    try:
+        yield
+    finally:
+        base.activation_checkpointing_disable()
+        base.disable_input_require_grads()
 
 
 def weights_of(name: str) -> Path:
@@ -116,16 +146,28 @@ class Measured:
 
 
 @contextmanager
-def peak_memory() -> Iterator[list[float]]:
-    """Resident memory above that at entry, MiB, at its highest; one value in the list at exit."""
+def peak_memory(device: torch.device) -> Iterator[list[float]]:
+    """Memory above that at entry, MiB, at its highest; one value in the list at exit.
+
+    On a CPU what is resident, on a GPU what torch has allocated.
+    """
     gc.collect()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        found: list[float] = []
+        at_entry = torch.cuda.memory_allocated()
+        yield found
+        found.append((torch.cuda.max_memory_allocated() - at_entry) / 2**20)
+        return
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
     page = os.sysconf("SC_PAGE_SIZE") / 2**20
     statm = Path("/proc/self/statm")
     start = highest = int(statm.read_text().split()[1])
     over = threading.Event()
-    found: list[float] = []
+    found = []
 
     def watch() -> None:
         nonlocal highest
@@ -142,17 +184,24 @@ def peak_memory() -> Iterator[list[float]]:
         found.append((highest - start) * page)
 
 
+def finish(device: torch.device) -> None:
+    """Wait until a GPU has done what it was asked."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
 def one_update(model: Any, backward: Callable[[], None]) -> Measured:
     """Forward, loss, backward, clip and AdamW; the weights are put back afterwards."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     saved = [p.detach().clone() for p in parameters]
     optimizer = torch.optim.AdamW(parameters, lr=1e-4, betas=(0.9, 0.99))
-    with peak_memory() as peak:
+    with peak_memory(model.device) as peak:
         started, cpu = time.perf_counter(), time.process_time()
         backward()
         norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0).item()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        finish(model.device)
         seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu
     with torch.no_grad():
         for parameter, value in zip(parameters, saved, strict=True):
@@ -169,17 +218,21 @@ def best(runs: Sequence[Measured]) -> Measured:
 
 
 # ----------------------------------------------------------------------------------------- update
-def advantages(shape: Shape) -> torch.Tensor:
-    return torch.linspace(-1, 1, shape.samples).repeat(shape.problems)
+def advantages(shape: Shape, device: torch.device) -> torch.Tensor:
+    return torch.linspace(-1, 1, shape.samples, device=device).repeat(shape.problems)
 
 
 def packed_backward(model: Any, shape: Shape) -> None:
     base = model.get_base_model()
     with packed_attention(base):
-        tree = pack_tree(shape.prompts(), shape.completions(), CPU)
+        tree = pack_tree(shape.prompts(), shape.completions(), base.device)
         logprobs = packed_logprobs(base, tree)[0]
         loss, _ = policy_loss(
-            logprobs, logprobs.detach(), advantages(shape), tree.leaf_lengths, LossOptions()
+            logprobs,
+            logprobs.detach(),
+            advantages(shape, base.device),
+            tree.leaf_lengths,
+            LossOptions(),
         )
         torch.autograd.backward(loss)
 
@@ -200,8 +253,8 @@ def trl_trainer(model: Any, shape: Shape, folder: str) -> Any:
         reward_funcs=lambda completions, **_: [0.0] * len(completions),
         args=GRPOConfig(
             output_dir=folder,
-            use_cpu=True,
-            bf16=False,
+            use_cpu=model.device.type == "cpu",
+            bf16=model.device.type == "cuda",
             report_to="none",
             loss_type="grpo",
             gradient_checkpointing=False,
@@ -217,12 +270,13 @@ def trl_trainer(model: Any, shape: Shape, folder: str) -> Any:
 def trl_backward(trainer: Any, model: Any, shape: Shape, rows_at_once: int) -> None:
     prompts, completions = shape.prompts(), shape.completions()
     flat = [(p, c) for p, group in zip(prompts, completions, strict=True) for c in group]
-    values = advantages(shape)
+    device = model.device
+    values = advantages(shape, device)
     trainer.current_gradient_accumulation_steps = len(flat) // rows_at_once
     for start in range(0, len(flat), rows_at_once):
         part = flat[start : start + rows_at_once]
-        prompt_ids = torch.tensor([p for p, _ in part])
-        completion_ids = torch.tensor([c for _, c in part])
+        prompt_ids = torch.tensor([p for p, _ in part], device=device)
+        completion_ids = torch.tensor([c for _, c in part], device=device)
         inputs = {
             "prompt_ids": prompt_ids,
             "prompt_mask": torch.ones_like(prompt_ids),
@@ -230,7 +284,33 @@ def trl_backward(trainer: Any, model: Any, shape: Shape, rows_at_once: int) -> N
             "completion_mask": torch.ones_like(completion_ids),
             "advantages": values[start : start + rows_at_once],
         }
-        trainer.compute_loss(model, inputs).backward()
+        with layers_of_peft():
+            trainer.compute_loss(model, inputs).backward()
+
+
+def ways_of(
+    model: Any, trainer: Any, shape: Shape, batches: Sequence[int]
+) -> dict[str, Callable[[], None]]:
+    """Name -> one forward and backward pass of the step; TRL's names begin with TRL."""
+    gpu = model.device.type == "cuda"
+
+    def recomputed(backward: Callable[[], None]) -> None:
+        with recomputing(model):
+            backward()
+
+    ways: dict[str, Callable[[], None]] = {}
+    for rows in batches:
+        if (shape.problems * shape.samples) % rows:
+            continue
+        way = partial(trl_backward, trainer, model, shape, rows)
+        ways[f"TRL, {rows} rows at once"] = way
+        if gpu:
+            ways[f"TRL, {rows} rows, recomputed"] = partial(recomputed, way)
+    ours = partial(packed_backward, model, shape)
+    ways["packed row"] = ours
+    if gpu:
+        ways["packed row, recomputed"] = partial(recomputed, ours)
+    return ways
 
 
 def compare_update(
@@ -243,14 +323,16 @@ def compare_update(
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trainer = trl_trainer(model, shape, folder)
-        ways: dict[str, Callable[[], None]] = {
-            f"TRL, {rows} rows at once": partial(trl_backward, trainer, model, shape, rows)
-            for rows in batches
-        }
-        ways["packed row"] = lambda: packed_backward(model, shape)
+        ways = ways_of(model, trainer, shape, batches)
         for _ in range(rounds):
-            for name, backward in ways.items():
-                runs.setdefault(name, []).append(one_update(model, backward))
+            for name in [*ways]:
+                try:
+                    runs.setdefault(name, []).append(one_update(model, ways[name]))
+                except torch.OutOfMemoryError:
+                    del ways[name]
+                    runs.pop(name)
+                    print(f"  {name}: more memory than the GPU has")
+                    model.zero_grad(set_to_none=True)
     print(
         f"\n{title}: {shape.problems} problem(s), prompt {shape.prompt} ({shape.shared} shared), "
         f"completion {shape.completion}, K {shape.samples}; tokens {shape.naive_tokens} -> "
@@ -259,18 +341,25 @@ def compare_update(
     found = {name: best(of_way) for name, of_way in runs.items()}
     for name, run in found.items():
         print(
-            f"  {name:22} {run.seconds:8.2f} s  {run.cpu_s:8.2f} processor s  "
+            f"  {name:24} {run.seconds:8.2f} s  {run.cpu_s:8.2f} processor s  "
             f"peak {run.peak_mib:6.0f} MiB  gradient norm {run.norm:.6g}"
         )
-    ours = found.pop("packed row")
-    clock = min(run.seconds for run in found.values()) / ours.seconds
-    cpu = min(run.cpu_s for run in found.values()) / ours.cpu_s
-    gap = max(abs(ours.norm / run.norm - 1) for run in found.values())
-    memory = ours.peak_mib / min(run.peak_mib for run in found.values())
+    sides = [
+        [run for name, run in found.items() if name.startswith("TRL") is of_trl]
+        for of_trl in (True, False)
+    ]
+    if not all(sides):
+        print("  no ratio: one side does not fit", flush=True)
+        return
+    (clock, cpu, memory), (our_clock, our_cpu, our_memory) = (
+        [min(getattr(run, part) for run in side) for part in ("seconds", "cpu_s", "peak_mib")]
+        for side in sides
+    )
+    norms = [run.norm for run in found.values()]
     print(
-        f"  ratio to TRL's best {clock:.2f} by the clock, {cpu:.2f} by processor time; limit "
-        f"{limit:.2f} (shares {clock / limit:.0%}, {cpu / limit:.0%}); memory {memory:.2f} of TRL's "
-        f"least; norms differ by {gap:.1e}",
+        f"  ratio to TRL's best {clock / our_clock:.2f} by the clock, {cpu / our_cpu:.2f} by processor time; "
+        f"limit {limit:.2f}; least memory {our_memory / memory:.2f} of TRL's least; norms differ by "
+        f"{max(norms) / min(norms) - 1:.1e}",
         flush=True,
     )
 
@@ -293,7 +382,8 @@ def compare_sampling(model: Any, shape: Shape, new_tokens: int, rounds: int) -> 
     from llm_as_judge.types import Message, Prompt, Sampling
 
     model.eval()
-    policy = Policy(model, tokenizer=None, device=CPU, dtype=torch.float32)
+    device = model.device
+    policy = Policy(model, tokenizer=None, device=device, dtype=model.get_base_model().dtype)
     sampler = EndlessSampler(policy)
 
     def ours(temperature: float) -> None:
@@ -303,23 +393,25 @@ def compare_sampling(model: Any, shape: Shape, new_tokens: int, rounds: int) -> 
         )
 
     def theirs() -> None:
-        model.generate(
-            input_ids=torch.tensor([tokens(shape.prompt, 0)]),
-            do_sample=True,
-            top_k=0,
-            num_return_sequences=shape.samples,
-            min_new_tokens=new_tokens,
-            max_new_tokens=new_tokens,
-            pad_token_id=0,
-        )
+        with layers_of_peft():
+            model.generate(
+                input_ids=torch.tensor([tokens(shape.prompt, 0)], device=device),
+                do_sample=True,
+                top_k=0,
+                num_return_sequences=shape.samples,
+                min_new_tokens=new_tokens,
+                max_new_tokens=new_tokens,
+                pad_token_id=0,
+            )
 
     sides: list[Callable[[], None]] = [theirs, partial(ours, 1.0), partial(ours, 0.0)]
     found: list[list[Measured]] = [[], [], []]
     for _ in range(rounds):
         for i, work in enumerate(sides):
-            with peak_memory() as peak:
+            with peak_memory(device) as peak:
                 started, cpu = time.perf_counter(), time.process_time()
                 work()
+                finish(device)
                 seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu
             found[i].append(Measured(seconds, cpu_s, peak[0]))
     print(f"\nsampling: prompt {shape.prompt}, {shape.samples} x {new_tokens} tokens")
@@ -364,28 +456,38 @@ def main() -> None:
     parser.add_argument("--layers", type=int, help="only the first layers: a share of the time")
     parser.add_argument("--part", choices=PARTS, action="append", help="default: all")
     parser.add_argument("--rows", default="6,1", help="TRL's rows at once; its best counts")
+    parser.add_argument("--samples", default="6", help="K of the first two parts and of sampling")
+    parser.add_argument("--new-tokens", type=int, help="that each row writes in the sampling part")
     parser.add_argument("--rounds", type=int, default=2, help="turns of each side; the best counts")
     parser.add_argument("--quick", action="store_true", help="short prompts: does it run at all")
     options = parser.parse_args()
-    model, said = load(options.model, options.layers)
-    print(f"{said}, float32, {torch.get_num_threads()} threads, torch {torch.__version__}")
+    device = pick_device("auto")
+    model, said = load(options.model, options.layers, device)
+    where = torch.cuda.get_device_name(device) if device.type == "cuda" else "the processor"
+    dtype = str(model.get_base_model().dtype).removeprefix("torch.")
+    print(
+        f"{said}, {dtype}, on {where}, {torch.get_num_threads()} threads, torch {torch.__version__}"
+    )
     group, tree = (QUICK_GROUP, QUICK_TREE) if options.quick else (GROUP, TREE)
     parts = options.part or PARTS
+    batches, counts = (
+        [int(number) for number in text.split(",")] for text in (options.rows, options.samples)
+    )
     # a first pass: thread pools, lazy imports
     one_update(model.train(), lambda: packed_backward(model, Shape(1, 30, 30, 5, 2)))
     alike = QUICK_ALIKE if options.quick else ALIKE
-    apart = replace(alike, alike=0)
     for part, title, shape in (
-        ("update", "update", group),
-        ("tree", "tree", tree),
+        *(("update", "update", replace(group, samples=k)) for k in counts),
+        *(("tree", "tree", replace(tree, samples=k)) for k in counts),
         ("alike", "programs alike", alike),
-        ("alike", "the same, not alike", apart),
+        ("alike", "the same, not alike", replace(alike, alike=0)),
     ):
         if part in parts:
-            batches = [int(rows) for rows in options.rows.split(",")]
             compare_update(model, title, shape, batches, options.rounds)
     if "sampling" in parts:
-        compare_sampling(model, group, 16 if options.quick else 64, options.rounds)
+        new_tokens = options.new_tokens or (16 if options.quick else 64)
+        for k in counts:
+            compare_sampling(model, replace(group, samples=k), new_tokens, options.rounds)
     if "cost" in parts:
         cost_per_token(model, group, (4, 8, 16), options.rounds)
 

@@ -27,7 +27,7 @@ from pipeline import latency_s
 from shapes import Shape
 
 from llm_as_judge.types import PolicyTurn
-from training import CPU, EndlessSampler, load  # before torch: it sets how threads wait
+from training import EndlessSampler, load  # before torch: it sets how threads wait
 
 import torch  # isort: skip
 from datasets import Dataset
@@ -43,6 +43,8 @@ from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
 from llm_as_judge.training.reference import UpdatePath
+
+CPU = torch.device("cpu")
 from llm_as_judge.types import Completion, Execution, Problem, Program, Sampling, Verdict
 
 RATE = 1e-6
@@ -221,14 +223,14 @@ def main() -> None:
         work = Work(shape, options.steps, scale)
         theirs = {}
         for rows in map(int, options.rows.split(",")):
-            model, said = load(options.model, options.layers)  # each run from the same weights
+            model, said = load(options.model, options.layers, CPU)  # each run from the same weights
             theirs[rows] = trl_step_s(model, work, rows)
         anchor = min(theirs.values())
         print(f"\n{said}, float32; programs of {2 * scale:g}-{60 * scale:g} s (scale {scale:g})")
         for rows, seconds in theirs.items():
             print(f"  TRL, {rows:2} rows at once{seconds:9.2f} s a step")
         for staleness in (0, 1):
-            model, _ = load(options.model, options.layers)
+            model, _ = load(options.model, options.layers, CPU)
             seconds = asyncio.run(our_step_s(model, work, staleness))
             print(
                 f"  S = {staleness} {seconds:19.2f} s a step, {anchor / seconds:.2f} times TRL's best"

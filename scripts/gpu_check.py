@@ -21,19 +21,13 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, Qwen2Config
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+from shapes import QWEN_7B
+
 from llm_as_judge.policy.attention import AttentionPlan, packed_attention, shared_prefix_attention
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.training.reference import naive_logprobs
-
-QWEN_7B = {
-    "vocab_size": 152064,
-    "hidden_size": 3584,
-    "intermediate_size": 18944,
-    "num_hidden_layers": 28,
-    "num_attention_heads": 28,
-    "num_key_value_heads": 4,
-    "max_position_embeddings": 32768,
-}
 
 
 def ids(count: int, seed: int, vocabulary: int = 1000) -> list[int]:

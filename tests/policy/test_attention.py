@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
@@ -10,10 +11,12 @@ import torch
 from llm_as_judge.policy.attention import (
     AttentionPlan,
     Node,
+    grouped_causal,
     plan_attention,
     plan_varlen,
     prompt_tree,
     shared_prefix_attention,
+    torch_varlen,
 )
 from llm_as_judge.training.packing import pack_tree
 
@@ -36,6 +39,32 @@ def test_offsets_and_keys_of_a_small_tree() -> None:
     assert plan.key_at_T.tolist() == [0, 1, 2, *[0, 1, 2, 3, 4], *range(6), *[0, 1, 2, 6, 7]]
     assert (plan.max_queries, plan.max_keys) == (3, 6)
     assert plan.cu_queries.dtype == plan.cu_keys.dtype == torch.int32
+
+
+def test_each_torch_is_told_what_it_must_be_told() -> None:
+    def of_2_10(query: Any, *, is_causal: bool = False) -> dict[str, Any]:
+        raise AssertionError("not causal at the lower right")
+
+    def of_2_11(query: Any, *, window_size: tuple[int, int] = (-1, -1)) -> dict[str, Any]:
+        return {"window_size": window_size}
+
+    def of_2_13(
+        query: Any, *, window_size: tuple[int, int] = (-1, -1), enable_gqa: bool = False
+    ) -> dict[str, Any]:
+        return {"window_size": window_size, "enable_gqa": enable_gqa}
+
+    assert grouped_causal(of_2_10) is None
+    for function, wanted in (
+        (of_2_11, {"window_size": (-1, 0)}),
+        (of_2_13, {"window_size": (-1, 0), "enable_gqa": True}),
+    ):
+        call = grouped_causal(function)
+        assert call is not None
+        assert call(None) == wanted
+
+
+def test_the_tested_torch_has_the_one_call() -> None:
+    assert torch_varlen() is not None
 
 
 def test_one_call_sees_what_node_by_node_sees() -> None:

@@ -10,9 +10,11 @@ transformers calls these through its AttentionInterface; the plan travels as a k
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -137,8 +139,32 @@ def prompt_tree(prompts_P: Sequence[Sequence[int]]) -> PromptTree:
 
 def plan_attention(nodes: Sequence[Node], device: torch.device) -> AttentionPlan:
     """The plan of a row on ``device``; nodes in the order of the row, none empty."""
-    varlen = plan_varlen(nodes, device) if device.type == "cuda" else None
-    return AttentionPlan(tuple(nodes), varlen)
+    one_call = device.type == "cuda" and torch_varlen() is not None
+    return AttentionPlan(tuple(nodes), plan_varlen(nodes, device) if one_call else None)
+
+
+@cache
+def torch_varlen() -> Callable[..., Any] | None:
+    """torch's variable-length attention; None = this torch has none that is causal at the lower right."""
+    try:
+        from torch.nn.attention.varlen import varlen_attn
+    except ImportError:  # torch before 2.10
+        return None
+    return grouped_causal(varlen_attn)
+
+
+def grouped_causal(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """``function`` as a causal call whose key heads may be fewer; None = it cannot be told so.
+
+    The parameters differ by version: torch 2.10 has no ``window_size``, 2.11 takes fewer key heads unasked,
+    later ones must be told.
+    """
+    known = inspect.signature(function).parameters
+    if "window_size" not in known:
+        return None
+    grouped = {"enable_gqa": True} if "enable_gqa" in known else {}
+    # causal; aligned at the lower right, as flash attention has it
+    return partial(function, window_size=(-1, 0), **grouped)
 
 
 def plan_varlen(nodes: Sequence[Node], device: torch.device) -> VarlenPlan:
@@ -221,8 +247,8 @@ def _varlen_attention(
     query: Tensor, key: Tensor, value: Tensor, plan: VarlenPlan, scaling: float | None
 ) -> Tensor:  # needs a GPU
     """The same in one flash-attention call, (1, N, heads, head size); half precision only."""
-    from torch.nn.attention.varlen import varlen_attn
-
+    varlen_attn = torch_varlen()
+    assert varlen_attn is not None  # or there is no such plan
     rows_q, rows_k, rows_v = (x[0].transpose(0, 1) for x in (query, key, value))
     output = varlen_attn(
         rows_q.contiguous(),
@@ -233,8 +259,6 @@ def _varlen_attention(
         plan.max_queries,
         plan.max_keys,
         scale=scaling,
-        window_size=(-1, 0),  # causal; aligned at the lower right, as flash attention has it
-        enable_gqa=query.shape[1] != key.shape[1],
     )
     assert isinstance(output, Tensor)
     return output[None]

@@ -43,10 +43,9 @@ from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
 from llm_as_judge.training.reference import UpdatePath
-
-CPU = torch.device("cpu")
 from llm_as_judge.types import Completion, Execution, Problem, Program, Sampling, Verdict
 
+CPU = torch.device("cpu")
 RATE = 1e-6
 WORDS = 8192
 

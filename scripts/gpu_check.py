@@ -4,8 +4,9 @@
     python scripts/gpu_check.py --weights FOLDER      # a safetensors folder
 
 Three things, each printed with what was wanted: the one-call attention equals the node-by-node one
-(forward and backward); packed log-probs and gradients equal the naive ones in bfloat16; and the time
-and peak memory of one update, packed against one row per completion.
+(forward and backward); in bfloat16 the packed log-probs are as near to those in float32 as the naive ones,
+and gradient norms are alike; and the time and peak memory of one update, packed against one row per completion.
+Float32 takes four bytes a weight: 31 GB for a 7B.
 """
 
 from __future__ import annotations
@@ -91,6 +92,13 @@ def naive(base: Any, prompt: list[int], completions: Sequence[list[int]]) -> tor
     return torch.cat(parts)
 
 
+def in_float32(model: Any, prompt: list[int], completions: Sequence[list[int]]) -> torch.Tensor:
+    """The naive log-probs without rounding to bfloat16; the model stays in float32."""
+    base = model.float().get_base_model()
+    with torch.no_grad():
+        return torch.cat([naive_logprobs(base, prompt, one)[0] for one in completions])
+
+
 def measure(
     model: Any, way: Callable[..., torch.Tensor], *step: Any
 ) -> tuple[float, float, torch.Tensor, float]:
@@ -127,10 +135,14 @@ def main() -> int:
         [ids(options.completion, 1 + k) for k in range(options.samples)],
     )
     ours, theirs = measure(model, packed, *step), measure(model, naive, *step)
-    gap = (ours[2] - theirs[2]).abs().mean().item()
+    exact = in_float32(model, *step)
+    gap, naive_gap = ((side[2] - exact).abs().mean().item() for side in (ours, theirs))
     norms = abs(ours[3] / theirs[3] - 1)
-    print(f"update: log-prob gap {gap:.1e} (wanted <= 2e-2), norms differ {norms:.1e} (<= 5e-2)")
-    good &= gap <= 2e-2 and norms <= 5e-2
+    print(
+        f"update: log-probs are {gap:.1e} from float32, the naive ones {naive_gap:.1e} (wanted: at most "
+        f"1.2 times as far), norms differ {norms:.1e} (<= 5e-2)"
+    )
+    good &= gap <= 1.2 * naive_gap and norms <= 5e-2
     for name, (seconds, memory, _, norm) in (("packed", ours), ("naive", theirs)):
         print(f"{name:7} {seconds:7.3f} s, peak {memory:6.2f} GiB, gradient norm {norm:.4f}")
     print(f"packed is {theirs[0] / ours[0]:.2f} times as fast")

@@ -452,7 +452,11 @@ def cost_per_token(model: Any, shape: Shape, samples: Sequence[int], rounds: int
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="tiny", help="tiny, a name in models.yaml, or a folder")
+    parser.add_argument(
+        "--model",
+        default="tiny",
+        help="tiny, qwen2.5-7b (random weights), a name in models.yaml, or a folder",
+    )
     parser.add_argument("--layers", type=int, help="only the first layers: a share of the time")
     parser.add_argument("--part", choices=PARTS, action="append", help="default: all")
     parser.add_argument("--rows", default="6,1", help="TRL's rows at once; its best counts")

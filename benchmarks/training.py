@@ -12,184 +12,51 @@ change, stands beside that of clock seconds. Gradient norms must agree, or the c
     python benchmarks/training.py --model qwen2.5-7b --samples 6,48  # random weights; wants a GPU
     python benchmarks/training.py --quick                            # short: does it run at all
 
-On a GPU: bfloat16, TRL under its own autocast, with and without recomputed activations; ours recomputes where
-that alone fits. Our side has the adapter layer of a policy, TRL's has PEFT's.
+Our side has the adapter layer of a policy, TRL's has PEFT's. On a GPU: bfloat16, TRL under its own autocast, and
+either side with and without recomputed activations.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
-import gc
 import os
 import tempfile
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch: waiting threads must not spin
 
 import torch
-from peft.tuners.lora import Linear as PeftLinear
+from adapted import layers_of_peft, load, recomputing
+from measured import Measured, best, finish, peak_memory
 from shapes import (
     ALIKE,
     GROUP,
     QUICK_ALIKE,
     QUICK_GROUP,
     QUICK_TREE,
-    QWEN_7B,
-    TINY,
     TREE,
     Shape,
     naive_operations,
     packed_operations,
     tokens,
 )
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2Config
+from transformers import PreTrainedTokenizerFast
 
-from llm_as_judge.config import load_models
-from llm_as_judge.policy.adapter import AdapterSpec, new_adapter
 from llm_as_judge.policy.attention import packed_attention
-from llm_as_judge.policy.lora_linear import LoraLinear
 from llm_as_judge.policy.model import Policy, pick_device
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.grpo import LossOptions, policy_loss
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 
-RANDOM = {"tiny": TINY, "qwen2.5-7b": QWEN_7B}
-CACHE = Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
 PARTS = ("update", "tree", "alike", "sampling", "cost")
 
 
-# ------------------------------------------------------------------------------------------ model
-def load(name: str, layers: int | None, device: torch.device) -> tuple[Any, str]:
-    """A PEFT model with an adapter that is not the identity; and what it is. On a GPU in bfloat16."""
-    torch.manual_seed(0)
-    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-    if name in RANDOM:
-        config = Qwen2Config(**RANDOM[name])
-    else:
-        folder = weights_of(name)
-        config = AutoConfig.from_pretrained(folder, local_files_only=True)
-    depth = config.num_hidden_layers
-    config.num_hidden_layers = min(layers or depth, depth)
-    if getattr(config, "layer_types", None):
-        config.layer_types = list(config.layer_types[: config.num_hidden_layers])
-    if name in RANDOM:
-        with device:
-            base = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation="sdpa")
-    else:
-        base = AutoModelForCausalLM.from_pretrained(
-            folder, config=config, dtype=dtype, local_files_only=True
-        ).to(device)
-    weights = "random weights" if name in RANDOM else "its weights"
-    said = (
-        f"{name} ({config.num_hidden_layers} of {depth} layers of {config.hidden_size}, {weights})"
-    )
-    model = new_adapter(base, AdapterSpec(16, 32))
-    for parameter_name, parameter in model.named_parameters():
-        if "lora_B" in parameter_name:
-            torch.nn.init.normal_(parameter, std=0.01)
-    return model, said
-
-
-@contextmanager
-def layers_of_peft() -> Iterator[None]:
-    """Inside, adapter layers compute as PEFT's do."""
-    own = LoraLinear.forward
-    try:
-        LoraLinear.forward = PeftLinear.forward  # type: ignore[method-assign]
-        yield
-    finally:
-        LoraLinear.forward = own  # type: ignore[method-assign]
-
-
-@contextmanager
-def recomputing(model: Any) -> Iterator[None]:
-    """Inside, activations are computed again in the backward pass."""
-    base = model.get_base_model()
-    base.activation_checkpointing_enable({"use_reentrant": False})
-    base.enable_input_require_grads()
-    try:
-        yield
-    finally:
-        base.activation_checkpointing_disable()
-        base.disable_input_require_grads()
-
-
-def weights_of(name: str) -> Path:
-    if Path(name).is_dir():
-        return Path(name)
-    entries = load_models()
-    if name not in entries:
-        raise SystemExit(f"no model {name!r} (known: tiny, a folder, {', '.join(entries)})")
-    file = entries[name].filename
-    folder = CACHE / "weights" / (Path(file).stem + "-safetensors" if file else name)
-    if not folder.is_dir():
-        raise SystemExit(f"{folder}: no weights; run: llm-as-judge models pull --model {name}")
-    return folder
-
-
-# ------------------------------------------------------------------------------------ measurement
-@dataclass(frozen=True, slots=True)
-class Measured:
-    seconds: float
-    cpu_s: float
-    peak_mib: float
-    norm: float = float("nan")
-
-
-@contextmanager
-def peak_memory(device: torch.device) -> Iterator[list[float]]:
-    """Memory above that at entry, MiB, at its highest; one value in the list at exit.
-
-    On a CPU what is resident, on a GPU what torch has allocated.
-    """
-    gc.collect()
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-        found: list[float] = []
-        at_entry = torch.cuda.memory_allocated()
-        yield found
-        found.append((torch.cuda.max_memory_allocated() - at_entry) / 2**20)
-        return
-    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
-        libc.malloc_trim(0)
-    page = os.sysconf("SC_PAGE_SIZE") / 2**20
-    statm = Path("/proc/self/statm")
-    start = highest = int(statm.read_text().split()[1])
-    over = threading.Event()
-    found = []
-
-    def watch() -> None:
-        nonlocal highest
-        while not over.wait(0.01):
-            highest = max(highest, int(statm.read_text().split()[1]))
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield found
-    finally:
-        over.set()
-        watcher.join()
-        found.append((highest - start) * page)
-
-
-def finish(device: torch.device) -> None:
-    """Wait until a GPU has done what it was asked."""
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-
-
+# ----------------------------------------------------------------------------------------- update
 def one_update(model: Any, backward: Callable[[], None]) -> Measured:
     """Forward, loss, backward, clip and AdamW; the weights are put back afterwards."""
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -209,15 +76,6 @@ def one_update(model: Any, backward: Callable[[], None]) -> Measured:
     return Measured(seconds, cpu_s, peak[0], norm)
 
 
-def best(runs: Sequence[Measured]) -> Measured:
-    """Least of clock and of processor time, each by itself; memory and norm of the last."""
-    last = runs[-1]
-    return replace(
-        last, seconds=min(run.seconds for run in runs), cpu_s=min(run.cpu_s for run in runs)
-    )
-
-
-# ----------------------------------------------------------------------------------------- update
 def advantages(shape: Shape, device: torch.device) -> torch.Tensor:
     return torch.linspace(-1, 1, shape.samples, device=device).repeat(shape.problems)
 

@@ -27,9 +27,10 @@ from pipeline import latency_s
 from shapes import Shape
 
 from llm_as_judge.types import PolicyTurn
-from training import EndlessSampler, load  # before torch: it sets how threads wait
+from training import EndlessSampler  # before torch: it sets how threads wait
 
 import torch  # isort: skip
+from adapted import layers_of_peft, load
 from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallback
@@ -223,7 +224,8 @@ def main() -> None:
         theirs = {}
         for rows in map(int, options.rows.split(",")):
             model, said = load(options.model, options.layers, CPU)  # each run from the same weights
-            theirs[rows] = trl_step_s(model, work, rows)
+            with layers_of_peft():
+                theirs[rows] = trl_step_s(model, work, rows)
         anchor = min(theirs.values())
         print(f"\n{said}, float32; programs of {2 * scale:g}-{60 * scale:g} s (scale {scale:g})")
         for rows, seconds in theirs.items():

@@ -6,6 +6,7 @@ ends on the processor that runs it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -35,6 +36,11 @@ settings.load_profile("no clock")
 torch.set_num_threads(1)
 
 WEIGHTS = Path(__file__).parent / "weights"
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than processors: many tests wait for a clock or a process."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,7 @@ def handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("times", [1, 4])
 def test_work_is_closed_and_written_however_often_it_is_stopped(

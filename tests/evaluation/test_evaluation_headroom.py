@@ -74,6 +74,7 @@ def test_the_interval_covers_the_planted_interaction(points: float) -> None:
     assert covered >= 17  # of 20 intervals of 95 % fewer than 17 cover once in 60 tries
 
 
+@pytest.mark.slow
 def test_pure_luck_is_said_to_be_none_of_it() -> None:
     for seed in range(4):
         random = np.random.default_rng(seed).normal(size=(PROBLEMS, 16))
@@ -137,6 +138,7 @@ def test_luck_of_verdicts_that_are_all_alike_is_those_verdicts() -> None:
         assert luck.low <= luck.expected <= luck.high
 
 
+@pytest.mark.slow
 def test_crossed_choices_are_not_flattered_and_flattered_ones_are() -> None:
     """60 programs that are all right half of the time."""
     crossed, flattered = [], []

@@ -82,6 +82,7 @@ def test_a_folder_without_programs_or_with_a_bad_one_is_refused(tmp_path: Path) 
         given(tmp_path, CONFIG, DOMAINS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_as_many_different_programs_as_wanted_take_part_by_the_seed(domain: Domain) -> None:
     begin = shipped(CONFIG, [domain])[domain]

@@ -83,6 +83,7 @@ async def test_exhaustion_harms_nobody_else(jail: Sandbox, body: str, statuses: 
     assert neighbor.value == "unharmed"
 
 
+@pytest.mark.slow
 async def test_nobody_is_left_when_the_runs_are_over(jail: Sandbox) -> None:
     source = "import time\ndef f(): time.sleep(60)"
     runs = (jail.run_function(source, "f", [], RunLimits(wall_s=0.2)) for _ in range(20))

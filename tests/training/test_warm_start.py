@@ -331,6 +331,7 @@ async def test_a_stage_that_is_killed_and_resumed_ends_as_if_it_had_not_been(pla
     assert (await train(broken, place, 1, resume=True)).steps == 1
 
 
+@pytest.mark.slow
 async def test_a_dry_run_of_a_resume_refuses_what_the_resume_refuses(place: Path) -> None:
     config = settings(place, "cold", None)
     checkpoint = (await train(config, place)).checkpoint

@@ -50,12 +50,18 @@ def texts(node: ast.AST | None) -> list[object]:
     return found if len(found) == len(node.elts) else []
 
 
-def places(wanted: frozenset[object], *folders: str) -> list[str]:
-    """Where a tuple, list or set (that of a ``Literal``, too) has just these texts."""
+def places(wanted: frozenset[str], *folders: str) -> list[str]:
+    """Where a tuple, list or set (that of a ``Literal``, too) has just these texts.
+
+    Only files that have them all are parsed: that takes seconds otherwise.
+    """
     return [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path, tree in parsed(*folders)
-        for node in ast.walk(tree)
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for text in [path.read_text(encoding="utf-8")]
+        if all(f'"{word}"' in text or f"'{word}'" in text for word in wanted)
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.expr) and len(texts(node)) > 1 and wanted == frozenset(texts(node))
     ]
 

@@ -77,6 +77,7 @@ class RunLog:
                 line = {
                     "step": step,
                     "group": number,
+                    "weight": group.weight,
                     "dataset": group.problem.dataset,
                     "domain": group.problem.domain,
                     "prompt": to_json(group.prompt),

@@ -33,6 +33,8 @@ class StartedStep:
     batch: Batch
     cursor: dict[str, Json]
     """State of the problem sampler after this step's problems were drawn."""
+    weights_P: tuple[float, ...]
+    """What the group of each problem counts in the update."""
 
 
 class Pipeline:

@@ -163,9 +163,8 @@ def trained(half: Half, keys: Keys, steps: int, seed: int) -> Policy:
         groups: list[tuple[tuple[Domain, Budget], npt.NDArray[np.int64]]] = []
         rewards: list[list[float]] = []
         found: dict[str, float] = {}
-        draws = sampler.next_batch()
-        for draw in draws:
-            domain, p = half.rows[draw.row]
+        for row in sampler.next_batch():
+            domain, p = half.rows[row]
             budget = keys.budget or BUDGETS[chance.integers(len(BUDGETS))]
             shares = softmax(policy[domain, budget])
             written = chance.choice(len(shares), size=keys.samples, p=shares)
@@ -176,9 +175,8 @@ def trained(half: Half, keys: Keys, steps: int, seed: int) -> Policy:
             )
             groups.append(((domain, budget), written))
             rewards.append(priced(right, cost, PRICES[budget]).tolist())
-            found[half.columns[0][draw.row]] = float(right.mean())
-        advantages = step_advantages(rewards, LOSS, weights_P=[draw.weight for draw in draws])
-        for (place, written), gains in zip(groups, advantages, strict=True):
+            found[half.columns[0][row]] = float(right.mean())
+        for (place, written), gains in zip(groups, step_advantages(rewards, LOSS), strict=True):
             shares = softmax(policy[place])
             count = len(groups) * keys.samples
             for program, gain in zip(written, gains, strict=True):

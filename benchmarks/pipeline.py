@@ -113,7 +113,7 @@ async def step_seconds(
 
     async def start(step: int) -> StartedStep:
         batch = await runner.start(PROBLEMS, Sampling(SAMPLES, 1.0, 8, seed=step))
-        return StartedStep(step, batch, {}, (1.0,) * len(PROBLEMS))
+        return StartedStep(step, batch, {})
 
     pipeline = Pipeline(start, done=0, last=arguments.steps, staleness=staleness)
     began = time.perf_counter()

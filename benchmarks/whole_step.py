@@ -193,7 +193,7 @@ async def our_step_s(model: Any, work: Work, staleness: int) -> float:
         async def start(step: int) -> StartedStep:
             sampling = Sampling(shape.samples, 1.0, shape.completion, seed=step)
             batch = await runner.start(problems, sampling)
-            return StartedStep(step, batch, {}, (1.0,) * len(problems))
+            return StartedStep(step, batch, {})
 
         # steps beyond those that are timed, so that none of these is without its successor
         pipeline = Pipeline(start, done=0, last=work.steps + staleness, staleness=staleness)

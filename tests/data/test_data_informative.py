@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from llm_as_judge.data.informative import BY_LOT, InformativeSampler
+from llm_as_judge.data.informative import InformativeSampler
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import DataError
 
@@ -22,44 +22,14 @@ def sampler(rates: dict[str, float] = RATES, lag: int = 0, seed: int = 0) -> Inf
 
 
 def drawn(one: InformativeSampler, batches: int) -> Counter[str]:
-    return Counter(IDS[draw.row] for _ in range(batches) for draw in one.next_batch())
+    return Counter(IDS[row] for _ in range(batches) for row in one.next_batch())
 
 
-def test_problems_that_all_or_none_solve_come_seldom_and_those_that_are_not_known_never() -> None:
+def test_problems_that_all_or_none_solve_are_not_drawn_nor_those_that_are_not_known() -> None:
     rates = {id_: rate for id_, rate in RATES.items() if id_ != "gsm8k/train/2"}
-    found = drawn(sampler(rates), 200)
-    assert "gsm8k/train/2" not in found
-    assert len(found) == 29
-    seldom = [found["gsm8k/train/0"], found["gsm8k/train/1"]]
-    # of 19 known problems of the set these two come by lot alone: half as often and less
-    assert max(seldom) < min(count for id_, count in found.items() if "squad2" not in id_) * 2
-    assert sum(seldom) / 2 < 0.7 * (800 * 4 / 7 - sum(seldom)) / 17
-
-
-def test_all_problems_count_alike_whatever_their_chance() -> None:
-    """A mean over weighted draws is the mean over the problems: here of what each costs."""
-    costs = {id_: float(n) for n, id_ in enumerate(IDS[:20])}
-    rates = dict.fromkeys(IDS[:10], 0.5) | dict.fromkeys(IDS[10:20], 0.0)
-    one = InformativeSampler(IDS[:20], DATASETS[:20], DOMAINS[:20], 1, 0, rates)
-    draws = [draw for _ in range(4000) for draw in one.next_batch()]
-    weighted = sum(draw.weight * costs[IDS[draw.row]] for draw in draws) / len(draws)
-    plain = sum(costs[IDS[draw.row]] for draw in draws) / len(draws)
-    assert weighted == pytest.approx(9.5, abs=0.35)  # standard error 0.12
-    assert plain < 8  # those of rate 0.5 are the cheap ones, and come oftener
-    assert max(draw.weight for draw in draws) <= 1 / BY_LOT
-    assert sum(draw.weight for draw in draws) / len(draws) == pytest.approx(1, abs=0.05)
-
-
-def test_a_set_in_which_nothing_is_left_to_learn_is_drawn_by_lot() -> None:
-    rates = dict.fromkeys(IDS[:20], 0.5) | dict.fromkeys(IDS[20:], 1.0)
-    weights = {
-        draw.weight for _ in range(20) for draw in sampler(rates).next_batch() if draw.row >= 20
-    }
-    assert weights == {1.0}
-
-
-def test_without_a_bank_all_weigh_the_same() -> None:
-    assert StratifiedSampler(IDS, DATASETS, DOMAINS, 2, 0).next_batch()[0].weight == 1.0
+    found = drawn(sampler(rates), 60)
+    assert not {"gsm8k/train/0", "gsm8k/train/1", "gsm8k/train/2"} & found.keys()
+    assert len(found) == 27
 
 
 def test_domains_keep_their_shares() -> None:
@@ -71,12 +41,12 @@ def test_domains_keep_their_shares() -> None:
 def test_no_problem_is_twice_in_a_batch() -> None:
     one = sampler()
     for _ in range(40):
-        assert len({draw.row for draw in one.next_batch()}) == 4
+        assert len(set(one.next_batch())) == 4
 
 
 def test_what_is_left_to_learn_weighs() -> None:
     rates = dict.fromkeys(IDS[:20], 0.11) | {"gsm8k/train/5": 0.5}
-    found = sum((drawn(sampler(rates, seed=seed), 1) for seed in range(300)), Counter[str]())
+    found = drawn(sampler(rates), 5)
     assert found["gsm8k/train/5"] == max(found.values())
 
 
@@ -84,12 +54,12 @@ def test_a_problem_that_the_policy_has_learned_comes_seldom() -> None:
     def late(learned: bool) -> int:
         one = sampler()
         for step in range(1, 81):
-            batch = [IDS[draw.row] for draw in one.next_batch()]
+            batch = [IDS[row] for row in one.next_batch()]
             half = dict.fromkeys(batch, 0.5)
             one.learn(step, {**half, **({"gsm8k/train/7": 1.0} if learned else {})})
         return drawn(one, 80)["gsm8k/train/7"]
 
-    assert late(learned=True) < late(learned=False)
+    assert late(learned=True) < late(learned=False) / 2
 
 
 @pytest.mark.parametrize("lag", [0, 1])
@@ -133,16 +103,6 @@ def test_states_of_the_two_samplers_are_not_taken_for_each_other() -> None:
         sampler().load_state_dict(plain.state_dict())
     with pytest.raises(DataError, match=r"give its data\.bank"):
         plain.load_state_dict(sampler().state_dict())
-
-
-def test_a_run_that_drew_only_what_is_solved_sometimes_is_not_gone_on_with() -> None:
-    one = sampler()
-    begun = {key: value for key, value in one.state_dict().items() if key != "by_lot"}
-    sampler().load_state_dict(begun)  # it has drawn nothing
-    one.next_batch()
-    older = {key: value for key, value in one.state_dict().items() if key != "by_lot"}
-    with pytest.raises(DataError, match="by an older version; start a new run"):
-        sampler().load_state_dict(older)
 
 
 @pytest.mark.parametrize(

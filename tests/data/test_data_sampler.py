@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_as_judge.data.sampler import Draw, StratifiedSampler
+from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import DataError
 
 SETS = {"gsm8k": "math", "math": "math", "squad2": "qa", "mbpp": "code"}
@@ -25,7 +25,7 @@ def test_batches_carry_over_what_they_lack(batch_size: int, seed: int) -> None:
     batches = sampler(batch_size, seed)
     seen = Counter[str]()
     for step in range(1, 40):
-        seen.update(DOMAINS[draw.row] for draw in batches.next_batch())
+        seen.update(DOMAINS[row] for row in batches.next_batch())
         n = step * batch_size
         assert abs(seen["math"] - 0.4 * n) < 1
         assert abs(seen["qa"] - 0.3 * n) < 1
@@ -36,8 +36,8 @@ def test_every_problem_comes_before_any_repeats() -> None:
     batches = sampler(1)
     drawn: dict[str, list[int]] = {}
     for _ in range(200):
-        (draw,) = batches.next_batch()
-        drawn.setdefault(DATASETS[draw.row], []).append(draw.row)
+        (row,) = batches.next_batch()
+        drawn.setdefault(DATASETS[row], []).append(row)
     for name, count in COUNTS.items():
         for start in range(0, len(drawn[name]) - count, count):
             assert len(set(drawn[name][start : start + count])) == count
@@ -63,7 +63,7 @@ def test_a_resumed_sampler_goes_on_where_it_stopped(before: int) -> None:
 
 
 def test_seed_and_split_decide_the_order() -> None:
-    def order(seed: int, name: str) -> list[list[Draw]]:
+    def order(seed: int, name: str) -> list[list[int]]:
         batches = sampler(4, seed, name)
         return [batches.next_batch() for _ in range(6)]
 

@@ -44,13 +44,6 @@ def test_batch_scale_is_one_deviation_for_all_groups() -> None:
     assert found[1] == pytest.approx([-3 / deviation, 3 / deviation], abs=1e-5)
 
 
-def test_a_group_counts_what_its_problem_weighs() -> None:
-    rewards = [[0.0, 2.0], [0.0, 6.0]]
-    plain = step_advantages(rewards, LossOptions(advantage_norm="batch"))
-    found = step_advantages(rewards, LossOptions(advantage_norm="batch"), weights_P=[2.0, 0.5])
-    assert found == [[2 * a for a in plain[0]], [a / 2 for a in plain[1]]]
-
-
 @pytest.mark.parametrize("advantage_norm", ["group", "batch", "none"])
 @pytest.mark.parametrize("baseline", ["mean", "leave_one_out"])
 def test_equal_rewards_teach_exactly_nothing(baseline: str, advantage_norm: str) -> None:

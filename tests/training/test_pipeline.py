@@ -19,7 +19,7 @@ class Batches:
 
     async def start(self, step: int) -> StartedStep:
         self.started.append((step, self.done))
-        return StartedStep(step, _Batch(step, self.closed), {}, (1.0,))  # type: ignore[arg-type]
+        return StartedStep(step, _Batch(step, self.closed), {})  # type: ignore[arg-type]
 
 
 class _Batch:

@@ -27,10 +27,10 @@ class DataConfig(Section):
     train_file: Path = Field(Path("data/mixed/train_mixed.jsonl"), description="Training problems.")
     bank: Path | None = Field(
         None,
-        description="Folder of a bank. Training draws its problems, those solved sometimes more often. "
+        description="Folder of a bank. Training draws the problems that its programs solve sometimes. "
         "Default: all problems.\n"
-        "`search --split train` fills a bank.\n"
-        "A problem that is drawn more often counts less each time: all problems count alike.",
+        "`search --split train` fills a bank. Sometimes means a share right of 0.1 to 0.9.\n"
+        "Problems with more left to learn are drawn more often.",
     )
     val_file: Path = Field(Path("data/mixed/val_mixed.jsonl"), description="Validation problems.")
     sets: tuple[str, ...] = Field(

@@ -1,13 +1,9 @@
-"""Training problems that can teach come more often, and all problems count alike.
+"""Training problems that can teach: those that programs solve sometimes, by what is left to learn.
 
 Where every program of a group comes to one verdict, the group teaches nothing about being right. A bank
-says how often programs solve each problem; half of the draws are those between, and as the policy moves
-the rates follow what its own programs did. Filtering by solve rate before training: Kimi k1.5,
+says how often programs solve each problem; training draws those between, and as the policy moves the
+rates follow what its own programs did. Filtering by solve rate before training: Kimi k1.5,
 arXiv:2501.12599, section 2.1; while sampling: DAPO, arXiv:2503.14476, section 3.2.
-
-The other half is drawn by lot, and a group weighs the inverse of its chance (importance sampling from a
-defensive mixture: Hesterberg, Technometrics 37, 1995). What every program solves, or none, still has a
-price: a policy that never meets it learns to ask again too often (docs/results/adaptive.md).
 """
 
 from __future__ import annotations
@@ -17,22 +13,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from llm_as_judge.data.mix import named_rng
-from llm_as_judge.data.sampler import Draw, StratifiedSampler
+from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Json
 
 LEAST_RATE, MOST_RATE = 0.1, 0.9
-"""Mean right of a problem over the bank: a bank without one between cannot teach."""
+"""Mean right of a problem over the bank: below and above it is no training problem."""
 MOVED = 0.3
 """How far one step's programs move the rate of their problem."""
-BY_LOT = 0.5
-"""Part of the draws. No group weighs more than its inverse."""
+LEAST_WEIGHT = 0.02
+"""Of a problem that the policy always or never solves by now: it comes again, but seldom."""
 
 
 class InformativeSampler(StratifiedSampler):
-    """Domains and sets come as in a :class:`StratifiedSampler`. Inside a set half of the draws are by
-    lot, half by rate * (1 - rate), which is the variance of a problem's verdicts, the less the more
-    often it came.
+    """Domains and sets come as in a :class:`StratifiedSampler`; inside a set a problem is drawn by
+    rate * (1 - rate), which is the variance of its verdicts, the less the more often it came.
 
     Args:
         rates: mean right of problems over the bank; one that is not among them is not drawn.
@@ -66,8 +61,8 @@ class InformativeSampler(StratifiedSampler):
             DataError: none of them is informative.
         """
         ids, datasets, domains = self._file
-        kept = [row for row, id_ in enumerate(ids) if id_ in first]
-        if not any(LEAST_RATE <= first[ids[row]] <= MOST_RATE for row in kept):
+        kept = [row for row, id_ in enumerate(ids) if _informative(first.get(id_))]
+        if not kept:
             raise DataError(
                 f"{len(first)} of {len(set(ids))} training problems are in the bank, and none of "
                 f"them has a mean from {LEAST_RATE:g} to {MOST_RATE:g}; fill it with more rows: "
@@ -88,12 +83,12 @@ class InformativeSampler(StratifiedSampler):
         self._seen: Counter[int] = Counter()
         self._known: list[int] = []
 
-    def next_batch(self) -> list[Draw]:
-        """The next problems, none twice where a set has others."""
+    def next_batch(self) -> list[int]:
+        """Row numbers of the next problems, none twice where a set has others."""
         step = len(self._known) + 1
         return self._batch(max((s for s in self._learned if s < step - self._lag), default=0))
 
-    def _batch(self, known: int) -> list[Draw]:
+    def _batch(self, known: int) -> list[int]:
         """
         Args:
             known: the last step whose programs count.
@@ -104,26 +99,20 @@ class InformativeSampler(StratifiedSampler):
                 self._rates[id_] += MOVED * (rate - self._rates[id_])
         self._known.append(known)
         names = [next(self._sequence)[0] for _ in range(self.batch_size)]
-        batch: list[Draw] = []
+        batch: list[int] = []
         for name in names:
             chance = named_rng(self.seed, self.name, "informative", self._drawn)
-            taken = {draw.row for draw in batch}
-            others = [row for row in self._rows[name] if row not in taken]
+            others = [row for row in self._rows[name] if row not in batch]
             rows = others or list(self._rows[name])
-            chances = self._chances(rows)
-            (row,) = chance.choices(rows, weights=list(chances.values()))
-            batch.append(Draw(row, 1 / (len(rows) * chances[row])))
+            (row,) = chance.choices(rows, weights=[self._weight(row) for row in rows])
+            batch.append(row)
             self._seen[row] += 1
             self._drawn += 1
         return batch
 
-    def _chances(self, rows: Sequence[int]) -> dict[int, float]:
-        """Of each of these rows to be drawn; they add up to 1."""
-        rates = [self._rates[self._file[0][row]] for row in rows]
-        left = [r * (1 - r) / (1 + self._seen[row]) for row, r in zip(rows, rates, strict=True)]
-        lot = BY_LOT if sum(left) else 1.0
-        taught = (1 - lot) / (sum(left) or 1.0)
-        return {row: lot / len(rows) + taught * one for row, one in zip(rows, left, strict=True)}
+    def _weight(self, row: int) -> float:
+        rate = self._rates[self._file[0][row]]
+        return max(LEAST_WEIGHT, rate * (1 - rate)) / (1 + self._seen[row])
 
     # ---------------------------------------------------------------------------------- learning
     def learn(self, step: int, rates: Mapping[str, float]) -> None:
@@ -139,8 +128,7 @@ class InformativeSampler(StratifiedSampler):
         changes nothing of a run that goes on."""
         first: dict[str, Json] = dict(self._first)
         known: list[Json] = list(self._known)
-        state = {**super().state_dict(), **self.learned(), "rates": first, "known": known}
-        return {**state, "by_lot": BY_LOT}
+        return {**super().state_dict(), **self.learned(), "rates": first, "known": known}
 
     def load_state_dict(self, state: Mapping[str, Json]) -> None:
         """Go on where ``state`` was taken.
@@ -154,11 +142,6 @@ class InformativeSampler(StratifiedSampler):
             raise DataError(
                 "sampler state: of a run that drew every problem; go on without data.bank, or start "
                 "a new run"
-            )
-        if known and state.get("by_lot") != BY_LOT:
-            raise DataError(
-                "sampler state: of a run that drew only problems that are solved sometimes, by an older "
-                "version; start a new run"
             )
         self._draw_from(_rates(first), self.batch_size, self.seed)
         self._learned = {int(_number(step)): _rates(rates) for step, rates in learned.items()}
@@ -177,3 +160,7 @@ def _number(value: Json) -> float:
         return float(str(value))
     except ValueError:
         raise DataError(f"sampler state: found {value!r}, wanted a number") from None
+
+
+def _informative(rate: float | None) -> bool:
+    return rate is not None and LEAST_RATE <= rate <= MOST_RATE

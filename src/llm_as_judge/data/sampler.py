@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from llm_as_judge.data.mix import DOMAIN_SHARES, Draws, resampled
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Domain, Json
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """A problem of a batch."""
-
-    row: int
-    """Its number in the file."""
-    weight: float = 1.0
-    """What its group counts in the update: the chance that a draw by lot gives this problem, by the
-    chance that it had."""
-
-
 class StratifiedSampler:
-    """Batches of problems that keep the shares of the domains over time.
+    """Batches of row numbers that keep the shares of the domains over time.
 
     A batch of 4 cannot hold 4:3:3 exactly; what one batch lacks the next one carries, so that
     after any number of draws each domain has had its share to within one row, and the sets inside
@@ -79,10 +67,10 @@ class StratifiedSampler:
         """Different problems that can be drawn."""
         return sum(map(len, self._rows.values()))
 
-    def next_batch(self) -> list[Draw]:
-        """The next ``batch_size`` problems."""
+    def next_batch(self) -> list[int]:
+        """Row numbers of the next ``batch_size`` problems."""
         self._drawn += self.batch_size
-        return [Draw(next(self._sequence)[1]) for _ in range(self.batch_size)]
+        return [next(self._sequence)[1] for _ in range(self.batch_size)]
 
     def state_dict(self) -> dict[str, Json]:
         """What a checkpoint keeps; JSON."""

@@ -77,7 +77,6 @@ class RunLog:
                 line = {
                     "step": step,
                     "group": number,
-                    "weight": group.weight,
                     "dataset": group.problem.dataset,
                     "domain": group.problem.domain,
                     "prompt": to_json(group.prompt),

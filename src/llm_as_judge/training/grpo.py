@@ -54,7 +54,6 @@ def step_advantages(
     rewards_P_G: Sequence[Sequence[float]],
     options: LossKeys,
     *,
-    weights_P: Sequence[float] | None = None,
     eps: float = 1e-6,
 ) -> list[list[float]]:
     """Advantage of each rollout within its group.
@@ -62,8 +61,6 @@ def step_advantages(
     Args:
         rewards_P_G: total rewards of the scored rollouts of each group; two or more a group.
         options: ``baseline`` and ``advantage_norm`` of them.
-        weights_P: what each group counts, beside 1; default: all alike. A deviation is of the
-            unweighted ones.
     Returns:
         The same shape; exactly zero throughout a group whose rewards are all equal.
     Raises:
@@ -73,14 +70,13 @@ def step_advantages(
     flat = [a for group in centered for a in group]
     batch_deviation = (sum(a * a for a in flat) / len(flat)) ** 0.5 if flat else 0.0
     advantages = []
-    weights = weights_P or [1.0] * len(rewards_P_G)
-    for rewards_G, group, weight in zip(rewards_P_G, centered, weights, strict=True):
+    for rewards_G, group in zip(rewards_P_G, centered, strict=True):
         divisor = 1.0
         if options.advantage_norm == "group":
             divisor = float(torch.tensor(rewards_G, dtype=torch.float64).std()) + eps
         elif options.advantage_norm == "batch":
             divisor = batch_deviation + eps
-        advantages.append([weight * a / divisor for a in group])
+        advantages.append([a / divisor for a in group])
     return advantages
 
 

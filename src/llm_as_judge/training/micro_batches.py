@@ -65,9 +65,7 @@ def shares_of_micro_batches(
         packed: several completions to a micro-batch; otherwise one.
         entropy_bonus: advantage of a nat that a program is rarer than its group.
     """
-    advantages = step_advantages(
-        [group.rewards for group in groups], loss, weights_P=[group.weight for group in groups]
-    )
+    advantages = step_advantages([group.rewards for group in groups], loss)
     if entropy_bonus:
         surprises = [[-sum(r.completion.logprobs) for r in group.scored] for group in groups]
         advantages = with_bonus(advantages, surprises, entropy_bonus)

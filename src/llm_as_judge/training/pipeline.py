@@ -33,8 +33,6 @@ class StartedStep:
     batch: Batch
     cursor: dict[str, Json]
     """State of the problem sampler after this step's problems were drawn."""
-    weights_P: tuple[float, ...]
-    """What the group of each problem counts in the update."""
 
 
 class Pipeline:

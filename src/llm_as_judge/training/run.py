@@ -176,8 +176,7 @@ class Run:
         """Draw the step's problems, begin to sample their programs, leave all that running."""
         training = self._config.training
         self._view.doing(f"step {step}: writing and running programs")
-        draws = self._sampler.next_batch()
-        problems = [self._problems[draw.row] for draw in draws]
+        problems = [self._problems[i] for i in self._sampler.next_batch()]
         cursor = self._sampler.state_dict()
 
         known = self._recovered.take(step, problems)
@@ -199,7 +198,7 @@ class Run:
             keep=keep,
             on_rollout=self._progress.of_step(step),
         )
-        return StartedStep(step, batch, cursor, tuple(draw.weight for draw in draws))
+        return StartedStep(step, batch, cursor)
 
     async def one_step(self) -> dict[str, float]:
         """Wait for the next step's rollouts and learn from them; returns its metrics."""
@@ -208,10 +207,9 @@ class Run:
         self._progress.show(step)
         started = await self._pipeline.next(self.step)
         try:
-            found = await started.batch.groups()
+            groups = await started.batch.groups()
         finally:
             await started.batch.aclose()
-        groups = [replace(g, weight=w) for g, w in zip(found, started.weights_P, strict=True)]
         clock.append(time.perf_counter())
         sampling_s = self._system.on_policy.busy_s - busy_before
         self._log.groups(step, groups)

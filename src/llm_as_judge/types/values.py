@@ -318,8 +318,6 @@ class Group:
     problem: Problem
     rollouts: tuple[Rollout, ...]
     prompt: PromptFacts = PromptFacts()
-    weight: float = 1.0
-    """What it counts in the update beside the step's other groups."""
 
     @property
     def scored(self) -> tuple[Rollout, ...]:

@@ -29,7 +29,7 @@ test: $(READY)   ## everything CI checks: format, lint, types, layers, all tests
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered --sort=cover
 
-check: $(READY)  ## the fast part, about three minutes on two cores
+check: $(READY)  ## the fast part, about four minutes on two cores
 	$(MAKE) lint
 	$(BIN)/pytest $(AT_ONCE) -m "not slow"
 

@@ -13,22 +13,24 @@
 #   --labeled FILE   labeled rows of your own for the audit, beside the shipped ones
 #   --limit N|all     test rows evaluated of each set, before and after training; default:
 #                     evaluation.limit_per_set of the configuration, or 100 if it names none
+#   --warm-start N    search on N training rows of each domain first; training begins with the
+#                     bank's best programs, under the short prompt and with a floor of entropy
 #   --skip-download   data/raw is as wanted
 #   --skip-process    data/mixed and data/test are as wanted
 #   --eval-only       no audit, no training; evaluates the latest checkpoint
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,19s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,21s/^# \{0,1\}//p' "$0"; }
 fail() { echo "error: $1" >&2; exit 2; }
 
 rows_per_set=100
-config=() model=() device=() seed=() labeled=() limit=() source=""
+config=() model=() device=() seed=() labeled=() limit=() searched=() short=() taught=() source=""
 download=1 process=1 train=1
 while [ $# -gt 0 ]; do
   if [ "$1" = --labelled ]; then shift; set -- --labeled "$@"; echo "--labelled is called --labeled now" >&2; fi
   case "$1" in
-    --config|--model|--device|--seed|--labeled|--limit|--source)
+    --config|--model|--device|--seed|--labeled|--limit|--warm-start|--source)
       [ $# -ge 2 ] || fail "$1 wants a value; see $0 --help"
       case "$1" in
         --config) config=(--config "$2") ;;
@@ -39,6 +41,11 @@ while [ $# -gt 0 ]; do
         --limit)
           [[ "$2" =~ ^([1-9][0-9]*|all)$ ]] || fail "--limit $2: wanted a number of rows, at least 1, or all"
           limit=(--limit "$2") ;;
+        --warm-start)
+          [[ "$2" =~ ^([2-9]|[1-9][0-9]+)$ ]] || fail "--warm-start $2: wanted a number of rows, at least 2"
+          searched=(--split train --rows "$2")
+          short=(--set sampling.prompt_style=signatures)
+          taught=(--set training.warm_start=results/bank --set data.bank=results/bank --set training.entropy_floor=0.06) ;;
         --source) source="$2" ;;
       esac
       shift 2 ;;
@@ -93,10 +100,11 @@ from llm_as_judge.config import load_config
 print("limit_per_set" in load_config(*sys.argv[2:]).evaluation.model_fields_set)' "${config[@]}")
   if [ "$named" = False ]; then limit=(--limit $rows_per_set); fi
 fi
-evaluated=("${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" "${limit[@]}")
+evaluated=("${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" "${limit[@]}" "${short[@]}")
 if [ $train = 1 ]; then
   run evaluate "${evaluated[@]}" --untrained
-  run train "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}"
+  if [ ${#searched[@]} != 0 ]; then run search "${config[@]}" "${seed[@]}" "${searched[@]}"; fi
+  run train "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" "${short[@]}" "${taught[@]}"
 fi
 run evaluate "${evaluated[@]}"
 if [ $train = 1 ]; then
@@ -108,6 +116,6 @@ if [ $train = 1 ]; then
 What next:
   $verb compare results/evaluation/*_results.json
   $verb report $with --run-dir "\$(ls -td logs/train_*/ | head -1)" --html run.html
-  $verb solve $with --policy "\$(ls -td checkpoints/*/grpo_mixed/step_*/ | head -1)" --domain math --problem "What is 17 * 3?"
+  $verb solve $(echo "$with" "${short[*]}") --policy "\$(ls -td checkpoints/*/grpo_mixed/step_*/ | head -1)" --domain math --problem "What is 17 * 3?"
 END
 fi

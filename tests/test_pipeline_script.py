@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from llm_as_judge.config import load_config
+
 SCRIPT = Path(__file__).parents[1] / "scripts" / "run_full_pipeline.sh"
 VERBS = [
     "judge audit",
@@ -129,6 +131,25 @@ def test_labeled_rows_reach_the_audit_alone(start: Start, tmp_path: Path) -> Non
     assert (tmp_path / "lines").read_text().count("mine.jsonl") == 1
 
 
+def test_a_warm_start_searches_first_and_all_prompts_are_short(
+    start: Start, tmp_path: Path
+) -> None:
+    script = start("exit 0", "--config", "embedded", "--seed", "3", "--warm-start", "40")
+    output, _ = script.communicate(timeout=60)
+    assert script.returncode == 0, output
+    assert (tmp_path / "verbs").read_text().splitlines() == [*VERBS[:5], "search", *VERBS[5:]]
+    (search,) = given_to("search", tmp_path)
+    assert search == "--config embedded --seed 3 --split train --rows 40"
+    (train,) = given_to("train", tmp_path)
+    assert "--set training.warm_start=results/bank --set data.bank=results/bank" in train
+    short = "--set sampling.prompt_style=signatures"
+    for line in (train, *given_to("evaluate", tmp_path), output[output.index("solve") :]):
+        assert short in line
+    config = load_config("embedded", overrides=re.findall(r"--set (\S+)", train))
+    assert config.sampling.prompt_style == "signatures"
+    assert config.training.entropy_floor > 0
+
+
 def test_nothing_is_audited_where_nothing_is_trained(start: Start, tmp_path: Path) -> None:
     script = start("exit 0", "--config", "embedded", "--eval-only", "--skip-download")
     output, _ = script.communicate(timeout=60)
@@ -145,6 +166,7 @@ def test_nothing_is_audited_where_nothing_is_trained(start: Start, tmp_path: Pat
     [
         (("--limit", "ten"), "--limit ten: wanted a number of rows"),
         (("--limit", "0"), "--limit 0: wanted a number of rows"),
+        (("--warm-start", "1"), "--warm-start 1: wanted a number of rows, at least 2"),
         (("--eval-only", "--labeled", "mine.jsonl"), "--eval-only leaves out"),
         (("--labeled",), "--labeled wants a value"),
     ],

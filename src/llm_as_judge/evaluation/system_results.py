@@ -155,6 +155,47 @@ def read_systems(paths: Sequence[Path]) -> list[SystemResults]:
     return systems
 
 
+def trainings_as_one(name: str, paths: Sequence[Path]) -> SystemResults:
+    """Evaluations of what several seeds of one training gave, averaged; each training weighs the same.
+
+    ``read_systems`` cannot tell that: the adapters differ, and their names.
+
+    Raises:
+        DataError: fewer than two; one is missing, no whole evaluation or given twice; or two have not
+            the same conditions, budget, number of draws and problems, or have one adapter.
+    """
+    names = _names(paths)
+    if len(names) < 2:
+        raise DataError(
+            f"{len(names)} evaluation given; wanted two or more, one for each seed of the training"
+        )
+    found = [(one, read_full(path)) for one, path in zip(names, paths, strict=True)]
+    apart = differing({one: _alike_in_trainings(results) for one, results in found})
+    if apart:
+        raise DataError(f"{apart[0]}; seeds of one training are evaluated alike")
+    adapters: dict[str, str] = {}
+    for one, results in found:
+        adapter = results.facts.get("adapter") or f"none: {one}"
+        if other := adapters.get(adapter):
+            raise DataError(
+                f"{other} and {one}: the same adapter; give the evaluation of each seed once"
+            )
+        adapters[adapter] = one
+    systems = [_system(one, [(one, results)]) for one, results in found]
+    _check_rows(systems)
+    return _system(name, found)
+
+
+def _alike_in_trainings(results: FullResults) -> Conditions:
+    return {
+        **conditions_of(results),
+        "budget": results.budget,
+        "draws": results.draws,
+        "samples": results.samples,
+        "problems": len(results.problems),
+    }
+
+
 def _names(paths: Sequence[Path]) -> list[str]:
     """``NAME`` of NAME_results.json or NAME/HASH; where that is not enough, with its folder."""
     runs = [run_folder(path) for path in paths]

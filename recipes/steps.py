@@ -1,8 +1,8 @@
 """A training run, ten steps at a time: what was valid, right and dear, and how alike its programs became.
 
-    python recipes/steps.py logs/train_NAME [--every 10] [--markdown]
+    python recipes/steps.py logs/train_NAME [logs/train_OTHER ...] [--every 10] [--markdown]
 
-Without a run the newest under logs/ is shown. What each figure means: docs/metrics.md.
+Without a run the newest under logs/ is shown. Several are one table. What each figure means: docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from recipe import run
 SHOWN = {
     "rollout/strictly_valid": ("valid", "{:.0%}"),
     "accuracy/all": ("right", "{:.0%}"),
+    "reward/mean": ("reward", "{:.2f}"),
     "executor/cost": ("cost", "{:.0f}"),
     "rollout/distinct_programs": ("differ", "{:.0%}"),
     "update/entropy": ("entropy, nats a token", "{:.3f}"),
@@ -73,20 +74,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", nargs="?", type=Path, help="run folder")
+    parser.add_argument("runs", nargs="*", type=Path, help="run folders")
     parser.add_argument("--every", type=int, default=10, help="steps of a line (default: 10)")
     parser.add_argument("--markdown", action="store_true", help="a table for a document")
     options = parser.parse_args()
-    folder = options.run or newest_run(Path("logs"))
-    steps = read_steps(folder)
-    if not steps:
-        raise DataError(f"{folder / METRICS}: no step in it")
+    folders = options.runs or [newest_run(Path("logs"))]
     forms = {**dict(SHOWN.values()), MIXED: "{:.0%}"}
     rows = [
-        [one.steps, *(number_cell(one.means[name], form) for name, form in forms.items())]
-        for one in windows(steps, options.every)
+        [
+            *([folder.name] if len(folders) > 1 else []),
+            one.steps,
+            *(number_cell(one.means[name], form) for name, form in forms.items()),
+        ]
+        for folder in folders
+        for one in windows(_steps(folder), options.every)
     ]
-    show_table(str(folder), ["steps", *forms], rows, options.markdown)
+    title, first = (str(folders[0]), []) if len(folders) == 1 else ("Step by step", ["run"])
+    show_table(title, [*first, "steps", *forms], rows, options.markdown)
+
+
+def _steps(folder: Path) -> list[dict[str, Any]]:
+    if steps := read_steps(folder):
+        return steps
+    raise DataError(f"{folder / METRICS}: no step in it")
 
 
 if __name__ == "__main__":

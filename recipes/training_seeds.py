@@ -1,10 +1,11 @@
-"""Several seeds of one training against another result: the mean of the seeds, and each seed.
+"""Several seeds of one training against other results: the mean of the seeds, and each seed.
 
     python recipes/training_seeds.py SEED_0 SEED_1 SEED_2 --against cot_results.json vote_of_5_results.json
+    python recipes/training_seeds.py SEED_0 SEED_1 SEED_2 --before START_0 START_1 START_2
 
-Each is a results file or the folder of an evaluation. On each problem the seeds are averaged, so a difference is one
-of problems, not of seeds. Differences are paired, with the tests of `compare`. Holm's correction is over the results
-of `--against`.
+Each is a results file or the folder of an evaluation. On each problem the seeds are averaged, and so are those of
+`--before`: a difference is one of problems, not of seeds. Differences are paired, with the tests of `compare`. Holm's
+correction is over all that the seeds are compared with.
 """
 
 from __future__ import annotations
@@ -36,25 +37,49 @@ class Row:
     """Difference of each seed, a share."""
 
 
-def rows(seeds: Sequence[Path], against: Sequence[Path]) -> list[Row]:
-    """For each of ``against`` all problems, then each domain.
+def rows(seeds: Sequence[Path], against: Sequence[Path], before: Sequence[Path] = ()) -> list[Row]:
+    """For each result all problems, then each domain.
 
+    Args:
+        before: an evaluation of each seed before the training, in the order of ``seeds``.
     Raises:
-        DataError: the seeds are not evaluated alike, a file is missing, or no problem is graded in both.
+        DataError: the seeds are not evaluated alike, ``before`` has another number, a file is missing, or
+            no problem is graded in both.
     """
     mean = trainings_as_one("mean of the seeds", seeds)
-    each = [read_systems([path])[0] for path in seeds]
-    references = [read_systems([path])[0] for path in against]
-    found: list[Row] = []
+    each = [_read(path) for path in seeds]
+    others = [_Other(found, [found] * len(each)) for found in map(_read, against)]
+    if before:
+        if len(before) != len(seeds):
+            raise DataError(
+                f"--before: {len(before)} evaluations; wanted {len(seeds)}, one for each seed"
+            )
+        others.insert(0, _Other(trainings_as_one("before", before), [_read(p) for p in before]))
+    if not others:
+        raise DataError("nothing to compare with; give --against or --before")
+    found: dict[str, list[Row]] = {other.mean.name: [] for other in others}
     for of in (ALL, *sorted(set(mean.domains.values()))):
         domain = None if of == ALL else of
-        pairs = [_pair(mean, reference, domain) for reference in references]
+        pairs = [_pair(mean, other.mean, domain) for other in others]
         adjusted = holm([pair.p for pair in pairs])
-        found += [
-            Row(of, pair, p, tuple(_pair(one, reference, domain).difference for one in each))
-            for pair, p, reference in zip(pairs, adjusted, references, strict=True)
-        ]
-    return sorted(found, key=lambda row: [one.name for one in references].index(row.mean.reference))
+        for pair, p, other in zip(pairs, adjusted, others, strict=True):
+            of_seeds = [
+                _pair(one, start, domain).difference
+                for one, start in zip(each, other.each, strict=True)
+            ]
+            found[other.mean.name].append(Row(of, pair, p, tuple(of_seeds)))
+    return [row for several in found.values() for row in several]
+
+
+@dataclass(frozen=True, slots=True)
+class _Other:
+    mean: SystemResults
+    each: Sequence[SystemResults]
+    """What each seed is compared with."""
+
+
+def _read(path: Path) -> SystemResults:
+    return read_systems([path])[0]
 
 
 def _pair(system: SystemResults, reference: SystemResults, domain: str | None) -> Comparison:
@@ -72,7 +97,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("seeds", nargs="+", type=Path, help="an evaluation of each seed")
-    parser.add_argument("--against", nargs="+", type=Path, required=True, help="other results")
+    parser.add_argument("--against", nargs="+", type=Path, default=[], help="other results")
+    parser.add_argument(
+        "--before", nargs="+", type=Path, default=[], help="of each seed before this training"
+    )
     parser.add_argument("--markdown", action="store_true", help="a table for a document")
     options = parser.parse_args()
     table = [
@@ -86,7 +114,7 @@ def main() -> None:
             "-" if row.mean.cost_ratio is None else f"x {row.mean.cost_ratio:.2f}",
             ", ".join(f"{100 * value:+.1f}" for value in row.seeds),
         ]
-        for row in rows(options.seeds, options.against)
+        for row in rows(options.seeds, options.against, options.before)
     ]
     head = ["against", "of", "problems", "mean of the seeds, points", "p", "p (Holm)", "cost"]
     show_table("Seeds of one training", [*head, "each seed"], table, options.markdown)

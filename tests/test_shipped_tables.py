@@ -1,11 +1,13 @@
-"""A page's table is what compare makes of the figures that are shipped, and neither they nor the shipped
+"""A page's tables are what its commands make of the figures that are shipped, and neither they nor the shipped
 replies hold a row of a data set."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -33,46 +35,75 @@ def draws(file: Path) -> int:
     return 3 if "held_out_05" in file.parts else 5
 
 
-def shown(page: str) -> list[tuple[list[Path], list[str]]]:
-    """Files and options of the commands that make the page's tables:
-    compare examples/FOLDER/{a,b}/* ... --against cot ..."""
+def commands(page: str) -> list[list[str]]:
+    """The page's commands that make a table, words expanded as a shell does:
+    llm-as-judge compare examples/FOLDER/{a,b}/* ... --markdown, python recipes/NAME.py examples/... --markdown"""
     text = (ROOT / "docs" / "results" / f"{page}.md").read_text()
-    commands = re.findall(
-        r"llm-as-judge compare (examples/.+?) (--against cot(?: --by-domain)? --markdown)", text
+    lines = re.findall(
+        r"^    ((?:llm-as-judge compare|python recipes/\w+\.py) examples/.+ --markdown)$",
+        text,
+        re.M,
     )
-    found = []
-    for given, options in commands:
-        files = []
-        for one in given.split():
-            folder, names = re.fullmatch(r"examples/(.+)/\{([\w,]+)\}/\*", one).groups()  # type: ignore[union-attr]
-            files += [
-                path for name in names.split(",") for path in (EXAMPLES / folder / name).iterdir()
-            ]
-        found.append((files, options.split()))
+    return [[word for pattern in line.split() for word in expanded(pattern)] for line in lines]
+
+
+def expanded(pattern: str) -> list[str]:
+    """Braces, then stars; the files of a star in order."""
+    head, brace, rest = pattern.partition("{")
+    if brace:
+        names, _, tail = rest.partition("}")
+        return [word for name in names.split(",") for word in expanded(head + name + tail)]
+    if "*" not in pattern:
+        return [pattern]
+    found = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(pattern))
+    assert found, f"{pattern}: no such figures"
     return found
+
+
+def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    if words[0] == "python":
+        recipe = importlib.import_module(Path(words[1]).stem)
+        monkeypatch.setattr(sys, "argv", words[1:])
+        recipe.main()
+        return
+    with pytest.raises(SystemExit) as caught:
+        main(words[1:])
+    assert caught.value.code in (0, None)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
-def test_the_tables_of_the_page_are_what_compare_makes_of_the_shipped_figures(
+def test_the_tables_of_the_page_are_what_its_commands_make_of_the_shipped_figures(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "results" / f"{name}.md").read_text()
+    page = (ROOT / "docs" / "results" / f"{name}.md").read_text().splitlines()
     monkeypatch.setenv("COLUMNS", "400")
-    tables = shown(name)
-    assert tables
-    for files, options in tables:
-        with pytest.raises(SystemExit) as caught:
-            main(["compare", *map(str, files), *options])
-        assert caught.value.code in (0, None)
+    monkeypatch.chdir(ROOT)
+    made = commands(name)
+    assert made
+    for words in made:
+        run(words, monkeypatch)
         rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-        assert len(rows) > 20
+        assert len(rows) > 3
         assert [row for row in rows if row not in page] == []
 
 
 def test_no_figures_are_shipped_that_no_page_shows() -> None:
-    tables = [table for page in PAGES for table in shown(page)]
-    assert {file.parent for file in FIGURES} == {path for files, _ in tables for path in files}
+    named = {word for page in PAGES for words in commands(page) for word in words}
+    assert {str(file.parent.relative_to(ROOT)) for file in FIGURES} <= named
+    runs = (EXAMPLES / "adaptive" / "runs").iterdir()
+    assert {str(folder.relative_to(ROOT)) for folder in runs} <= named
+
+
+@pytest.mark.parametrize(
+    "file", sorted((EXAMPLES / "adaptive" / "runs").glob("*/*")), ids=lambda file: file.parent.name
+)
+def test_of_a_run_figures_and_warnings_alone_are_shipped(file: Path) -> None:
+    assert file.name == "metrics.jsonl"
+    for line in file.read_text().splitlines():
+        step = json.loads(line)
+        assert all(len(text) < 300 for text in step.pop("warnings", {}).values())
+        assert all(isinstance(value, int | float | None) for value in step.values())
 
 
 @pytest.mark.parametrize("file", FIGURES, ids=lambda file: file.parent.parent.name)

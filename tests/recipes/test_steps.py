@@ -51,3 +51,14 @@ def test_the_recipe_prints_a_table_of_a_run(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "| 1-3 | - | 75% |" in done.stdout
     assert "mixed groups" in done.stdout
+
+
+def test_several_runs_are_one_table_with_their_names(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        lines = "".join(json.dumps(step) + "\n" for step in STEPS)
+        (tmp_path / name / "metrics.jsonl").write_text(lines)
+    done = called(str(tmp_path / "first"), str(tmp_path / "second"), "--every", "2", "--markdown")
+    assert done.returncode == 0
+    assert "| first | 1-2 | - | 75% |" in done.stdout
+    assert "| second | 3-3 | - | - |" in done.stdout

@@ -34,6 +34,19 @@ def test_each_training_weighs_the_same_on_each_problem(tmp_path: Path) -> None:
     assert everything.mean.low < everything.mean.difference < everything.mean.high
 
 
+def test_each_seed_is_compared_with_its_own_start(tmp_path: Path) -> None:
+    after = [trained(tmp_path / "after", 0, "yyn"), trained(tmp_path / "after", 1, "ynn")]
+    starts = [trained(tmp_path / "before", 0, "nnn"), trained(tmp_path / "before", 1, "yyn")]
+    everything, _ = rows(after, [], starts)
+    assert everything.mean.reference == "before"
+    assert everything.seeds == pytest.approx((2 / 3, -1 / 3))
+    assert everything.mean.difference == pytest.approx(1 / 6)
+    with pytest.raises(DataError, match="--before: 1 evaluations; wanted 2, one for each seed"):
+        rows(after, [], starts[:1])
+    with pytest.raises(DataError, match="nothing to compare with"):
+        rows(after, [])
+
+
 def test_holm_is_over_the_results_compared_with(tmp_path: Path) -> None:
     seeds = [trained(tmp_path, 0, "y" * 12), trained(tmp_path, 1, "y" * 12)]
     none = written(tmp_path, "none", [row(i, [False], 1) for i in range(12)])

@@ -11,6 +11,7 @@ as that of a run without a floor does (docs/results/adaptive.md).
 Expected, written down before the first run:
     1 draw, not 4             reward 0.5 points lower
     all problems              reward within 0.3 points
+    all problems at low       (not among the first) at `low` 0.9 points higher, else within 0.2
     K 6, not 12               reward 0.2 points lower
     K 24                      reward 0.1 points higher
     no warm start             reward 1 point lower
@@ -36,6 +37,7 @@ from scipy.stats import entropy as nats
 
 from llm_as_judge.config import LossKeys
 from llm_as_judge.data.informative import InformativeSampler
+from llm_as_judge.data.mix import named_rng
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import DataError, UserError
 from llm_as_judge.reward import PRICES, priced
@@ -62,6 +64,8 @@ class Keys:
     """Of an update, on the mean of its programs."""
     budget: Budget | None = None
     """None: drawn for each problem."""
+    dear: bool = False
+    """A third of the draws, told `low`, are of any problem."""
 
 
 RUNS: dict[str, Keys] = {
@@ -69,6 +73,7 @@ RUNS: dict[str, Keys] = {
     "1 draw": Keys(draws=1),
     "2 draws": Keys(draws=2),
     "all problems": Keys(informative=False),
+    "all problems at low": Keys(dear=True),
     "K 6": Keys(samples=6),
     "K 24": Keys(samples=24),
     "no warm start": Keys(warm=False),
@@ -154,8 +159,12 @@ def started(half: Half, warm: bool) -> Policy:
 
 def trained(half: Half, keys: Keys, steps: int, seed: int) -> Policy:
     policy, chance = started(half, keys.warm), np.random.default_rng(seed)
+
+    def told_low(step: int, problem: str) -> bool:
+        return named_rng(seed, "budget", step, problem).choice(BUDGETS) == "low"
+
     sampler = (
-        InformativeSampler(*half.columns, 4, seed, half.rates)
+        InformativeSampler(*half.columns, 4, seed, half.rates, dear=told_low if keys.dear else None)
         if keys.informative
         else StratifiedSampler(*half.columns, 4, seed)
     )
@@ -166,6 +175,8 @@ def trained(half: Half, keys: Keys, steps: int, seed: int) -> Policy:
         for row in sampler.next_batch():
             domain, p = half.rows[row]
             budget = keys.budget or BUDGETS[chance.integers(len(BUDGETS))]
+            if keys.dear:
+                budget = named_rng(seed, "budget", step, half.columns[0][row]).choice(BUDGETS)
             shares = softmax(policy[domain, budget])
             written = chance.choice(len(shares), size=keys.samples, p=shares)
             table = half.tables[domain]

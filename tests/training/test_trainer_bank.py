@@ -10,6 +10,7 @@ import pytest
 from tiny_runs import tiny_settings
 
 from llm_as_judge.assembly import problem_file, problem_sampler
+from llm_as_judge.assembly.budgets import budgets_told
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.data.informative import InformativeSampler
@@ -83,6 +84,21 @@ async def test_a_run_draws_informative_problems_and_the_same_ones_after_a_resume
     assert drawn(await train(place, "broken", 4, resume=True)) == drawn(whole)
     state = json.loads((whole.checkpoint / "state.json").read_text())
     assert set(state["sampler"]["learned"]) == {"1", "2", "3", "4"}
+
+
+def test_where_budgets_are_drawn_the_lowest_is_told_of_problems_that_all_solve_too(
+    place: Path,
+) -> None:
+    config = settings(place)
+    priced = Config.model_validate({**config.model_dump(), "reward": {"scheme": "priced"}})
+    sampler = problem_sampler(problem_file(config.data.train_file), priced)
+    seen: set[str] = set()
+    for step in range(1, 41):
+        batch = [PROBLEMS[row] for row in sampler.next_batch()]
+        for problem, word in zip(batch, budgets_told(priced, batch, "step", step), strict=True):
+            assert problem.id in INFORMATIVE or word == "low"
+            seen.add(problem.id)
+    assert seen == {problem.id for problem in PROBLEMS}
 
 
 def test_a_folder_that_is_no_bank_is_one_line(place: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from llm_as_judge.assembly.budgets import budget_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.files import ProblemFile, encode_problem, how_rows_come
@@ -76,6 +77,15 @@ def problem_sampler(problems: ProblemFile, config: Config) -> StratifiedSampler:
     if config.data.bank is None:
         return StratifiedSampler(*rows, training.problems_per_step, training.seed)
     rates = Bank.named(config.data.bank, "data.bank").means(LEAST_CELLS)
+
+    def told_low(step: int, problem_id: str) -> bool:
+        return budget_of(config, problem_id, "step", step) == "low"
+
     return InformativeSampler(
-        *rows, training.problems_per_step, training.seed, rates, training.max_staleness
+        *rows,
+        training.problems_per_step,
+        training.seed,
+        rates,
+        training.max_staleness,
+        told_low if config.reward.draws_budgets else None,
     )

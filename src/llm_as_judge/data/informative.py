@@ -4,13 +4,17 @@ Where every program of a group comes to one verdict, the group teaches nothing a
 says how often programs solve each problem; training draws those between, and as the policy moves the
 rates follow what its own programs did. Filtering by solve rate before training: Kimi k1.5,
 arXiv:2501.12599, section 2.1; while sampling: DAPO, arXiv:2503.14476, section 3.2.
+
+Where calls are dear, a problem that nothing solves teaches, too: its programs differ in what they cost. A
+policy that never saw such problems learns to ask again, which pays on the others alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
 
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.data.sampler import StratifiedSampler
@@ -23,6 +27,11 @@ MOVED = 0.3
 """How far one step's programs move the rate of their problem."""
 LEAST_WEIGHT = 0.02
 """Of a problem that the policy always or never solves by now: it comes again, but seldom."""
+DEAR_SHARE = 1 / 3
+"""Of the draws, where problems are told one of three budgets: as many as are told the lowest."""
+
+Dear = Callable[[int, str], bool]
+"""Whether a problem, by its id, is told at a step that calls are dear."""
 
 
 class InformativeSampler(StratifiedSampler):
@@ -33,6 +42,8 @@ class InformativeSampler(StratifiedSampler):
         rates: mean right of problems over the bank; one that is not among them is not drawn.
         lag: a batch is drawn by what was learned of all steps but so many before it, as
             ``training.max_staleness`` says.
+        dear: a third of the draws are of problems that it names, any that the bank knows, all alike; the
+            others are of informative ones that it does not name. None: all are of informative ones.
     Raises:
         DataError: no row is informative.
     """
@@ -46,9 +57,10 @@ class InformativeSampler(StratifiedSampler):
         seed: int,
         rates: Mapping[str, float],
         lag: int = 0,
+        dear: Dear | None = None,
     ) -> None:
         self._file = (list(ids), list(datasets), list(domains))
-        self._lag = lag
+        self._lag, self._dear = lag, dear
         self._learned: dict[int, dict[str, float]] = {}
         self._draw_from(
             {id_: rate for id_, rate in rates.items() if id_ in set(ids)}, batch_size, seed
@@ -80,6 +92,10 @@ class InformativeSampler(StratifiedSampler):
         self._fingerprint = hashlib.sha256("\n".join(ids).encode()).hexdigest()
         self._start()
         self._first, self._rates = dict(first), dict(first)
+        rows = {id_: row for row, id_ in reversed(list(enumerate(ids))) if id_ in first}
+        self._known_rows = {
+            name: [row for row in rows.values() if datasets[row] == name] for name in self._rows
+        }
         self._seen: Counter[int] = Counter()
         self._known: list[int] = []
 
@@ -102,13 +118,27 @@ class InformativeSampler(StratifiedSampler):
         batch: list[int] = []
         for name in names:
             chance = named_rng(self.seed, self.name, "informative", self._drawn)
-            others = [row for row in self._rows[name] if row not in batch]
-            rows = others or list(self._rows[name])
-            (row,) = chance.choices(rows, weights=[self._weight(row) for row in rows])
+            rows, weights = self._candidates(name, batch, chance)
+            (row,) = chance.choices(rows, weights=weights)
             batch.append(row)
             self._seen[row] += 1
             self._drawn += 1
         return batch
+
+    def _candidates(
+        self, name: str, batch: Sequence[int], chance: Random
+    ) -> tuple[list[int], list[float]]:
+        """Rows of a set that may be the next of the batch, and how much each weighs."""
+        rows = list(self._rows[name])
+        if self._dear is not None:
+            step, ids = len(self._known), self._file[0]
+            dear = {row for row in self._known_rows[name] if self._dear(step, ids[row])}
+            left = sorted(dear.difference(batch))
+            if chance.random() < DEAR_SHARE and left:
+                return left, [1 / (1 + self._seen[row]) for row in left]
+            rows = [row for row in rows if row not in dear] or rows
+        rows = [row for row in rows if row not in batch] or list(self._rows[name])
+        return rows, [self._weight(row) for row in rows]
 
     def _weight(self, row: int) -> float:
         rate = self._rates[self._file[0][row]]
@@ -128,7 +158,9 @@ class InformativeSampler(StratifiedSampler):
         changes nothing of a run that goes on."""
         first: dict[str, Json] = dict(self._first)
         known: list[Json] = list(self._known)
-        return {**super().state_dict(), **self.learned(), "rates": first, "known": known}
+        dear: Json = self._dear is not None
+        state = {**super().state_dict(), **self.learned(), "rates": first, "known": known}
+        return {**state, "dear": dear}
 
     def load_state_dict(self, state: Mapping[str, Json]) -> None:
         """Go on where ``state`` was taken.
@@ -143,6 +175,8 @@ class InformativeSampler(StratifiedSampler):
                 "sampler state: of a run that drew every problem; go on without data.bank, or start "
                 "a new run"
             )
+        if not state.get("dear"):  # of a run that began before there was such a share
+            self._dear = None
         self._draw_from(_rates(first), self.batch_size, self.seed)
         self._learned = {int(_number(step)): _rates(rates) for step, rates in learned.items()}
         for step in known:

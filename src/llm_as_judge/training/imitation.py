@@ -20,6 +20,7 @@ from typing import Any
 from torch import Tensor
 
 from llm_as_judge.assembly import System
+from llm_as_judge.assembly.budgets import budgets_told
 from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.errors import DataError
@@ -27,7 +28,6 @@ from llm_as_judge.operators import LETTERS, reading_prompt
 from llm_as_judge.policy.chat_template import FENCE, prompt_ids
 from llm_as_judge.policy.reader import letter_ids, reader_prompt_ids
 from llm_as_judge.runs.bank import BankProgram
-from llm_as_judge.training.budgets import budgets_told
 from llm_as_judge.training.lessons import Lesson, Write
 from llm_as_judge.training.micro_batches import Tree
 from llm_as_judge.training.ranks import Peers

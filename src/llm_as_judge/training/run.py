@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.assembly import System
+from llm_as_judge.assembly.budgets import budgets_told
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.data.manifest import origins_of
@@ -26,7 +27,6 @@ from llm_as_judge.llm.estimate import measured_means
 from llm_as_judge.policy.checkpoint import SavedState, save_checkpoint
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
 from llm_as_judge.runs.runlog import LEDGER, RunLog, read_steps
-from llm_as_judge.training.budgets import budgets_told
 from llm_as_judge.training.early_warning import early_warnings, news
 from llm_as_judge.training.imitation import Imitation
 from llm_as_judge.training.judge_watch import JudgeWatch

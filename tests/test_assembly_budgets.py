@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from llm_as_judge.assembly.budgets import budgets_told
 from llm_as_judge.config import Config
-from llm_as_judge.training.budgets import budgets_told
 from llm_as_judge.types import BUDGETS, Problem
 
 PROBLEMS = [Problem(f"gsm8k/train/{n}", "gsm8k", "math", "?", ("1",)) for n in range(600)]

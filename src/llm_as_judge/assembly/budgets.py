@@ -23,7 +23,9 @@ def budgets_told(
     """
     if not config.reward.draws_budgets:
         return [config.reward.told_budget] * len(problems_P)
-    return [
-        named_rng(config.training.seed, "budget", *moment, problem.id).choice(BUDGETS)
-        for problem in problems_P
-    ]
+    return [budget_of(config, problem.id, *moment) for problem in problems_P]
+
+
+def budget_of(config: Config, problem_id: str, *moment: str | int) -> Budget:
+    """The word that is drawn for a problem, where words are drawn."""
+    return named_rng(config.training.seed, "budget", *moment, problem_id).choice(BUDGETS)

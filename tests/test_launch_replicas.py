@@ -63,6 +63,7 @@ def said(place: Path, lines: int) -> list[str]:
     raise AssertionError(f"wanted {lines} lines, found {found}")
 
 
+@pytest.mark.slow
 def test_each_replica_has_a_port_and_gpus_of_its_own_and_the_dead_come_back(place: Path) -> None:
     with running(place, "2", "--dtype", "float32", VLLM_TENSOR_PARALLEL="2") as script:
         assert script.stdout is not None

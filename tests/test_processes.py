@@ -144,6 +144,7 @@ def test_the_callers_program_is_not_run_again_however_it_was_started(
     assert found.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_script_that_forgets_to_close_ends_with_its_workers(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text(
         "import os\nfrom llm_as_judge.processes import ProcessPool\n"

@@ -92,6 +92,7 @@ async def audited(rule: Callable[[Problem, str, int], bool | None]) -> AuditRepo
     return await run_audit(Falsified(rule), "f", "model", OWN_LABELS, attack_numbers=10)
 
 
+@pytest.mark.slow
 async def test_a_model_cannot_pass_on_attacks_and_controls_alone() -> None:
     report = await run_audit(
         Falsified(lambda p, a, n: is_right(p, a)), "f", "model", attack_numbers=10
@@ -125,6 +126,7 @@ async def test_only_the_reason_is_reported_of_a_judge_right_otherwise() -> None:
     assert {name for name, cells in by_category.items() if cells["accepted"]} == {"master_key"}
 
 
+@pytest.mark.slow
 async def test_a_judge_that_leaves_answers_ungraded_misses_aims_and_passes() -> None:
     unsure = Falsified(lambda p, a, n: None if case_is_left(p, a) else is_right(p, a), said=UNSURE)
     report = await run_audit(unsure, "f", "model", OWN_LABELS, attack_numbers=10)
@@ -393,6 +395,7 @@ async def test_a_greater_sample_contains_the_smaller_one(tmp_path: Path) -> None
     assert seen[0] < seen[1]
 
 
+@pytest.mark.slow
 async def test_what_the_model_decided_is_counted_apart() -> None:
     report = await audited(lambda p, a, n: True)
     attacks, controls = len(make_attacks(numbers=10)), len(make_controls(numbers=10))
@@ -402,6 +405,7 @@ async def test_what_the_model_decided_is_counted_apart() -> None:
     assert len(report.canaries) == 100
 
 
+@pytest.mark.slow
 async def test_the_report_is_shown_in_tables(tmp_path: Path) -> None:
     report = await audited(lambda p, a, n: True)
     console = Console(record=True, width=160)

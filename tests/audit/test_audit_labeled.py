@@ -232,6 +232,7 @@ def seldom_wrong(problem: Problem, answer: str, label: bool) -> bool:
     return label is not wrong
 
 
+@pytest.mark.slow
 async def test_a_judge_without_a_fault_passes_on_the_shipped_rows() -> None:
     report = await audited(lambda problem, answer, label: label)
     assert report.failures == ()

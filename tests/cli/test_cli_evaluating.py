@@ -27,6 +27,7 @@ from llm_as_judge.types import Diagnostic, Failure, Usage
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
 
+@pytest.mark.slow
 def test_two_executors_are_evaluated_recorded_and_replayed(verb: Verbs) -> None:
     small = ("--set", "executors.small={model: scripted, price: 0.25}", "--policy", "small_first")
     code, out, _ = verb("evaluate", *OPTIONS, *small, "--record", "calls", "--json")
@@ -105,6 +106,7 @@ def test_a_dry_run_warns_of_the_budget_and_refuses_a_model_that_is_not_there(
     assert "estimate" not in said
 
 
+@pytest.mark.slow
 def test_a_refused_regrade_leaves_everything_and_names_no_option_it_has_not(
     verb: Verbs, folder: Path
 ) -> None:
@@ -135,6 +137,7 @@ def test_the_bill_tells_what_was_asked_now_from_what_was_asked_before(verb: Verb
     assert verb("evaluate", *OPTIONS, *replay)[2].splitlines()[-1] == "nothing was asked now"
 
 
+@pytest.mark.slow
 def test_results_that_give_up_their_name_are_said_to_and_can_be_compared(
     verb: Verbs, folder: Path
 ) -> None:
@@ -277,6 +280,7 @@ def test_an_interrupted_evaluation_is_regraded_as_far_as_it_went(verb: Verbs, fo
     assert EvaluationRecord.read(results.with_name("direct_regraded_results.json")).missing() == []
 
 
+@pytest.mark.slow
 def test_a_recording_of_what_is_on_disk_is_not_promised(verb: Verbs) -> None:
     direct = ("evaluate", *OPTIONS, "--policy", "direct")
     assert "--replay nodir: no such folder" in verb.refused(*direct, "--replay", "nodir")

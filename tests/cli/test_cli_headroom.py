@@ -142,6 +142,7 @@ def test_headroom_leaves_out_the_rows_that_init_keeps_for_the_test(
     assert "is a test row of own; wanted rows that no evaluation is made on" in line
 
 
+@pytest.mark.slow
 def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
     for name in ("direct", "cot"):
         assert verb("evaluate", *OPTIONS, "--policy", name)[0] == 0

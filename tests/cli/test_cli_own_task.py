@@ -271,6 +271,7 @@ def test_a_pipe_gets_no_progress_bar(verb: Verbs) -> None:
     assert "starting" not in verb("init", "none.jsonl", "--executor", ADDRESS)[2]
 
 
+@pytest.mark.slow
 def test_a_dry_run_of_an_evaluation_asks_nobody_and_leaves_no_results(
     verb: Verbs, folder: Path
 ) -> None:
@@ -327,6 +328,7 @@ def test_a_dead_endpoint_is_the_last_line_and_names_file_and_key(verb: Verbs) ->
     assert "run init again" in last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("served", [(), ("a", "b")])
 def test_a_bare_url_with_another_number_of_models_wants_a_name(
     verb: Verbs, served: Sequence[str]

@@ -199,6 +199,7 @@ def test_solve_with_a_program_shows_program_and_execution(verb: Verbs) -> None:
     assert stages["execution"]["status"] == "ok"
 
 
+@pytest.mark.slow
 def test_solve_with_a_gold_answer_also_gives_a_verdict(verb: Verbs) -> None:
     solve = (*SOLVE, "--policy", written("p.py", CLEAN), "--domain", "qa")
     rules = ("--set", "judge.model=none")

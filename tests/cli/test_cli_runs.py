@@ -244,6 +244,7 @@ def test_audit_of_the_rules_passes_once_and_is_not_repeated(verb: Verbs, folder:
     assert report.stat().st_mtime_ns == written_at
 
 
+@pytest.mark.slow
 def test_an_audit_of_a_sample_says_that_it_gives_no_permission(verb: Verbs) -> None:
     _, out, _ = verb("judge", "audit", "--rules-only", "--attack-numbers", "1", "--sample", "0.01")
     assert "next    a sample gives no permission to train" in out  # of so few attacks alone
@@ -279,6 +280,7 @@ async def test_a_failed_audit_says_what_its_bars_mean_of_a_sample_too() -> None:
     )
 
 
+@pytest.mark.slow
 async def test_a_failed_audit_says_which_wrong_answers_rules_accepted() -> None:
     """No other judge changes these."""
     by_rules = (await failed_audit("qa", None))[-1]

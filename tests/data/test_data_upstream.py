@@ -37,6 +37,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES)
 def test_every_row_is_converted_or_refused_with_its_place(file: str) -> None:
     name, converted, refused = FILES[file]

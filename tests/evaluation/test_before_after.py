@@ -72,6 +72,7 @@ def test_two_that_are_not_before_and_after_are_called_by_their_names(tmp_path: P
     assert told_apart({**files, "third": evaluated(tmp_path, "third", 3)}) == ""
 
 
+@pytest.mark.slow
 def test_a_trained_policy_is_told_against_the_untrained_one_and_the_best_fixed_program(
     tmp_path: Path,
 ) -> None:
@@ -104,6 +105,7 @@ def quickstart_results(folder: Path) -> dict[str, Path]:
     return {name: evaluated(folder, name, right, **of) for name, (right, of) in given.items()}
 
 
+@pytest.mark.slow
 def test_after_is_the_policy_of_the_most_steps_and_before_the_greedy_untrained_one(
     tmp_path: Path,
 ) -> None:

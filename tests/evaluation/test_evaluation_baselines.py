@@ -89,6 +89,7 @@ def test_any_is_the_program_of_domains_without_their_own_file(tmp_path: Path) ->
         find_system(str(tmp_path), CONFIG)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.sampled_from(DOMAINS), st.integers(1, 12))
 @settings(max_examples=60, deadline=None)
 def test_a_random_workflow_is_valid_and_within_its_calls(
@@ -131,6 +132,7 @@ def test_random_workflows_ask_every_executor_and_with_one_are_as_they_were() -> 
     )
 
 
+@pytest.mark.slow
 def test_random_workflows_know_every_operator_that_solves() -> None:
     for domain in DOMAINS:
         bodies = "\n".join(random_body(domain, 32, random.Random(seed)) for seed in range(200))
@@ -138,6 +140,7 @@ def test_random_workflows_know_every_operator_that_solves() -> None:
         assert ("await until_passed(" if domain == "code" else "await until_agree(") in bodies
 
 
+@pytest.mark.slow
 def test_no_calls_are_too_few() -> None:
     with pytest.raises(ConfigError, match="no random program makes at most 0 calls"):
         random_body("math", 0, random.Random(0))

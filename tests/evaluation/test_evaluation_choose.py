@@ -77,6 +77,7 @@ async def test_the_policy_reads_and_its_cost_is_shown_apart(place: Path) -> None
     assert 0 < overall["cost_of_policy"] < overall["cost"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["record", "cache"])
 async def test_what_it_chose_is_replayed_without_its_weights(
     place: Path, tiny_weights: Path, mode: str

@@ -147,6 +147,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 async def test_a_hostile_answer_is_a_class_of_its_own(text: str) -> None:
     equality = GradersEquality()

@@ -63,6 +63,7 @@ async def verdicts(server: FaultEndpoint, timeout_s: float = 30.0) -> dict[str, 
     return {row["id"]: row["correct"] for row in graded}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_an_endpoint_that_only_fails_decides_nothing(fault: str) -> None:
     async with FaultEndpoint(1.0, faults=(fault,), answer=opinion) as server:

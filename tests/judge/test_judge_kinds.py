@@ -69,6 +69,7 @@ async def test_it_judges_what_the_rules_leave_open(tmp_path: Path) -> None:
     assert (other.correct, other.rule) == (None, "words.open")
 
 
+@pytest.mark.slow
 async def test_the_word_of_a_rule_is_final(tmp_path: Path) -> None:
     assert (await verdict(config(tmp_path), "sky blue")).stage == "qa"
 

@@ -59,6 +59,7 @@ async def test_ledger_equals_the_servers_own_bill_under_500_concurrent_problems_
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_that_stays_becomes_an_endpoint_error_that_says_what_and_where(
     fault: str,
@@ -75,6 +76,7 @@ async def test_a_fault_that_stays_becomes_an_endpoint_error_that_says_what_and_w
     assert chat.ledger.failures == {KIND_OF_FAULT[fault]: 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["hang", "slow_stream", "drop", "truncated"])
 async def test_a_budget_stops_a_run_whose_endpoint_takes_requests_and_says_nothing(
     fault: str,

@@ -91,6 +91,7 @@ def kill(server: EmbeddedServer) -> None:
     assert gone_within(pid, 5.0)
 
 
+@pytest.mark.slow
 def test_a_killed_server_is_started_again_at_its_address_for_whoever_had_asked_it(
     tmp_path: Path, weights: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -183,6 +184,7 @@ def test_a_child_that_cannot_be_started_is_one_line(weights: Path) -> None:
         EmbeddedServer(weights, "tiny", command=["/nowhere/python"]).start()
 
 
+@pytest.mark.slow
 def test_a_server_started_in_a_thread_outlives_that_thread(tmp_path: Path, weights: Path) -> None:
     server = EmbeddedServer(weights, "tiny", command=fake_child(tmp_path))
     thread = threading.Thread(target=server.start)

@@ -79,6 +79,7 @@ class CountingProxy(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None: ...
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("no_proxy", "by_proxy"),
     [

@@ -62,6 +62,7 @@ def crossed(value: Any) -> Any:
     return decode(encode(value, no_foreign), no_foreign)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(VALUES)
 def test_builtin_values_cross_unchanged(value: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import llm_as_judge
 
 PACKAGE = Path(llm_as_judge.__file__).parent
@@ -47,6 +49,7 @@ def test_nothing_outside_the_child_executes_text() -> None:
     assert guilty == {}
 
 
+@pytest.mark.slow
 def test_processes_are_started_only_where_it_is_known_why() -> None:
     starting = set()
     for path in PACKAGE.rglob("*.py"):

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 ALGEBRA = RunLimits(wall_s=30.0, cpu_s=10.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "value"),
     [

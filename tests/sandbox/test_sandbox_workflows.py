@@ -116,6 +116,7 @@ async def test_wrong_argument_is_raised_in_the_program(sandbox: Sandbox) -> None
     assert "TypeError: AnswerGenerate: arguments must be" in result.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "error"),
     [
@@ -248,6 +249,7 @@ async def test_waiting_for_a_turn_does_not_count_as_running_time(sandbox: Sandbo
     assert await asyncio.gather(waiting, *holders) == ["ok"] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "answered_after_s", "error"),
     [
@@ -270,6 +272,7 @@ async def test_a_call_that_is_answered_stops_the_clock_and_nothing_else_does(
     assert error in result.error
 
 
+@pytest.mark.slow
 async def test_time_of_answering_is_not_the_programs(sandbox: Sandbox) -> None:
     async def serve(name: str, args: list[Json], kwargs: dict[str, Json]) -> Json:
         await asyncio.sleep(1.2)

@@ -111,13 +111,19 @@ def main() -> None:
             f"{100 * row.mean.difference:+.1f} [{100 * row.mean.low:+.1f}, {100 * row.mean.high:+.1f}]",
             _p(row.mean.p),
             _p(row.p_holm),
-            "-" if row.mean.cost_ratio is None else f"x {row.mean.cost_ratio:.2f}",
+            _ratio(row.mean.token_ratio),
+            _ratio(row.mean.cost_ratio),
             ", ".join(f"{100 * value:+.1f}" for value in row.seeds),
         ]
         for row in rows(options.seeds, options.against, options.before)
     ]
-    head = ["against", "of", "problems", "mean of the seeds, points", "p", "p (Holm)", "cost"]
-    show_table("Seeds of one training", [*head, "each seed"], table, options.markdown)
+    head = ["against", "of", "problems", "mean of the seeds, points", "p", "p (Holm)"]
+    head += ["executor tokens", "cost", "each seed"]
+    show_table("Seeds of one training", head, table, options.markdown)
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"x {value:.2f}"
 
 
 def _p(value: float) -> str:

@@ -202,17 +202,39 @@ def test_the_kept_figures_hold_no_row_of_the_data_sets() -> None:
             assert max(map(len, texts)) < 40
 
 
+ADAPTIVE = ROOT / "examples" / "adaptive"
+REPLAYS = [
+    (FOLDER, FOLDER / "recording", FOLDER / "learned_results.json", ()),
+    *(
+        (ADAPTIVE, folder, folder / "sample_results.json", ("--budget", folder.name))
+        for folder in sorted((ADAPTIVE / "recording").iterdir())
+    ),
+]
+"""Folder of the adapter, what was recorded, the figures that it gave, and the options of the evaluation."""
+
+
 @pytest.mark.slow
-def test_its_table_is_reproduced_from_the_recording_without_any_model(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "recording", "shipped", "options"),
+    REPLAYS,
+    ids=lambda value: "/".join(value.parts[-2:]) if isinstance(value, Path) else "",
+)
+def test_its_table_is_reproduced_from_the_recording_without_any_model(
+    tmp_path: Path, folder: Path, recording: Path, shipped: Path, options: tuple[str, ...]
+) -> None:
     sample = resources.files("llm_as_judge.data") / "sample"
     place = ("--data-dir", tmp_path / "data", "--set", SETS)
     command("data", "download", "--source", sample, *place)
     command("data", "process", *place)
     command(
-        *("evaluate", "--config", FOLDER / "run.yaml", "--checkpoint", ADAPTER, "--limit", 4),
-        *("--name", "learned", "--replay", FOLDER / "recording", *place),
+        *("evaluate", "--config", folder / "run.yaml", "--checkpoint", folder / "adapter"),
+        *("--limit", 4, "--name", "again", "--replay", recording, *place, *options),
         *("--set", f"output.results={tmp_path / 'results'}"),
     )
-    found = figures(tmp_path / "results" / "evaluation" / "learned_results.json")
-    assert found == figures(FOLDER / "learned_results.json")
+    found = figures(tmp_path / "results" / "evaluation" / "again_results.json")
+    assert found == figures(shipped)
     assert found["overall"]["strictly_valid"] == 1.0
+
+
+def test_both_budgets_of_the_adaptive_policy_are_recorded() -> None:
+    assert {folder.name for folder in (ADAPTIVE / "recording").iterdir()} == {"low", "middle"}

@@ -64,7 +64,7 @@ class Keys:
     """Of an update, on the mean of its programs."""
     budget: Budget | None = None
     """None: drawn for each problem."""
-    dear: bool = False
+    all_at_low: bool = False
     """A third of the draws, told `low`, are of any problem."""
 
 
@@ -73,7 +73,7 @@ RUNS: dict[str, Keys] = {
     "1 draw": Keys(draws=1),
     "2 draws": Keys(draws=2),
     "all problems": Keys(informative=False),
-    "all problems at low": Keys(dear=True),
+    "all problems at low": Keys(all_at_low=True),
     "K 6": Keys(samples=6),
     "K 24": Keys(samples=24),
     "no warm start": Keys(warm=False),
@@ -160,11 +160,16 @@ def started(half: Half, warm: bool) -> Policy:
 def trained(half: Half, keys: Keys, steps: int, seed: int) -> Policy:
     policy, chance = started(half, keys.warm), np.random.default_rng(seed)
 
+    def told(step: int, problem: str) -> Budget:
+        return named_rng(seed, "budget", step, problem).choice(BUDGETS)
+
     def told_low(step: int, problem: str) -> bool:
-        return named_rng(seed, "budget", step, problem).choice(BUDGETS) == "low"
+        return told(step, problem) == "low"
 
     sampler = (
-        InformativeSampler(*half.columns, 4, seed, half.rates, dear=told_low if keys.dear else None)
+        InformativeSampler(
+            *half.columns, 4, seed, half.rates, told_low=told_low if keys.all_at_low else None
+        )
         if keys.informative
         else StratifiedSampler(*half.columns, 4, seed)
     )
@@ -175,8 +180,8 @@ def trained(half: Half, keys: Keys, steps: int, seed: int) -> Policy:
         for row in sampler.next_batch():
             domain, p = half.rows[row]
             budget = keys.budget or BUDGETS[chance.integers(len(BUDGETS))]
-            if keys.dear:
-                budget = named_rng(seed, "budget", step, half.columns[0][row]).choice(BUDGETS)
+            if keys.all_at_low:
+                budget = told(step, half.columns[0][row])
             shares = softmax(policy[domain, budget])
             written = chance.choice(len(shares), size=keys.samples, p=shares)
             table = half.tables[domain]

@@ -19,7 +19,7 @@ from llm_as_judge.cli.tables import show_table
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.statistics import holm
-from llm_as_judge.evaluation.system_results import SystemResults, read_systems, trainings_as_one
+from llm_as_judge.evaluation.system_results import SystemResults, read_systems, read_trainings
 from recipe import run
 
 ALL = "all"
@@ -46,15 +46,16 @@ def rows(seeds: Sequence[Path], against: Sequence[Path], before: Sequence[Path] 
         DataError: the seeds are not evaluated alike, ``before`` has another number, a file is missing, or
             no problem is graded in both.
     """
-    mean = trainings_as_one("mean of the seeds", seeds)
-    each = [_read(path) for path in seeds]
-    others = [_Other(found, [found] * len(each)) for found in map(_read, against)]
+    mean, each = read_trainings("mean of the seeds", seeds)
+    others = [
+        _Other(found, [found] * len(each)) for path in against for found in read_systems([path])
+    ]
     if before:
         if len(before) != len(seeds):
             raise DataError(
                 f"--before: {len(before)} evaluations; wanted {len(seeds)}, one for each seed"
             )
-        others.insert(0, _Other(trainings_as_one("before", before), [_read(p) for p in before]))
+        others.insert(0, _Other(*read_trainings("before", before)))
     if not others:
         raise DataError("nothing to compare with; give --against or --before")
     found: dict[str, list[Row]] = {other.mean.name: [] for other in others}
@@ -76,10 +77,6 @@ class _Other:
     mean: SystemResults
     each: Sequence[SystemResults]
     """What each seed is compared with."""
-
-
-def _read(path: Path) -> SystemResults:
-    return read_systems([path])[0]
 
 
 def _pair(system: SystemResults, reference: SystemResults, domain: str | None) -> Comparison:

@@ -14,14 +14,15 @@
 #   --limit N|all     test rows evaluated of each set, before and after training; default:
 #                     evaluation.limit_per_set of the configuration, or 100 if it names none
 #   --warm-start N    search on N training rows of each domain first; training begins with the
-#                     bank's best programs, under the short prompt and with a floor of entropy
+#                     bank's best programs, under the short prompt and with a floor of entropy;
+#                     the untrained policy, which could not write under it, keeps the prompt of the configuration
 #   --skip-download   data/raw is as wanted
 #   --skip-process    data/mixed and data/test are as wanted
 #   --eval-only       no audit, no training; evaluates the latest checkpoint
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,21s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,22s/^# \{0,1\}//p' "$0"; }
 fail() { echo "error: $1" >&2; exit 2; }
 
 rows_per_set=100
@@ -100,13 +101,13 @@ from llm_as_judge.config import load_config
 print("limit_per_set" in load_config(*sys.argv[2:]).evaluation.model_fields_set)' "${config[@]}")
   if [ "$named" = False ]; then limit=(--limit $rows_per_set); fi
 fi
-evaluated=("${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" "${limit[@]}" "${short[@]}")
+evaluated=("${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" "${limit[@]}")
 if [ $train = 1 ]; then
   run evaluate "${evaluated[@]}" --untrained
   if [ ${#searched[@]} != 0 ]; then run search "${config[@]}" "${seed[@]}" "${searched[@]}"; fi
   run train "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" "${short[@]}" "${taught[@]}"
 fi
-run evaluate "${evaluated[@]}"
+run evaluate "${evaluated[@]}" "${short[@]}"
 if [ $train = 1 ]; then
   run report "${config[@]}" "${model[@]}"
   verb=llm-as-judge

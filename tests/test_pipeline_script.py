@@ -131,7 +131,7 @@ def test_labeled_rows_reach_the_audit_alone(start: Start, tmp_path: Path) -> Non
     assert (tmp_path / "lines").read_text().count("mine.jsonl") == 1
 
 
-def test_a_warm_start_searches_first_and_all_prompts_are_short(
+def test_a_warm_start_searches_first_and_its_policy_gets_the_short_prompt(
     start: Start, tmp_path: Path
 ) -> None:
     script = start("exit 0", "--config", "embedded", "--seed", "3", "--warm-start", "40")
@@ -143,7 +143,10 @@ def test_a_warm_start_searches_first_and_all_prompts_are_short(
     (train,) = given_to("train", tmp_path)
     assert "--set training.warm_start=results/bank --set data.bank=results/bank" in train
     short = "--set sampling.prompt_style=signatures"
-    for line in (train, *given_to("evaluate", tmp_path), output[output.index("solve") :]):
+    untrained, trained = given_to("evaluate", tmp_path)
+    assert "--untrained" in untrained
+    assert short not in untrained  # under which it would write nothing that runs
+    for line in (train, trained, output[output.index("solve") :]):
         assert short in line
     config = load_config("embedded", overrides=re.findall(r"--set (\S+)", train))
     assert config.sampling.prompt_style == "signatures"

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from llm_as_judge.data.informative import Dear, InformativeSampler
+from llm_as_judge.data.informative import InformativeSampler, ToldLow
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import DataError
 
@@ -18,9 +18,9 @@ RATES = dict.fromkeys(IDS, 0.5) | {"gsm8k/train/0": 1.0, "gsm8k/train/1": 0.0, "
 
 
 def sampler(
-    rates: dict[str, float] = RATES, lag: int = 0, seed: int = 0, dear: Dear | None = None
+    rates: dict[str, float] = RATES, lag: int = 0, seed: int = 0, told_low: ToldLow | None = None
 ) -> InformativeSampler:
-    return InformativeSampler(IDS, DATASETS, DOMAINS, 4, seed, rates, lag, dear)
+    return InformativeSampler(IDS, DATASETS, DOMAINS, 4, seed, rates, lag, told_low)
 
 
 def one_in_three(step: int, problem_id: str) -> bool:
@@ -39,16 +39,16 @@ def test_problems_that_all_or_none_solve_are_not_drawn_nor_those_that_are_not_kn
     assert len(found) == 27
 
 
-def test_a_third_of_the_draws_are_of_any_problem_that_is_told_that_calls_are_dear() -> None:
-    one = sampler({**RATES, "gsm8k/train/2": 0.0, "squad2/train/9": 1.0}, dear=one_in_three)
+def test_a_third_of_the_draws_are_of_any_problem_that_is_told_the_lowest_budget() -> None:
+    one = sampler({**RATES, "gsm8k/train/2": 0.0, "squad2/train/9": 1.0}, told_low=one_in_three)
     told: Counter[bool] = Counter()
     never = {"gsm8k/train/0", "gsm8k/train/1", "gsm8k/train/2", "squad2/train/9"}
     seen: Counter[str] = Counter()
     for step in range(1, 301):
         for row in one.next_batch():
-            dear = one_in_three(step, IDS[row])
-            told[dear] += 1
-            assert dear or IDS[row] not in never
+            low = one_in_three(step, IDS[row])
+            told[low] += 1
+            assert low or IDS[row] not in never
             seen[IDS[row]] += 1
     assert told[True] / 1200 == pytest.approx(1 / 3, abs=0.04)
     assert never <= seen.keys()
@@ -56,22 +56,22 @@ def test_a_third_of_the_draws_are_of_any_problem_that_is_told_that_calls_are_dea
 
 
 def test_where_no_problem_of_a_set_is_told_so_the_informative_ones_come() -> None:
-    plain, none = drawn(sampler(), 60), drawn(sampler(dear=lambda step, id_: False), 60)
+    plain, none = drawn(sampler(), 60), drawn(sampler(told_low=lambda step, id_: False), 60)
     assert none.keys() == plain.keys()
-    every = drawn(sampler(dear=lambda step, id_: True), 60)  # nobody is left for the others
+    every = drawn(sampler(told_low=lambda step, id_: True), 60)  # nobody is left for the others
     assert every.total() == 240
 
 
-@pytest.mark.parametrize("dear", [None, one_in_three], ids=["all alike", "dear"])
-def test_domains_keep_their_shares(dear: Dear | None) -> None:
-    found = drawn(sampler(dear=dear), 70)
+@pytest.mark.parametrize("told_low", [None, one_in_three], ids=["all alike", "told low"])
+def test_domains_keep_their_shares(told_low: ToldLow | None) -> None:
+    found = drawn(sampler(told_low=told_low), 70)
     math = sum(count for id_, count in found.items() if id_.startswith("gsm8k"))
     assert math == 160  # 4 : 3 of 280
 
 
-@pytest.mark.parametrize("dear", [None, one_in_three], ids=["all alike", "dear"])
-def test_no_problem_is_twice_in_a_batch(dear: Dear | None) -> None:
-    one = sampler(dear=dear)
+@pytest.mark.parametrize("told_low", [None, one_in_three], ids=["all alike", "told low"])
+def test_no_problem_is_twice_in_a_batch(told_low: ToldLow | None) -> None:
+    one = sampler(told_low=told_low)
     for _ in range(40):
         assert len(set(one.next_batch())) == 4
 
@@ -94,13 +94,15 @@ def test_a_problem_that_the_policy_has_learned_comes_seldom() -> None:
     assert late(learned=True) < late(learned=False) / 2
 
 
-@pytest.mark.parametrize("dear", [None, one_in_three], ids=["all alike", "dear"])
+@pytest.mark.parametrize("told_low", [None, one_in_three], ids=["all alike", "told low"])
 @pytest.mark.parametrize("lag", [0, 1])
-def test_a_run_that_goes_on_draws_what_the_unbroken_one_draws(lag: int, dear: Dear | None) -> None:
+def test_a_run_that_goes_on_draws_what_the_unbroken_one_draws(
+    lag: int, told_low: ToldLow | None
+) -> None:
     def learn(one: InformativeSampler, step: int) -> None:
         one.learn(step, {id_: (step * n % 7) / 6 for n, id_ in enumerate(IDS)})
 
-    whole, batches, states = sampler(lag=lag, dear=dear), [], []
+    whole, batches, states = sampler(lag=lag, told_low=told_low), [], []
     for step in range(1, 13):  # a step is drawn so many steps ahead of what is learned
         batches.append(whole.next_batch())
         states.append(whole.state_dict())
@@ -111,7 +113,9 @@ def test_a_run_that_goes_on_draws_what_the_unbroken_one_draws(lag: int, dear: De
         **states[done - 1],
         "learned": {k: v for k, v in _learned(whole).items() if int(k) <= done},
     }
-    again = sampler({**RATES, "gsm8k/train/3": 0.9}, lag=lag, dear=dear)  # the bank has grown
+    again = sampler(
+        {**RATES, "gsm8k/train/3": 0.9}, lag=lag, told_low=told_low
+    )  # the bank has grown
     again.load_state_dict(json.loads(json.dumps(cursor)))
     for step in range(done + 1, 13):
         assert again.next_batch() == batches[step - 1]
@@ -122,8 +126,8 @@ def test_a_run_that_goes_on_draws_what_the_unbroken_one_draws(lag: int, dear: De
 def test_a_run_that_began_without_such_a_share_goes_on_without_it() -> None:
     old = sampler()
     old.next_batch()
-    state = {key: value for key, value in old.state_dict().items() if key != "dear"}
-    again = sampler(dear=one_in_three)
+    state = {key: value for key, value in old.state_dict().items() if key != "told_low"}
+    again = sampler(told_low=one_in_three)
     again.load_state_dict(state)
     assert [again.next_batch() for _ in range(9)] == [old.next_batch() for _ in range(9)]
 

@@ -27,11 +27,11 @@ MOVED = 0.3
 """How far one step's programs move the rate of their problem."""
 LEAST_WEIGHT = 0.02
 """Of a problem that the policy always or never solves by now: it comes again, but seldom."""
-DEAR_SHARE = 1 / 3
-"""Of the draws, where problems are told one of three budgets: as many as are told the lowest."""
+LOW_SHARE = 1 / 3
+"""Of the draws that are of any problem: as many as are told the lowest of three budgets."""
 
-Dear = Callable[[int, str], bool]
-"""Whether a problem, by its id, is told at a step that calls are dear."""
+ToldLow = Callable[[int, str], bool]
+"""Whether a problem, by its id, is told the lowest budget at a step."""
 
 
 class InformativeSampler(StratifiedSampler):
@@ -42,7 +42,7 @@ class InformativeSampler(StratifiedSampler):
         rates: mean right of problems over the bank; one that is not among them is not drawn.
         lag: a batch is drawn by what was learned of all steps but so many before it, as
             ``training.max_staleness`` says.
-        dear: a third of the draws are of problems that it names, any that the bank knows, all alike; the
+        told_low: a third of the draws are of problems that it names, any that the bank knows, all alike; the
             others are of informative ones that it does not name. None: all are of informative ones.
     Raises:
         DataError: no row is informative.
@@ -57,10 +57,10 @@ class InformativeSampler(StratifiedSampler):
         seed: int,
         rates: Mapping[str, float],
         lag: int = 0,
-        dear: Dear | None = None,
+        told_low: ToldLow | None = None,
     ) -> None:
         self._file = (list(ids), list(datasets), list(domains))
-        self._lag, self._dear = lag, dear
+        self._lag, self._told_low = lag, told_low
         self._learned: dict[int, dict[str, float]] = {}
         self._draw_from(
             {id_: rate for id_, rate in rates.items() if id_ in set(ids)}, batch_size, seed
@@ -93,7 +93,7 @@ class InformativeSampler(StratifiedSampler):
         self._start()
         self._first, self._rates = dict(first), dict(first)
         rows = {id_: row for row, id_ in reversed(list(enumerate(ids))) if id_ in first}
-        self._known_rows = {
+        self._bank_rows = {
             name: [row for row in rows.values() if datasets[row] == name] for name in self._rows
         }
         self._seen: Counter[int] = Counter()
@@ -130,13 +130,13 @@ class InformativeSampler(StratifiedSampler):
     ) -> tuple[list[int], list[float]]:
         """Rows of a set that may be the next of the batch, and how much each weighs."""
         rows = list(self._rows[name])
-        if self._dear is not None:
+        if self._told_low is not None:
             step, ids = len(self._known), self._file[0]
-            dear = {row for row in self._known_rows[name] if self._dear(step, ids[row])}
-            left = sorted(dear.difference(batch))
-            if chance.random() < DEAR_SHARE and left:
+            low = {row for row in self._bank_rows[name] if self._told_low(step, ids[row])}
+            left = sorted(low.difference(batch))
+            if chance.random() < LOW_SHARE and left:
                 return left, [1 / (1 + self._seen[row]) for row in left]
-            rows = [row for row in rows if row not in dear] or rows
+            rows = [row for row in rows if row not in low] or rows
         rows = [row for row in rows if row not in batch] or list(self._rows[name])
         return rows, [self._weight(row) for row in rows]
 
@@ -158,9 +158,9 @@ class InformativeSampler(StratifiedSampler):
         changes nothing of a run that goes on."""
         first: dict[str, Json] = dict(self._first)
         known: list[Json] = list(self._known)
-        dear: Json = self._dear is not None
+        told_low: Json = self._told_low is not None
         state = {**super().state_dict(), **self.learned(), "rates": first, "known": known}
-        return {**state, "dear": dear}
+        return {**state, "told_low": told_low}
 
     def load_state_dict(self, state: Mapping[str, Json]) -> None:
         """Go on where ``state`` was taken.
@@ -175,8 +175,8 @@ class InformativeSampler(StratifiedSampler):
                 "sampler state: of a run that drew every problem; go on without data.bank, or start "
                 "a new run"
             )
-        if not state.get("dear"):  # of a run that began before there was such a share
-            self._dear = None
+        if not state.get("told_low"):  # of a run that began before there was such a share
+            self._told_low = None
         self._draw_from(_rates(first), self.batch_size, self.seed)
         self._learned = {int(_number(step)): _rates(rates) for step, rates in learned.items()}
         for step in known:

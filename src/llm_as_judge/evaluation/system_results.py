@@ -155,8 +155,9 @@ def read_systems(paths: Sequence[Path]) -> list[SystemResults]:
     return systems
 
 
-def trainings_as_one(name: str, paths: Sequence[Path]) -> SystemResults:
-    """Evaluations of what several seeds of one training gave, averaged; each training weighs the same.
+def read_trainings(name: str, paths: Sequence[Path]) -> tuple[SystemResults, list[SystemResults]]:
+    """Evaluations of what several seeds of one training gave: their mean, in which each training weighs the
+    same, and each of them.
 
     ``read_systems`` cannot tell that: the adapters differ, and their names.
 
@@ -181,9 +182,9 @@ def trainings_as_one(name: str, paths: Sequence[Path]) -> SystemResults:
                 f"{other} and {one}: the same adapter; give the evaluation of each seed once"
             )
         adapters[adapter] = one
-    systems = [_system(one, [(one, results)]) for one, results in found]
-    _check_rows(systems)
-    return _system(name, found)
+    each = [_system(one, [(one, results)]) for one, results in found]
+    _check_rows(each)
+    return _system(name, found), each
 
 
 def _alike_in_trainings(results: FullResults) -> Conditions:

@@ -36,7 +36,7 @@ from llm_as_judge.cli import (  # noqa: F401 - each has verbs
 )
 from llm_as_judge.cli.stopping import Stopped, signals, stopped_line
 from llm_as_judge.cli.verbs import VERBS, app
-from llm_as_judge.config import OWN_FILE, load_config
+from llm_as_judge.config import OWN_FILE, clone_read, load_config
 from llm_as_judge.errors import LlmAsJudgeError, UserError
 from llm_as_judge.renamed import in_new_words
 
@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = in_new_words(sys.argv[1:] if arguments is None else arguments)
     try:
         with signals():
-            _say_which_file(given)
+            _say_what_is_read(given)
             app(args=given, prog_name="llm-as-judge")  # doors and -m are not to name themselves
     except UserError as error:
         _complain(f"{error}{_smaller(str(error), given)}", 2)
@@ -98,11 +98,18 @@ def _smaller(message: str, arguments: list[str]) -> str:
     return " (full-size configuration; for small models on this machine add --config embedded)"
 
 
-def _say_which_file(arguments: list[str]) -> None:
-    """One line where the configuration is that of the folder; standard output may be piped."""
-    if OWN_FILE.is_file() and _takes_config(arguments) and "--help" not in arguments:
-        shown = f"configuration: {OWN_FILE} of this folder (another: --config)"
-        Console(stderr=True, soft_wrap=True).print(shown, highlight=False)
+def _say_what_is_read(arguments: list[str]) -> None:
+    """A line each where the working folder decides what is read; standard output may be piped."""
+    if {"--help", "--version"} & set(arguments):
+        return
+    lines = []
+    if (clone := clone_read()) is not None:
+        own = "config/ and workflows/ of this clone, not the copies that are installed"
+        lines.append(f"reading {clone}: {own}")
+    if OWN_FILE.is_file() and _takes_config(arguments):
+        lines.append(f"configuration: {OWN_FILE} of this folder (another: --config)")
+    for line in lines:
+        Console(stderr=True, soft_wrap=True).print(line, markup=False, highlight=False)
 
 
 def _takes_config(arguments: list[str]) -> bool:

@@ -17,6 +17,7 @@ from llm_as_judge.config.names import find_model, hub_base, known_model, publish
 from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.reading import (
     OWN_FILE,
+    clone_read,
     config_file,
     config_files,
     iterate_fields,
@@ -55,6 +56,7 @@ __all__ = [
     "PackageSource",
     "Split",
     "checked_key",
+    "clone_read",
     "config_file",
     "config_files",
     "entry_to_write",

@@ -23,11 +23,45 @@ OWN_FILE = Path("llm-as-judge.yaml")
 _OWN = "LLM_AS_JUDGE_CONFIG"
 
 
-def shipped_dir() -> Path:
-    """The folder of shipped configuration: the checkout's, or the wheel's."""
-    here = Path(__file__).resolve().parent
-    checkout = here.parents[2] / "config"
-    return checkout if (checkout / "models.yaml").is_file() else here.parent / "_config"
+_PACKAGE = Path(__file__).resolve().parents[1]
+_OUR_PROJECT = re.compile(r"""(?m)^name\s*=\s*["']llm-as-judge["']""")
+
+
+def clone_stood_in() -> Path | None:
+    """The clone of this project that the working folder is, or is in; None outside of one.
+
+    Its ``config`` and ``workflows`` go before the copies that an installed package has: an edit there would
+    else be without effect.
+    """
+    try:
+        place = Path.cwd()
+    except FileNotFoundError:  # it has been removed
+        return None
+    return next((folder for folder in (place, *place.parents) if _is_clone(folder)), None)
+
+
+def _is_clone(folder: Path) -> bool:
+    if not (folder / "config" / "models.yaml").is_file():
+        return False
+    try:
+        return bool(_OUR_PROJECT.search((folder / "pyproject.toml").read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return False
+
+
+def shipped_dir(name: str = "config") -> Path:
+    """The folder of shipped configuration, or of shipped ``workflows``: that of :func:`clone_stood_in`, else
+    of the checkout that the package is read from, else the wheel's."""
+    for root in (clone_stood_in(), _PACKAGE.parents[1]):
+        if root is not None and _is_clone(root) and (root / name).is_dir():
+            return root / name
+    return _PACKAGE / f"_{name}"
+
+
+def clone_read() -> Path | None:
+    """The clone whose folders are read though the package is another's, or installed."""
+    clone = clone_stood_in()
+    return None if clone is None or clone.resolve() == _PACKAGE.parents[1] else clone
 
 
 def config_folders() -> tuple[Path, ...]:

@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import llm_as_judge
 from llm_as_judge.assembly import calls_reader, reader_digest
-from llm_as_judge.config import Config
+from llm_as_judge.config import Config, shipped_dir
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
 from llm_as_judge.evaluation.sanity_baselines import SANITY_BASELINES, SanityBaseline
@@ -35,10 +34,8 @@ UNTRAINED, RANDOM = "untrained", "random"
 
 
 def workflows_dir() -> Path:
-    """The folder of shipped workflows: the checkout's, or the wheel's."""
-    package = Path(llm_as_judge.__file__).resolve().parent
-    checkout = package.parents[1] / "workflows"
-    return checkout if (checkout / "direct").is_dir() else package / "_workflows"
+    """The folder of shipped workflows (:func:`shipped_dir`)."""
+    return shipped_dir("workflows")
 
 
 def baseline_names() -> list[str]:

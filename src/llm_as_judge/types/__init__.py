@@ -52,14 +52,19 @@ from llm_as_judge.types.plain import (
     to_json,
 )
 from llm_as_judge.types.values import (
+    ANSWER_KINDS,
     BUDGETS,
+    GRADER_NAMES,
     PROMPT_PRICE,
+    AnswerKind,
+    AnswerSpec,
     Budget,
     Completion,
     Diagnostic,
     Execution,
     ExecutionStatus,
     Failure,
+    GraderName,
     Group,
     Json,
     OperatorCall,
@@ -74,10 +79,14 @@ from llm_as_judge.types.values import (
 )
 
 __all__ = [
+    "ANSWER_KINDS",
     "BUDGETS",
     "DATASET_INFO",
     "DOMAINS",
+    "GRADER_NAMES",
     "PROMPT_PRICE",
+    "AnswerKind",
+    "AnswerSpec",
     "Budget",
     "ChatModel",
     "ChatReply",
@@ -91,6 +100,7 @@ __all__ = [
     "Execution",
     "ExecutionStatus",
     "Failure",
+    "GraderName",
     "Group",
     "IsolationReport",
     "Json",

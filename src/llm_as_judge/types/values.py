@@ -17,6 +17,44 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 # --------------------------------------------------------------------------------------- problem
+AnswerKind = Literal[
+    "number",
+    "quantity",
+    "money",
+    "percentage",
+    "date",
+    "time",
+    "duration",
+    "bound",
+    "set",
+    "sequence",
+    "named_values",
+    "choice",
+    "yes_no",
+    "short_text",
+    "long_text",
+    "expression",
+]
+"""What an answer is a value of. Two answers of one kind are compared as values of it."""
+ANSWER_KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
+GraderName = Literal["exact", "typed", "judge", "tests"]
+"""Who grades a row: equality of texts alone; typed values, else exact; the judge after the rules; hidden
+tests."""
+GRADER_NAMES: tuple[GraderName, ...] = get_args(GraderName)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSpec:
+    """What the owner of a row says of its answers; what is left out is read from the answers themselves."""
+
+    kind: AnswerKind | None = None
+    tolerance: float | None = None
+    """Greatest absolute difference of two numbers that count as equal, in the unit of the gold answer."""
+    unit: str = ""
+    """Of answers without one: ``km/h``, ``EUR``, ``%``."""
+    grader: GraderName | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One task with its gold answers.
@@ -46,6 +84,8 @@ class Problem:
     """Code: Python sources that raise unless the solution is right. They alone grade, and what of them
     is no visible test, no solver sees."""
     meta: Mapping[str, str] = field(default_factory=dict)
+    spec: AnswerSpec = said_if_set(AnswerSpec())  # noqa: RUF009 - a field
+    """How the owner of the row wants its answers compared."""
 
     @property
     def dataset_info(self) -> DatasetInfo:
@@ -228,6 +268,8 @@ class Verdict:
     """Of the further runs, as in ``Execution.again``; none in files of before they were kept."""
     confidence: float | None = None
     """Probability of being right, 0..1, where the judge that decided knows one."""
+    kind: AnswerKind | None = said_if_set(None)  # noqa: RUF009 - a field
+    """As values of which kind gold answer and answer were compared; None = they were not (code, guard, a judge)."""
 
     @property
     def right(self) -> float | None:

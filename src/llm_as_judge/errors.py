@@ -21,15 +21,9 @@ A message says where, what was found, what was wanted and what to do.
 
 from __future__ import annotations
 
-import re
+from llm_as_judge.quoting import without_keys
 
 _LONGEST = 2000
-_PASSWORD = re.compile(r"://[^/\s'\"@]*@")
-_KEY = re.compile(
-    r"(?<![A-Za-z0-9])(?:sk-[\w-]{8,}|(?:hf|gsk|gh[oprsu])_[A-Za-z0-9]{16,}|github_pat_\w{16,}"
-    r"|(?:glpat|xox[a-z])-[\w-]{16,}|(?:AKIA|AIza)[\w-]{16,})"
-)
-"""Keys by the beginnings that their makers give them."""
 
 
 class LlmAsJudgeError(Exception):
@@ -37,12 +31,11 @@ class LlmAsJudgeError(Exception):
 
     A message often quotes what was found, which may be a whole file or no text that can be written:
     it is shown up to a length, what is no character as its number, an address without the user and
-    password that it may hold, and what looks like a key as ``***``.
+    password that it may hold, and a known key or what looks like one as ``***``.
     """
 
     def __init__(self, message: str = "") -> None:
-        text = message.encode(errors="backslashreplace").decode()
-        text = _KEY.sub("***", _PASSWORD.sub("://***@", text))
+        text = without_keys(message.encode(errors="backslashreplace").decode())
         if len(text) > _LONGEST:
             text = f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
         super().__init__(text)

@@ -25,6 +25,7 @@ from llm_as_judge.grading.number import parse_number
 from llm_as_judge.judge.kinds import Mode
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.scoring import UNSURE
+from llm_as_judge.quoting import beginning
 from llm_as_judge.types import Verdict
 
 Progress = Callable[[int, int], None]
@@ -362,9 +363,9 @@ def _examples(graded: Sequence[Graded]) -> tuple[dict[str, str], ...]:
         {
             "source": g.case.source,
             "category": g.case.category,
-            "question": g.case.problem.question[:200],
-            "reference": " / ".join(g.case.problem.answers)[:200],
-            "candidate": g.case.candidate[:200],
+            "question": beginning(g.case.problem.question, 200),
+            "reference": beginning(" / ".join(g.case.problem.answers), 200),
+            "candidate": beginning(g.case.candidate, 200),
             "verdict": "correct" if g.verdict.correct else "incorrect",
             "rule": g.verdict.rule,
         }

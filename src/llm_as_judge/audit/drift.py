@@ -19,6 +19,7 @@ from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.rows import Grader
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import Problem, Verdict
 
 _OPEN = (
@@ -130,7 +131,7 @@ class CanaryWatch:
             if self.before.get(key) is None:
                 self.before[key] = verdict.correct
             elif verdict.correct is not None and verdict.correct is not self.before[key]:
-                changed.append(f"{case.problem.question} {case.candidate[:40]!r}")
+                changed.append(f"{case.problem.question} {quoted(case.candidate, 40)!r}")
             right += verdict.correct is case.correct
         silent = sum(verdict.correct is None for verdict in now)
         return CanaryReport(len(now), right, silent, tuple(changed))

@@ -6,6 +6,7 @@ import os
 import re
 
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.quoting import hide_from_now_on
 
 WHERE_KEYS_BELONG = (
     "no keys or passwords here, for this is written into every run; "
@@ -22,7 +23,8 @@ _SENDABLE = re.compile(r"[!-~]*")
 
 
 def checked_key(key: str, where: str) -> str:
-    """``key`` as it can be sent in a header, without blanks and line ends round it.
+    """``key`` as it can be sent in a header, without blanks and line ends round it. From then on no
+    text that is quoted shows it.
 
     Args:
         where: variable, or file and entry, for the message; the key itself is never in it.
@@ -35,6 +37,7 @@ def checked_key(key: str, where: str) -> str:
             f"{where}: this key holds a blank, a line end or another character that no key has "
             "(only ASCII letters, digits and signs can be sent); copy it again"
         )
+    hide_from_now_on(key)
     return key
 
 

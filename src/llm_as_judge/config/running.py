@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, field_validator
 
 from llm_as_judge.config.reading import Number, Section
+from llm_as_judge.quoting import quoted
 
 DEFAULT_EXECUTOR = "default"
 READER = "policy"
@@ -127,7 +128,7 @@ def checked_executor_names(named: Mapping[str, NamedExecutorConfig]) -> None:
             raise ValueError(f"executors.{name}: this is who answers `choose`; take another name")
         if not _EXECUTOR_NAME.fullmatch(name):
             raise ValueError(
-                f"executors.{name[:40]}: wanted a name of letters, digits, _ and -, a letter first, "
+                f"executors.{quoted(name, 40)}: wanted a name of letters, digits, _ and -, a letter first, "
                 "32 characters at most"
             )
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from llm_as_judge.data.fields import field, fields, text, texts
 from llm_as_judge.data.rows import RawRow, RowError
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import Problem
 from llm_as_judge.types.datasets import HUMANEVAL, MBPP, MBPP_FULL
 
@@ -153,7 +154,7 @@ def entry_point_of(code: str, tests: list[str]) -> tuple[str, str]:
     for test in tests:
         tree = parsed(test, "test")
         if not any(isinstance(statement, ast.Assert) for statement in tree.body):
-            raise RowError(f"a test has no assert: {test[:80]!r}")
+            raise RowError(f"a test has no assert: {quoted(test, 80)!r}")
         called = [
             node.func.id
             for node in ast.walk(tree)

@@ -13,6 +13,7 @@ from typing import Any
 from llm_as_judge.data.code import parsed
 from llm_as_judge.data.fields import field, fields, text, texts
 from llm_as_judge.data.rows import RawRow, RowError
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import Domain, Problem, known_domain
 
 
@@ -157,7 +158,7 @@ def _asserting(test: str) -> ast.Module:
     tree = parsed(test, "answer")
     if not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
         raise RowError(
-            f"'answer' of a code row has no assert: {test[:80]!r}; wanted tests such as "
+            f"'answer' of a code row has no assert: {quoted(test, 80)!r}; wanted tests such as "
             "'assert add(1, 2) == 3'"
         )
     return tree

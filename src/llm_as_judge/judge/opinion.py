@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from llm_as_judge.quoting import quoted
+
 Word = Literal["correct", "incorrect", "invalid"]
 
 SCHEMA: Mapping[str, Any] = {
@@ -90,7 +92,7 @@ def _from_json(text: str) -> Opinion | Unreadable:
         return Unreadable("form", "not the object asked for")
     word = value["verdict"].strip().lower()
     if word not in ("correct", "incorrect", "invalid"):
-        return Unreadable("form", f"verdict {word[:40]!r}")
+        return Unreadable("form", f"verdict {quoted(word, 40)!r}")
     return Opinion(word, value["candidate_final_answer"], value["differences"])
 
 

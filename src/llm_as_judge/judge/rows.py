@@ -18,6 +18,7 @@ from llm_as_judge.data.rows import RowError
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import require_writable, write_text
 from llm_as_judge.grading.squad import Facts, prediction, span_scores
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import DATASET_INFO, DOMAINS, Domain, Problem, Verdict, dataset_info
 
 _KINDS: Mapping[str, Domain] = {
@@ -111,7 +112,7 @@ def _require_python(name: str, source: str) -> None:
         ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error) or "too deep"
-        raise DataError(f"{name!r} is no Python: {reason}: {source[:60]!r}") from None
+        raise DataError(f"{name!r} is no Python: {reason}: {quoted(source, 60)!r}") from None
 
 
 def _answers(row: AnswerRow) -> tuple[str, ...]:

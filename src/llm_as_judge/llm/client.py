@@ -26,6 +26,7 @@ from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
 from llm_as_judge.llm.wire import Unusable, WireReply, read_draws, read_response, request_body
+from llm_as_judge.quoting import without_known_keys
 from llm_as_judge.types import ChatReply, ChatRequest, Message, SharedPrompt, Usage
 
 log = logging.getLogger(__name__)
@@ -35,7 +36,6 @@ Revive = Callable[[float], Awaitable[bool]]
 _NO_SERVER = ("connect", "dropped")
 _SERVER_TROUBLE = (*_NO_SERVER, "timeout")
 _REFUSED = ("http_400", "http_422")
-_SECRET_CHARS = 8
 _LONGEST_WAIT_S = 60.0
 """An endpoint that asks for a longer pause is taken to be unusable now."""
 
@@ -106,11 +106,10 @@ class OpenAIChat:
         """Request fields that this endpoint turned out not to take."""
         self._name = name
         self._role: Role = role
-        self._api_key = checked_key(api_key, f"{role} {name}: api_key")
         self._replicas = Replicas(urls)
         direct = [url for url in urls if asked_directly(url, no_proxy)]
         self._connection = Connection(
-            api_key=self._api_key,
+            api_key=checked_key(api_key, f"{role} {name}: api_key"),
             concurrency=self.limits.concurrency,
             timeout_s=self.limits.timeout_s,
             direct=direct,
@@ -265,14 +264,14 @@ class OpenAIChat:
             "/chat/completions",
             body,
             timeout_s=self.limits.timeout_s,
-            hide=self._hidden,
         )
         if "n" in body:
             replies, usage = read_draws(*response, count_each="logprobs" in body)
         else:
             replies = [read_response(*response, first_token="top_logprobs" in body)]
             usage = replies[0].usage
-        return [replace(reply, text=self._without_key(reply.text)) for reply in replies], usage
+        # replies go to files and programs, and an endpoint may repeat what it was sent
+        return [replace(reply, text=without_known_keys(reply.text)) for reply in replies], usage
 
     def _book(self, attempt: Attempt) -> None:
         counted = attempt.counted
@@ -348,22 +347,12 @@ class OpenAIChat:
     def _give_up(self, problem: Unusable, tries: int) -> EndpointError:
         times = "1 try" if tries == 1 else f"{tries} tries"
         error = ContextError if problem.kind == "too_long" else EndpointError
-        return error(
-            f"{self._described()}: {problem.kind}: {self._hidden(problem.message)} ({times})"
-        )
+        return error(f"{self._described()}: {problem.kind}: {problem.message} ({times})")
 
     def _described(self) -> str:
         servers = self._replicas.servers
         more = f" and {len(servers) - 1} more" if len(servers) > 1 else ""
         return f"{self._role} {self._name} at {servers[0].shown}{more}"
-
-    def _hidden(self, text: str) -> str:
-        return text.replace(self._api_key, "***") if self._api_key else text
-
-    def _without_key(self, reply: str) -> str:
-        """Replies go to files and programs; an endpoint may repeat what it was sent. A short key is
-        a word for a server that wants none (``none``, ``EMPTY``), and may be meant."""
-        return self._hidden(reply) if len(self._api_key) >= _SECRET_CHARS else reply
 
     # -------------------------------------------------------------------------------------- probe
     async def probe(self, wait_s: float = 10.0) -> None:
@@ -389,7 +378,7 @@ class OpenAIChat:
         self._connection.bind(self._described())
         server = server or self._replicas.servers[0]
         where = f"{self._role} {self._name} at {server.shown}"
-        return await served_models(self._connection.http, server, where, wait_s, self._hidden)
+        return await served_models(self._connection.http, server, where, wait_s)
 
     async def returns(self, asked: dict[str, Any], *names: str) -> bool | None:
         """Whether a one-word request with the extra fields ``asked`` is answered with a non-empty

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
@@ -14,6 +14,7 @@ import httpx
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.replicas import Replica
 from llm_as_judge.llm.wire import Unusable
+from llm_as_judge.quoting import quoted, without_known_keys
 
 
 class Connection:
@@ -114,14 +115,12 @@ async def post_json(
     body: Mapping[str, Any],
     *,
     timeout_s: float,
-    hide: Callable[[str], str] = str,
 ) -> tuple[int, httpx.Headers, bytes]:
     """Status, headers and content of the answer to a POST.
 
     Args:
         path: below the server's address, e.g. ``/chat/completions``.
         timeout_s: for the whole exchange.
-        hide: takes secrets out of what the transport says.
     Raises:
         Unusable: ``connect``, ``timeout``, ``dropped`` or ``too_large``.
     """
@@ -135,7 +134,8 @@ async def post_json(
         said = f"no reply in {timeout_s:g} s (timeout_s; a slow server needs longer)"
         raise Unusable("timeout", said) from None
     except (httpx.ConnectError, httpx.UnsupportedProtocol, httpx.ProxyError) as error:
-        raise Unusable("connect", f"cannot connect ({hide(str(error))})", untouched=True) from None
+        said = f"cannot connect ({quoted(str(error))})"
+        raise Unusable("connect", said, untouched=True) from None
     except (httpx.HTTPError, httpx.StreamError) as error:
         raise Unusable("dropped", f"connection broke ({type(error).__name__})") from None
 
@@ -163,13 +163,11 @@ async def served_models(
     server: Replica,
     where: str,
     wait_s: float,
-    hide: Callable[[str], str],
 ) -> list[str] | None:
     """Model ids of ``server``; None where it has no list.
 
     Args:
         where: begins every message.
-        hide: takes the key out of a text.
     Raises:
         ModelError: not reachable, key refused, or no OpenAI-compatible endpoint.
     """
@@ -179,7 +177,7 @@ async def served_models(
         raise ModelError(f"{where}: no answer in {wait_s:g} s; is the server up?") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ModelError(
-            f"{where}: not reachable ({hide(str(error)) or type(error).__name__}); "
+            f"{where}: not reachable ({quoted(str(error)) or type(error).__name__}); "
             "start the server or correct base_url"
         ) from None
     if response.status_code in (401, 403):
@@ -194,7 +192,7 @@ async def served_models(
             )
         return None
     try:
-        return [str(model["id"]) for model in response.json()["data"]]
+        return [without_known_keys(str(model["id"])) for model in response.json()["data"]]
     except (ValueError, KeyError, TypeError):
         raise ModelError(
             f"{where}: /models answered HTTP {response.status_code} without a list of models; "

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from llm_as_judge.config import DEFAULT_EXECUTOR, READER
 from llm_as_judge.errors import ModelError
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest
 
 READER_ROLE = f"executor {READER}"
 """What the policy's readings are booked as."""
-_SHOWN = 40
 
 
 def among_known(name: str, others: Collection[str]) -> str:
@@ -20,8 +20,7 @@ def among_known(name: str, others: Collection[str]) -> str:
     Args:
         others: names of those beside the default one.
     """
-    shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "..."
-    return f"{shown!r} (known: {', '.join((DEFAULT_EXECUTOR, *sorted(others)))})"
+    return f"{quoted(name, 40)!r} (known: {', '.join((DEFAULT_EXECUTOR, *sorted(others)))})"
 
 
 class Executors:

@@ -29,6 +29,7 @@ import httpx
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.requantized import servable
+from llm_as_judge.quoting import without_keys
 
 _COMMAND = (sys.executable, "-m", "llm_as_judge.llm.local_server")
 _TAIL_LINES = 6
@@ -193,7 +194,10 @@ class EmbeddedServer:
         self._log.flush()
         size = os.fstat(self._log.fileno()).st_size
         text = os.pread(self._log.fileno(), 4096, max(0, size - 4096))
-        return " | ".join(text.decode(errors="replace").split("\n")[-_TAIL_LINES - 1 :]).strip(" |")
+        if size > len(text):  # the first line lacks its beginning: of a key the rest would be shown
+            text = text.partition(b"\n")[2]
+        lines = without_keys(text.decode(errors="replace")).split("\n")
+        return " | ".join(lines[-_TAIL_LINES - 1 :]).strip(" |")
 
     def __enter__(self) -> EmbeddedServer:
         return self.start()

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_as_judge.quoting import without_keys
+
 if TYPE_CHECKING:
     from llm_as_judge.llm.batching import Batch
 
@@ -97,7 +99,7 @@ def _loaded(settings: dict[str, Any]) -> Batch:
             batch_tokens=settings["batch_tokens"],
         )
     except RuntimeError as error:
-        said = " ".join(str(error).split())
+        said = " ".join(without_keys(str(error)).split())
         if "more memory than available" in said:
             sys.exit(
                 f"{slots} slots of {context} tokens need more memory than there is; lower "

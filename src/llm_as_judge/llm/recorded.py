@@ -18,6 +18,7 @@ from llm_as_judge.llm.billing import Role, metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recording import Outcome, Outcomes
 from llm_as_judge.llm.shared import DRAWS_APART, InFlight, request_digest
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import (
     ChatModel,
     ChatReply,
@@ -94,10 +95,10 @@ class RecordedChat:
         return self._given(known, again=self._mode != "replay")
 
     def _not_recorded(self, request: ChatRequest) -> str:
-        asked = request.messages[-1].content[:80] if request.messages else ""
+        asked = quoted(request.messages[-1].content, 80) if request.messages else ""
         text = (
             f"replay: {self._name} was not asked this in {self._recording.path} (draw "
-            f"{request.draw}, {asked!r} ...)"
+            f"{request.draw}, {asked!r})"
         )
         earlier = reversed(range(min(request.draw, DRAWS_APART)))
         last = next((d for d in earlier if self._has(request.later(d - request.draw))), None)

@@ -17,6 +17,7 @@ from typing import Any
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.billing import Attempt, Role
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import ChatReply, ChatRequest, Json, Usage, to_json
 
 Answers = Callable[[ChatRequest], str] | Mapping[str, str] | Sequence[str]
@@ -103,7 +104,7 @@ class ScriptedChat:
             for piece, reply in answers.items():
                 if piece in asked:
                     return str(reply)
-            raise EndpointError(f"{self._name}: the script has no reply for {asked[:80]!r}")
+            raise EndpointError(f"{self._name}: the script has no reply for {quoted(asked, 80)!r}")
         if callable(answers):
             return answers(request)
         if turn >= len(answers):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import ChatRequest, Usage
 
 OPTIONAL_FIELDS = (
@@ -25,7 +26,6 @@ OPTIONAL_FIELDS = (
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _BUSY_STATUS = frozenset({503, 529})
-_SHOWN_CHARS = 200
 _MAX_SEED = 2**31 - 1
 _TOO_LONG = re.compile(r"(?i)context (size|length|window)|context_length|too long|too many tokens")
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
@@ -241,7 +241,7 @@ def _reply(data: Any, place: int, usage: Usage | None, content: bytes) -> WireRe
             "bad_shape", f"content is {type(content_text).__name__}, wanted text", usage=usage
         )
     text = _THOUGHT.sub("", content_text or "", count=1)
-    finish = finish if isinstance(finish, str) else ""
+    finish = quoted(finish, 40) if isinstance(finish, str) else ""
     if not text.strip() or text.lstrip().startswith("<think>"):
         raise _no_text(finish, usage)
     return WireReply(text, finish, usage)
@@ -288,12 +288,11 @@ def _error_message(content: bytes) -> str:
     for key in ("error", "message", "detail"):
         if isinstance(data, dict) and key in data:
             data = data[key]
-    return _shown(data.encode() if isinstance(data, str) else content)
+    return quoted(data) if isinstance(data, str) else _shown(content)
 
 
 def _shown(content: bytes) -> str:
-    text = " ".join(content[: 4 * _SHOWN_CHARS].decode(errors="replace").split())
-    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + " ..."
+    return quoted(content.decode(errors="replace"))
 
 
 def _usage(data: object) -> Usage | None:

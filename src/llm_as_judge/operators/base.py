@@ -20,6 +20,7 @@ from llm_as_judge.config import READER
 from llm_as_judge.errors import ContextError, ModelError
 from llm_as_judge.llm.billing import Dollars
 from llm_as_judge.operators.prompts import Enhancement, OperatorPrompts
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import (
     PROMPT_PRICE,
     ChatModel,
@@ -309,7 +310,7 @@ class CallContext:
         self._count(request, reply, asking)
         chosen = json.loads(reply.text)
         if chosen not in choices:
-            raise ReplyError(f"{reply.text[:40]!r} is none of {', '.join(choices)}")
+            raise ReplyError(f"{quoted(reply.text, 40)!r} is none of {', '.join(choices)}")
         return str(chosen)
 
     def _count(self, request: ChatRequest, reply: ChatReply, asking: ExecutorSettings) -> None:

@@ -22,6 +22,7 @@ from llm_as_judge.operators.base import (
     Result,
 )
 from llm_as_judge.operators.registry import EXECUTOR, OperatorEntry, Registry
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import Json, OperatorCall
 
 
@@ -186,7 +187,9 @@ def _number(where: str, value: Json) -> int:
 def _text(where: str, value: Json) -> str:
     """Text as it is; numbers and truth values as Python prints them; None as nothing."""
     if isinstance(value, dict | list):
-        raise ReplyError(f"argument {where}: a text was wanted, not {json.dumps(value)[:60]}")
+        raise ReplyError(
+            f"argument {where}: a text was wanted, not {quoted(json.dumps(value), 60)}"
+        )
     text = "" if value is None else str(value)
     if len(text) > MAX_TEXT_CHARACTERS:
         raise ReplyError(f"argument {where}: {len(text)} characters, at most {MAX_TEXT_CHARACTERS}")

@@ -21,6 +21,7 @@ from torch.nn import Linear
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.policy.lora_linear import LoraLinear
+from llm_as_judge.quoting import quoted
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _OURS = ("r", "lora_alpha", "target_modules")
@@ -105,13 +106,13 @@ def read_spec(folder: Path) -> AdapterSpec:
         usual = not value or key in (*_OURS, *_OF_NO_MATTER) or value == plain.get(key)
         if not usual:
             raise ModelError(
-                f"{path}: {key} is {str(value)[:60]!r}; only plain LoRA adapters are read, "
+                f"{path}: {key} is {quoted(str(value), 60)!r}; only plain LoRA adapters are read, "
                 "merge this one into its base model"
             )
     rank, alpha, targets = data.get("r"), data.get("lora_alpha"), data.get("target_modules")
     if not (_whole(rank) and _whole(alpha) and _names(targets)):
         raise ModelError(
-            f"{path}: r {rank!r}, lora_alpha {alpha!r}, target_modules {str(targets)[:60]!r}; "
+            f"{path}: r {rank!r}, lora_alpha {alpha!r}, target_modules {quoted(str(targets), 60)!r}; "
             "wanted two whole numbers from 1 and a list of names of layers"
         )
     return AdapterSpec(rank, alpha, tuple(sorted(targets)))

@@ -31,6 +31,7 @@ from llm_as_judge.policy.allocator import return_freed_memory
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.policy.packed_weights import packed_weights
+from llm_as_judge.quoting import quoted
 
 log = logging.getLogger(__name__)
 
@@ -253,7 +254,7 @@ def load_policy(
 
 
 def _no_policy(weights: Path, error: Exception) -> ModelError:
-    said = (str(error) or type(error).__name__).splitlines()[0][:300].rstrip(".")
+    said = quoted((str(error) or type(error).__name__).splitlines()[0], 300).rstrip(".")
     return ModelError(
         f"{weights}: cannot be loaded as a policy: {said}; wanted a causal language model of transformers with "
         "safetensors, or a GGUF file of a Qwen2 or Llama model (docs/models.md#another-policy)"

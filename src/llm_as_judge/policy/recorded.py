@@ -14,6 +14,7 @@ from typing import Any
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.recording import Outcome, Outcomes
+from llm_as_judge.quoting import without_keys
 from llm_as_judge.types import (
     Completion,
     PolicySampler,
@@ -53,7 +54,7 @@ class RecordedSampler:
         if self._sampler is None:
             raise ModelError(
                 f"replay: the policy was not asked this in {self._recording.path} "
-                f"({prompts_P[missing[0]].messages[-1].content[-80:]!r}); the evaluation differs "
+                f"({without_keys(prompts_P[missing[0]].messages[-1].content)[-80:]!r}); the evaluation differs "
                 "from the recorded one: record again"
             )
         new = await self._sampler.sample([prompts_P[p] for p in missing], sampling)

@@ -16,6 +16,7 @@ from typing import Any
 
 from llm_as_judge.llm.wire import Unusable
 from llm_as_judge.policy.chat_template import FENCE
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import StopReason
 
 
@@ -89,7 +90,7 @@ def read_drawn(content: bytes, model: str, draw: Draw) -> Drawn:
     if finish == "stop":
         return Drawn(ids, logprobs, "stop")
     if finish != "length":
-        raise _bad(f"finish_reason is {finish!r}, wanted 'stop' or 'length'")
+        raise _bad(f"finish_reason is {quoted(str(finish))!r}, wanted 'stop' or 'length'")
     if len(ids) < draw.max_new_tokens:
         raise Unusable(
             "cut_off",
@@ -135,7 +136,7 @@ def _choice(content: bytes, model: str | None) -> Mapping[str, Any]:
     if not isinstance(choice, dict):
         raise _bad("no JSON with exactly one choice")
     if model is not None and answered != model:
-        raise _bad(f"written by {answered!r}, wanted {model!r}")
+        raise _bad(f"written by {quoted(str(answered))!r}, wanted {model!r}")
     return choice
 
 

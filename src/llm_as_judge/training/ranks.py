@@ -27,6 +27,7 @@ from torch.nn import Parameter
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.launched import Launched
+from llm_as_judge.quoting import quoted
 from llm_as_judge.training.gradients import MicroBatchReport, Normalizers
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.micro_batches import MicroBatch
@@ -112,7 +113,7 @@ class Link:
         except RuntimeError as error:  # gloo and nccl raise nothing more exact
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
             without_source_line = re.sub(r"^\[[^]]*\] ", "", first)
-            said = without_source_line.split(". ")[0][:200]
+            said = quoted(without_source_line.split(". ")[0])
             raise TrainingError(
                 f"rank {self.place.rank} of {self.place.count}: {whom} cannot be reached any more "
                 f"({said}). Finished rollouts and checkpoints are kept: start again with --resume, "

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from llm_as_judge.jsonl import Broken, JsonLines
+from llm_as_judge.quoting import quoted
 from llm_as_judge.runs.rundir import RunDir, finite
 from llm_as_judge.runs.runlog import ROLLOUTS
 from llm_as_judge.types import DOMAINS
@@ -96,9 +97,7 @@ def look(
 
 def plain(text: str, limit: int) -> str:
     """``text`` on one line without control characters, at most ``limit`` characters."""
-    seen = "".join(" " if unicodedata.category(c)[0] == "C" else c for c in text[: limit * 4])
-    line = " ".join(seen.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return quoted("".join(" " if unicodedata.category(c)[0] == "C" else c for c in text), limit)
 
 
 # ------------------------------------------------------------------------------------------ parts

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.quoting import quoted
 from llm_as_judge.sandbox.opening import Mechanism
 from llm_as_judge.workers.link import WorkerLostError
 from llm_as_judge.workers.messages import Options
@@ -96,7 +97,7 @@ def _connect(ray: Any, address: str | None) -> None:
     except Exception as error:  # Ray raises bare ones, as where its node did not start in time
         raise ConfigError(
             f"workers.address: no Ray cluster at {address!r} "
-            f"({' '.join(str(error).split())[:300]}); start one: ray start --head"
+            f"({quoted(str(error), 300)}); start one: ray start --head"
         ) from error
 
 

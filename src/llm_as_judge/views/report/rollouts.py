@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.jsonl import Broken, JsonLines
+from llm_as_judge.quoting import beginning
 from llm_as_judge.runs.rundir import finite
 from llm_as_judge.runs.runlog import ROLLOUTS
 
@@ -297,7 +298,5 @@ def _text(value: object, limit: int) -> str:
         return ""
     text = value if isinstance(value, str) else json.dumps(value)
     # lone surrogates cannot be written as UTF-8
-    text = text[: limit + 1].encode("utf-8", "replace").decode("utf-8")
-    if len(text) <= limit:
-        return text
-    return text[:limit] + " [... cut]"
+    shown = beginning(text, limit + 1).encode("utf-8", "replace").decode("utf-8")
+    return shown if len(shown) <= limit else shown[:limit] + " [... cut]"

@@ -66,10 +66,20 @@ def test_a_worker_that_dies_ends_alone(pool: ProcessPool) -> None:
     assert [future.result() for future in others] == [n * n for n in range(20)]
 
 
-def test_a_worker_that_overruns_its_time_is_ended(pool: ProcessPool) -> None:
+def test_a_worker_that_stands_still_is_ended(pool: ProcessPool) -> None:
     with pytest.raises(WorkerEnded):
-        pool.submit(time.sleep, 3600, wall_s=0.05).result()
-    assert pool.submit(operator.add, 1, 2, wall_s=600).result() == 3
+        pool.submit(time.sleep, 3600, idle_s=0.05).result()
+    assert pool.submit(operator.add, 1, 2, idle_s=600).result() == 3
+
+
+def use_processor(cpu_s: float) -> float:
+    while time.process_time() < cpu_s:
+        pass
+    return time.process_time()
+
+
+def test_a_worker_that_works_may_take_longer_than_it_may_stand_still(pool: ProcessPool) -> None:
+    assert pool.submit(use_processor, 1.0, idle_s=0.4).result() >= 1.0
 
 
 def test_a_worker_serves_one_task_after_the_other() -> None:

@@ -9,14 +9,18 @@ from llm_as_judge.processes import ProcessPool, WorkerEnded
 
 Result = TypeVar("Result")
 
+_IDLE_S = 30.0
+"""A worker that used no processor for so long waits for something: there is nothing to wait for."""
+
 
 class KillablePool:
-    """Runs pure functions of this package in processes, each within a time.
+    """Runs pure functions of this package in processes, each within a time of the processor.
+
+    The clock ends none: what a task returns must not depend on what else the machine does.
 
     Args:
         workers: processes at once.
-        cpu_s: processor seconds a task may use; tasks enforce it by themselves. On a busy
-            machine they take longer by the clock, and five times as long is the end of it.
+        cpu_s: processor seconds a task may use; tasks enforce it by themselves.
         prepare: run once before workers are made, e.g. to bound their memory and load libraries.
     """
 
@@ -33,7 +37,7 @@ class KillablePool:
             ProcessError: no worker could be started.
         """
         try:
-            return await self._pool.run(function, *args, wall_s=5 * self.cpu_s)
+            return await self._pool.run(function, *args, idle_s=_IDLE_S)
         except (WorkerEnded, MemoryError, RecursionError):
             return None
 

@@ -34,7 +34,7 @@ _BOOT = (
 
 
 class WorkerEnded(ProcessError):  # noqa: N818  an outcome that callers handle
-    """A worker was killed, overran its time or ran out of memory before it replied."""
+    """A worker was killed, overran its time, stood still or ran out of memory before it replied."""
 
 
 class ProcessPool:
@@ -57,26 +57,28 @@ class ProcessPool:
         self._idle: list[socket.socket] = []
 
     def submit(
-        self, function: Callable[..., Result], *args: Any, wall_s: float = 0.0
+        self, function: Callable[..., Result], *args: Any, idle_s: float = 0.0
     ) -> Future[Result]:
         """``function(*args)`` from a worker.
 
         Args:
-            wall_s: seconds after which the kernel ends the worker; 0 = it may take any time.
+            idle_s: the worker is ended when it has used no processor for this long (at most three
+                times as long), as one that waits for what never comes; 0 = it may wait for ever.
+                A machine under load ends no worker.
         Returns:
             Its result, or what it raised. :class:`WorkerEnded` if the worker died,
             :class:`ProcessError` if none could be started.
         """
-        return self._threads.submit(self._ask, self._life, wall_s, function, args)
+        return self._threads.submit(self._ask, self._life, idle_s, function, args)
 
-    async def run(self, function: Callable[..., Result], *args: Any, wall_s: float = 0.0) -> Result:
+    async def run(self, function: Callable[..., Result], *args: Any, idle_s: float = 0.0) -> Result:
         """The same, awaited.
 
         Raises:
             WorkerEnded: the worker died.
             ProcessError: none could be started.
         """
-        return await asyncio.wrap_future(self.submit(function, *args, wall_s=wall_s))
+        return await asyncio.wrap_future(self.submit(function, *args, idle_s=idle_s))
 
     def close(self) -> None:
         """Ends all workers and what they are at; a later task starts new ones."""
@@ -92,9 +94,9 @@ class ProcessPool:
 
     # --------------------------------------------------------------------------------- one worker
     def _ask(
-        self, life: int, wall_s: float, function: Callable[..., Result], args: tuple[Any, ...]
+        self, life: int, idle_s: float, function: Callable[..., Result], args: tuple[Any, ...]
     ) -> Result:
-        order = pickle.dumps((wall_s, function, args))
+        order = pickle.dumps((idle_s, function, args))
         server, channel = self._worker(life)
         try:
             send(channel, order)

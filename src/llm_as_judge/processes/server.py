@@ -14,12 +14,15 @@ import pickle
 import signal
 import socket
 import struct
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
 
 _LENGTH = struct.Struct("!Q")
 _CHUNK = 2**20
+_IDLE_CPU_S = 0.001
+"""Processor seconds from one alarm to the next that are no work."""
 
 
 class Raised:
@@ -98,17 +101,33 @@ def _serve_and_exit(caller: socket.socket) -> None:
 
 
 def _serve(caller: socket.socket) -> None:
+    signal.signal(signal.SIGALRM, _IdleWatch())
     send(caller, b"ready")
     while (order := receive(caller)) is not None:
         send(caller, _reply(order))
 
 
+class _IdleWatch:
+    """Ends this process at the second alarm in a row since which it has not used its processor. After
+    the first the whole machine may just have been stopped."""
+
+    def __init__(self) -> None:
+        self._used_s = 0.0
+        self._idle_alarms = 0
+
+    def __call__(self, *_: object) -> None:
+        used_s = time.process_time()
+        idle = used_s - self._used_s < _IDLE_CPU_S
+        self._used_s, self._idle_alarms = used_s, (self._idle_alarms + 1) * idle
+        if self._idle_alarms == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 def _reply(order: bytes) -> bytes:
     """The pickled result of an order, or a pickled :class:`Raised`."""
     try:
-        wall_s, function, args = pickle.loads(order)  # noqa: S301 - of our caller
-        # The kernel ends a worker that overruns: code that computes cannot be trusted to look.
-        signal.setitimer(signal.ITIMER_REAL, wall_s)
+        idle_s, function, args = pickle.loads(order)  # noqa: S301 - of our caller
+        signal.setitimer(signal.ITIMER_REAL, idle_s, idle_s)
         reply = pickle.dumps(function(*args))
     except Exception as error:  # noqa: BLE001 - it is raised again on the caller's side
         reply = _raised(error)

@@ -26,7 +26,7 @@ usage() { sed -n '2,22s/^# \{0,1\}//p' "$0"; }
 fail() { echo "error: $1" >&2; exit 2; }
 
 rows_per_set=100
-config=() model=() device=() seed=() labeled=() limit=() searched=() short=() taught=() source=""
+config=() model=() device=() seed=() labeled=() limit=() searched=() taught=() source=""
 download=1 process=1 train=1
 while [ $# -gt 0 ]; do
   if [ "$1" = --labelled ]; then shift; set -- --labeled "$@"; echo "--labelled is called --labeled now" >&2; fi
@@ -45,8 +45,7 @@ while [ $# -gt 0 ]; do
         --warm-start)
           [[ "$2" =~ ^([2-9]|[1-9][0-9]+)$ ]] || fail "--warm-start $2: wanted a number of rows, at least 2"
           searched=(--split train --rows "$2")
-          short=(--set sampling.prompt_style=signatures)
-          taught=(--set training.warm_start=results/bank --set data.bank=results/bank --set training.entropy_floor=0.06) ;;
+          taught=(--set sampling.prompt_style=signatures --set training.warm_start=results/bank --set data.bank=results/bank --set training.entropy_floor=0.06) ;;
         --source) source="$2" ;;
       esac
       shift 2 ;;
@@ -105,9 +104,9 @@ evaluated=("${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" "${limit[@]}
 if [ $train = 1 ]; then
   run evaluate "${evaluated[@]}" --untrained
   if [ ${#searched[@]} != 0 ]; then run search "${config[@]}" "${seed[@]}" "${searched[@]}"; fi
-  run train "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" "${short[@]}" "${taught[@]}"
+  run train "${config[@]}" "${model[@]}" "${device[@]}" "${seed[@]}" "${taught[@]}"
 fi
-run evaluate "${evaluated[@]}" "${short[@]}"
+run evaluate "${evaluated[@]}"
 if [ $train = 1 ]; then
   run report "${config[@]}" "${model[@]}"
   verb=llm-as-judge
@@ -117,6 +116,6 @@ if [ $train = 1 ]; then
 What next:
   $verb compare results/evaluation/*_results.json
   $verb report $with --run-dir "\$(ls -td logs/train_*/ | head -1)" --html run.html
-  $verb solve $(echo "$with" "${short[*]}") --policy "\$(ls -td checkpoints/*/grpo_mixed/step_*/ | head -1)" --domain math --problem "What is 17 * 3?"
+  $verb solve $with --policy "\$(ls -td checkpoints/*/grpo_mixed/step_*/ | head -1)" --domain math --problem "What is 17 * 3?"
 END
 fi

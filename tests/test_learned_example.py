@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from by_domain import rows_by_domain
+from llm_as_judge.assembly import PromptRecord, under_trained_prompt
 from llm_as_judge.cli import main
 from llm_as_judge.config import load_config
 from llm_as_judge.config.grading import RewardConfig
@@ -62,6 +63,15 @@ def test_it_was_trained_as_run_yaml_says(folder: Path) -> None:
     sizes = ("problems_per_step", "samples_per_problem", "epochs_per_step")
     for key in (*losses, *course, *sizes):
         assert trained["training"][key] == now["training"][key], key
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
+def test_it_keeps_the_prompt_of_its_run(folder: Path) -> None:
+    written = load_config(folder / "run.yaml")
+    assert under_trained_prompt(written, folder / "adapter") is written
+    other = load_config("smoke", model=written.policy.name)
+    found = PromptRecord.of(under_trained_prompt(other, folder / "adapter"))
+    assert found.differences(PromptRecord.of(written)) == {}
 
 
 def test_the_second_run_differs_from_the_first_in_the_keys_that_its_page_names() -> None:

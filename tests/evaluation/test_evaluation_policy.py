@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from llm_as_judge.assembly import PromptRecord
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ModelError
@@ -82,6 +84,24 @@ async def test_an_adapter_decides_the_folder_and_is_loaded(place: Path, tiny_wei
     assert (found["checkpoint"], found["judges"]) == (str(step), [])
     with open_evaluation(settings(place), PolicySystem("untrained", None), "tiny") as other:
         assert other.folder != record.folder
+
+
+def test_a_checkpoint_has_one_folder_of_figures_whatever_prompt_the_configuration_describes(
+    place: Path,
+) -> None:
+    step = place / "step_1"
+    step.mkdir()
+    (step / "adapter_model.safetensors").write_bytes(b"weights")
+    config = settings(place)
+    record = PromptRecord.of(config).model_dump(mode="json")
+    (step / "state.json").write_text(json.dumps({"base_model": "tiny", "prompt": record}))
+    other = config.sampling.model_copy(update={"prompt_style": "signatures", "form": "class"})
+    folders = set()
+    for one in (config, config.model_copy(update={"sampling": other})):
+        with open_evaluation(one, PolicySystem(str(step), step), "tiny") as found:
+            folders.add(found.folder)
+            assert found.config.sampling == config.sampling
+    assert len(folders) == 1
 
 
 @pytest.mark.slow

@@ -19,8 +19,9 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
+from llm_as_judge.assembly import PromptRecord
 from llm_as_judge.cli import main
-from llm_as_judge.config import Config
+from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import ConfigError, ModelError, OutputError
 from llm_as_judge.evaluation.systems import check_base_model
 from llm_as_judge.export.adapter import export_adapter, push_token, without_paths
@@ -192,6 +193,18 @@ def test_an_exported_adapter_takes_half_the_room_and_keeps_what_half_precision_c
     assert {half[one].dtype for one in half if one not in odd} == {torch.float16}
     sizes = [(f / "adapter_model.safetensors").stat().st_size for f in (folder, out)]
     assert sizes[1] < 0.7 * sizes[0]
+
+
+def test_an_exported_adapter_keeps_its_prompt_and_the_card_names_it(
+    tiny_weights: Path, tmp_path: Path
+) -> None:
+    record = PromptRecord.of(load_config("embedded")).model_dump(mode="json")
+    saved = checkpoint(tmp_path / "own", trained(tiny_weights), "tiny", prompt=record)
+    out = exported(saved, tmp_path / "out")
+    assert json.loads((out / "state.json").read_text())["prompt"] == record
+    assert (
+        "| form of programs, style of the prompt | class, full |" in (out / "README.md").read_text()
+    )
 
 
 def test_what_has_no_adapter_cannot_be_exported(tmp_path: Path) -> None:

@@ -232,7 +232,11 @@ async def test_a_resumed_run_equals_the_unbroken_one(
     usual = schedule == config(place, "any").training.schedule
     unbroken = whole if usual else await train(place, "unbroken", **options)
     await train(place, "broken", 2, **options)
-    resumed = await train(place, "broken", resume=True, **options)
+    other = {
+        "prompt_style": "full",
+        "form": "class",
+    }  # as a file may say; the policy keeps its prompt
+    resumed = await train(place, "broken", resume=True, sampling=other, **options)
     assert resumed.steps == STEPS
     for name in ("rollouts.jsonl", "metrics.jsonl"):
         assert lines(resumed.run_dir, name) == lines(unbroken.run_dir, name)

@@ -5,6 +5,7 @@ all of it again, whatever happens in between.
 """
 
 from llm_as_judge.assembly.models import load_policy_of, model_weights
+from llm_as_judge.assembly.policy_prompt import policy_prompt
 from llm_as_judge.assembly.problems import problem_file, problem_sampler, rows_file
 from llm_as_judge.assembly.reading import (
     calls_reader,
@@ -18,11 +19,11 @@ from llm_as_judge.assembly.system import (
     adapters_folder,
     open_memory,
     open_system,
-    policy_prompt,
     require_draws,
     rollout_runner,
     versions,
 )
+from llm_as_judge.assembly.trained_prompt import PromptRecord, under_trained_prompt
 from llm_as_judge.assembly.workbench import (
     Workbench,
     judge_fingerprint,
@@ -34,6 +35,7 @@ from llm_as_judge.assembly.workbench import (
 )
 
 __all__ = [
+    "PromptRecord",
     "System",
     "Workbench",
     "adapters_folder",
@@ -57,6 +59,7 @@ __all__ = [
     "rollout_runner",
     "rows_file",
     "run_limits",
+    "under_trained_prompt",
     "versions",
     "with_reader",
 ]

@@ -12,32 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.assembly.models import load_policy_of, model_weights
+from llm_as_judge.assembly.policy_prompt import policy_prompt
 from llm_as_judge.assembly.reading import kept_reader, with_reader
+from llm_as_judge.assembly.trained_prompt import under_trained_prompt
 from llm_as_judge.assembly.workbench import Workbench, open_workbench
-from llm_as_judge.config import Config, config_file, find_model
+from llm_as_judge.config import Config, find_model
 from llm_as_judge.errors import ConfigError, ModelError
-from llm_as_judge.executor_settings import operator_settings, written_price
+from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.files import file_sha256
-from llm_as_judge.operators import (
-    Registry,
-    executors_told,
-    operator_docs,
-    operator_facts,
-    registry,
-)
+from llm_as_judge.operators import operator_facts
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.policy.backends import SamplerPlace, sampler_backend
 from llm_as_judge.policy.chat_template import prompt_ids
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.launched import launched
-from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
+from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
-from llm_as_judge.types import (
-    DOMAINS,
-    PolicySampler,
-    to_json,
-)
+from llm_as_judge.types import PolicySampler, to_json
 from llm_as_judge.workflow.program import ProgramForm
 
 if TYPE_CHECKING:
@@ -109,10 +101,12 @@ async def open_system(
     """A workbench and the policy.
 
     Args:
-        adapter: checkpoint folder; None = a fresh adapter, equal to the base model.
+        adapter: checkpoint folder, whose policy keeps the prompt that it was trained under; None = a fresh
+            adapter, equal to the base model.
         training: the system may learn: a run without a checkpoint begins with the experience that
             earlier runs left. An evaluation sees none but its checkpoint's.
     """
+    config = under_trained_prompt(config, adapter)
     backend = sampler_backend(config.sampling)
     if training:
         require_draws(config)
@@ -178,63 +172,6 @@ def rollout_runner(
         RewardOptions(**bench.config.reward.model_dump()),
         timeout_s=bench.config.workflow.rollout_timeout_s,
     )
-
-
-def policy_prompt(
-    config: Config,
-    *,
-    memory: Memory | None = None,
-    count_tokens: CountTokens | None = None,
-    context_tokens: int | None = None,
-) -> PolicyPrompt:
-    """The policy prompt.
-
-    Args:
-        context_tokens: tokens that the policy's context holds, prompt and program together.
-    """
-    sampling, shown = config.sampling, _shown_operators(config)
-    told = executors_told(
-        {
-            name: (written_price(config, name), one.strength)
-            for name, one in config.executors.items()
-        }
-    )
-    room = context_tokens - sampling.max_new_tokens if context_tokens else None
-    return PolicyPrompt(
-        config_file(f"prompts/policy/{sampling.form}.yaml").parent,
-        sampling.form,
-        {domain: operator_docs(domain, sampling.prompt_style, shown) + told for domain in DOMAINS},
-        budget=config.reward.told_budget,
-        problem_chars=sampling.problem_chars,
-        brief=sampling.prompt_style == "signatures",
-        examples=sampling.examples,
-        memory=memory,
-        count_tokens=count_tokens,
-        max_tokens=min((n for n in (sampling.max_prompt_tokens, room) if n), default=None),
-        hidden=[
-            name
-            for entry in registry().values()
-            if entry.name not in shown
-            for name in (entry.name, entry.call_name)
-        ],
-        seed=config.training.seed,
-    )
-
-
-def _shown_operators(config: Config) -> Registry:
-    """
-    Raises:
-        ConfigError: one that is to be shown does not exist.
-    """
-    known, wanted = registry(), config.sampling.operators
-    if unknown := sorted(set(wanted or ()) - known.keys()):
-        raise ConfigError(
-            f"sampling.operators: there is no operator {unknown[0]!r}; wanted some of "
-            f"{', '.join(known)}"
-        )
-    if wanted is not None:
-        return {name: entry for name, entry in known.items() if name in wanted}
-    return {name: entry for name, entry in known.items() if not entry.reads}  # asked for by name
 
 
 def open_memory(

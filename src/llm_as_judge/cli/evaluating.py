@@ -145,6 +145,7 @@ def evaluate(
             **_recording(record_to, replay_from),
         },
     )
+    from llm_as_judge.assembly import under_trained_prompt
     from llm_as_judge.chat_models import require_known_models
     from llm_as_judge.evaluation.baselines import find_system
     from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
@@ -157,6 +158,7 @@ def evaluate(
         raise ConfigError("--dry-run --fresh: the second puts results aside; leave one of them out")
     spec = _policy(policy, checkpoint, untrained, settings)
     system = find_system(spec, settings)
+    settings = under_trained_prompt(settings, system.adapter)
     require_told(budget, settings, None if system.is_prompted else spec)
     settings = samples_as_draws(system, settings)
     _warn_of_settings(spec, settings)

@@ -117,7 +117,7 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
     Raises:
         DataError: a file of rows or a bank is not as wanted. ConfigError, ModelError: the run cannot go on.
     """
-    from llm_as_judge.assembly import problem_file, problem_sampler
+    from llm_as_judge.assembly import problem_file, problem_sampler, under_trained_prompt
     from llm_as_judge.executor_settings import limits_of, training_estimate
     from llm_as_judge.llm.weights import availability
     from llm_as_judge.training.memory import listed_line, memory_line, tensor_shapes
@@ -126,6 +126,7 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
 
     problems = problem_file(settings.data.train_file)
     saved = _going_on(settings) if latest else None
+    settings = under_trained_prompt(settings, saved.folder if saved else None)
     sampler = problem_sampler(problems, settings)
     if saved is not None:
         sampler.load_state_dict(saved.state["sampler"])

@@ -28,7 +28,7 @@ from llm_as_judge.cli.options import (
 )
 from llm_as_judge.cli.programs import DomainOption, wanted_domain, wanted_problem
 from llm_as_judge.cli.verbs import verb
-from llm_as_judge.config import RULES_ALONE
+from llm_as_judge.config import RULES_ALONE, Config
 from llm_as_judge.types import to_json
 
 PolicyOption = Annotated[
@@ -78,6 +78,7 @@ def solve(
             **({} if reference else RULES_ALONE),  # nothing is graded
         },
     )
+    settings = _with_prompt_of(policy, settings)
     require_told(budget, settings, _program_file(policy))
     text = sys.stdin.read() if problem == "-" else problem
     task = wanted_problem(
@@ -96,6 +97,12 @@ def solve(
 
 def _program_file(policy: str) -> str | None:
     return policy if Path(policy).suffix == ".py" else None
+
+
+def _with_prompt_of(policy: str, settings: Config) -> Config:
+    from llm_as_judge.assembly import under_trained_prompt
+
+    return under_trained_prompt(settings, Path(policy) if Path(policy).is_dir() else None)
 
 
 def _print_stage(stage: str, value: Any) -> None:
@@ -203,6 +210,7 @@ def serve(
         seed=seed,
         flags={"reward.budget": budget, **RULES_ALONE},  # nothing is graded
     )
+    settings = _with_prompt_of(policy, settings)
     require_told(budget, settings, _program_file(policy))
     options = ServerOptions(
         model=name,

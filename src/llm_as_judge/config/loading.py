@@ -100,7 +100,13 @@ def load_config(
     base = _with_preset(base)
     merge(base, merged)
     where = " + ".join(where for where, layer in layers if layer)
-    return validated(Config, base, where, also_known=tuple(FLAT_KEYS))
+    found = validated(Config, base, where, also_known=tuple(FLAT_KEYS))
+    return found.as_commanded(
+        f"{section}.{key}"
+        for section, keys in command.items()
+        if isinstance(keys, dict)
+        for key in keys
+    )
 
 
 def _resolve_names(merged: Mapping[str, Any]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from llm_as_judge.config.data import DataConfig, EvaluationConfig
 from llm_as_judge.config.grading import JudgeConfig, RewardConfig
@@ -55,6 +55,19 @@ class Config(Section):
         "Python finds them as usual, and last in the current folder.\n"
         "Their code is run: name only modules you trust.",
     )
+
+    _commanded: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @property
+    def commanded(self) -> frozenset[str]:
+        """Dotted keys that a command line set, by ``--set`` or an option of their own."""
+        return self._commanded
+
+    def as_commanded(self, keys: Iterable[str]) -> Config:
+        """The same configuration, of a command line that set ``keys``."""
+        found = self.model_copy()
+        found._commanded = frozenset(keys)  # noqa: SLF001 (a copy of this one)
+        return found
 
     @model_validator(mode="after")
     def _executors_that_can_be_named(self) -> Config:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from llm_as_judge.assembly import under_trained_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.layout import free_name
@@ -34,6 +35,7 @@ def open_evaluation(
     Raises:
         UserError: rows, policy or folder are not as wanted, or another process holds the folder.
     """
+    config = under_trained_prompt(config, system.adapter)
     system.check(config)
     chosen = evaluated_sets(config, system.domains)
     if not chosen:

@@ -16,6 +16,7 @@ from llm_as_judge.files import new_folder, write_text
 from llm_as_judge.hub import hub_address, hub_errors, hub_unreachable
 from llm_as_judge.policy.checkpoint import (
     EXPERIENCE,
+    PROMPT,
     SETTINGS,
     STATE,
     checkpoint_files,
@@ -25,7 +26,7 @@ from llm_as_judge.policy.checkpoint import (
 )
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
-_FOR_OTHERS = ("base_model", "step", "judges", "data")
+_FOR_OTHERS = ("base_model", "step", "judges", "data", PROMPT)
 """Of the state; the rest is what its own run needs to go on."""
 
 

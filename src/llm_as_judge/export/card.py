@@ -55,6 +55,7 @@ def model_card(
             "temperature": config["sampling"]["temperature"],
             "sets": _sets_in_words(state.get("data"), config["data"]["sets"]),
             "form": config["sampling"]["form"],
+            "style": config["sampling"].get("prompt_style", "full"),
         }
         base = _base_values(state["base_model"])
         datasets = _hub_datasets(state.get("data"))

@@ -7,7 +7,7 @@
                                     plain name, never a path of this machine
             adapter_model.safetensors
             optimizer.safetensors   AdamW moments
-            state.json              step, schedule, data cursor, policy version
+            state.json              step, schedule, data cursor, policy version, prompt
             config.yaml             the resolved configuration
             experience/             the experience buffer, where the run has one
             manifest.json           SHA-256 of each of these files; number among those written
@@ -45,6 +45,8 @@ OPTIMIZER = "optimizer.safetensors"
 EXPERIENCE = "experience"
 """Folder of the experience buffer inside a checkpoint."""
 SETTINGS = "config.yaml"
+PROMPT = "prompt"
+"""Key of the state: the prompt that the policy was trained under (assembly/trained_prompt.py)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ placeholders: braces and markers inside a problem stay as they are.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -128,6 +130,29 @@ class PolicyPrompt:
         self._memory = memory
         self._count = count_tokens
         self._max_tokens = max_tokens
+
+    @property
+    def sha256(self) -> str:
+        """Of every text that a prompt may hold beside its problem and retrieved examples."""
+        template = self._template
+        examples: dict[str, object] = {}
+        if self._with_shipped:
+            examples = {
+                domain: [example.model_dump() for example in self._shown(every)]
+                for domain, every in template.examples.items()
+            }
+            examples["rotating"] = {
+                domain: {
+                    kind: [e.model_dump() for e in self._shown(every)]
+                    for kind, every in kinds.items()
+                }
+                for domain, kinds in template.rotating.items()
+            }
+        texts = [
+            *(self._system, template.user, dict(template.rules), dict(self._docs), examples),
+            *(NO_BUDGET, _BUDGET_FOLLOWS, dict(_CALLS)),
+        ]
+        return hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()
 
     def write(
         self, problems_P: Sequence[Problem], budgets_P: Sequence[Budget | None] | None = None

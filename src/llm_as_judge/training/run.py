@@ -15,7 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.assembly import System
+from llm_as_judge.assembly import PromptRecord, System
 from llm_as_judge.assembly.budgets import budgets_told
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile
@@ -24,7 +24,7 @@ from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import BudgetError, DataError
 from llm_as_judge.executor_settings import training_estimate
 from llm_as_judge.llm.estimate import measured_means
-from llm_as_judge.policy.checkpoint import SavedState, save_checkpoint
+from llm_as_judge.policy.checkpoint import PROMPT, SavedState, save_checkpoint
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
 from llm_as_judge.runs.runlog import LEDGER, RunLog, read_steps
 from llm_as_judge.training.early_warning import early_warnings, news
@@ -309,6 +309,7 @@ class Run:
             "ledger": self._ledger.snapshot(),
             "run_dir": str(self._log.folder),
             "base_model": self._config.policy.name,
+            PROMPT: PromptRecord.of(self._config).model_dump(mode="json"),
             "judges": self._judges,
             "data": self._origins,
             "judge_watch": self.watch.state_dict() if self.watch else {},

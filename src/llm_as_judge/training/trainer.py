@@ -14,7 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llm_as_judge.assembly import open_system, problem_file, problem_sampler, rows_file
+from llm_as_judge.assembly import (
+    open_system,
+    problem_file,
+    problem_sampler,
+    rows_file,
+    under_trained_prompt,
+)
 from llm_as_judge.chat_models import embedded_weights
 from llm_as_judge.config import Config, known_model, load_config
 from llm_as_judge.config.grading import RewardConfig
@@ -96,6 +102,9 @@ class GRPOTrainer:
         self._view = view or SilentView()
         found = check_before_training(self.config, run_dir=run_dir, resume=resume)
         self._resume_from = resumable(self.checkpoint_root, self._view.warning) if found else None
+        if self._resume_from is not None:
+            with self._additions.in_force():
+                self.config = under_trained_prompt(self.config, self._resume_from.folder)
 
     def _with_additions(
         self, config: Config, rows: Iterable[Problem | Mapping[str, Any]] | None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
-from llm_as_judge.assembly import calls_reader, open_system
+from llm_as_judge.assembly import calls_reader, open_system, under_trained_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.errors import ConfigError, DataError
@@ -121,6 +121,7 @@ async def sampled(
     system = find_system(spec, config)
     if not isinstance(system, PolicySystem):
         raise ConfigError(f"--policy {spec}: wanted untrained or a checkpoint folder")
+    config = under_trained_prompt(config, system.adapter)
     system.check(config)
     sampling = Sampling(
         SAMPLES, config.sampling.temperature, config.sampling.max_new_tokens, config.training.seed

@@ -1,0 +1,73 @@
+"""The policy prompt that a configuration describes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llm_as_judge.config import Config, config_file
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.executor_settings import written_price
+from llm_as_judge.operators import Registry, executors_told, operator_docs, registry
+from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
+from llm_as_judge.types import DOMAINS
+
+if TYPE_CHECKING:
+    from llm_as_judge.policy.memory import Memory
+
+
+def policy_prompt(
+    config: Config,
+    *,
+    memory: Memory | None = None,
+    count_tokens: CountTokens | None = None,
+    context_tokens: int | None = None,
+) -> PolicyPrompt:
+    """The policy prompt.
+
+    Args:
+        context_tokens: tokens that the policy's context holds, prompt and program together.
+    """
+    sampling, shown = config.sampling, shown_operators(config)
+    told = executors_told(
+        {
+            name: (written_price(config, name), one.strength)
+            for name, one in config.executors.items()
+        }
+    )
+    room = context_tokens - sampling.max_new_tokens if context_tokens else None
+    return PolicyPrompt(
+        config_file(f"prompts/policy/{sampling.form}.yaml").parent,
+        sampling.form,
+        {domain: operator_docs(domain, sampling.prompt_style, shown) + told for domain in DOMAINS},
+        budget=config.reward.told_budget,
+        problem_chars=sampling.problem_chars,
+        brief=sampling.prompt_style == "signatures",
+        examples=sampling.examples,
+        memory=memory,
+        count_tokens=count_tokens,
+        max_tokens=min((n for n in (sampling.max_prompt_tokens, room) if n), default=None),
+        hidden=[
+            name
+            for entry in registry().values()
+            if entry.name not in shown
+            for name in (entry.name, entry.call_name)
+        ],
+        seed=config.training.seed,
+    )
+
+
+def shown_operators(config: Config) -> Registry:
+    """Those that the prompt documents, where they fit the domain.
+
+    Raises:
+        ConfigError: one that is to be shown does not exist.
+    """
+    known, wanted = registry(), config.sampling.operators
+    if unknown := sorted(set(wanted or ()) - known.keys()):
+        raise ConfigError(
+            f"sampling.operators: there is no operator {unknown[0]!r}; wanted some of "
+            f"{', '.join(known)}"
+        )
+    if wanted is not None:
+        return {name: entry for name, entry in known.items() if name in wanted}
+    return {name: entry for name, entry in known.items() if not entry.reads}  # asked for by name

@@ -35,6 +35,7 @@ from llm_as_judge.judge.kinds import scoring_folder
 from llm_as_judge.judge.scoring import InThread, ScoringJudge, ScoringOptions
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.runs.runlog import read_rollouts
+from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import Problem, Verdict
 
 ACCEPTED, LEFT = "judge_alone.accepted", "judge_alone.left"
@@ -84,7 +85,7 @@ async def answers_of(run: Path, rows: Path) -> list[Answered]:
         verdict, problem = rollout.verdict, problems[rollout.problem_id]
         if verdict is None or verdict.rule not in (ACCEPTED, LEFT) or rollout.execution is None:
             continue
-        answer = rollout.execution.answer
+        answer = without_thoughts(rollout.execution.answer)
         broken = guard(answer, problem.answers, problem.question)
         right = False if broken else (await grade_qa(problem, clean(answer))).correct
         found.append(Answered(step, problem, answer, verdict.rule == ACCEPTED, right))

@@ -91,3 +91,19 @@ async def test_without_sandbox_or_tests_code_is_not_graded() -> None:
     assert (await Judge().grade(PROBLEM, FENCED)).correct is None
     bare = Problem("mbpp/t/1", "mbpp", "code", "Write f.", entry_point="f")
     assert (await Judge(FakeSandbox()).grade(bare, FENCED)).correct is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "correct"),
+    [
+        (f"<think>```\ndef f(): fails\n```</think>\n{FENCED}", True),
+        (f"{FENCED}\n</think>\n```python\ndef f(): fails\n```", False),
+        (f"<think>{FENCED}", False),
+        (f"{FENCED}\n</think>\nDone.", False),
+        (f"<|channel|>analysis<|message|>{FENCED}<|end|>", False),
+    ],
+)
+async def test_a_block_in_a_thought_is_no_solution(answer: str, correct: bool) -> None:
+    judge = Judge(FakeSandbox())
+    assert (await judge.grade(PROBLEM, answer)).correct is correct
+    await judge.aclose()

@@ -88,6 +88,22 @@ async def test_a_server_that_was_started_again_is_asked_the_same_once_more() -> 
 async def test_thoughts_are_not_the_reply() -> None:
     inline = chat_over(Script(says("<think>is it 5?</think>\n4", reasoning_content="hm")))
     assert (await inline.chat(ask())).text == "4"
+    unopened = chat_over(Script(says("The user asks for 2+2. Maybe 5? No.\n</think>\n\n4")))
+    assert (await unopened.chat(ask())).text == "4"
+
+
+async def test_of_a_message_in_parts_the_text_is_read_and_not_the_thought() -> None:
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "2+2"}]},
+        {"type": "text", "text": "4"},
+    ]
+    assert (await chat_over(Script(says(parts))).chat(ask())).text == "4"
+
+
+async def test_a_text_in_the_field_of_the_thought_is_told_by_name() -> None:
+    lost = chat_over(Script(says(None, reasoning="It is 4.")), limits=EndpointLimits(retries=0))
+    with pytest.raises(EndpointError, match=r"empty reply .*its text is in 'reasoning'"):
+        await lost.chat(ask())
 
 
 async def test_a_reply_cut_off_in_its_thoughts_is_tried_again_with_more_tokens() -> None:

@@ -20,6 +20,7 @@ from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.quoting import quoted
+from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import Problem, Verdict
 
 _OPEN = (
@@ -210,7 +211,9 @@ class ModelOnly:
 
     async def grade(self, problem: Problem, answer: str) -> Verdict:
         """The model's verdict on what ``answer`` declares."""
-        declared = declared_answer(clean(answer), one_sentence=problem.domain == "math")
+        declared = declared_answer(
+            clean(without_thoughts(answer)), one_sentence=problem.domain == "math"
+        )
         return await self._model.judge(problem, declared.text, None)
 
 

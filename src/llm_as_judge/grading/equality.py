@@ -24,6 +24,7 @@ from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.grading.symbolic import compare, limit_worker
 from llm_as_judge.grading.wordlists import tokens
+from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import Problem
 
 MOST_READ = 2000
@@ -85,7 +86,7 @@ async def answer_classes(
     read = _reader(problem)
     readings_A = []
     for answer in answers:
-        readings_A.append(read(answer))
+        readings_A.append(read(without_thoughts(answer)))
         await asyncio.sleep(0)  # a list of long answers holds up nobody else
     classes = _Classes(sorted(set(readings_A)))
     await _join_numbers(classes, problem.question)
@@ -103,6 +104,7 @@ def normal_answer(problem: Problem, answer: str) -> str:
     Args:
         answer: untrusted, of any length.
     """
+    answer = without_thoughts(answer)
     if problem.domain == "code":
         return "\n".join(line.rstrip() for line in answer.strip().splitlines())
     reading = _reader(problem)(answer)

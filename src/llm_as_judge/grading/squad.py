@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.grading.extract import clean, declared_answer
+from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import Problem
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
@@ -89,7 +90,7 @@ Facts = Sequence[tuple[str, int]]
 
 def prediction(problem: Problem, answer: str) -> str:
     """The answer that ``answer`` declares; empty for a sentence that says there is none."""
-    text = declared_answer(clean(answer), one_sentence=False).text.strip()
+    text = declared_answer(clean(without_thoughts(answer)), one_sentence=False).text.strip()
     return "" if is_abstention(text, problem.question) else text
 
 

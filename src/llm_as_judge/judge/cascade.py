@@ -1,6 +1,6 @@
 """The judge: rules first, a language model only where they cannot decide.
 
-    guard -> graders of one's own -> one declared answer -> exact form -> domain grader
+    thoughts off -> guard -> graders of one's own -> one declared answer -> exact form -> domain grader
           -> the judge of judge.kind -> abstain
 
 A rule's word is final. ``correct is None`` means *not graded*: such a verdict is kept out of
@@ -18,6 +18,7 @@ from llm_as_judge.grading.extract import clean, declared_answer, guard
 from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.grading.rules import RuleGrader, Rules
 from llm_as_judge.judge.rows import Grader
+from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
 
 
@@ -108,6 +109,7 @@ class Judge:
         Raises:
             SandboxError: the sandbox is broken (code).
         """
+        answer = without_thoughts(answer)
         text = answer if problem.domain == "code" else clean(answer)
         broken = guard(answer, problem.answers, problem.question)
         if broken is not None and (problem.domain != "code" or broken == "guard.empty"):

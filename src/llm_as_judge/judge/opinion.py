@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from llm_as_judge.quoting import quoted
+from llm_as_judge.thoughts import without_thoughts
 
 Word = Literal["correct", "incorrect", "invalid"]
 
@@ -42,7 +43,6 @@ class Unreadable:
     detail: str
 
 
-_THINKING = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _TAGGED = {
     key: re.compile(rf"^[ \t*]*{name}[ \t*]*:[ \t*]*(.*?)[ \t*]*$", re.MULTILINE | re.IGNORECASE)
     for key, name in (("quote", "ANSWER"), ("differences", "DIFFERENCES"), ("word", "VERDICT"))
@@ -55,7 +55,7 @@ def read_opinion(text: str, finish_reason: str, schema: bool) -> Opinion | Unrea
     With ``schema`` the last whole JSON object at top level counts; without, the last tagged
     lines do, and the verdict must be the last line: a quoted candidate cannot come after it.
     """
-    text = _THINKING.sub("", text).strip()
+    text = without_thoughts(text).strip()
     if not text:
         return Unreadable("empty", f"finish_reason {finish_reason!r}")
     if finish_reason == "length":

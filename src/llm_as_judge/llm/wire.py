@@ -16,6 +16,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from llm_as_judge.quoting import quoted
+from llm_as_judge.thoughts import REPLY_FIELDS, without_thoughts
 from llm_as_judge.types import ChatRequest, Usage
 
 OPTIONAL_FIELDS = (
@@ -26,9 +27,10 @@ OPTIONAL_FIELDS = (
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _BUSY_STATUS = frozenset({503, 529})
+_TEXT_PARTS = frozenset({"text", "output_text"})
+_THOUGHT_FIELDS = ("reasoning", "reasoning_content")
 _MAX_SEED = 2**31 - 1
 _TOO_LONG = re.compile(r"(?i)context (size|length|window)|context_length|too long|too many tokens")
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 
 
 class Unusable(Exception):  # noqa: N818  an outcome of one attempt, handled by the client
@@ -230,27 +232,42 @@ def _read(status: int, headers: Mapping[str, str], content: bytes) -> tuple[Any,
 def _reply(data: Any, place: int, usage: Usage | None, content: bytes) -> WireReply:
     try:
         choice = data["choices"][place]
-        content_text = choice["message"].get("content")
+        message = choice["message"]
+        content_text = _text_of(message.get("content"))
         finish = choice.get("finish_reason")
     except (KeyError, IndexError, TypeError, AttributeError):
         raise Unusable(
             "bad_shape", f"response has no choices[0].message: {_shown(content)}", usage=usage
         ) from None
-    if content_text is not None and not isinstance(content_text, str):
-        raise Unusable(
-            "bad_shape", f"content is {type(content_text).__name__}, wanted text", usage=usage
-        )
-    text = _THOUGHT.sub("", content_text or "", count=1)
+    if content_text is None:
+        kind = type(message["content"]).__name__
+        raise Unusable("bad_shape", f"content is {kind}, wanted text", usage=usage)
+    text = without_thoughts(content_text, fields=REPLY_FIELDS)
     finish = quoted(finish, 40) if isinstance(finish, str) else ""
-    if not text.strip() or text.lstrip().startswith("<think>"):
-        raise _no_text(finish, usage)
+    if not text.strip():
+        raise _no_text(finish, usage, message)
     return WireReply(text, finish, usage)
 
 
-def _no_text(finish: str, usage: Usage | None) -> Unusable:
+def _text_of(content: Any) -> str | None:
+    """The text of a message: a text, or a list of parts of which those of text count, and not those of a
+    thought. None: it has another shape."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        return None
+    texts = [part.get("text") for part in content if part.get("type") in _TEXT_PARTS]
+    return "".join(texts) if all(isinstance(text, str) for text in texts) else None
+
+
+def _no_text(finish: str, usage: Usage | None, message: Mapping[str, Any]) -> Unusable:
     if finish == "length":
         return Unusable("cut_off", "all tokens were spent before the reply began", usage=usage)
-    return Unusable("empty", f"empty reply (finish_reason {finish or 'missing'})", usage=usage)
+    said = f"empty reply (finish_reason {finish or 'missing'})"
+    elsewhere = [name for name in _THOUGHT_FIELDS if message.get(name)]
+    if elsewhere:
+        said += f", its text is in {elsewhere[0]!r}: check the server's reasoning parser"
+    return Unusable("empty", said, usage=usage)
 
 
 def refusal(status: int, headers: Mapping[str, str], content: bytes) -> Unusable:

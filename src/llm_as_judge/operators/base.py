@@ -21,6 +21,7 @@ from llm_as_judge.errors import ContextError, ModelError
 from llm_as_judge.llm.billing import Dollars
 from llm_as_judge.operators.prompts import Enhancement, OperatorPrompts
 from llm_as_judge.quoting import quoted
+from llm_as_judge.thoughts import REPLY_FIELDS, without_thoughts
 from llm_as_judge.types import (
     PROMPT_PRICE,
     ChatModel,
@@ -281,7 +282,7 @@ class CallContext:
         except ContextError as error:
             raise ReplyError(f"the text is too long for the executor: {error}") from None
         self._count(request, reply, asking)
-        text = without_thinking(reply.text)
+        text = without_thoughts(reply.text, fields=REPLY_FIELDS).strip()
         if not text:
             raise ReplyError("the reply is empty")
         return replace(reply, text=text)
@@ -419,12 +420,3 @@ def tries(least: int, most: int) -> float:
 def snake_case(class_name: str) -> str:
     """``AnswerGenerate`` -> ``answer_generate``: the name a program calls the operator by."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
-
-
-def without_thinking(text: str) -> str:
-    """The reply without a leading ``<think>`` block, which reasoning models may write."""
-    text = text.strip()
-    if text.startswith("<think>"):
-        _, closed, rest = text.partition("</think>")
-        return rest.strip() if closed else ""
-    return text

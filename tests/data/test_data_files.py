@@ -15,7 +15,7 @@ from llm_as_judge.data.files import (
 )
 from llm_as_judge.data.rows import MAX_ROW_BYTES, RowError
 from llm_as_judge.errors import DataError, OutputError
-from llm_as_judge.types import Problem, from_json, to_json
+from llm_as_judge.types import AnswerSpec, Problem, from_json, to_json
 
 PROBLEM = Problem(
     id="mbpp/full/1",
@@ -60,6 +60,12 @@ def test_text_that_cannot_be_kept_is_refused(text: str, reason: str) -> None:
         encode_problem(Problem(id="i", dataset="d", domain="qa", question=text))
     with pytest.raises(RowError, match=reason):
         encode_problem(Problem(id="i", dataset="d", domain="qa", question="q", meta={"k": text}))
+
+
+def test_what_the_owner_says_of_answers_is_kept_and_left_out_where_nothing_is_said() -> None:
+    said = replace(PROBLEM, spec=AnswerSpec(tolerance=0.5, unit="km/h"))
+    assert decode_problem(encode_problem(said), Path("f"), 1) == said
+    assert b"spec" not in encode_problem(PROBLEM)
 
 
 def test_a_file_is_a_sequence_of_its_problems(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from llm_as_judge.data.custom import custom, custom_domain, is_own_row
 from llm_as_judge.data.rows import MAX_ROW_BYTES, RawRow, RowError
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
-from llm_as_judge.types import DOMAINS, Problem
+from llm_as_judge.types import DOMAINS, AnswerSpec, Problem, from_json, to_json
 
 _FIELDS = tuple(Problem.__dataclass_fields__)
+_NO_SPEC = AnswerSpec()
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -26,7 +27,10 @@ def encode_problem(problem: Problem) -> bytes:
         RowError: a text cannot be written as UTF-8, holds a NUL character, or is too long.
     """
     try:
-        line = _encoder.encode({name: getattr(problem, name) for name in _FIELDS}).encode()
+        record = {name: getattr(problem, name) for name in _FIELDS if name != "spec"}
+        if problem.spec != _NO_SPEC:
+            record["spec"] = to_json(problem.spec)
+        line = _encoder.encode(record).encode()
     except UnicodeEncodeError:
         raise RowError("invalid UTF-8 (undecodable bytes or a lone surrogate)") from None
     if b"\\u0000" in line and _has_nul(json.loads(line)):
@@ -108,6 +112,8 @@ def _problem(row: Any) -> Problem:
     meta = row.get("meta", {})
     if not isinstance(meta, dict) or not all(isinstance(x, str) for x in meta.values()):
         raise TypeError("'meta' is not an object of texts")
+    if "spec" in row:
+        values["spec"] = from_json(AnswerSpec, row["spec"])
     if row.get("domain") not in DOMAINS:
         raise TypeError(f"'domain' is {row.get('domain')!r}, wanted math, qa or code")
     if unknown := set(row).difference(_FIELDS):

@@ -12,6 +12,7 @@
     │   └── ContextError     the request is longer than the model's context: the sender's doing
     ├── DeadlineError        a rollout had no verdict in time
     ├── SandboxError         the sandbox itself is broken (never: the program misbehaved)
+    │   ├── OverloadError    the machine had no time for a run: it says nothing about the program
     │   └── IsolationError   no sandbox as asked for holds on this machine; also a UserError
     ├── ProcessError         a worker process of ours could not be started, or died
     └── TrainingError        the run must stop: log-probs drifted, loss not finite
@@ -84,6 +85,10 @@ class DeadlineError(LlmAsJudgeError):
 
 class SandboxError(LlmAsJudgeError):
     """The sandbox itself is broken; what a program does inside never raises this."""
+
+
+class OverloadError(SandboxError):
+    """The machine gave a run too little processor time to say anything about its program."""
 
 
 class IsolationError(SandboxError, UserError):

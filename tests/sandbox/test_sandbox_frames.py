@@ -56,6 +56,19 @@ def test_lone_surrogates_are_replaced() -> None:
     assert unpack(b'{"a": "\\ud83d\\ude00"}') == {"a": "\U0001f600"}
 
 
+@given(
+    st.lists(
+        st.sampled_from(
+            ["\ud800", "\udc00", "\\", '"', "u", "d800", "\U0001f600", "\n", "\\ud800"]
+        ),
+        max_size=12,
+    ).map("".join)
+)
+def test_of_a_text_only_lone_surrogates_are_replaced(text: str) -> None:
+    plain = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert unpack(pack({"a": text})[4:]) == {"a": plain}
+
+
 @pytest.mark.parametrize(
     "message", [{"a": {1}}, {"a": "x" * MAX_FRAME}, {"a": object()}, {"a": 10**5000}]
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
+from llm_as_judge.errors import OverloadError
 from llm_as_judge.grading.choice import grade_choice
 from llm_as_judge.grading.graders import own_verdict
 from llm_as_judge.grading.math import grade_math
@@ -43,7 +44,7 @@ def extract_code(answer: str, entry_point: str) -> str:
 
 
 async def grade_code(problem: Problem, answer: str, sandbox: Sandbox, limits: RunLimits) -> Verdict:
-    """Verdict of ``problem.hidden_tests``.
+    """Verdict of ``problem.hidden_tests``; none where the machine had no time to run them.
 
     Raises:
         SandboxError: the sandbox is broken; a solution cannot cause that.
@@ -51,9 +52,12 @@ async def grade_code(problem: Problem, answer: str, sandbox: Sandbox, limits: Ru
     if not problem.hidden_tests:
         return Verdict(None, "code", "code.no_tests", "the problem has no hidden tests")
     solution = extract_code(answer, problem.entry_point)
-    report = await sandbox.run_tests(
-        solution, problem.entry_point, problem.hidden_tests, limits, problem.setup_code
-    )
+    try:
+        report = await sandbox.run_tests(
+            solution, problem.entry_point, problem.hidden_tests, limits, problem.setup_code
+        )
+    except OverloadError as error:
+        return Verdict(None, "code", "code.overload", str(error))
     if report.passed:
         return Verdict(True, "code", "code.passed", f"{report.total} tests passed", score=1.0)
     explanation = f"{len(report.failed) or 1} of {report.total} tests failed: {report.error}"

@@ -7,7 +7,7 @@ import socket
 from types import TracebackType
 from typing import Any
 
-from llm_as_judge.sandbox.inside.frames import FrameBuffer, FrameError, pack
+from llm_as_judge.sandbox.inside.frames import MAX_FRAME, FrameBuffer, FrameError, pack
 
 _CHUNK = 65536
 
@@ -21,17 +21,20 @@ class ProtocolError(Exception):
 
 
 class HostChannel:
-    """Whole messages over a non-blocking socket, with caps on their number and their bytes.
+    """Whole messages over a non-blocking socket, with caps on their number, their bytes and the bytes of
+    each.
 
     One task receives; any number may send. As a context manager it watches the socket only within
     the block and leaves it open.
     """
 
-    def __init__(self, sock: socket.socket, max_bytes: int, max_frames: int) -> None:
+    def __init__(
+        self, sock: socket.socket, max_bytes: int, max_frames: int, max_frame: int = MAX_FRAME
+    ) -> None:
         self._sock = sock
         self._bytes_left = max_bytes
         self._frames_left = max_frames
-        self._buffer = FrameBuffer()
+        self._buffer = FrameBuffer(max_frame)
         self._sending = asyncio.Lock()
         self._fault: Exception | None = None
         self._waiting: asyncio.Future[None] | None = None

@@ -71,6 +71,7 @@ class ForkServer:
         self._control = control
         self._numbers = itertools.count(1)
         self._ends: dict[int, asyncio.Future[Exit | None]] = {}
+        self._looks: dict[int, asyncio.Future[float | None]] = {}
 
     @classmethod
     async def launch(
@@ -174,6 +175,11 @@ class ForkServer:
                 self._lose()
                 return
             message = json.loads(data)
+            if "seen" in message:
+                look = self._looks.pop(message["seen"], None)
+                if look is not None and not look.done():
+                    look.set_result(message["cpu_s"])
+                continue
             future = self._ends.pop(message["ended"], None)
             if future is not None and not future.done():
                 code = message["code"]
@@ -189,6 +195,10 @@ class ForkServer:
                 if not future.done():
                     future.set_result(None)
             self._ends.clear()
+            for look in self._looks.values():
+                if not look.done():
+                    look.set_result(None)
+            self._looks.clear()
             for pool in self._pools.values():
                 pool.drop()
             self._pools.clear()
@@ -235,6 +245,16 @@ class ForkServer:
         if sum(len(pool.idle) for pool in self._pools.values()) >= self._most_idle:
             return None
         return next((kind for kind, pool in self._pools.items() if pool.short), None)
+
+    async def look(self, number: int) -> float | None:
+        """Processor seconds of a child so far; None if it has ended."""
+        seen: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
+        self._looks[number] = seen
+        try:
+            await self._order({"look": number}, [])
+        except SandboxError:  # who waits for the child hears of it
+            return None
+        return await seen
 
     async def kill(
         self, number: int, ended: asyncio.Future[Exit | None], wait: bool
@@ -313,6 +333,9 @@ class _ForkedChild:
     @property
     def gone(self) -> bool:
         return self._ended.done()
+
+    async def processor_s(self) -> float | None:
+        return await self._server.look(self._number)
 
     async def end(self, clean: bool = False) -> Exit:
         self.sock.close()

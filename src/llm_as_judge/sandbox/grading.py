@@ -17,6 +17,7 @@ from llm_as_judge.sandbox.channel import (
     ProtocolError,
     cancelled,
 )
+from llm_as_judge.sandbox.clock import Deadline, OwnTime
 from llm_as_judge.sandbox.inside.frames import FrameError
 from llm_as_judge.sandbox.launch import Child
 from llm_as_judge.types import TestReport
@@ -49,16 +50,22 @@ class SplitGrading:
         self._nonce = secrets.token_hex(16)
 
     async def run(self, wall_s: float, solution: Child, tests: Child) -> TestReport:
-        """Grades with two fresh children; the caller ends them."""
+        """Grades with two fresh children; the caller ends them.
+
+        Raises:
+            OverloadError: the machine had no time for it.
+        """
         started = time.monotonic()
         grading = asyncio.ensure_future(self._grade(solution, tests))
+        own = OwnTime(wall_s)
+        own.start()
         try:
-            done, _ = await asyncio.wait({grading}, timeout=wall_s)
-            if done:
+            if await Deadline(wall_s, [solution, tests]).kept(own, grading):
                 failed, error = grading.result()
             else:
                 failed, error = self._all(), f"ran longer than {wall_s:g} s"
         finally:  # the caller closes the channels next, also when it is being cancelled itself
+            own.stop()
             await cancelled(grading)
         total = len(self._tests)
         if not total:

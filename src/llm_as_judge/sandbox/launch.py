@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from llm_as_judge.errors import SandboxError
+from llm_as_judge.sandbox.inside.confine import processor_clock
 from llm_as_judge.sandbox.interpreter import host_interpreter, package_folders
 from llm_as_judge.types import RunLimits
 
@@ -81,6 +82,10 @@ class Child(Protocol):
     @property
     def lost(self) -> bool:
         """True if the sandbox itself broke before the child's end was seen."""
+        ...
+
+    async def processor_s(self) -> float | None:
+        """Processor seconds that it has used; None if it has ended."""
         ...
 
     async def end(self, clean: bool = False) -> Exit:
@@ -176,6 +181,14 @@ class _SubprocessChild:
         self._process = process
         self._folder = folder
         self._started = time.monotonic()
+
+    async def processor_s(self) -> float | None:
+        if self._process.returncode is not None:
+            return None
+        try:
+            return time.clock_gettime(processor_clock(self._process.pid))
+        except (AttributeError, OSError):  # not Linux: the elapsed time bounds it
+            return time.monotonic() - self._started
 
     async def end(self, clean: bool = False) -> Exit:
         self.sock.close()

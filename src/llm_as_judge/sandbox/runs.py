@@ -15,9 +15,9 @@ from llm_as_judge.sandbox.channel import (
     ProtocolError,
     cancelled,
 )
-from llm_as_judge.sandbox.clock import OwnTime
+from llm_as_judge.sandbox.clock import Deadline, OwnTime
 from llm_as_judge.sandbox.grading import SplitGrading
-from llm_as_judge.sandbox.inside.frames import FrameError
+from llm_as_judge.sandbox.inside.frames import MAX_CALL, FrameError
 from llm_as_judge.sandbox.interpreter import names_a_package
 from llm_as_judge.sandbox.launch import Child, Exit, Launcher, child_kind
 from llm_as_judge.sandbox.served import OperatorCalls
@@ -30,7 +30,7 @@ from llm_as_judge.types import (
     TestReport,
 )
 
-MAX_BYTES_FROM_CHILD = 64 * 2**20
+MAX_BYTES_FROM_CHILD = 16 * 2**20
 ERROR_CHARACTERS = 2000
 
 
@@ -202,21 +202,24 @@ class _Run:
         return "".join(self._parts)
 
     async def until_done(self, child: Child) -> SandboxResult | None:
-        """The result, or None if the child ended without one."""
+        """The result, or None if the child ended without one.
+
+        Raises:
+            OverloadError: the machine had no time for it.
+        """
         limits = self._limits
         frames = limits.operator_calls + limits.output_bytes // 1024 + 16
-        with HostChannel(child.sock, MAX_BYTES_FROM_CHILD, frames) as channel:
+        with HostChannel(child.sock, MAX_BYTES_FROM_CHILD, frames, MAX_CALL) as channel:
             conversation = asyncio.ensure_future(self._converse(channel))
-            watched: set[asyncio.Future[Any]] = {conversation, self._own_time.over}
+            watched: list[asyncio.Future[Any]] = [conversation]
             if self._calls is not None:
-                watched.add(self._calls.fault)
+                watched.append(self._calls.fault)
             self._own_time.start()
             try:
-                done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-                if conversation in done:
-                    return conversation.result()
-                if self._calls is not None and self._calls.fault in done:
-                    self._calls.fault.result()
+                if await Deadline(limits.wall_s, [child]).kept(self._own_time, *watched):
+                    if conversation.done():
+                        return conversation.result()
+                    watched[-1].result()  # raises
                 return SandboxResult("timeout", error=f"ran longer than {limits.wall_s:g} s")
             finally:
                 self._own_time.stop()

@@ -112,7 +112,8 @@ class RunLimits:
     """Bounds of one sandboxed run."""
 
     wall_s: float = 60.0
-    """Of its own: the time in which the host answers its operator calls does not count."""
+    """Of its own: the time in which the host answers its operator calls does not count, nor what others
+    take of the machine."""
     cpu_s: float = 10.0
     memory_bytes: int = 512 * 2**20
     output_bytes: int = 2**20
@@ -167,7 +168,7 @@ class Sandbox(Protocol):
     """Runs untrusted code; nothing untrusted is executed anywhere else.
 
     Every method returns a value for whatever the code does; it raises ``SandboxError`` only when
-    the sandbox itself is broken.
+    the sandbox itself is broken, or the machine had no time for the run (``OverloadError``).
     """
 
     @property

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .frames import Channel
+from .frames import MAX_CALL, Channel, LengthError
 
 if TYPE_CHECKING:
     import ast
@@ -72,4 +72,7 @@ def answer(channel: Channel, value: Any) -> None:
     if isinstance(value, float) and value - value != 0:
         value = str(value)  # JSON has no nan and no infinity
     sys.stdout.flush()
-    channel.send({"t": "result", "status": "ok", "value": value})
+    try:
+        channel.send({"t": "result", "status": "ok", "value": value}, MAX_CALL)
+    except LengthError as error:
+        channel.send({"t": "result", "status": "limit", "error": f"the answer is a {error}"})

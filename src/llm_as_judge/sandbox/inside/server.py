@@ -3,8 +3,8 @@
 It runs inside the jail and holds nothing worth reading: a program's source and data go from the
 host to the child directly, over the child's own socket. Control messages are datagrams:
 
-    host   -> server   {"start": n, "loops", "limits"} with the child's socket, {"kill": n}
-    server -> host     {"ready": modules}, {"ended": n, "code" or "signal", "cpu_s"}
+    host   -> server   {"start": n, "loops", "limits"} with the child's socket, {"kill": n}, {"look": n}
+    server -> host     {"ready": modules}, {"ended": n, "code" or "signal", "cpu_s"}, {"seen": n, "cpu_s"}
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import select
 import signal
 import socket
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,8 +145,15 @@ class _Server:  # pragma: no cover - runs in the jail, where no tracer can follo
         order = json.loads(data)
         if "start" in order:
             self._start(order, descriptors[0])
+        elif "look" in order:
+            self._look(order["look"])
         elif (pid := self._pids.get(order["kill"])) is not None:
             os.kill(pid, signal.SIGKILL)
+
+    def _look(self, number: int) -> None:
+        pid = self._pids.get(number)
+        used = None if pid is None else time.clock_gettime(confine.processor_clock(pid))
+        self._control.send(json.dumps({"seen": number, "cpu_s": used}).encode())
 
     def _end(self) -> None:
         for pid in self._numbers:

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from .frames import Channel, FrameError
+from .frames import MAX_CALL, Channel, FrameError
 from .functions import answer, defined, execute
 
 PLAIN = (str, int, float, bool, type(None))
@@ -144,7 +144,7 @@ class _OperatorCaller:
         number = next(self._ids)
         request = {"t": "call", "id": number, "op": name, "args": list(args), "kwargs": kwargs}
         try:
-            self._channel.send(request)
+            self._channel.send(request, MAX_CALL)
         except FrameError as error:
             raise TypeError(f"{name}: arguments must be text, numbers or lists: {error}") from None
         future = self._loop.create_future()

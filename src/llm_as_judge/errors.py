@@ -9,7 +9,9 @@
     │   ├── AuditError       the judge has no fresh passing audit
     │   └── BudgetError      the run has used what it may use
     ├── EndpointError        an executor or judge gave no usable reply
-    │   └── ContextError     the request is longer than the model's context: the sender's doing
+    │   └── RefusedRequestError     no further try changes it: the doing of the request
+    │       ├── ContextError        the request is longer than the model's context
+    │       └── ContentFilterError  the request or its reply is filtered, or the model refuses
     ├── DeadlineError        a rollout had no verdict in time
     ├── SandboxError         the sandbox itself is broken (never: the program misbehaved)
     │   ├── OverloadError    the machine had no time for a run: it says nothing about the program
@@ -74,9 +76,23 @@ class EndpointError(LlmAsJudgeError):
     """An endpoint gave no usable reply within its retries and deadline."""
 
 
-class ContextError(EndpointError):
-    """The request does not fit the model's context. Trying again cannot help, and unlike its
-    parent it is the doing of whoever wrote the request, not of the endpoint."""
+class RefusedRequestError(EndpointError):
+    """This request gets no reply. Trying again cannot help, and unlike its parent it is the doing of
+    whoever wrote the request, not of the endpoint."""
+
+
+class ContextError(RefusedRequestError):
+    """The request does not fit the model's context."""
+
+
+class ContentFilterError(RefusedRequestError):
+    """A content filter holds the request or its reply back, or the model refuses to reply."""
+
+
+ENDPOINT_ERRORS: dict[str, type[EndpointError]] = {
+    kind.__name__: kind for kind in (EndpointError, ContextError, ContentFilterError)
+}
+"""By name, as they cross to another process and back."""
 
 
 class DeadlineError(LlmAsJudgeError):

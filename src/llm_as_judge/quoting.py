@@ -52,9 +52,11 @@ def beginning(text: str, most: int) -> str:
 
 
 def quoted(text: str, most: int = 200) -> str:
-    """``text`` on one line without keys, at most ``most`` characters; ``...`` where it was cut."""
+    """``text`` on one line without keys and without signs that steer a screen, at most ``most`` characters;
+    ``...`` where it was cut."""
     read = text[:_MOST_READ]
     if len(text) > _MOST_READ:  # of blanks mostly, perhaps, and then this word would be shown cut
         read = _CUT_WORD.sub("", read)
     line = " ".join(without_keys(read).split())
+    line = "".join(sign if sign.isprintable() else "\ufffd" for sign in line)
     return line if len(line) <= most else line[: most - len(_MARK)] + _MARK

@@ -185,6 +185,7 @@ async def test_retry_after_is_honored_and_too_long_a_pause_is_a_failure() -> Non
         (httpx.Response(200, content=b"[1]"), "bad_shape"),
         (httpx.Response(200, json={"choices": []}), "bad_shape"),
         (says(["a"]), "bad_shape"),
+        (says({"text": "a"}), "bad_shape"),
         (says("  \n"), "empty"),
         (refuses(503, "overloaded"), "http_503"),
         (httpx.ConnectError("refused"), "connect"),

@@ -53,7 +53,7 @@ async def test_an_endpoint_that_can_do_everything() -> None:
     assert (report.usage, report.seed, report.seeds_differ) == (True, True, True)
     assert (report.json_schema, report.logprobs, report.token_ids) == (True, True, True)
     assert report.several_draws is True
-    assert report.empty_fraction == 0.0
+    assert (report.empty_fraction, report.readable) == (0.0, 8)
     assert list(report.tokens_per_s) == [1, 2, 4]
     assert report.best_concurrency in (1, 2, 4)
     assert json.loads(json.dumps(report.as_json()))["model"] == "first"
@@ -68,7 +68,7 @@ async def test_an_endpoint_that_can_do_everything() -> None:
         ("logprobs", {"logprobs": False}),
         ("ids", {"token_ids": False}),
         ("draws", {"several_draws": False}),
-        ("text", {"empty_fraction": 1.0, "seed": None, "best_concurrency": 1}),
+        ("text", {"empty_fraction": 1.0, "readable": 0, "seed": None, "best_concurrency": 1}),
     ],
 )
 async def test_what_is_lacking_is_seen(lack: str, seen: dict[str, object]) -> None:

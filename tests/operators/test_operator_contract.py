@@ -228,7 +228,7 @@ async def test_a_text_too_long_for_the_executor_is_an_empty_value_and_an_error_i
         if operator in ASKING and operator != "Test":
             result, call = await called(operator, too_long, **values)
             assert result == dict(registry()[operator].empty)
-            said = "none of 5 votes" if operator == "MdEnsemble" else "too long for the executor"
+            said = "none of 5 votes" if operator == "MdEnsemble" else "does not take this request"
             assert said in call.error
             assert call.llm_calls == 0
 

@@ -188,6 +188,7 @@ def _probe_table(report: Conformance) -> Table:
     table.add_column("seen")
     for asked, seen in (
         ("models served", ", ".join(report.served) or "it has no list"),
+        ("readable replies", f"{report.readable or 'none'} of {report.asked}"),
         ("empty replies", f"{report.empty_fraction:.0%} of {report.asked}"),
         ("says the tokens used", words[report.usage]),
         ("equal seed, equal reply", words[report.seed]),

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from llm_as_judge.config import config_file
-from llm_as_judge.errors import ConfigError, EndpointError
+from llm_as_judge.errors import ConfigError, EndpointError, RefusedRequestError
 from llm_as_judge.grading.extract import clean
 from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
 from llm_as_judge.grading.squad import normalize_answer
@@ -169,7 +169,9 @@ class LlmJudge:
         for order in ("reference_first", "candidate_first"):
             opinion = await self._opinion(problem, candidate, order, bill)
             if isinstance(opinion, Unreadable):
-                explanation = f"no readable reply in {self._attempts} tries: {opinion.detail}"
+                explanation = opinion.detail
+                if opinion.kind != "endpoint":
+                    explanation = f"no readable reply in {self._attempts} tries: {explanation}"
                 return self._verdict(None, f"llm.{opinion.kind}", explanation, score, bill)
             if opinion.word != "correct":
                 rule = f"llm.{opinion.word}" if not accepted else "llm.order_flip"
@@ -198,6 +200,8 @@ class LlmJudge:
                 self.records.log(
                     self.fingerprint[:16], problem.id, order, attempt, None, found.kind
                 )
+                if isinstance(error, RefusedRequestError):
+                    break
                 continue
             bill.add(reply)
             found = read_opinion(reply.text, reply.finish_reason, schema=not plain)

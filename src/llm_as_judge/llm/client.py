@@ -19,13 +19,14 @@ from typing import Any
 import httpx
 
 from llm_as_judge.config import checked_key
-from llm_as_judge.errors import ContextError, EndpointError, ModelError
+from llm_as_judge.errors import ContentFilterError, ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Attempt, Role
 from llm_as_judge.llm.connection import Connection, answered, post_json, served_models
 from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
+from llm_as_judge.llm.refusals import Unusable
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
-from llm_as_judge.llm.wire import Unusable, WireReply, read_draws, read_response, request_body
+from llm_as_judge.llm.wire import WireReply, read_draws, read_response, request_body, sent
 from llm_as_judge.quoting import without_known_keys
 from llm_as_judge.types import ChatReply, ChatRequest, Message, SharedPrompt, Usage
 
@@ -36,6 +37,7 @@ Revive = Callable[[float], Awaitable[bool]]
 _NO_SERVER = ("connect", "dropped")
 _SERVER_TROUBLE = (*_NO_SERVER, "timeout")
 _REFUSED = ("http_400", "http_422")
+_ERRORS = {"too_long": ContextError, "content_filter": ContentFilterError}
 _LONGEST_WAIT_S = 60.0
 """An endpoint that asks for a longer pause is taken to be unusable now."""
 
@@ -121,6 +123,7 @@ class OpenAIChat:
         self._requests = _rate(self.limits.requests_per_minute)
         self._tokens = _rate(self.limits.tokens_per_minute)
         self._known_draws: KnownDraws | None = None
+        self._noticed = False
 
     @property
     def name(self) -> str:
@@ -134,7 +137,7 @@ class OpenAIChat:
         """One reply.
 
         Raises:
-            ContextError: the request is longer than the model's context.
+            RefusedRequestError: the request is longer than the model's context, or filtered.
             EndpointError: none usable within the retries and deadlines.
             BudgetError: the next attempt could pass the budget.
         """
@@ -197,7 +200,7 @@ class OpenAIChat:
             try:
                 replies, seconds = await self._attempt(request, body, attempt + uncounted + 1)
             except Unusable as problem:
-                if self._leave_out(problem) and uncounted < len(body):
+                if self._leave_out(problem, body):
                     uncounted += 1
                     continue
                 if self._revive and problem.kind in _NO_SERVER and await self._revive(began):
@@ -270,6 +273,7 @@ class OpenAIChat:
         else:
             replies = [read_response(*response, first_token="top_logprobs" in body)]
             usage = replies[0].usage
+        self._notice_model(replies[0].model)
         # replies go to files and programs, and an endpoint may repeat what it was sent
         return [replace(reply, text=without_known_keys(reply.text)) for reply in replies], usage
 
@@ -322,13 +326,25 @@ class OpenAIChat:
         return self.price.of(usage) if self.price is not None and usage is not None else None
 
     # ----------------------------------------------------------------------------------- failures
-    def _leave_out(self, problem: Unusable) -> bool:
+    def _leave_out(self, problem: Unusable, body: Mapping[str, Any]) -> bool:
+        """Whether the request is to be sent again without what was refused: requests that were under way
+        when the first refusal came had it too."""
         name = problem.refused_field
-        if not name or name in self.left_out:
+        if not name or not sent(body, name):
             return False
-        self.left_out.add(name)
-        log.warning("%s does not take %r: sent without it", self._described(), name)
+        if name not in self.left_out:
+            self.left_out.add(name)
+            log.warning("%s does not take %s: sent without", self._described(), name)
         return True
+
+    def _notice_model(self, name: str) -> None:
+        """Said once: an endpoint may answer with another model than the one that figures are told of."""
+        if not name or self._noticed or _same_model(name, self.model_name):
+            return
+        self._noticed = True
+        log.warning(
+            "%s: asked for %s, and its replies say %s", self._described(), self.model_name, name
+        )
 
     async def _pause(self, problem: Unusable, attempt: int) -> None:
         if problem.wait_s is not None:
@@ -346,7 +362,7 @@ class OpenAIChat:
 
     def _give_up(self, problem: Unusable, tries: int) -> EndpointError:
         times = "1 try" if tries == 1 else f"{tries} tries"
-        error = ContextError if problem.kind == "too_long" else EndpointError
+        error = _ERRORS.get(problem.kind, EndpointError)
         return error(f"{self._described()}: {problem.kind}: {problem.message} ({times})")
 
     def _described(self) -> str:
@@ -418,6 +434,12 @@ class OpenAIChat:
 
 def _rate(per_minute: float | None) -> RateLimit | None:
     return RateLimit(per_minute) if per_minute is not None else None
+
+
+def _same_model(one: str, other: str) -> bool:
+    """Whether two names are of one model: a provider's prefix and the date of a version do not count."""
+    one, other = (name.casefold().rstrip("/").rpartition("/")[2] for name in (one, other))
+    return one.startswith(other) or other.startswith(one)
 
 
 def _estimated(request: ChatRequest, text: str) -> Usage:

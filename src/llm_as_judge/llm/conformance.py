@@ -41,6 +41,8 @@ class Conformance:
     served: tuple[str, ...] = ()
     empty_fraction: float = 0.0
     """Replies without text, of ``asked`` single tries."""
+    readable: int = 0
+    """Replies that could be used, of ``asked``."""
     asked: int = 0
     usage: bool | None = None
     """A reply says the tokens it used."""
@@ -68,6 +70,7 @@ class Conformance:
             "model": self.model,
             "served": list(self.served),
             "empty_fraction": self.empty_fraction,
+            "readable": self.readable,
             "asked": self.asked,
             "usage": self.usage,
             "seed": self.seed,
@@ -128,6 +131,7 @@ async def examine(
             model=name,
             served=tuple(served or ()),
             empty_fraction=empty / samples,
+            readable=len(good),
             asked=samples,
             usage=await chat.returns({}, "usage"),
             seed=await _same(chat, [_STORY, _STORY]),

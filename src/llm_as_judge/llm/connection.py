@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 
 from llm_as_judge.errors import ModelError
+from llm_as_judge.llm.refusals import Unusable
 from llm_as_judge.llm.replicas import Replica
-from llm_as_judge.llm.wire import Unusable
 from llm_as_judge.quoting import quoted, without_known_keys
 
 
@@ -149,7 +149,13 @@ async def read_post(
         Unusable: ``too_large``.
         httpx.HTTPError: whatever happens on the wire.
     """
-    async with http.stream("POST", url, json=body) as response:
+    return await _read(http, "POST", url, body)
+
+
+async def _read(
+    http: httpx.AsyncClient, method: str, url: str, body: Mapping[str, Any] | None = None
+) -> tuple[int, httpx.Headers, bytes]:
+    async with http.stream(method, url, json=body) as response:
         content = bytearray()
         async for chunk in response.aiter_bytes():
             content += chunk
@@ -171,54 +177,69 @@ async def served_models(
     Raises:
         ModelError: not reachable, key refused, or no OpenAI-compatible endpoint.
     """
+    listing = _read(http, "GET", f"{server.base_url}/models")
     try:
-        response = await http.get(f"{server.base_url}/models", timeout=wait_s)
-    except httpx.TimeoutException:
+        status, _, content = await asyncio.wait_for(listing, wait_s)
+    except (asyncio.TimeoutError, httpx.TimeoutException):
         raise ModelError(f"{where}: no answer in {wait_s:g} s; is the server up?") from None
+    except Unusable as problem:
+        raise ModelError(
+            f"{where}: /models: {problem.message}; does base_url end in /v1?"
+        ) from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ModelError(
             f"{where}: not reachable ({quoted(str(error)) or type(error).__name__}); "
             "start the server or correct base_url"
         ) from None
-    if response.status_code in (401, 403):
+    if status in (401, 403):
         given = "authorization" in http.headers
         what = "the API key was refused" if given else "it wants a key, and none was given"
         raise ModelError(f"{where}: {what}; set OPENAI_API_KEY or api_key")
-    if response.status_code in (404, 405, 501):
+    if status in (404, 405, 501):
         if await _lists_below_v1(http, server, wait_s):
             raise ModelError(
                 f"{where}: no such page there, and its models are listed at /v1/models; write "
                 f"base_url: {server.shown}/v1"
             )
         return None
-    try:
-        return [without_known_keys(str(model["id"])) for model in response.json()["data"]]
-    except (ValueError, KeyError, TypeError):
+    listed = _listed(content)
+    if listed is None:
         raise ModelError(
-            f"{where}: /models answered HTTP {response.status_code} without a list of models; "
+            f"{where}: /models answered HTTP {status} without a list of models; "
             "does base_url end in /v1?"
-        ) from None
+        )
+    return listed
+
+
+def _listed(content: bytes) -> list[str] | None:
+    """Ids in a list of models; None: it is none."""
+    try:
+        ids = [model["id"] for model in json.loads(content)["data"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return [without_known_keys(name) for name in ids if isinstance(name, str)]
 
 
 async def _lists_below_v1(http: httpx.AsyncClient, server: Replica, wait_s: float) -> bool:
     """Whether the address only lacks its /v1: every request would be a page not found."""
+    listing = _read(http, "GET", f"{server.base_url}/v1/models")
     try:
-        response = await http.get(f"{server.base_url}/v1/models", timeout=wait_s)
-        return isinstance(response.json()["data"], list)
-    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        _, _, content = await asyncio.wait_for(listing, wait_s)
+    except (asyncio.TimeoutError, httpx.HTTPError, Unusable):
         return False
+    return _listed(content) is not None
 
 
 async def answered(
     http: httpx.AsyncClient, server: Replica, body: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """The response to one request: an object with a list of choices; None if it is refused."""
+    """The response to one request: an object with a list of choices; None if it is refused, or does not
+    come in the time of one attempt."""
+    asking = read_post(http, f"{server.base_url}/chat/completions", body)
     try:
-        status, _, content = await read_post(
-            http, f"{server.base_url}/chat/completions", dict(body)
-        )
+        status, _, content = await asyncio.wait_for(asking, http.timeout.read)
         data = json.loads(content)
-    except (httpx.HTTPError, Unusable, ValueError):
+    except (asyncio.TimeoutError, httpx.HTTPError, Unusable, ValueError, RecursionError):
         return None
     whole = status == 200 and isinstance(data, dict) and isinstance(data.get("choices"), list)
     return data if whole else None

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Literal
 
-from llm_as_judge.errors import ContextError, EndpointError, ModelError
+from llm_as_judge.errors import ContentFilterError, ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Role, metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recording import Outcome, Outcomes
@@ -124,7 +124,11 @@ class RecordedChat:
             except EndpointError as error:
                 if self._mode == "cache":
                     raise
-                outcome = Outcome(error=str(error), too_long=isinstance(error, ContextError))
+                outcome = Outcome(
+                    error=str(error),
+                    too_long=isinstance(error, ContextError),
+                    filtered=isinstance(error, ContentFilterError),
+                )
         outcome = replace(outcome, attempts=tuple(attempts))
         self._recording.put(key, self._asked(request), outcome)
         return outcome

@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from llm_as_judge.errors import ContextError, EndpointError
+from llm_as_judge.errors import ContentFilterError, ContextError, EndpointError
 from llm_as_judge.files import output_errors, write_atomically
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.types import ChatReply, Completion, Execution, from_json, to_json
+from llm_as_judge.types.plain import said_if_set
 
 log = logging.getLogger(__name__)
 
@@ -41,11 +42,14 @@ class Outcome:
     completions: tuple[Completion, ...] | None = None
     error: str = ""
     too_long: bool = False
+    filtered: bool = said_if_set(False)
     attempts: tuple[Attempt, ...] = ()
     """What it was billed for: a replay books the same."""
 
     def give(self) -> ChatReply:
         if self.reply is None:
+            if self.filtered:
+                raise ContentFilterError(self.error)
             raise (ContextError if self.too_long else EndpointError)(self.error)
         return self.reply
 

@@ -7,61 +7,22 @@ is an :class:`Unusable` attempt with a kind, never a guess.
 from __future__ import annotations
 
 import json
-import math
-import re
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from typing import Any
 
+from llm_as_judge.llm.refusals import ROLES, Unusable, filters, refusal, shown
 from llm_as_judge.quoting import quoted
 from llm_as_judge.thoughts import REPLY_FIELDS, without_thoughts
-from llm_as_judge.types import ChatRequest, Usage
+from llm_as_judge.types import ChatRequest, Message, Usage
 
-OPTIONAL_FIELDS = (
-    *("response_format", "seed", "top_p", "temperature", "stop"),
-    "reasoning_effort",
-)
-"""Fields that some endpoints refuse; such an endpoint gets its requests without them."""
-
-_RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_BUSY_STATUS = frozenset({503, 529})
-_TEXT_PARTS = frozenset({"text", "output_text"})
-_THOUGHT_FIELDS = ("reasoning", "reasoning_content")
 _MAX_SEED = 2**31 - 1
-_TOO_LONG = re.compile(r"(?i)context (size|length|window)|context_length|too long|too many tokens")
-
-
-class Unusable(Exception):  # noqa: N818  an outcome of one attempt, handled by the client
-    """One attempt gave no usable reply.
-
-    ``kind`` is a short name that is counted: ``http_429``, ``timeout``, ``empty``, ``cut_off``,
-    ``too_long``, ``bad_json``, ``bad_shape``, ``connect``, ``dropped``, ``too_large``.
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        message: str,
-        *,
-        retry: bool = True,
-        wait_s: float | None = None,
-        usage: Usage | None = None,
-        refused_field: str = "",
-        untouched: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.retry = retry
-        self.wait_s = wait_s
-        """How long the endpoint asks to wait (Retry-After)."""
-        self.usage = usage
-        self.refused_field = refused_field
-        """The request field that the endpoint does not take, where it says so."""
-        self.untouched = untouched
-        """No model began to work on it: it did not arrive, or was turned away at the door."""
+_MOST_TOKENS = 10**9
+"""Of one usage: no model reads or writes as many for one request."""
+_LEAST_LOGPROB = -1e6
+_FINISH_CHARS = 40
+_TEXT_PARTS = ("text", "output_text")
+_BESIDE_TEXT = frozenset({"role", "content", "refusal"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +33,8 @@ class WireReply:
     """None: the endpoint did not say what it used."""
     first_token: Mapping[str, float] | None = None
     """See :attr:`ChatReply.first_token`."""
+    model: str = ""
+    """The model that the endpoint says it is of; empty: it does not say."""
 
 
 def request_body(
@@ -98,7 +61,9 @@ def request_body(
     """
     body: dict[str, Any] = {
         "model": model_name,
-        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "messages": _messages(
+            alternating(request.messages) if ROLES in left_out else request.messages
+        ),
         "max_tokens": request.max_tokens + extra_tokens,
         "temperature": request.temperature,
     }
@@ -129,6 +94,31 @@ def request_body(
     return body
 
 
+def _messages(messages: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": m.role, "content": m.content} for m in messages]
+
+
+def alternating(messages: Sequence[Message]) -> list[Message]:
+    """The same conversation for a model without a system role, whose roles must alternate: a system text
+    begins the user turn that follows it, and neighbors of one role are one turn."""
+    found: list[Message] = []
+    for message in messages:
+        role = "user" if message.role == "system" else message.role
+        if found and found[-1].role == role:
+            found[-1] = Message(role, f"{found[-1].content}\n\n{message.content}")
+        else:
+            found.append(Message(role, message.content))
+    return found
+
+
+def sent(body: Mapping[str, Any], name: str) -> bool:
+    """Whether the request had what is refused by this name."""
+    if name != ROLES:
+        return name in body
+    messages = [Message(m["role"], m["content"]) for m in body["messages"]]
+    return alternating(messages) != messages
+
+
 def read_response(
     status: int, headers: Mapping[str, str], content: bytes, *, first_token: bool = False
 ) -> WireReply:
@@ -157,7 +147,7 @@ def _first_token(choice: Any) -> Mapping[str, float] | None:
         if isinstance(token, str)
         and isinstance(value, (int, float))
         and not isinstance(value, bool)
-        and -math.inf < value <= 0
+        and _LEAST_LOGPROB < value <= 0
     } or None
 
 
@@ -174,7 +164,10 @@ def read_draws(
     """
     data, usage = _read(status, headers, content)
     choices = data.get("choices") if isinstance(data, dict) else None
-    count = len(choices) if isinstance(choices, list) else 0
+    choices = in_order(choices) if isinstance(choices, list) else None
+    if choices is not None:
+        data = {**data, "choices": choices}
+    count = len(choices or ())
     written = [_tokens_listed(choice) for choice in choices or []] if count_each else []
     if usage is not None and count_each:
         whole = all(n is not None for n in written)
@@ -225,8 +218,25 @@ def _read(status: int, headers: Mapping[str, str], content: bytes) -> tuple[Any,
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
-        raise Unusable("bad_json", f"response is no JSON: {_shown(content)}") from None
-    return data, _usage(data.get("usage")) if isinstance(data, dict) else None
+        raise Unusable("bad_json", f"response is no JSON: {shown(content)}") from None
+    if not isinstance(data, dict):
+        return data, None
+    error = data.get("error")
+    if isinstance(error, dict) and not data.get(
+        "choices"
+    ):  # gateways pass errors on with status 200
+        code = error.get("code")
+        if type(code) is not int or not 400 <= code < 600:
+            code = 500
+        raise refusal(code, headers, content)
+    return data, _usage(data.get("usage"))
+
+
+def in_order(choices: Sequence[Any]) -> list[Any]:
+    """The draws of a response by their ``index``, or as they stand where not each has one of its own."""
+    found = {c["index"]: c for c in choices if isinstance(c, dict) and type(c.get("index")) is int}
+    whole = sorted(found) == list(range(len(choices)))
+    return [found[n] for n in range(len(choices))] if whole else list(choices)
 
 
 def _reply(data: Any, place: int, usage: Usage | None, content: bytes) -> WireReply:
@@ -237,16 +247,18 @@ def _reply(data: Any, place: int, usage: Usage | None, content: bytes) -> WireRe
         finish = choice.get("finish_reason")
     except (KeyError, IndexError, TypeError, AttributeError):
         raise Unusable(
-            "bad_shape", f"response has no choices[0].message: {_shown(content)}", usage=usage
+            "bad_shape", f"response has no choices[0].message: {shown(content)}", usage=usage
         ) from None
     if content_text is None:
         kind = type(message["content"]).__name__
         raise Unusable("bad_shape", f"content is {kind}, wanted text", usage=usage)
     text = without_thoughts(content_text, fields=REPLY_FIELDS)
-    finish = quoted(finish, 40) if isinstance(finish, str) else ""
+    finish = quoted(finish, _FINISH_CHARS) if isinstance(finish, str) else ""
     if not text.strip():
         raise _no_text(finish, usage, message)
-    return WireReply(text, finish, usage)
+    model = data.get("model")
+    model = quoted(model) if isinstance(model, str) else ""
+    return WireReply(text.encode(errors="replace").decode(), finish, usage, model=model)
 
 
 def _text_of(content: Any) -> str | None:
@@ -256,60 +268,29 @@ def _text_of(content: Any) -> str | None:
         return content or ""
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         return None
-    texts = [part.get("text") for part in content if part.get("type") in _TEXT_PARTS]
-    return "".join(texts) if all(isinstance(text, str) for text in texts) else None
+    texts = [part.get("text") for part in content if part.get("type", "text") in _TEXT_PARTS]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _no_text(finish: str, usage: Usage | None, message: Mapping[str, Any]) -> Unusable:
+    refused = message.get("refusal")
+    if filters(frozenset({finish.casefold()})) or (isinstance(refused, str) and refused.strip()):
+        said = quoted(refused) if isinstance(refused, str) else ""
+        why = f"the model refuses: {said}" if said else f"filtered (finish_reason {finish})"
+        return Unusable("content_filter", why, retry=False, usage=usage)
     if finish == "length":
         return Unusable("cut_off", "all tokens were spent before the reply began", usage=usage)
     said = f"empty reply (finish_reason {finish or 'missing'})"
-    elsewhere = [name for name in _THOUGHT_FIELDS if message.get(name)]
-    if elsewhere:
-        said += f", its text is in {elsewhere[0]!r}: check the server's reasoning parser"
+    elsewhere = [key for key in message if key not in _BESIDE_TEXT and message[key]]
+    thoughts = [key for key in elsewhere if key.startswith(("reasoning", "thinking"))]
+    if thoughts:
+        said += (
+            f", its text is in {quoted(thoughts[0], _FINISH_CHARS)!r}: set reasoning_effort of the "
+            "endpoint, or check the server's reasoning parser"
+        )
+    elif elsewhere:
+        said += f", its message has {quoted(elsewhere[0], _FINISH_CHARS)!r} instead"
     return Unusable("empty", said, usage=usage)
-
-
-def refusal(status: int, headers: Mapping[str, str], content: bytes) -> Unusable:
-    """What a response with another status than 200 means."""
-    said = _error_message(content)
-    if status in (400, 413, 422) and _TOO_LONG.search(said):
-        return Unusable("too_long", said, retry=False, untouched=True)
-    refused = ""
-    if status in (400, 422):
-        refused = next((f for f in (*OPTIONAL_FIELDS, "max_tokens") if _names(said, f)), "")
-    reason = f"HTTP {status}: {said}" if said else f"HTTP {status}"
-    if status == 404:
-        reason += " (does base_url end in /v1, and is model_name served there?)"
-    return Unusable(
-        f"http_{status}",
-        reason,
-        retry=status in _RETRIED_STATUS or status >= 500,
-        wait_s=_retry_after(headers.get("retry-after", "")),
-        refused_field=refused,
-        # Another 5xx, or 408, may come from a gateway whose model had begun, and is paid for.
-        untouched=(400 <= status < 500 and status != 408) or status in _BUSY_STATUS,
-    )
-
-
-def _names(said: str, name: str) -> bool:
-    unsupported = re.search(r"(?i)support|unknown|unrecogni|not permitted|not allowed|extra", said)
-    return bool(unsupported and re.search(rf"\b{name}\b", said))
-
-
-def _error_message(content: bytes) -> str:
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError):
-        return _shown(content)
-    for key in ("error", "message", "detail"):
-        if isinstance(data, dict) and key in data:
-            data = data[key]
-    return quoted(data) if isinstance(data, str) else _shown(content)
-
-
-def _shown(content: bytes) -> str:
-    return quoted(content.decode(errors="replace"))
 
 
 def _usage(data: object) -> Usage | None:
@@ -317,7 +298,7 @@ def _usage(data: object) -> Usage | None:
         return None
     prompt, completion = data.get("prompt_tokens"), data.get("completion_tokens")
     for count in (prompt, completion):
-        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        if type(count) is not int or not 0 <= count <= _MOST_TOKENS:
             return None
     assert isinstance(prompt, int)
     assert isinstance(completion, int)
@@ -328,17 +309,3 @@ def _usage(data: object) -> Usage | None:
     if not isinstance(cached, int) or isinstance(cached, bool) or not 0 < cached <= prompt:
         cached = 0
     return Usage(prompt, completion, cached)
-
-
-def _retry_after(value: str) -> float | None:
-    """Seconds of a Retry-After header: a number, or a date."""
-    if not value:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None

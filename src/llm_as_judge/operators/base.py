@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NewType
 
 from llm_as_judge.config import READER
-from llm_as_judge.errors import ContextError, ModelError
+from llm_as_judge.errors import ModelError, RefusedRequestError
 from llm_as_judge.llm.billing import Dollars
 from llm_as_judge.operators.prompts import Enhancement, OperatorPrompts
 from llm_as_judge.quoting import quoted
@@ -261,8 +261,8 @@ class CallContext:
         """The executor's reply to the named prompt of this operator.
 
         Raises:
-            ReplyError: the reply is empty, or the text is too long for the executor's context: the
-                doing of the program, which built it.
+            ReplyError: the reply is empty; or the text is too long for the executor's context, or
+                filtered: the doing of the program, which built it.
             EndpointError: the executor gave none; our fault, it passes through.
             CallLimitError: it was one call too many; it ends the run.
         """
@@ -279,8 +279,8 @@ class CallContext:
         request = execution.request(prompt, drafts=self.drafts, executor=self.executor)
         try:
             reply = await execution.executor.chat(request)
-        except ContextError as error:
-            raise ReplyError(f"the text is too long for the executor: {error}") from None
+        except RefusedRequestError as error:
+            raise ReplyError(f"the executor does not take this request: {error}") from None
         self._count(request, reply, asking)
         text = without_thoughts(reply.text, fields=REPLY_FIELDS).strip()
         if not text:

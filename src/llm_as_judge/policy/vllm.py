@@ -28,8 +28,8 @@ import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.llm.connection import CONNECT_S, POOL, post_json
+from llm_as_judge.llm.refusals import Unusable, refusal
 from llm_as_judge.llm.replicas import Replica, Replicas, is_loopback
-from llm_as_judge.llm.wire import Unusable, refusal
 from llm_as_judge.policy.chat_template import completion_of, prompt_ids
 from llm_as_judge.policy.replica_health import ReplicaHealth
 from llm_as_judge.policy.stream import Stream

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from llm_as_judge.llm.wire import Unusable
+from llm_as_judge.llm.refusals import Unusable
 from llm_as_judge.policy.chat_template import FENCE
 from llm_as_judge.quoting import quoted
 from llm_as_judge.types import StopReason
+
+_LEAST_LOGPROB = -1e6
+"""Below it, and NaN, is no log-prob of a token that was drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def _tokens(
     logprobs = found.get("token_logprobs") if isinstance(found, dict) else None
     if not isinstance(logprobs, list) or len(logprobs) != len(ids):
         raise _bad("not one log-prob for each token")
-    if not all(type(p) in (int, float) and math.isfinite(p) and p <= 1e-3 for p in logprobs):
+    if not all(type(p) in (int, float) and _LEAST_LOGPROB < p <= 1e-3 for p in logprobs):
         raise _bad("log-probs that are no log-probs")
     return tuple(ids), tuple(min(float(p), 0.0) for p in logprobs)
 

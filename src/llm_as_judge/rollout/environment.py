@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from llm_as_judge.config import READER
-from llm_as_judge.errors import ContextError
+from llm_as_judge.errors import RefusedRequestError
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recorded import recorded_run
 from llm_as_judge.llm.recording import Outcomes
@@ -126,7 +126,7 @@ class WorkflowEnvironment:
                 lambda: self.work.run(program, problem, executor, self.settings),
                 offset,
             )
-        except ContextError as error:
+        except RefusedRequestError as error:
             return Execution("crashed", error=str(error))
 
     def _rotated(self, model: str, request: ChatRequest, offset: int) -> ChatRequest:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from llm_as_judge.assembly import Workbench
-from llm_as_judge.errors import ContextError, LlmAsJudgeError
+from llm_as_judge.errors import ContextError, LlmAsJudgeError, RefusedRequestError
 from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.llm.billing import Dollars
 from llm_as_judge.serving.requests import Ask, RequestError, RequestLimits
@@ -102,6 +102,7 @@ class MeteredChat:
 
 OnProgram = Callable[[Program], None]
 TOO_LONG = "a call was longer than the executor's context"
+FILTERED = "a content filter held a call or its reply back"
 """Not the error's own words: where the executor runs is no client's business."""
 
 
@@ -202,8 +203,8 @@ class Answerer:
             return Execution("timeout"), f"{ask.limits.seconds:g} s are over"
         except LimitReachedError as error:
             return Execution("crashed"), str(error)
-        except ContextError:  # the program built a text that is too long
-            return Execution("crashed", error=TOO_LONG), ""
+        except RefusedRequestError as error:  # the program built a text that gets no reply
+            return Execution("crashed", error=_of_request(error).message), ""
 
     async def _directly(self, ask: Ask, spent: Spent) -> str:
         asking = operator_settings(self._bench.config)
@@ -218,8 +219,14 @@ class Answerer:
             raise RequestError(
                 504, f"no answer within {ask.limits.seconds + self._fallback_s:g} s", "timeout"
             ) from None
-        except ContextError:
-            raise RequestError(400, TOO_LONG, "context_length_exceeded", "messages") from None
+        except RefusedRequestError as error:
+            raise _of_request(error) from None
+
+
+def _of_request(error: RefusedRequestError) -> RequestError:
+    if isinstance(error, ContextError):
+        return RequestError(400, TOO_LONG, "context_length_exceeded", "messages")
+    return RequestError(400, FILTERED, "content_filter", "messages")
 
 
 def cut(text: str, stop: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
-from llm_as_judge.errors import ContextError, EndpointError, LlmAsJudgeError, SandboxError
+from llm_as_judge.errors import ENDPOINT_ERRORS, EndpointError, LlmAsJudgeError, SandboxError
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.types import ChatModel
 from llm_as_judge.workers.messages import (
@@ -178,8 +178,7 @@ class JobCalls:
             with billed_to(operator=asked.operator):
                 reply = await self._executor.chat(asked.request)
         except EndpointError as error:
-            too_long = isinstance(error, ContextError)
-            link.send(Refused(asked.job, asked.call, str(error), too_long))
+            link.send(Refused(asked.job, asked.call, type(error).__name__, str(error)))
         else:
             link.send(Replied(asked.job, asked.call, reply))
 
@@ -217,9 +216,4 @@ def _result(said: Ran | Graded | Broke | WorkerLostError) -> Ran | Graded:
         return said
     if said.kind == "bug":
         raise RuntimeError(f"a bug, seen by a worker:\n{said.message}")
-    raise _ERRORS.get(said.kind, SandboxError)(said.message)
-
-
-_ERRORS: dict[str, type[LlmAsJudgeError]] = {
-    kind.__name__: kind for kind in (EndpointError, ContextError, SandboxError)
-}
+    raise ENDPOINT_ERRORS.get(said.kind, SandboxError)(said.message)

@@ -90,9 +90,9 @@ class Refused:
 
     job: int
     call: int
+    kind: str
+    """Name of the error's class."""
     error: str
-    too_long: bool
-    """The request is longer than the model's context: the program's doing."""
 
 
 # ------------------------------------------------------------------------------- worker to driver

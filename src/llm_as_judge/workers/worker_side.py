@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from llm_as_judge.errors import ContextError, EndpointError, SandboxError, UserError
+from llm_as_judge.errors import ENDPOINT_ERRORS, EndpointError, SandboxError, UserError
 from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.llm.billing import current_scope
 from llm_as_judge.plugins import load_plugins
@@ -165,9 +165,7 @@ class WorkerSide:
         if isinstance(message, Replied):
             waiting.set_result(message.reply)
         else:
-            waiting.set_exception(
-                (ContextError if message.too_long else EndpointError)(message.error)
-            )
+            waiting.set_exception(ENDPOINT_ERRORS[message.kind](message.error))
 
 
 class _AskingChat:

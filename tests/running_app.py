@@ -8,16 +8,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import uvicorn
-
-from llm_as_judge.serving.server import _Server
+from llm_as_judge.serving.front import Front, FrontLimits
+from llm_as_judge.serving.server import Server
 
 
 @asynccontextmanager
-async def running(app: Any, port: int = 0) -> AsyncIterator[str]:
+async def running(app: Any, port: int = 0, limits: FrontLimits | None = None) -> AsyncIterator[str]:
     """The address of ``app`` while it runs."""
     listener = socket.create_server(("127.0.0.1", port))
-    server = _Server(uvicorn.Config(app, log_level="error", ws="none", timeout_keep_alive=60))
+    server = Server(app, Front(limits or FrontLimits(connections=200)), grace_s=30)
     ready = asyncio.Event()
     server.on_ready = ready.set
     task = asyncio.create_task(server.serve([listener]))

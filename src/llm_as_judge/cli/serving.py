@@ -158,6 +158,14 @@ def serve(
             "--concurrency", min=1, help="Most requests at once; further ones get status 429."
         ),
     ] = 64,
+    max_connections: Annotated[
+        int,
+        typer.Option(
+            "--max-connections",
+            min=1,
+            help="Most open connections; then one that has sent no whole request gives way.",
+        ),
+    ] = 1024,
     max_calls: Annotated[
         int, typer.Option("--max-calls", min=1, help="Most executor calls of a request's program.")
     ] = 32,
@@ -220,7 +228,7 @@ def serve(
         max_body_bytes=max_body,
         limits=RequestLimits(max_calls, max_tokens, timeout),
     )
-    binding = Binding(host, port, grace)
+    binding = Binding(host, port, grace, max_connections)
     safe_options(options, binding)  # refused before a model is loaded
     asyncio.run(
         run_server(

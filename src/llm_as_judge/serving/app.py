@@ -24,6 +24,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from llm_as_judge.errors import EndpointError, LlmAsJudgeError
 from llm_as_judge.serving.answering import Answer, Answerer
@@ -34,6 +35,8 @@ log = logging.getLogger(__name__)
 
 PIECE = 400
 """Characters of one streamed piece."""
+_SMALL_BODY = 64 * 2**10
+"""Bytes of a body that need no share of what all unfinished ones may hold together."""
 KEEP_ALIVE_S = 10.0
 """A waiting stream says something this often, so that nobody between takes it for dead."""
 
@@ -49,6 +52,8 @@ class ServerOptions:
     concurrency: int = 64
     """Requests worked on at once; one more gets 429."""
     max_body_bytes: int = 2**20
+    unfinished_bytes: int = 64 * 2**20
+    """Of all requests that are being sent, beyond the first 64 KiB of each; one more gets 503."""
     limits: RequestLimits = field(default_factory=RequestLimits)
     hosts: tuple[str, ...] = ("*",)
     """Host names a client may address us by."""
@@ -64,7 +69,10 @@ def make_app(answerer: Answerer, options: ServerOptions) -> Starlette:
             Route("/v1/models/{name}", service.model),
             Route("/health", service.health),
         ],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts))],
+        middleware=[
+            Middleware(_OneLength),
+            Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts)),
+        ],
         exception_handlers={RequestError: _refused},
     )
 
@@ -74,6 +82,7 @@ class _Service:
         self._answerer = answerer
         self._options = options
         self._running = 0
+        self._unfinished = 0
         self._started = int(time.time())
 
     # ------------------------------------------------------------------------------------- routes
@@ -96,7 +105,10 @@ class _Service:
     async def complete(self, request: Request) -> Response:
         self._authorize(request)
         options = self._options
-        body = await _json_body(request, options.max_body_bytes)
+        try:
+            body = await self._json_body(request)
+        except ClientDisconnect:
+            return Response(status_code=499)  # nobody reads it
         ask = read_ask(body, options.model, options.domain, options.limits, self._answerer.budget)
         if self._running >= options.concurrency:
             raise RequestError(
@@ -151,6 +163,33 @@ class _Service:
             await _ended(work)
 
     # --------------------------------------------------------------------------------------- parts
+    async def _json_body(self, request: Request) -> object:
+        """
+        Raises:
+            RequestError: it is no JSON, too large, or one of too many that are being sent.
+            ClientDisconnect: the client has left.
+        """
+        limit = self._options.max_body_bytes
+        _require_json(request, limit)
+        data, counted = bytearray(), 0
+        try:
+            async for piece in request.stream():
+                data += piece
+                if len(data) > limit:
+                    raise _too_large(limit)
+                if len(data) - _SMALL_BODY > counted:
+                    self._unfinished += len(data) - _SMALL_BODY - counted
+                    counted = len(data) - _SMALL_BODY
+                    if self._unfinished > self._options.unfinished_bytes:
+                        message = "too much is being sent at once; try again soon"
+                        raise RequestError(503, message, "overloaded")
+        finally:
+            self._unfinished -= counted
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError):
+            raise RequestError(400, "the body is no JSON") from None
+
     def _authorize(self, request: Request) -> None:
         key = self._options.api_key
         if not key:
@@ -187,22 +226,30 @@ class _Stream(StreamingResponse):
 
 
 # --------------------------------------------------------------------------------------- requests
-async def _json_body(request: Request, limit: int) -> object:
+class _OneLength:
+    """Refuses a request with two lengths: a front before us might believe the other one, and take what
+    follows the first for a request of somebody else."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        names = {name for name, _ in scope.get("headers", ())}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            error = RequestError(400, "content-length beside transfer-encoding: send one of them")
+            reply = JSONResponse(error.body(), error.status, {"connection": "close"})
+            await reply(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _require_json(request: Request, limit: int) -> None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise RequestError(415, f"content type {kind[:80] or 'none'}: wanted application/json")
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > limit:
         raise _too_large(limit)
-    data = bytearray()
-    async for piece in request.stream():
-        data += piece
-        if len(data) > limit:
-            raise _too_large(limit)
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        raise RequestError(400, "the body is no JSON") from None
 
 
 def _too_large(limit: int) -> RequestError:
@@ -257,7 +304,7 @@ def _as_request_errors() -> Any:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestError)
-    headers = {"retry-after": "1"} if error.status == 429 else {}
+    headers = {"retry-after": "1"} if error.status in (429, 503) else {}
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
     return JSONResponse(error.body(), error.status, headers)

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import uvicorn
 
@@ -15,6 +16,7 @@ from llm_as_judge.config import Config, checked_key
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.serving.answering import Answerer
 from llm_as_judge.serving.app import ServerOptions, make_app
+from llm_as_judge.serving.front import Front, FrontLimits, places
 from llm_as_judge.solving.writers import open_writer
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -30,6 +32,8 @@ class Binding:
     host: str = "127.0.0.1"
     port: int = 8080
     grace_s: int = 30
+    connections: int = 1024
+    """That are open at once."""
 
 
 async def serve(
@@ -54,17 +58,8 @@ async def serve(
     try:
         async with open_writer(config, policy) as (bench, writer):
             app = make_app(Answerer(bench, writer, fallback_s=fallback_s), options)
-            settings = uvicorn.Config(
-                app,
-                log_level="warning",
-                ws="none",
-                access_log=False,
-                timeout_graceful_shutdown=binding.grace_s,
-                # a client cannot say from where it comes, nor learn what we run on
-                proxy_headers=False,
-                server_header=False,
-            )
-            server = _Server(settings)
+            front = Front(FrontLimits(connections=places(binding.connections)))
+            server = Server(app, front, binding.grace_s)
             port = listener.getsockname()[1]
             host = f"[{binding.host}]" if ":" in binding.host else binding.host
             server.on_ready = lambda: announce(f"http://{host}:{port}/v1")
@@ -112,10 +107,30 @@ def _listen(binding: Binding) -> socket.socket:
     return listener
 
 
-class _Server(uvicorn.Server):
-    """uvicorn, but a signal that ended it is not raised again: an orderly end is a success."""
+class Server(uvicorn.Server):
+    """uvicorn behind a :class:`Front`; a signal that ended it is not raised again: an orderly end is a
+    success."""
 
     on_ready: Callable[[], None] = staticmethod(lambda: None)
+
+    def __init__(self, app: Any, front: Front, grace_s: int) -> None:
+        settings = uvicorn.Config(
+            app,
+            http=front.protocol,  # type: ignore[arg-type]  # called as a class is
+            log_level="warning",
+            ws="none",
+            access_log=False,
+            timeout_graceful_shutdown=grace_s,
+            # a client cannot say from where it comes, nor learn what we run on
+            proxy_headers=False,
+            server_header=False,
+        )
+        super().__init__(settings)
+        self._front = front
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        self._front.tell()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -7,6 +7,7 @@
     │   ├── ModelError       weights or endpoint missing, checksum wrong
     │   ├── OutputError      the output folder cannot be written
     │   ├── AuditError       the judge has no fresh passing audit
+    │   ├── GraderError      a grader, rule or judge raised on one answer: that rollout fails, no run
     │   └── BudgetError      the run has used what it may use
     ├── EndpointError        an executor or judge gave no usable reply
     │   └── RefusedRequestError     no further try changes it: the doing of the request
@@ -66,6 +67,10 @@ class OutputError(UserError):
 
 class AuditError(UserError):
     """The judge has no fresh passing audit report."""
+
+
+class GraderError(UserError):
+    """A grader, rule or judge raised on one answer. A rollout of it has failed, its siblings go on."""
 
 
 class BudgetError(UserError):

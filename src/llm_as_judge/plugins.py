@@ -209,18 +209,20 @@ class Plugin:
 
 
 @contextmanager
-def failing(where: str, remedy: str = "") -> Iterator[None]:
-    """A failure of code of one's own as one line; errors of this package go on as they are.
+def failing(where: str, remedy: str = "", kind: type[UserError] = ConfigError) -> Iterator[None]:
+    """A failure of code as one line; errors of this package go on as they are.
 
+    Args:
+        kind: of the error that is raised.
     Raises:
-        ConfigError: ``where``, what failed in which line, ``remedy``.
+        UserError: ``where``, what failed in which line, ``remedy``.
     """
     try:
         yield
     except LlmAsJudgeError:
         raise
     except Exception as error:
-        raise ConfigError(f"{where}: {said_by(error)}{remedy and f'; {remedy}'}") from error
+        raise kind(f"{where}: {said_by(error)}{remedy and f'; {remedy}'}") from error
 
 
 def read_options(

@@ -11,6 +11,8 @@ import pytest
 from called_verbs import Verbs, written
 
 from llm_as_judge.data.files import ProblemFile
+from llm_as_judge.grading.graders import GRADERS, GraderFunction
+from llm_as_judge.types import Problem
 
 TWO_SETS = ["--set", "data.sets=[gsm8k,squad2]"]
 
@@ -27,6 +29,30 @@ def test_grade_by_rules_writes_a_verdict_a_row(verb: Verbs) -> None:
     assert code == 0
     assert out == "2 rows graded: 1 right, 1 wrong, 0 not graded; verdicts in out.jsonl\n"
     assert [(v["id"], v["correct"]) for v in verdicts] == [("a", True), ("b", False)]
+
+
+def test_a_grader_that_fails_leaves_its_row_open_and_all_of_them_end_with_3(verb: Verbs) -> None:
+    def breaks(problem: Problem, answer: str) -> bool:
+        raise KeyError(answer)
+
+    rows = [
+        {"id": n, "domain": "math", "question": "?", "reference": "4", "candidate": "4"}
+        for n in ("a", "b")
+    ]
+    written("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    grade = ("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
+    ended = []
+    for failing in ("a", ""):
+        only = GraderFunction("mine", breaks, when=lambda one: failing in one.id)  # noqa: B023
+        with GRADERS.with_also([only]):
+            ended.append(verb(*grade))
+    (some, out, err), (every, _, _) = ended
+    assert (some, every) == (0, 3)
+    assert out.startswith("2 rows graded: 1 right, 0 wrong, 1 not graded;")
+    assert 'rows that a grader failed on: 1; they have "rule": "grader.failed"' in err
+    verdict = json.loads(Path("out.jsonl").read_text().splitlines()[0])
+    assert (verdict["correct"], verdict["rule"]) == (None, "grader.failed")
+    assert verdict["explanation"].startswith("grader 'mine': a: KeyError: '4' (")
 
 
 def test_the_documented_rows_are_graded(verb: Verbs) -> None:

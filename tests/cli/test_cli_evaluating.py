@@ -20,9 +20,10 @@ from llm_as_judge.cli.evaluating import (
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.files import exclusive
+from llm_as_judge.grading.graders import GRADERS, GraderFunction
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.types import Diagnostic, Failure, Usage
+from llm_as_judge.types import Diagnostic, Failure, Problem, Usage
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
@@ -323,6 +324,28 @@ def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(
     assert "the first: the endpoint is down" in said
     code, out, _ = verb("evaluate", *OPTIONS, "--policy", "direct", "--json")
     assert (code, json.loads(out)["overall"]["failed"]) == (0, 0.0)  # run again, and well
+
+
+def test_an_answer_whose_grader_raised_is_kept_and_graded_by_the_door_that_is_named(
+    verb: Verbs, folder: Path
+) -> None:
+    def breaks(problem: Problem, answer: str) -> bool:
+        raise KeyError(problem.id)
+
+    evaluate = ("evaluate", *OPTIONS, "--policy", "direct")
+    first = GraderFunction("mine", breaks, when=lambda problem: problem.id.endswith("/1"))
+    with GRADERS.with_also([first]):
+        code, out, err = verb(*evaluate, "--json")
+    found = json.loads(out)
+    assert (code, found["overall"]["failed"], found["complete"]) == (0, 1.0, True)
+    run = folder / "results" / "evaluation" / found["run"]
+    assert "answers that a grader failed on: 1; the first: grader 'mine': " in err
+    assert (
+        f"The answers are kept. Once it is mended: llm-as-judge grade {run.relative_to(folder)}"
+        in err
+    )
+    code, out, _ = verb("grade", str(run), "--json")
+    assert (code, json.loads(out)["overall"]["failed"]) == (0, 0.0)
 
 
 def test_programs_that_are_not_valid_are_counted_with_their_findings(

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import llm_as_judge
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, GraderError
 from llm_as_judge.grading.fingerprint import grading_sources, rules_fingerprint
-from llm_as_judge.grading.graders import GRADERS, GraderFunction
+from llm_as_judge.grading.graders import FAILED, GRADERS, GraderFunction, failed_as_open
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.llm.scripted import ScriptedChat
@@ -101,7 +101,7 @@ async def test_a_grader_that_fails_is_no_verdict(
     judge = Judge()
     with (
         GRADERS.with_also([GraderFunction("bad", grade)]),
-        pytest.raises(ConfigError, match=said),
+        pytest.raises(GraderError, match=said),
     ):
         await judge.grade(SUM, "5")
     await judge.aclose()
@@ -111,8 +111,34 @@ async def test_a_condition_that_fails_is_told_likewise() -> None:
     def never(problem: Problem) -> bool:
         return problem.options[0] == "A"
 
-    with pytest.raises(ConfigError, match="grader 'shade': c/1: IndexError"):
+    with pytest.raises(GraderError, match="grader 'shade': c/1: IndexError"):
         await verdict("azure", when=never)
+
+
+class Raising:
+    """Rules with a bug."""
+
+    async def verdict(self, problem: Problem, answer: str) -> Verdict:
+        raise ValueError("exceeds the limit")
+
+    async def aclose(self) -> None: ...
+
+
+async def test_a_bug_of_the_shipped_rules_names_the_problem_and_what_to_do() -> None:
+    with pytest.raises(GraderError) as raised:
+        await Judge(rules=Raising()).grade(SUM, "5")
+    said = str(raised.value)
+    assert said.startswith("grading: m/1: ValueError: exceeds the limit (")
+    assert "report it with this row" in said
+    assert "\n" not in said
+
+
+async def test_where_no_rollout_can_fail_a_failed_grading_is_an_open_verdict_with_its_reason() -> (
+    None
+):
+    verdict = await failed_as_open(Judge(rules=Raising()).grade(SUM, "5"))
+    assert (verdict.correct, verdict.rule) == (None, FAILED)
+    assert "m/1: ValueError" in verdict.explanation
 
 
 # ------------------------------------------------------------------------------- the fingerprint

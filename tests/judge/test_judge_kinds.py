@@ -13,7 +13,7 @@ import pytest
 
 from llm_as_judge.assembly import judge_fingerprint, open_judge
 from llm_as_judge.config import Config, load_config
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, GraderError
 from llm_as_judge.judge.kinds import (
     JUDGES,
     JudgePlace,
@@ -141,7 +141,7 @@ async def test_one_that_fails_is_never_a_verdict(tmp_path: Path, said: Any, mess
         async def grade(self, problem: Problem, answer: str) -> Any:
             return said(problem)
 
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(GraderError, match=message):
         await verdict(config(tmp_path, "judge.kind=mine"))
 
 

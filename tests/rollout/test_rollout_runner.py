@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 from environments import Run, WrittenSampler, environment, written
 
-from llm_as_judge.errors import BudgetError, ContextError, EndpointError, SandboxError
+from llm_as_judge.errors import (
+    BudgetError,
+    ContextError,
+    EndpointError,
+    GraderError,
+    SandboxError,
+)
 from llm_as_judge.llm.billing import BilledAs, metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
@@ -62,14 +68,14 @@ class CountingRun:
 class GoldJudge:
     """Right is what the problem lists as an answer; raises where told to."""
 
-    def __init__(self, error_for: str = "") -> None:
-        self.error_for = error_for
+    def __init__(self, error_for: str = "", error: Exception | None = None) -> None:
+        self.error_for, self.error = error_for, error or SandboxError("the sandbox broke")
         self.graded: list[str] = []
 
     async def grade(self, problem: Problem, answer: str) -> Verdict:
         self.graded.append(answer)
         if answer == self.error_for:
-            raise SandboxError("the sandbox broke")
+            raise self.error
         return Verdict(answer in problem.answers, "exact", "equal")
 
 
@@ -127,11 +133,16 @@ async def test_an_endpoint_error_fails_one_rollout_and_its_siblings_go_on(
     assert len(group.scored) == 2
 
 
-async def test_an_error_while_grading_keeps_the_execution(prompt: PolicyPrompt) -> None:
+@pytest.mark.parametrize(
+    "error", [SandboxError("the sandbox broke"), GraderError("grader 'x': m/1: KeyError: 'y'")]
+)
+async def test_an_error_while_grading_keeps_the_execution(
+    prompt: PolicyPrompt, error: Exception
+) -> None:
     (group,) = await runner(
-        prompt, WrittenSampler("4", "5"), CountingRun(), GoldJudge(error_for="5")
+        prompt, WrittenSampler("4", "5"), CountingRun(), GoldJudge("5", error)
     ).groups([SUM], Sampling(2, 1.0, 8, seed=0))
-    assert group.rollouts[1].failure == Failure("grade", "SandboxError", "the sandbox broke")
+    assert group.rollouts[1].failure == Failure("grade", type(error).__name__, str(error))
     assert group.rollouts[1].execution is not None
     assert group.rollouts[1].reward is None
     assert group.rollouts[0].reward is not None

@@ -29,6 +29,7 @@ from llm_as_judge.errors import (
     BudgetError,
     ContextError,
     EndpointError,
+    GraderError,
     IsolationError,
     SandboxError,
 )
@@ -246,6 +247,13 @@ async def test_a_bug_shows_its_own_traceback() -> None:
     async with opened_pool(Fleet(AskingWork())) as pool:
         with pytest.raises(RuntimeError, match="ZeroDivisionError: of ours"):
             await pool.run(program("bug"), SUM, ScriptedChat(echo), SETTINGS)
+
+
+async def test_a_bug_of_a_rule_fails_one_grading_as_it_does_locally() -> None:
+    async with opened_pool(Fleet(AskingWork())) as pool:
+        with pytest.raises(GraderError, match=f"grading: {SUM.id}: ZeroDivisionError"):
+            await pool.verdict(SUM, "bug")
+        assert (await pool.verdict(SUM, SUM.answers[0])).correct
 
 
 # ------------------------------------------------------------------------------------------ opening

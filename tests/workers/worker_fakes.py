@@ -84,6 +84,8 @@ class AskingWork:
             self.now -= 1
 
     async def verdict(self, problem: Problem, answer: str) -> Verdict:
+        if answer == "bug":
+            raise ZeroDivisionError("of ours")
         return Verdict(answer in problem.answers, "exact", "equal")
 
     async def aclose(self) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
 from llm_as_judge.grading.extract import clean, declared_answer
+from llm_as_judge.grading.graders import failed_as_open
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.quoting import quoted
@@ -222,6 +223,6 @@ async def _graded(judge: Grader, items: Sequence[tuple[Problem, str]]) -> list[V
 
     async def one(problem: Problem, answer: str) -> Verdict:
         async with limit:
-            return await judge.grade(problem, answer)
+            return await failed_as_open(judge.grade(problem, answer))
 
     return list(await asyncio.gather(*(one(problem, answer) for problem, answer in items)))

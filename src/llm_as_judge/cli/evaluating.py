@@ -403,13 +403,26 @@ def _complain_of_cut_replies(record: EvaluationRecord) -> None:
 
 def _complain_of_failures(record: EvaluationRecord) -> None:
     """Failures outside of programs are no figures: say so, and end with 1 where they are many."""
-    failures = [r.failure for g in record.groups() for r in g.rollouts if r.failure]
+    from llm_as_judge.rollout.line import grader_failed
+
+    failed = [r for g in record.groups() for r in g.rollouts if r.failure]
+    raised, others = (
+        [r.failure for r in failed if r.failure and grader_failed(r) is of_grader]
+        for of_grader in (True, False)
+    )
+    failures = [*raised, *others]
     if not failures:
         return
-    note(
-        f"{len(failures)} rollouts failed outside of their programs (executor, judge or sandbox); the first: "
-        f"{failures[0].message}. The same command runs them again"
-    )
+    if others:
+        note(
+            f"{len(others)} rollouts failed outside of their programs (executor, judge or sandbox); the first: "
+            f"{others[0].message}. The same command runs them again"
+        )
+    if raised:
+        note(
+            f"answers that a grader failed on: {len(raised)}; the first: "
+            f"{raised[0].message}. The answers are kept. Once it is mended: llm-as-judge grade {record.folder}"
+        )
     allowed = record.config.training.max_failed_fraction
     if len(failures) > allowed * len(record.plan.ids) * record.plan.samples:
         raise typer.Exit(1)

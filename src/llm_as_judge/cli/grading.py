@@ -102,6 +102,7 @@ def _grade_rows(
     in_path: Path, out_path: Path, rules_only: bool, config: str | None, set_: list[str] | None
 ) -> None:
     from llm_as_judge.assembly import open_judge
+    from llm_as_judge.grading.graders import FAILED
     from llm_as_judge.judge.rows import grade_file, read_answer, read_rows
 
     settings = load_config(config, overrides=set_ or (), flags=RULES_ALONE if rules_only else {})
@@ -126,7 +127,11 @@ def _grade_rows(
         f"{counts['rows']} rows graded: {counts['correct']} right, {counts['incorrect']} wrong, "
         f"{counts['not_graded']} not graded; verdicts in {out_path}"
     )
-    if counts["not_graded"]:
+    if counts["failed"]:
+        note(f'rows that a grader failed on: {counts["failed"]}; they have "rule": "{FAILED}"')
+    if counts["failed"] == counts["rows"]:
+        raise typer.Exit(3)
+    if counts["not_graded"] > counts["failed"]:
         note(f'not graded: the lines with "correct": null say why. What to do: {POINTER}')
 
 

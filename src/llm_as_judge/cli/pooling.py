@@ -172,6 +172,11 @@ def fill(
         f"{asked.draws} draws made; {asked.agreed} problems whose first replies share a verdict get no "
         "more (--all)"
     )
+    if asked.ungradable:
+        note(
+            f"draws that a grader failed on: {asked.ungradable}; the first failure: "
+            f"{asked.first_failure}"
+        )
     if asked.failed:
         note(
             f"{asked.failed} draws failed at the executor; the first: {asked.first_failure}. The same "

@@ -23,10 +23,11 @@ from llm_as_judge.evaluation.search.cells import cell_of
 from llm_as_judge.evaluation.selection import evaluated_problems
 from llm_as_judge.executor_settings import estimate_of
 from llm_as_judge.grading.answer_hash import AnswerHashes
+from llm_as_judge.grading.graders import FAILED
 from llm_as_judge.llm.estimate import BYTES_PER_TOKEN, Estimate, Means
 from llm_as_judge.llm.gathered import neighbors
 from llm_as_judge.rollout.environment import WorkflowEnvironment
-from llm_as_judge.rollout.line import rollout
+from llm_as_judge.rollout.line import grader_failed, rollout
 from llm_as_judge.rollout.wrappers import Billed, cancelled
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.types import (
@@ -37,6 +38,7 @@ from llm_as_judge.types import (
     Domain,
     Problem,
     Rollout,
+    Verdict,
 )
 
 FIRST_REPLIES = 4
@@ -105,6 +107,8 @@ class Asked:
     draws: int = 0
     failed: int = 0
     """Draws lost by our fault; the same again asks for them."""
+    ungradable: int = 0
+    """Draws on whose answers a grader raised: not graded, and not asked for again."""
     first_failure: str = ""
     agreed: int = 0
     """Problems that got no more draws."""
@@ -212,15 +216,17 @@ class Filling:
         billed = Billed(replace(env, offset=env.offset + number), problem, number)
         written = Completion((), (), (), way.text, "stop")
         ended = await rollout(billed, problem, number, written)
-        if ended.failure is not None:
+        verdict = ended.verdict
+        if grader_failed(ended):  # would fail again: the cell stays open
+            self.asked.ungradable += 1
+            verdict = Verdict(None, "grader", FAILED)
+        elif ended.failure is not None:
             self.asked.failed += 1
+        if ended.failure is not None:
             self.asked.first_failure = self.asked.first_failure or ended.failure.message
-        else:
+        if verdict is not None:
             assert ended.execution is not None
-            assert ended.verdict is not None
-            self._bank.add(
-                cell_of(way, problem, number, ended.execution, ended.verdict, self._hashes)
-            )
+            self._bank.add(cell_of(way, problem, number, ended.execution, verdict, self._hashes))
             self.asked.draws += 1
         self._on_draw(ended)
 

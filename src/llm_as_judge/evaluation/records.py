@@ -30,6 +30,7 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.operators import operator_facts
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.refused import place_and_reason
+from llm_as_judge.rollout.line import grader_failed
 from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.types import Budget, Group, IsolationReport, Problem, Rollout, from_json, to_json
 
@@ -318,7 +319,8 @@ class EvaluationRecord:
         return ledger
 
     def missing(self) -> list[tuple[Problem, int]]:
-        """Problem and number of each rollout that is not there, or failed by our fault."""
+        """Problem and number of each rollout that is not there, or failed by our fault. One whose
+        grader raised is there: its answer is kept, and `grade` grades it again."""
         return [
             (self._problems[id_], index)
             for id_, index in self._unfinished()
@@ -335,7 +337,8 @@ class EvaluationRecord:
             (id_, index)
             for id_ in self.plan.ids
             for index in range(self.plan.samples)
-            if (found := self._rollouts.get((id_, index))) is None or found.failure is not None
+            if (found := self._rollouts.get((id_, index))) is None
+            or (found.failure is not None and not grader_failed(found))
         ]
 
     def groups(self) -> list[Group]:

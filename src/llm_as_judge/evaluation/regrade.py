@@ -14,7 +14,7 @@ from llm_as_judge.assembly import judge_fingerprint, open_judge
 from llm_as_judge.config import Config
 from llm_as_judge.config.grading import JudgeConfig
 from llm_as_judge.data.code import graded_by_all_asserts
-from llm_as_judge.errors import ConfigError, DataError, EndpointError, SandboxError
+from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, Plan, code_digest
 from llm_as_judge.files import exclusive
@@ -22,6 +22,7 @@ from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.kinds import rules_alone
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.rollout.environment import grade_runs
+from llm_as_judge.rollout.line import OUR_FAULT
 from llm_as_judge.rollout.wrappers import cancelled
 from llm_as_judge.types import Failure, Problem, Rollout, Verdict, to_json
 
@@ -165,5 +166,5 @@ async def _grade(judge: Judge, problem: Problem, rollout: Rollout) -> Rollout:
     bare = _bare(rollout)
     try:
         return replace(bare, verdict=await grade_runs(judge, problem, rollout.execution))
-    except (EndpointError, SandboxError) as error:
+    except OUR_FAULT as error:
         return replace(bare, failure=Failure("grade", type(error).__name__, str(error)))

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import GraderError
 from llm_as_judge.plugins import Defined, Registry, failing
 from llm_as_judge.types import Domain, Problem, Verdict
 
@@ -40,10 +41,10 @@ class GraderFunction:
         """None for a problem that is not its own.
 
         Raises:
-            ConfigError: it failed, or said something else than a verdict.
+            GraderError: it failed, or said something else than a verdict.
         """
         where = f"grader {self.name!r}: {problem.id}"
-        with failing(where, "mend the grader, then resume"):
+        with failing(where, "mend the grader", GraderError):
             if not self.grades(problem):
                 return None
             if inspect.iscoroutinefunction(self.defined):
@@ -57,12 +58,12 @@ def as_verdict(said: object, name: str, where: str, score: float | None = None) 
     """What code of one's own called ``name`` says, as a verdict.
 
     Raises:
-        ConfigError: it is none; the line begins with ``where``.
+        GraderError: it is none; the line begins with ``where``.
     """
     if isinstance(said, Verdict):
         return said
     if said is not None and not isinstance(said, bool):
-        raise ConfigError(f"{where}: found {said!r}, wanted True, False, None or a Verdict")
+        raise GraderError(f"{where}: found {said!r}, wanted True, False, None or a Verdict")
     word = {True: "right", False: "wrong", None: "open"}[said]
     return Verdict(said, "grader", f"{name}.{word}", f"says {name}", score)
 
@@ -89,10 +90,32 @@ async def own_verdict(problem: Problem, answer: str) -> Verdict | None:
     """Of the first grader that decides; None where none does.
 
     Raises:
-        ConfigError: see :meth:`GraderFunction.verdict`.
+        GraderError: see :meth:`GraderFunction.verdict`.
     """
     for one in GRADERS.all().values():
         verdict = await one.verdict(problem, answer)
         if verdict is not None and verdict.correct is not None:
             return verdict
     return None
+
+
+FAILED = "grader.failed"
+"""Rule of a verdict that no grader could give."""
+
+
+def shipped_grading(problem: Problem) -> AbstractContextManager[None]:
+    """A bug of the shipped rules or judges on an answer to ``problem`` as one line.
+
+    Raises:
+        GraderError: which problem, what failed in which line, what to do.
+    """
+    remedy = "report it with this row and its answer; until then grade such rows by a grader (docs/extending.md)"
+    return failing(f"grading: {problem.id}", remedy, GraderError)
+
+
+async def failed_as_open(verdict: Awaitable[Verdict]) -> Verdict:
+    """``verdict``; where its grader failed an open one that says why."""
+    try:
+        return await verdict
+    except GraderError as error:
+        return Verdict(None, "grader", FAILED, str(error))

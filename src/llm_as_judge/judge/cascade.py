@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from llm_as_judge.grading.extract import clean, declared_answer, guard
 from llm_as_judge.grading.fingerprint import rules_fingerprint
+from llm_as_judge.grading.graders import shipped_grading
 from llm_as_judge.grading.rules import RuleGrader, Rules
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.thoughts import without_thoughts
@@ -107,8 +108,13 @@ class Judge:
         Args:
             fresh: ask the last judge even if its verdict is known.
         Raises:
+            GraderError: a rule, a grader or the last judge raised; no run need end for it.
             SandboxError: the sandbox is broken (code).
         """
+        with shipped_grading(problem):
+            return await self._grade(problem, answer, fresh)
+
+    async def _grade(self, problem: Problem, answer: str, fresh: bool) -> Verdict:
         answer = without_thoughts(answer)
         text = answer if problem.domain == "code" else clean(answer)
         broken = guard(answer, problem.answers, problem.question)

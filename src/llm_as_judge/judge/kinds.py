@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from llm_as_judge.config.grading import JudgeConfig
 from llm_as_judge.config.reading import config_file
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, GraderError
 from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
 from llm_as_judge.grading.graders import as_verdict
 from llm_as_judge.judge.cascade import LastJudge
@@ -165,10 +165,10 @@ class _OwnJudge:
     ) -> Verdict:
         """
         Raises:
-            ConfigError: it failed, or said something else than a verdict.
+            GraderError: it failed, or said something else than a verdict.
         """
         where = f"judge {self._name!r}: {problem.id}"
-        with failing(where, "mend the judge, then resume"):
+        with failing(where, "mend the judge", GraderError):
             said = await self._made.grade(problem, candidate)
         return replace(as_verdict(said, self._name, where, score), stage="llm")
 

@@ -17,6 +17,7 @@ from llm_as_judge.data.custom import tested_function
 from llm_as_judge.data.rows import RowError
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import require_writable, write_text
+from llm_as_judge.grading.graders import FAILED, failed_as_open
 from llm_as_judge.grading.squad import Facts, prediction, span_scores
 from llm_as_judge.quoting import quoted
 from llm_as_judge.types import DATASET_INFO, DOMAINS, Domain, Problem, Verdict, dataset_info
@@ -242,7 +243,7 @@ async def grade_answers(
 
     async def one(answer: Answer) -> dict[str, Any]:
         async with limit:
-            verdict = await judge.grade(answer.problem, answer.candidate)
+            verdict = await failed_as_open(judge.grade(answer.problem, answer.candidate))
         return {
             "id": answer.problem.id,
             "correct": verdict.correct,
@@ -283,7 +284,7 @@ async def grade_file(
     Args:
         progress: called with (rows done, rows in all).
     Returns:
-        Counts: rows, correct, incorrect, not_graded.
+        Counts: rows, correct, incorrect, not_graded; and of these ``failed``, whose grader raised.
     Raises:
         DataError: rows of ``in_path`` are broken; nothing was graded then.
         OutputError: ``out_path`` cannot be written.
@@ -293,11 +294,12 @@ async def grade_file(
         raise OutputError(f"{out_path}: is {what}; name another file for the verdicts")
     require_writable(out_path.parent)
     answers = read_rows(in_path, read_answer)
-    counts = {"rows": len(answers), "correct": 0, "incorrect": 0, "not_graded": 0}
+    counts = {"rows": len(answers), "correct": 0, "incorrect": 0, "not_graded": 0, "failed": 0}
     keys = {True: "correct", False: "incorrect", None: "not_graded"}
     lines = []
     async for verdict in grade_answers(answers, judge):
         counts[keys[cast("bool | None", verdict["correct"])]] += 1
+        counts["failed"] += verdict["rule"] == FAILED
         lines.append(json.dumps(verdict, ensure_ascii=False))
         if progress is not None:
             progress(len(lines), len(answers))

@@ -38,6 +38,7 @@ class Environment(Protocol):
         """
         Raises:
             EndpointError: the judge gave no reply.
+            GraderError: a grader or rule raised.
             SandboxError: the sandbox broke.
         """
         ...
@@ -168,7 +169,7 @@ async def grade_runs(judge: Grade, problem: Problem, execution: Execution) -> Ve
     no judge is asked.
 
     Raises:
-        EndpointError, SandboxError: see :class:`Environment`.
+        EndpointError, GraderError, SandboxError: see :class:`Environment`.
     """
     verdict = await _grade_once(judge, problem, execution)
     if not execution.again:

@@ -12,13 +12,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from llm_as_judge.errors import DeadlineError, EndpointError, SandboxError
+from llm_as_judge.errors import DeadlineError, EndpointError, GraderError, SandboxError
 from llm_as_judge.rollout.environment import Environment
 from llm_as_judge.types import Completion, Failure, Problem, Rollout
 
-OUR_FAULT = (EndpointError, SandboxError, DeadlineError)
+OUR_FAULT = (EndpointError, SandboxError, DeadlineError, GraderError)
 """What *we* did wrong fails this one rollout, and its siblings go on. What the program does wrong is
 the status of its execution."""
+
+
+def grader_failed(rollout: Rollout) -> bool:
+    """Whether a grader raised on its answer: the same code would raise again."""
+    return rollout.failure is not None and rollout.failure.kind == GraderError.__name__
 
 
 async def rollout(env: Environment, problem: Problem, k: int, completion: Completion) -> Rollout:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from llm_as_judge.assembly import System
 from llm_as_judge.config import Config
 from llm_as_judge.grading.equality import answer_classes
+from llm_as_judge.grading.graders import failed_as_open
 from llm_as_judge.operators import LETTERS, registry
 from llm_as_judge.rollout import WorkflowEnvironment
 from llm_as_judge.runs.bank import Bank, BankProgram
 from llm_as_judge.training.lessons import Cells
-from llm_as_judge.types import Failure, Problem
+from llm_as_judge.types import Problem
 
 MOST_SETS = 4
 """Of one problem."""
@@ -91,8 +92,8 @@ async def _drawn(
     """None: it gave no answer, or none that can be graded."""
     here = replace(environment, offset=draw)
     execution = await here.run(here.parse(program.text, problem), problem)
-    verdict = await here.grade(problem, execution)
-    if isinstance(verdict, Failure) or verdict.correct is None or not execution.answer:
+    verdict = await failed_as_open(here.grade(problem, execution))
+    if verdict.correct is None or not execution.answer:
         return None
     return Solution(execution.answer, 0, verdict.correct)
 

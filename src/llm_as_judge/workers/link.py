@@ -6,7 +6,13 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
-from llm_as_judge.errors import ENDPOINT_ERRORS, EndpointError, LlmAsJudgeError, SandboxError
+from llm_as_judge.errors import (
+    ENDPOINT_ERRORS,
+    EndpointError,
+    GraderError,
+    LlmAsJudgeError,
+    SandboxError,
+)
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.types import ChatModel
 from llm_as_judge.workers.messages import (
@@ -135,7 +141,7 @@ async def done_on(link: Link, job: Ask, calls: JobCalls) -> Ran | Graded:
 
     Raises:
         WorkerLostError: the worker is gone.
-        EndpointError, SandboxError: as the worker says.
+        EndpointError, GraderError, SandboxError: as the worker says.
         BudgetError and others: from the executor, which the driver asks.
     """
     inbox: Inbox = asyncio.Queue()
@@ -216,4 +222,7 @@ def _result(said: Ran | Graded | Broke | WorkerLostError) -> Ran | Graded:
         return said
     if said.kind == "bug":
         raise RuntimeError(f"a bug, seen by a worker:\n{said.message}")
-    raise ENDPOINT_ERRORS.get(said.kind, SandboxError)(said.message)
+    raise _ERRORS.get(said.kind, SandboxError)(said.message)
+
+
+_ERRORS: dict[str, type[LlmAsJudgeError]] = {**ENDPOINT_ERRORS, GraderError.__name__: GraderError}

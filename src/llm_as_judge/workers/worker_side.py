@@ -11,8 +11,15 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from llm_as_judge.errors import ENDPOINT_ERRORS, EndpointError, SandboxError, UserError
+from llm_as_judge.errors import (
+    ENDPOINT_ERRORS,
+    EndpointError,
+    GraderError,
+    SandboxError,
+    UserError,
+)
 from llm_as_judge.grading.fingerprint import rules_fingerprint
+from llm_as_judge.grading.graders import shipped_grading
 from llm_as_judge.llm.billing import current_scope
 from llm_as_judge.plugins import load_plugins
 from llm_as_judge.types import ChatReply, ChatRequest
@@ -129,7 +136,7 @@ class WorkerSide:
             self._say(await self._result(job))
         except asyncio.CancelledError:
             raise
-        except (EndpointError, SandboxError) as error:
+        except (EndpointError, GraderError, SandboxError) as error:
             self._say(Broke(job.job, type(error).__name__, str(error)))
         except Exception:  # noqa: BLE001 - a bug is told to the driver, who raises it
             self._say(Broke(job.job, "bug", traceback.format_exc()))
@@ -140,7 +147,9 @@ class WorkerSide:
         if self._work is None:
             raise SandboxError("the worker has not been opened")
         if isinstance(job, Grade):
-            return Graded(job.job, await self._work.rules.verdict(job.problem, job.answer))
+            with shipped_grading(job.problem):
+                verdict = await self._work.rules.verdict(job.problem, job.answer)
+            return Graded(job.job, verdict)
         executor = _AskingChat(job, self)
         return Ran(job.job, await self._work.run(job.program, job.problem, executor, job.settings))
 

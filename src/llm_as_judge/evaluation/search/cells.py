@@ -14,6 +14,7 @@ from llm_as_judge.errors import BudgetError, EndpointError, SandboxError
 from llm_as_judge.evaluation.conditions import settings_of
 from llm_as_judge.evaluation.records import code_digest
 from llm_as_judge.grading.answer_hash import AnswerHashes
+from llm_as_judge.grading.graders import failed_as_open
 from llm_as_judge.llm.kept import model_identity
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.types import Domain, Execution, Problem, Program, Verdict
@@ -75,7 +76,8 @@ def program_runner(bench: Workbench, bank: Bank) -> RunProgram:
             parsed[program.key] = environment.parse(program.text, problem)
         later = dataclasses.replace(environment, offset=draw)
         execution = await later.run(parsed[program.key], problem)
-        verdict = await later.grade(problem, execution)
+        # a grader that fails would fail again: the cell stays open
+        verdict = await failed_as_open(later.grade(problem, execution))
         return cell_of(program, problem, draw, execution, verdict, hashes)
 
     return run

@@ -133,7 +133,7 @@ async def test_a_program_of_surrogates_holds_the_host_up_no_longer_than_any(
     source = SURROGATES.format(count=count)
     began = time.process_time()
     result = await jail.run_workflow(source, {"problem": "p"}, serve, RunLimits())
-    assert time.process_time() - began < 2.0  # it was 12.7 s, by the processor's own time
+    assert time.process_time() - began < 2.0  # of this process alone: not the clock's
     assert result.value == " ".join([said] * 3), result
     assert heard <= {"\N{REPLACEMENT CHARACTER}" * count}
 

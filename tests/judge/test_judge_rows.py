@@ -67,8 +67,8 @@ async def test_rows_are_graded_in_order_and_counted(tmp_path: Path) -> None:
         ({**MATH, "domain": "qa", "options": ["a", "b"], "reference": "C"}, "letter, here A-B"),
         ({**MATH, "domain": "hotpotqa", "predicted_facts": [["A"]]}, "sentence number"),
         ({**MATH, "domain": "hotpotqa", "supporting_facts": "A"}, "sentence number"),
-        ({**CODE, "tests": ["assert ("]}, "'tests' is no Python"),
-        ({**CODE, "setup_code": "import"}, "'setup_code' is no Python"),
+        ({**CODE, "tests": ["assert ("]}, "'tests' is not Python"),
+        ({**CODE, "setup_code": "import"}, "'setup_code' is not Python"),
         ([1], "object"),
     ],
 )

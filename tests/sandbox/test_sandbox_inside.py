@@ -118,6 +118,12 @@ def test_workflow_without_async_call_says_what_to_write() -> None:
         assert "async def __call__" in host.receive()["error"]
 
 
+def call(number: int, name: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    target = {"#": "object", "name": name}
+    asked = {"op": "call", "target": target, "args": list(args), "kwargs": kwargs}
+    return {"id": number, "in_place": False, **asked}
+
+
 def test_solution_answers_calls_by_value_object_and_exception() -> None:
     source = (
         "class P:\n    def __init__(self, a): self.a = a\n"
@@ -128,16 +134,32 @@ def test_solution_answers_calls_by_value_object_and_exception() -> None:
     )
     task = {"kind": "solution", "source": source, "setup": "", "entry_point": "f"}
     with performing(task) as host:
-        assert set(host.receive()["names"]) >= {"P", "f"}
-        host.send({"id": 1, "name": "P", "args": [3], "kwargs": {}})
+        names = host.receive()["names"]
+        assert (names["P"], names["f"], names["Odd"]) == ("class", "function", "ValueError")
+        host.send(call(1, "P", 3))
         made = host.receive()["value"]
-        assert made == {"#": "object", "id": 0, "type": "P"}
-        host.send({"id": 2, "name": "f", "args": [made], "kwargs": {"scale": 2}})
+        assert made == {"#": "object", "id": 0, "type": "P", "callable": False}
+        host.send(call(2, "f", made, scale=2))
         assert host.receive() == {"t": "reply", "id": 2, "value": 6}
-        host.send({"id": 3, "name": "P", "args": [-1], "kwargs": {}})
-        host.send({"id": 4, "name": "f", "args": [host.receive()["value"]], "kwargs": {}})
+        host.send(call(3, "P", -1))
+        host.send(call(4, "f", host.receive()["value"]))
         reply = host.receive()
-        assert (reply["raised"], reply["message"]) == ("ValueError", "Odd: negative (line 5)")
+        assert reply["raised"][:3] == ["ValueError", "Odd", "ValueError"]
+        assert reply["message"] == "Odd: negative (line 5)"
+
+
+def test_a_solution_calls_the_functions_that_it_is_given_and_says_what_it_changed() -> None:
+    source = "def f(g, xs):\n    xs.append(g(1))\n    return g"
+    task = {"kind": "solution", "source": source, "setup": "", "entry_point": "f"}
+    with performing(task) as host:
+        host.receive()
+        host.send({**call(1, "f", {"#": "callback", "id": 4}, [7]), "in_place": True})
+        asked = host.receive()
+        assert (asked["t"], asked["target"], asked["args"]) == ("invoke", 4, [1])
+        host.send({"value": 8})
+        reply = host.receive()
+    given = {"#": "yours", "id": 4}
+    assert (reply["value"], reply["after"]) == (given, [[given, [7, 8]], {"#": "dict", "v": []}])
 
 
 def task_of_tests(*tests: str) -> dict[str, Any]:
@@ -156,33 +178,56 @@ def test_tests_ask_for_each_value_and_report_with_the_nonce() -> None:
         "assert math.floor(f(P(1), g, key=2)) == limit",
         "try:\n    f(2)\nexcept KeyError:\n    pass",
         "assert f(3)",
-        "f(lambda: 1)",
+        "f(object())",
         "def check(candidate):\n    assert candidate(4) == 5",
         "try:\n    f(5)\nexcept UnicodeDecodeError:\n    pass",
     )
+    held = {"#": "object", "id": 9, "type": "Any", "callable": False}
     with performing(task_of_tests(*tests)) as host:
-        host.send({"names": ["f", "P", "g", "print"]})
-        assert host.receive()["name"] == "P"
-        host.send({"value": {"#": "object", "id": 8, "type": "P"}})
+        host.send({"names": {"f": "function", "P": "class", "g": "function"}})
+        assert host.receive()["target"] == {"#": "object", "name": "P"}
+        host.send({"value": {"#": "object", "id": 8, "type": "P", "callable": False}})
         invoked = host.receive()
         assert invoked["args"] == [{"#": "object", "id": 8}, {"#": "object", "name": "g"}]
         assert invoked["kwargs"] == {"key": 2}
         host.send({"value": 3.5})
         assert host.receive()["args"] == [2]
-        host.send({"raised": "KeyError", "message": "x"})
+        host.send({"raised": ["KeyError", "KeyError"], "message": "x"})
         assert host.receive()["args"] == [3]
-        host.send({"value": {"#": "object", "id": 9, "type": "Any"}})
+        host.send({"value": held})
         assert host.receive()["args"] == [4]
-        host.send({"value": {"#": "object", "id": 9, "type": "Any"}})
+        host.send({"value": held})
         assert host.receive()["args"] == [5]
-        host.send({"raised": "UnicodeDecodeError", "message": "x"})
+        host.send({"raised": ["UnicodeDecodeError"], "message": "x"})
         done = host.receive()
     assert done == {
         "t": "done",
         "nonce": "n0",
         "failed": [2, 3, 4, 5],
-        "error": "test 2: TypeError",
+        "error": "test 2: an object of the solution's class Any stands where a value is wanted",
     }
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"stop": True},
+        {"missing": True},
+        {"raised": ["StopIteration"], "message": ""},
+        {"value": {"#": "named", "m": "builtins", "v": "print"}},
+        {"value": {"#": "yours", "id": 0}},
+        {"value": {"#": "callback", "id": 0}},
+        {"value": {"#": "instance", "c": "int", "v": []}},
+        {"no value": 1},
+    ],
+    ids=str,
+)
+def test_no_reply_of_a_solution_ends_the_iteration_of_a_test(reply: dict[str, Any]) -> None:
+    with performing(task_of_tests("assert all(map(f, [1]))")) as host:
+        host.send({"names": {"f": "function"}})
+        host.receive()
+        host.send(reply)
+        assert host.receive()["failed"] == [0]
 
 
 def test_printed_text_becomes_messages() -> None:

@@ -4,6 +4,7 @@
 all of it again, whatever happens in between.
 """
 
+from llm_as_judge.assembly.code_tests import CodeTestCheck
 from llm_as_judge.assembly.models import load_policy_of, model_weights
 from llm_as_judge.assembly.policy_prompt import policy_prompt
 from llm_as_judge.assembly.problems import problem_file, problem_sampler, rows_file
@@ -35,6 +36,7 @@ from llm_as_judge.assembly.workbench import (
 )
 
 __all__ = [
+    "CodeTestCheck",
     "PromptRecord",
     "System",
     "Workbench",

@@ -89,12 +89,14 @@ def process(
     as_json: JsonOption = False,
 ) -> None:
     """Bring all sets to one form, split and mix them: data/processed, data/mixed, data/test."""
+    from llm_as_judge.assembly.code_tests import CodeTestCheck
     from llm_as_judge.data.process import process as run_process
     from llm_as_judge.data.process import sets_there
 
-    settings = load_config(
+    loaded = load_config(
         config, overrides=set_ or (), flags={"data.data_dir": data_dir, "data.seed": seed}
-    ).data
+    )
+    settings = loaded.data
     before = sets_there(settings.data_dir)
     with progress_bar() as show:
         report = run_process(
@@ -109,6 +111,7 @@ def process(
             skip_bad=skip_bad,
             workers=workers,
             progress=show,
+            check_tests=CodeTestCheck(loaded.workflow.sandbox),
         )
     if gone := before - {entry.dataset for entry in report.sets}:
         note(

@@ -102,15 +102,21 @@ def _grade_rows(
     in_path: Path, out_path: Path, rules_only: bool, config: str | None, set_: list[str] | None
 ) -> None:
     from llm_as_judge.assembly import open_judge
+    from llm_as_judge.assembly.code_tests import CodeTestCheck
     from llm_as_judge.grading.graders import FAILED
-    from llm_as_judge.judge.rows import grade_file, read_answer, read_rows
+    from llm_as_judge.judge.rows import grade_file, placed_rows, read_answer, refuse_rows
 
     settings = load_config(config, overrides=set_ or (), flags=RULES_ALONE if rules_only else {})
     if in_path.exists() and not in_path.is_file():
         raise DataError(f"--in {in_path}: wanted a file, which can be read twice")
     # broken rows are told of before a judge is started
-    if not read_rows(in_path, read_answer):
+    rows = placed_rows(in_path, read_answer)
+    if not rows:
         raise DataError(f"--in {in_path}: holds no row; wanted one answer a line (docs/grading.md)")
+    code = [(place, one.problem) for place, one in rows if one.problem.domain == "code"]
+    if code:
+        faults = CodeTestCheck(settings.workflow.sandbox)([problem for _, problem in code])
+        refuse_rows([f"{p}: {fault}" for (p, _), fault in zip(code, faults, strict=True) if fault])
 
     async def job() -> dict[str, int]:
         async with open_judge(settings) as judge:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from llm_as_judge.config import Config
     from llm_as_judge.data.process import ProcessReport
     from llm_as_judge.data.unify import SetReport
+    from llm_as_judge.sandbox.opening import Mechanism
 
 
 ENOUGH_TEST_ROWS = 30
@@ -81,7 +82,14 @@ def init(
     file = own_rows(rows, DatasetsHub(settings.output.cache_dir() / "datasets"))
     if file != rows:
         say(f"rows     {file}, of {rows} on the hub")
-    report = _split(file, home, settings.data.val_fraction, settings.data.seed, skip_bad=skip_bad)
+    report = _split(
+        file,
+        home,
+        settings.data.val_fraction,
+        settings.data.seed,
+        skip_bad=skip_bad,
+        sandbox=settings.workflow.sandbox,
+    )
     task = OwnTask(
         file,
         config,
@@ -123,7 +131,13 @@ def _unedited() -> OwnTask | None:
 
 
 def _split(
-    rows: Path, data_dir: Path, val_fraction: float, seed: int, *, skip_bad: bool
+    rows: Path,
+    data_dir: Path,
+    val_fraction: float,
+    seed: int,
+    *,
+    skip_bad: bool,
+    sandbox: Mechanism,
 ) -> ProcessReport:
     """The rows, checked and in train, validation and test files.
 
@@ -131,6 +145,7 @@ def _split(
         DataError: a row is not as wanted (``file:line``), a type leaves no test row, or the folder
             holds other rows.
     """
+    from llm_as_judge.assembly.code_tests import CodeTestCheck
     from llm_as_judge.data.catalog import custom_datasets
     from llm_as_judge.data.process import process
 
@@ -154,6 +169,7 @@ def _split(
             val_fraction=val_fraction,
             skip_bad=skip_bad,
             progress=show,
+            check_tests=CodeTestCheck(sandbox),
             check=require_test_rows,
         )
 

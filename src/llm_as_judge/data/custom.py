@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from llm_as_judge.data.code import parsed
 from llm_as_judge.data.fields import field, fields, text, texts
 from llm_as_judge.data.rows import RawRow, RowError
-from llm_as_judge.quoting import quoted
+from llm_as_judge.data.tests import read_tests, tested_function
 from llm_as_judge.types import Domain, Problem, known_domain
 
 
@@ -33,7 +31,7 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
     ``answer``: a text or number, or a list of accepted ones (QA: an empty list means
     unanswerable). Code: one or more texts of Python that assert; ``entry_point``, the function
     to write, may be left out where they call one function only. Optional: ``context``, ``id``;
-    code: ``setup_code``, ``visible_tests``.
+    code: ``setup_code``, ``visible_tests``, ``solution``, which the tests must pass.
 
     Raises:
         RowError: a field is missing or not as wanted, or tests of code that no solution can fail.
@@ -61,12 +59,14 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
     )
     if domain != "code":
         return replace(common, answers=answers)
+    setup = field(record, "setup_code", str) if "setup_code" in record else ""
     return replace(
         common,
-        entry_point=_entry_point(record, answers),
-        setup_code=field(record, "setup_code", str) if "setup_code" in record else "",
+        entry_point=_entry_point(record, answers, setup),
+        setup_code=setup,
         visible_tests=tuple(texts(record.get("visible_tests", []), "visible_tests")),
         hidden_tests=answers,
+        meta={"reference": text(record, "solution")} if "solution" in record else {},
     )
 
 
@@ -95,6 +95,7 @@ _FIELDS = (
     "entry_point",
     "setup_code",
     "visible_tests",
+    "solution",
 )
 
 
@@ -107,14 +108,14 @@ def _require_no_misspelled(record: Mapping[str, Any]) -> None:
             raise RowError(f"unknown field {name!r}; did you mean {near[0]!r}?")
 
 
-def _entry_point(record: Mapping[str, Any], tests: Sequence[str]) -> str:
-    trees = [_asserting(test) for test in tests]
+def _entry_point(record: Mapping[str, Any], tests: Sequence[str], setup: str) -> str:
+    trees = read_tests(tests, "answer", setup)
     if "entry_point" in record:
         name = text(record, "entry_point")
         if not any(isinstance(node, ast.Name) and node.id == name for node in _nodes(trees)):
             raise RowError(f"no assert of 'answer' uses the entry point {name!r}")
     else:
-        name = tested_function(trees)
+        name = tested_function(trees, setup)
     _require_named(text(record, "problem"), name)
     return name
 
@@ -135,43 +136,6 @@ def _require_named(problem: str, function: str) -> None:
     near = difflib.get_close_matches(function, _CALLED.findall(problem), n=1, cutoff=0.75)
     if named := [*asked, *near]:
         raise RowError(f"'problem' names {named[0]!r}, the tests call {function!r}; use one name")
-
-
-def tested_function(tests: Sequence[ast.Module]) -> str:
-    """The one function that each of the tests calls and neither it nor Python defines.
-
-    Raises:
-        RowError: there is none, or more than one.
-    """
-    called = [_called(tree) for tree in tests]
-    common = set.intersection(*called)
-    if len(common) != 1:
-        found = ", ".join(sorted(set().union(*called))) or "none"
-        raise RowError(
-            "no 'entry_point', the name of the function to write, and the tests do not call one "
-            f"function all of them (called: {found})"
-        )
-    return common.pop()
-
-
-def _asserting(test: str) -> ast.Module:
-    tree = parsed(test, "answer")
-    if not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
-        raise RowError(
-            f"'answer' of a code row has no assert: {quoted(test, 80)!r}; wanted tests such as "
-            "'assert add(1, 2) == 3'"
-        )
-    return tree
-
-
-def _called(tree: ast.Module) -> set[str]:
-    """Functions that a test calls and neither it nor Python defines."""
-    nodes = _nodes([tree])
-    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-    defined |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    calls = (node.func for node in nodes if isinstance(node, ast.Call))
-    names = {function.id for function in calls if isinstance(function, ast.Name)}
-    return names - defined - set(dir(builtins))
 
 
 def _nodes(trees: Sequence[ast.Module]) -> list[ast.AST]:

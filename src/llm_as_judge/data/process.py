@@ -34,8 +34,10 @@ from llm_as_judge.data.unify import (
     Refusal,
     SetPlan,
     SetReport,
+    TestCheck,
     process_set,
     silent,
+    untried,
 )
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import file_sha256
@@ -86,6 +88,7 @@ def process(
     skip_bad: bool = False,
     workers: int = 1,
     progress: Progress = silent,
+    check_tests: TestCheck = untried,
     check: Callable[[Sequence[SetReport]], None] = lambda reports: None,
 ) -> ProcessReport:
     """Unify, split and mix the upstream files under ``raw_dir`` into ``data_dir``.
@@ -97,6 +100,8 @@ def process(
         limit_per_set: at most so many rows of each set, drawn at random before the split.
         skip_bad: leave bad rows out and count them, instead of stopping at the first.
         workers: processes that unify sets at the same time.
+        check_tests: tries the tests of code rows; a row where it finds a fault is a bad row. In a
+            shipped set, which nobody here can mend, such rows are left out and listed.
         check: called before any file appears; where it raises, none does.
     Raises:
         ConfigError: no such set.
@@ -112,7 +117,14 @@ def process(
     try:
         plans = [
             SetPlan(
-                dataset, _files(dataset, root), work, seed, val_fraction, limit_per_set, skip_bad
+                dataset,
+                _files(dataset, root),
+                work,
+                seed,
+                val_fraction,
+                limit_per_set,
+                skip_bad,
+                check_tests,
             )
             for dataset, root in datasets
         ]

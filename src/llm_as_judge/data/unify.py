@@ -25,6 +25,8 @@ from llm_as_judge.types import Domain, Problem
 
 Progress = Callable[[str, int, int | None], None]
 """``progress(what, done, total)``; ``total`` is None while it is unknown."""
+TestCheck = Callable[[Sequence[Problem]], Sequence[str]]
+"""Of each code problem what is wrong with its tests; empty where nothing is."""
 _REFUSALS_KEPT = 1000
 _BAD_TOLD = 10
 """Bad rows after which reading stops, where they are not left out."""
@@ -32,6 +34,11 @@ _BAD_TOLD = 10
 
 def silent(what: str, done: int, total: int | None) -> None:
     """No progress display."""
+
+
+def untried(problems: Sequence[Problem]) -> Sequence[str]:
+    """No test is tried."""
+    return [""] * len(problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,7 @@ class SetPlan:
     val_fraction: float
     limit: int | None
     skip_bad: bool
+    check_tests: TestCheck
 
 
 class BadRowsError(DataError):
@@ -199,8 +207,25 @@ def _unify(plan: SetPlan, target: Path, progress: Progress) -> _Unified:
 
 
 def _unified_lines(plan: SetPlan, found: _Unified, progress: Progress) -> Iterator[bytes]:
+    name, rows = plan.dataset.name, 0
+    for _, problem, line in _tried(plan, found, _problems(plan, found)):
+        found.grouping.add(problem)
+        if plan.dataset.own:
+            found.questions.add_texts(question_text(problem), ())
+        found.domain = problem.domain
+        rows += 1
+        if rows % 2048 == 0:
+            progress(f"{name}: rows", rows, None)
+        yield line
+    progress(f"{name}: rows", rows, rows)
+
+
+_Placed = tuple[str, Problem, bytes]
+"""A problem with the place of its row before it, and its line behind it."""
+
+
+def _problems(plan: SetPlan, found: _Unified) -> Iterator[_Placed]:
     seen: set[str] = set()
-    name = plan.dataset.name
     rows = plan.dataset.rows(plan.files)
     while True:
         try:
@@ -221,16 +246,34 @@ def _unified_lines(plan: SetPlan, found: _Unified, progress: Progress) -> Iterat
                 break
             continue
         seen.add(problem.id)
-        found.grouping.add(problem)
-        if plan.dataset.own:
-            found.questions.add_texts(question_text(problem), ())
-        found.domain = problem.domain
-        if len(seen) % 2048 == 0:
-            progress(f"{name}: rows", len(seen), None)
-        yield line
+        yield row.where, problem, line
+
+
+def _tried(plan: SetPlan, found: _Unified, placed: Iterator[_Placed]) -> Iterator[_Placed]:
+    """The problems that are left; of code those whose tests were tried and found without fault.
+
+    Raises:
+        BadRowsError: a row is bad, and bad rows are not left out.
+    """
+    if plan.dataset.domain != "code":
+        yield from placed
+        _require_no_bad_row(plan, found)
+        return
+    every = list(placed)  # small sets: all tests are tried at once
+    if not plan.dataset.own:
+        _require_no_bad_row(plan, found)
+    faults = plan.check_tests([problem for _, problem, _ in every])
+    for (where, _, _), fault in zip(every, faults, strict=True):
+        if fault:
+            _refuse(found, where, fault)
+    if plan.dataset.own:
+        _require_no_bad_row(plan, found)
+    yield from (one for one, fault in zip(every, faults, strict=True) if not fault)
+
+
+def _require_no_bad_row(plan: SetPlan, found: _Unified) -> None:
     if found.refusals and not plan.skip_bad:
         raise BadRowsError(found.refusals)
-    progress(f"{name}: rows", len(seen), len(seen))
 
 
 def _converted(dataset: Dataset, row: RawRow, seen: set[str]) -> Problem:

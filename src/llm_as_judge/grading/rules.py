@@ -6,6 +6,7 @@ They may run on other machines than the judge model's caller, behind :class:`Rul
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import Protocol
 
 from llm_as_judge.errors import OverloadError
@@ -14,33 +15,65 @@ from llm_as_judge.grading.graders import own_verdict
 from llm_as_judge.grading.math import grade_math
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.qa import grade_qa
+from llm_as_judge.grading.row_tests import TEST_LIMITS
 from llm_as_judge.grading.symbolic import limit_worker
+from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
 
 _FENCE = re.compile(
-    r"^[ \t]*```[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE
+    r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^\n]*\n"
+    r"(?P<code>.*?)(?:^[ \t]*(?P=mark)|\Z)",
+    re.DOTALL | re.MULTILINE,
 )
 _PYTHON = frozenset({"", "python", "py", "python3"})
+_FIRST_LINE = re.compile(r"[ \t]*(?:import|from|def|async def|class|@)\b|[ \t]*@\w")
+_CUTS = 10
+"""Times that code without a fence is cut off before a line that is no Python."""
 
 
 def extract_code(answer: str, entry_point: str) -> str:
     """The code of an answer: the last fenced Python block that defines ``entry_point``.
 
-    Without such a block the last Python block counts, and without any fence the whole text.
+    Without such a block the last Python block counts. Without any fence it is what defines
+    ``entry_point`` between lines of prose, or else the whole text.
     """
     blocks = [
-        match.group(2)
+        textwrap.dedent(match["code"])
         for match in _FENCE.finditer(answer)
-        if match.group(1).lower() in _PYTHON and match.group(2).strip()
+        if match["language"].lower() in _PYTHON and match["code"].strip()
     ]
-    if not blocks:
-        return answer
     defines = re.compile(
         rf"^\s*(?:async\s+)?(?:def|class)\s+{re.escape(entry_point)}\b|^{re.escape(entry_point)}\s*=",
         re.MULTILINE,
     )
+    if not blocks:
+        return _between_prose(textwrap.dedent(answer), defines)
     defining = [block for block in blocks if defines.search(block)]
     return (defining or blocks)[-1]
+
+
+def _between_prose(text: str, defines: re.Pattern[str]) -> str:
+    lines = text.splitlines()
+    starts = [0]  # then the first line that looks like code, and the definition itself
+    for begins in (_FIRST_LINE, defines):
+        starts += [number for number, line in enumerate(lines) if begins.match(line)][:1]
+    for start in dict.fromkeys(starts):
+        code = _parsable_beginning(textwrap.dedent("\n".join(lines[start:])))
+        if defines.search(code):
+            return code
+    return text
+
+
+def _parsable_beginning(text: str) -> str:
+    """``text`` up to its first line that is no Python; empty where the first line is none."""
+    for _ in range(_CUTS):
+        try:
+            parse_python(text)
+        except UnparsableError as error:
+            text = "\n".join(text.splitlines()[: max(error.line - 1, 0)])
+        else:
+            return text
+    return ""
 
 
 async def grade_code(problem: Problem, answer: str, sandbox: Sandbox, limits: RunLimits) -> Verdict:
@@ -96,7 +129,7 @@ class Rules:
         *,
         workers: int = 2,
         math_cpu_s: float = 2.0,
-        test_limits: RunLimits = RunLimits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
+        test_limits: RunLimits = TEST_LIMITS,
     ) -> None:
         self._sandbox = sandbox
         self._limits = test_limits

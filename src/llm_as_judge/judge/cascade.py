@@ -17,6 +17,7 @@ from typing import Protocol, runtime_checkable
 from llm_as_judge.grading.extract import clean, declared_answer, guard
 from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.grading.graders import shipped_grading
+from llm_as_judge.grading.row_tests import TEST_LIMITS
 from llm_as_judge.grading.rules import RuleGrader, Rules
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.thoughts import without_thoughts
@@ -77,7 +78,7 @@ class Judge:
         f1_threshold: float | None = None,
         workers: int = 2,
         math_cpu_s: float = 2.0,
-        test_limits: RunLimits = RunLimits(wall_s=20.0, cpu_s=10.0),  # noqa: B008 - frozen
+        test_limits: RunLimits = TEST_LIMITS,
         rules: RuleGrader | None = None,
     ) -> None:
         self._last = last

@@ -5,7 +5,6 @@ docs/grading.md describes the rows; :func:`read_answer` is what reads one.
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -13,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
-from llm_as_judge.data.custom import tested_function
 from llm_as_judge.data.rows import RowError
+from llm_as_judge.data.tests import read_tests, tested_function
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import require_writable, write_text
 from llm_as_judge.grading.graders import FAILED, failed_as_open
 from llm_as_judge.grading.squad import Facts, prediction, span_scores
-from llm_as_judge.quoting import quoted
 from llm_as_judge.types import DATASET_INFO, DOMAINS, Domain, Problem, Verdict, dataset_info
 
 _KINDS: Mapping[str, Domain] = {
@@ -77,13 +75,11 @@ def read_answer(row: AnswerRow) -> Answer:
         answers = _with_aliases(answers, isinstance(row.get("reference"), str))
     if kind == "code" and not row.get("tests"):
         raise DataError("a code row needs 'tests' (list of Python sources)")
-    for name, sources in (
-        ("tests", _strings(row, "tests")),
-        ("setup_code", (row.get("setup_code", ""),)),
-    ):
-        for source in sources:
-            _require_python(name, source)
-    gold_facts = _facts(row, "supporting_facts")
+    meta = {}
+    if kind == "code" and answers:
+        meta["reference"] = answers[0]
+    if (gold_facts := _facts(row, "supporting_facts")) is not None:
+        meta["supporting_facts"] = json.dumps(gold_facts)
     problem = Problem(
         id=str(row["id"]),
         dataset=dataset or kind,
@@ -92,28 +88,22 @@ def read_answer(row: AnswerRow) -> Answer:
         answers=answers if kind != "code" else (),
         context=row.get("context", ""),
         options=_options(row, answers),
-        entry_point=row.get("entry_point") or (_tested(row) if kind == "code" else ""),
+        entry_point=_tested(row) if kind == "code" else "",
         setup_code=row.get("setup_code", ""),
         hidden_tests=_strings(row, "tests"),
-        meta={} if gold_facts is None else {"supporting_facts": json.dumps(gold_facts)},
+        meta=meta,
     )
     return Answer(problem, row["candidate"], _facts(row, "predicted_facts"))
 
 
 def _tested(row: AnswerRow) -> str:
+    """What the tests of a code row call. The row's own fault must not be graded as the candidate's."""
     try:
-        return tested_function([ast.parse(test) for test in _strings(row, "tests")])
+        setup = row.get("setup_code", "")
+        tests = read_tests(_strings(row, "tests"), "tests", setup)
+        return row.get("entry_point") or tested_function(tests, setup)
     except RowError as error:
         raise DataError(str(error)) from None
-
-
-def _require_python(name: str, source: str) -> None:
-    """The row's own fault must not be graded as the candidate's."""
-    try:
-        ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        reason = error.msg if isinstance(error, SyntaxError) else str(error) or "too deep"
-        raise DataError(f"{name!r} is no Python: {reason}: {quoted(source, 60)!r}") from None
 
 
 def _answers(row: AnswerRow) -> tuple[str, ...]:
@@ -175,26 +165,39 @@ def _facts(row: AnswerRow, key: str) -> Facts | None:
 
 
 def read_rows(path: Path, read: Callable[[AnswerRow], Read]) -> list[Read]:
-    """What ``read`` makes of every line that is not blank.
+    """What ``read`` makes of every line that is not blank; see :func:`placed_rows`."""
+    return [value for _, value in placed_rows(path, read)]
+
+
+def placed_rows(path: Path, read: Callable[[AnswerRow], Read]) -> list[tuple[str, Read]]:
+    """What ``read`` makes of every line that is not blank, each with its place, ``file:line``.
 
     Raises:
         DataError: no such file, not UTF-8; or a line ``file:line: reason`` for each row that is
             no JSON object, has an id that came before, or that ``read`` refuses (the first 20).
     """
-    found: list[Read] = []
+    found: list[tuple[str, Read]] = []
     broken: list[str] = []
     seen: dict[str, int] = {}
     for number, line in _lines(path):
         try:
             row = _from_own_task(_object(line), number)
             _require_new_id(row, seen, number)
-            found.append(read(row))
+            found.append((f"{path}:{number}", read(row)))
         except DataError as error:
             broken.append(f"{path}:{number}: {error}")
+    refuse_rows(broken)
+    return found
+
+
+def refuse_rows(broken: Sequence[str]) -> None:
+    """
+    Raises:
+        DataError: there are broken rows, each ``file:line: reason``; the first 20 are told.
+    """
     if broken:
         more = [f"and {len(broken) - _SHOWN} more broken rows"] if len(broken) > _SHOWN else []
-        raise DataError("\n".join(broken[:_SHOWN] + more))
-    return found
+        raise DataError("\n".join([*broken[:_SHOWN], *more]))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -223,7 +226,7 @@ def _from_own_task(row: AnswerRow, number: int) -> AnswerRow:
     if "problem" not in row or "question" in row:
         return row
     gold = "tests" if row.get("type") == "code" else "reference"
-    names = {"problem": "question", "answer": gold, "type": "domain"}
+    names = {"problem": "question", "answer": gold, "type": "domain", "solution": "reference"}
     return {"id": str(number), **{names.get(key, key): value for key, value in row.items()}}
 
 

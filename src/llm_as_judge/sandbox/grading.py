@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from llm_as_judge.sandbox.channel import (
@@ -20,7 +21,7 @@ from llm_as_judge.sandbox.channel import (
 from llm_as_judge.sandbox.clock import Deadline, OwnTime
 from llm_as_judge.sandbox.inside.frames import FrameError
 from llm_as_judge.sandbox.launch import Child
-from llm_as_judge.types import TestReport
+from llm_as_judge.types import StubReport, TestReport
 
 MAX_BYTES = 64 * 2**20
 MAX_FRAMES = 200_000
@@ -35,6 +36,49 @@ _TEST_MODULES = [
 
 class _SolutionError(Exception):
     """The solution did not load, died, or ended its process."""
+
+
+_ASKED = ("op", "target", "args", "kwargs", "in_place")
+_ANSWERED = ("value", "raised", "message", "after", "stop", "missing")
+
+
+class _Calls:
+    """Calls that wait for their answers, the innermost last: the tests call the solution, which may
+    call a function of the tests before it answers, and so on."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._waiting: list[int | None] = []
+        """Numbers of the tests' calls; None for a call of the solution."""
+
+    def of_the_tests(self, message: dict[str, Any]) -> dict[str, Any]:
+        """What goes on to the solution."""
+        if message["t"] == "invoke":
+            self._number += 1
+            self._waiting.append(self._number)
+            return {"id": self._number, **_parts(message, _ASKED)}
+        self._end(None)
+        return _parts(message, _ANSWERED)
+
+    def of_the_solution(self, message: dict[str, Any]) -> dict[str, Any]:
+        """What goes on to the tests.
+
+        Raises:
+            ProtocolError: it answers what nobody has asked.
+        """
+        if message["t"] == "invoke":
+            self._waiting.append(None)
+            return {"t": "invoke", **_parts(message, _ASKED)}
+        self._end(message.get("id"))
+        return _parts(message, _ANSWERED)
+
+    def _end(self, call: object) -> None:
+        if not self._waiting or self._waiting.pop() != call:
+            raise ProtocolError("an answer to another call")
+
+
+def _parts(message: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: message[name] for name in names if name in message}
 
 
 class SplitGrading:
@@ -57,16 +101,10 @@ class SplitGrading:
         """
         started = time.monotonic()
         grading = asyncio.ensure_future(self._grade(solution, tests))
-        own = OwnTime(wall_s)
-        own.start()
-        try:
-            if await Deadline(wall_s, [solution, tests]).kept(own, grading):
-                failed, error = grading.result()
-            else:
-                failed, error = self._all(), f"ran longer than {wall_s:g} s"
-        finally:  # the caller closes the channels next, also when it is being cancelled itself
-            own.stop()
-            await cancelled(grading)
+        if await _in_time(grading, wall_s, [solution, tests]):
+            failed, error = grading.result()
+        else:
+            failed, error = self._all(), f"ran longer than {wall_s:g} s"
         total = len(self._tests)
         if not total:
             error = "there is no test"
@@ -94,7 +132,7 @@ class SplitGrading:
         except FrameError as error:
             return self._all(), f"the task cannot be sent: {error}"
 
-    async def _load(self, answering: HostChannel) -> list[str]:
+    async def _load(self, answering: HostChannel) -> dict[str, str]:
         task = {
             "kind": "solution",
             "source": self._solution,
@@ -107,18 +145,18 @@ class SplitGrading:
             raise _SolutionError("the solution's process died") from None
         message = await self._from_solution(answering, "ready")
         names = message.get("names")
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ProtocolError("names are not a list of text")
+        if not isinstance(names, dict) or not {str}.issuperset(map(type, names.values())):
+            raise ProtocolError("names are not texts by name")
         return names
 
-    async def _from_solution(self, answering: HostChannel, wanted: str) -> dict[str, Any]:
+    async def _from_solution(self, answering: HostChannel, *wanted: str) -> dict[str, Any]:
         while True:
             try:
                 message = await answering.receive()
             except ChannelClosedError:
                 raise _SolutionError("the solution's process ended") from None
             kind = message.get("t")
-            if kind == wanted:
+            if kind in wanted:
                 return message
             if kind == "result":
                 raise _SolutionError(f"solution: {str(message.get('error'))[:500]}")
@@ -126,19 +164,12 @@ class SplitGrading:
                 raise ProtocolError("an answer that nobody asked for")
 
     def _tests_task(self) -> dict[str, Any]:
-        return {
-            "kind": "tests",
-            "tests": list(self._tests),
-            "setup": self._setup,
-            "entry_point": self._entry_point,
-            "modules": _TEST_MODULES,
-            "nonce": self._nonce,
-        }
+        return _task("tests", self._entry_point, self._tests, self._setup, self._nonce)
 
     async def _carry(
         self, asking: HostChannel, answering: HostChannel
     ) -> tuple[tuple[int, ...], str]:
-        number = 0
+        calls = _Calls()
         while True:
             message = await asking.receive()
             kind = message.get("t")
@@ -146,30 +177,88 @@ class SplitGrading:
                 return self._verdict(message)
             if kind == "result":
                 return self._all(), f"the tests do not run: {_error_type(message)}"
-            if kind == "invoke":
-                number += 1
-                await self._invoke(number, message, asking, answering)
+            if kind in ("invoke", "reply"):
+                await self._pass_on(message, calls, answering)
+                heard = await self._from_solution(answering, "reply", "invoke")
+                await asking.send(calls.of_the_solution(heard))
             elif kind != "out":
                 raise ProtocolError("unexpected message from the tests")
 
-    async def _invoke(
-        self, number: int, call: dict[str, Any], asking: HostChannel, answering: HostChannel
+    async def _pass_on(
+        self, message: dict[str, Any], calls: _Calls, answering: HostChannel
     ) -> None:
-        parts = {key: call.get(key) for key in ("name", "args", "kwargs")}
         try:
-            await answering.send({"id": number, **parts})
+            await answering.send(calls.of_the_tests(message))
         except ChannelClosedError:
             raise _SolutionError("the solution's process ended") from None
-        reply = await self._from_solution(answering, "reply")
-        if reply.get("id") != number:
-            raise ProtocolError("an answer to another call")
-        await asking.send(
-            {key: reply[key] for key in ("value", "raised", "message") if key in reply}
-        )
 
     def _verdict(self, message: dict[str, Any]) -> tuple[tuple[int, ...], str]:
         failed = tuple(int(number) for number in message["failed"])
         return failed, str(message["error"])[:500]
+
+
+class StubTrial:
+    """Tests on functions that do nothing of what is asked for."""
+
+    def __init__(self, entry_point: str, tests: tuple[str, ...], setup_code: str) -> None:
+        self._nonce = secrets.token_hex(16)
+        self._task = _task("stubs", entry_point, tests, setup_code, self._nonce)
+
+    async def run(self, wall_s: float, child: Child) -> StubReport:
+        """Runs them in a fresh child; the caller ends it.
+
+        Raises:
+            OverloadError: the machine had no time for it.
+        """
+        with HostChannel(child.sock, MAX_BYTES, MAX_FRAMES) as channel:
+            trial = asyncio.ensure_future(self._try(channel))
+            if await _in_time(trial, wall_s, [child]):
+                return trial.result()
+            return StubReport(error=f"the tests ran longer than {wall_s:g} s")
+
+    async def _try(self, channel: HostChannel) -> StubReport:
+        try:
+            await channel.send(self._task)
+            while True:
+                message = await channel.receive()
+                nonce = str(message.get("nonce"))
+                if message.get("t") == "done" and secrets.compare_digest(nonce, self._nonce):
+                    outcomes = message["outcomes"].items()
+                    return StubReport({stub: tuple(one) for stub, one in outcomes})
+                if message.get("t") == "result":
+                    return StubReport(error=f"the tests do not run: {message.get('error')}")
+        except ProtocolError as error:
+            return StubReport(error=f"the tests broke the protocol: {error}")
+        except ChannelClosedError:
+            return StubReport(error="the tests end their process, or run too long")
+        except FrameError as error:
+            return StubReport(error=f"the tests cannot be sent: {error}")
+
+
+async def _in_time(
+    conversation: asyncio.Future[Any], wall_s: float, children: Sequence[Child]
+) -> bool:
+    """Waits for its end, or ends it where it takes too long."""
+    own = OwnTime(wall_s)
+    own.start()
+    try:
+        return await Deadline(wall_s, children).kept(own, conversation)
+    finally:  # the caller closes the channels next, also when it is being cancelled itself
+        own.stop()
+        await cancelled(conversation)
+
+
+def _task(
+    kind: str, entry_point: str, tests: tuple[str, ...], setup: str, nonce: str
+) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "tests": list(tests),
+        "setup": setup,
+        "entry_point": entry_point,
+        "modules": _TEST_MODULES,
+        "nonce": nonce,
+    }
 
 
 def _error_type(message: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from llm_as_judge.sandbox.channel import (
     cancelled,
 )
 from llm_as_judge.sandbox.clock import Deadline, OwnTime
-from llm_as_judge.sandbox.grading import SplitGrading
+from llm_as_judge.sandbox.grading import SplitGrading, StubTrial
 from llm_as_judge.sandbox.inside.frames import MAX_CALL, FrameError
 from llm_as_judge.sandbox.interpreter import names_a_package
 from llm_as_judge.sandbox.launch import Child, Exit, Launcher, child_kind
@@ -27,6 +27,7 @@ from llm_as_judge.types import (
     RunLimits,
     SandboxResult,
     ServeOperator,
+    StubReport,
     TestReport,
 )
 
@@ -126,6 +127,26 @@ class ProcessSandbox:
                 for child in children:
                     await _ended(child, clean=report is not None and report.passed)
             if not report.passed and any(child.lost for child in children):
+                raise SandboxError("the sandbox server died during this run")
+            return report
+
+    async def try_stubs(
+        self,
+        entry_point: str,
+        tests: tuple[str, ...],
+        limits: RunLimits,
+        setup_code: str = "",
+    ) -> StubReport:
+        """See :meth:`llm_as_judge.types.Sandbox.try_stubs`."""
+        trial = StubTrial(entry_point, tests, setup_code)
+        async with self._turn(self._code_turns):
+            child = await self._launcher.start(child_kind(limits, loops=False))
+            report = None
+            try:
+                report = await trial.run(limits.wall_s, child)
+            finally:
+                await _ended(child, clean=report is not None and not report.error)
+            if report.error and child.lost:
                 raise SandboxError("the sandbox server died during this run")
             return report
 

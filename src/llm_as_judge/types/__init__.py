@@ -44,6 +44,7 @@ from llm_as_judge.types.interfaces import (
     SandboxResult,
     ServeOperator,
     SharedPrompt,
+    StubReport,
     TestReport,
     Usage,
 )
@@ -124,6 +125,7 @@ __all__ = [
     "ServeOperator",
     "SharedPrompt",
     "StopReason",
+    "StubReport",
     "TestReport",
     "Usage",
     "Verdict",

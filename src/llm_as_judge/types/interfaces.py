@@ -6,7 +6,7 @@ Each is a Protocol with the values that cross it, and has a scripted or tiny rea
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from llm_as_judge.types.plain import said_if_set
@@ -151,6 +151,18 @@ class TestReport:
 
 
 @dataclass(frozen=True, slots=True)
+class StubReport:
+    """How tests ended on functions that do nothing of what is asked for."""
+
+    outcomes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Stub -> outcome of each test: ``passed``, ``failed``, or why no solution can pass it. Stubs:
+    ``raise`` (raises), ``none`` (returns None), ``empty`` (empties what it is given for its effect
+    alone), ``raise KIND`` (an exception that a handler of the tests names)."""
+    error: str = ""
+    """Why the tests did not come to their end, where they did not."""
+
+
+@dataclass(frozen=True, slots=True)
 class IsolationReport:
     """What was *observed* to hold in a probe run, printed at start and saved with the run."""
 
@@ -208,6 +220,17 @@ class Sandbox(Protocol):
         The solution lives in a process of its own and only answers calls; tests and expected
         values are in another one, so that no solution can forge its verdict.
         """
+        ...
+
+    async def try_stubs(
+        self,
+        entry_point: str,
+        tests: tuple[str, ...],
+        limits: RunLimits,
+        setup_code: str = "",
+    ) -> StubReport:
+        """Run each test source on functions that do nothing of what is asked for: a test that one
+        of them passes grades nothing."""
         ...
 
     async def aclose(self) -> None: ...

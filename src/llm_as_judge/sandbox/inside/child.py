@@ -33,10 +33,14 @@ def perform(channel: Channel, task: dict[str, Any]) -> None:
 
 def _runner(kind: str) -> Runner:
     # Imported where needed: asyncio alone costs a fresh interpreter 80 ms.
-    if kind in ("solution", "tests"):
+    if kind in ("solution", "tests", "stubs"):
         from . import grading
 
-        return grading.serve_solution if kind == "solution" else grading.run_tests
+        return {
+            "solution": grading.serve_solution,
+            "tests": grading.run_tests,
+            "stubs": grading.try_stubs,
+        }[kind]
     if kind == "workflow":
         from . import workflow
 

@@ -21,6 +21,9 @@ MAX_DEPTH = 100
 MAX_ITEMS = 200_000
 """Items taken from an iterator before it is taken for endless."""
 
+FOREIGN = ("object", "yours", "callback", "named", "instance", "member")
+"""Kinds of forms that are no literals: :mod:`.remote` knows them."""
+
 _PLAIN_INT = 2**53
 
 _ITERATORS: tuple[Any, ...] = (
@@ -153,7 +156,7 @@ def _builtin_type(name: Any) -> type:
 
 
 def decode(form: Any, foreign: Callable[[Any], Any], depth: int = 0) -> Any:
-    """The value of a JSON form; ``foreign`` gives what stands for ``{"#": "object", ...}``.
+    """The value of a JSON form; ``foreign`` gives what a form of one of ``FOREIGN`` stands for.
 
     Raises:
         LiteralError: the form is not one that :func:`encode` writes.
@@ -165,7 +168,7 @@ def decode(form: Any, foreign: Callable[[Any], Any], depth: int = 0) -> Any:
     if type(form) is not dict:
         return form
     kind = form.get("#")
-    if kind == "object":
+    if kind in FOREIGN:
         return foreign(form)
     try:
         return _DECODERS[kind](form["v"], lambda item: decode(item, foreign, depth + 1))

@@ -9,7 +9,6 @@ host to the child directly, over the child's own socket. Control messages are da
 
 from __future__ import annotations
 
-import ast
 import base64
 import gc
 import importlib
@@ -46,8 +45,16 @@ PRELOADED = (
         "statistics",
     ),
     *("string", "struct", "sys", "tempfile", "textwrap", "threading", "time", "timeit", "token"),
-    *("tokenize", "traceback", "types", "typing", "unicodedata", "uuid", "warnings"),
-    *("weakref", "zlib", "zoneinfo", "encodings.idna", "encodings.latin_1", "encodings.ascii"),
+    *("tokenize", "traceback", "types", "typing", "unicodedata", "unittest", "uuid"),
+    *(
+        "warnings",
+        "weakref",
+        "zlib",
+        "zoneinfo",
+        "encodings.idna",
+        "encodings.latin_1",
+        "encodings.ascii",
+    ),
     *("encodings.utf_16", "encodings.unicode_escape", "stringprep", "concurrent.futures.thread"),
 )
 """Loaded once for all children; behind the filter no compiled module can be loaded any more."""
@@ -224,6 +231,6 @@ def _warm_up_plain() -> None:
     gc.enable()
     source = "def f(a):\n    return [a for a in range(3)]\nassert f(1)"
     functions.execute(source, {"__name__": "warm"})
-    names = list(grading.names_wanted(ast.parse(source)))
-    frames.unpack(frames.pack({"text": "warm", "names": names})[4:])
+    grading.read_test("", source)
+    frames.unpack(frames.pack({"text": "warm", "names": ["f"]})[4:])
     resource.getrlimit(resource.RLIMIT_AS)

@@ -18,9 +18,10 @@ from llm_as_judge.grading.choice import choose
 from llm_as_judge.grading.comparison import compare_numbers
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.grading.final import final_expression, fold, quantity
-from llm_as_judge.grading.latex import normalize, parse_shape
+from llm_as_judge.grading.latex import normalize
 from llm_as_judge.grading.number import Quantity, count_numbers, is_written_as
 from llm_as_judge.grading.pool import KillablePool
+from llm_as_judge.grading.shape import parse_shape
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.grading.symbolic import compare, limit_worker
 from llm_as_judge.grading.wordlists import tokens

@@ -8,16 +8,26 @@ killable pool. What remains unknown is for the LLM judge.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.grading.comparison import compare_numbers
+from llm_as_judge.grading.expressions import Relation
 from llm_as_judge.grading.extract import Declared, declared_answer
 from llm_as_judge.grading.final import final_expression, fold, quantity, verdict_of, words
-from llm_as_judge.grading.latex import Scalar, Shape, normalize, parse_shape
-from llm_as_judge.grading.number import Quantity, in_currency, is_written_as, parse_number
+from llm_as_judge.grading.latex import normalize
+from llm_as_judge.grading.number import (
+    FAMILY_OF,
+    Quantity,
+    in_currency,
+    is_written_as,
+    parse_number,
+    singular,
+)
 from llm_as_judge.grading.pool import KillablePool
-from llm_as_judge.grading.symbolic import Relation, compare
+from llm_as_judge.grading.shape import Scalar, Shape, parse_shape
+from llm_as_judge.grading.symbolic import compare
 from llm_as_judge.types import Problem, Verdict
 
 _LONGEST_ANSWER = 1500
@@ -105,8 +115,8 @@ def _is_one_thing(gold: Shape | Scalar) -> bool:
 # -------------------------------------------------------------------------------------- form gate
 _UNFINISHED = re.compile(r"\\(?:int|iint|oint|sum|prod|lim|limsup|liminf)(?![a-z])|\\frac\{d\}\{d")
 _CALLS = re.compile(
-    r"\\(?:sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|log|ln|exp|binom|gcd|lcm|max|min|lfloor"
-    r"|lceil|det|sqrt\[|pmod|bmod|mod)(?![a-z])|!"
+    r"\\(?:sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|log|ln|binom|gcd|lcm|max|min|lfloor"
+    r"|lceil|det|pmod|bmod|mod)(?![a-z])|!"
 )
 _SHAPED_ASK = re.compile(
     r"\b(factor|expand|simplif|rationali[sz]e|partial fraction)", re.IGNORECASE
@@ -118,6 +128,10 @@ _LITERALS = re.compile(
     r"|(?<![\w.])\d+\s*\^\s*\{\d+\}"
 )
 _POWER_OF_LITERALS = re.compile(r"\d\s*\^\s*\{-?\d+\}")
+
+
+_LETTER = re.compile(r"(?<![\\a-zA-Z])(?![eiπ](?![a-zA-Z]))[a-zA-Z](?![a-zA-Z])")
+"""A variable."""
 
 
 def _echoes(latex: str, question: str) -> bool:
@@ -194,19 +208,20 @@ async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
     units = _unit_conflict(pair)
     if units is not None:
         return units
-    extra_calls = _CALLS.search(pair.candidate) and not _CALLS.search(pair.gold)
-    relation = await pool.run(compare, gold, candidate, pair.step, pool.cpu_s)
+    positive = _positive(pair.question)
+    relation = await pool.run(compare, gold, candidate, pair.step, pool.cpu_s, positive)
     if relation is None:
         return verdict_of(None, "math.timeout", "the comparison was stopped at its deadline")
-    return _of_relation(relation, pair, bool(extra_calls))
+    return _of_relation(relation, pair)
 
 
-def _of_relation(relation: Relation, pair: _Pair, extra_calls: bool) -> Verdict:
+def _of_relation(relation: Relation, pair: _Pair) -> Verdict:
     if relation == "different":
         return verdict_of(False, "math.different", "values differ")
     if relation == "unknown":
         return verdict_of(None, "math.unknown", "the rules cannot compare these two")
-    if extra_calls and pair.step is None:
+    called = _CALLS.search(pair.candidate) and not _CALLS.search(pair.gold)
+    if called and pair.step is None and not _LETTER.search(pair.candidate):
         return verdict_of(None, "math.form", "equal, but with functions that the gold has not")
     if _SHAPED_ASK.search(pair.question) and len(pair.candidate) > 2 * len(pair.gold) + 8:
         return verdict_of(None, "math.form", "equal, but not in the form asked for")
@@ -240,27 +255,100 @@ def _base(text: str) -> str:
     return str(number.value) if number else text
 
 
-_TRAILING_UNIT = re.compile(r"\s*\\text\s*\{([^{}]*)\}\s*(?:\^\s*\{?\s*[23]\s*\}?)?\s*$")
+# ------------------------------------------------------------------------------------------ units
+_POWER = r"(?:\s*\^\s*\{?\s*-?[1-9]\s*\}?)?"
+_UNIT_WORD = rf"(?:\\text\s*\{{[^{{}}]*\}}|(?<![\\a-zA-Z])[a-zA-Z]{{2,12}}(?![a-zA-Z])){_POWER}"
+_TRAILING_UNIT = re.compile(
+    rf"(?:\\cdot|\s)*(?P<unit>{_UNIT_WORD}(?:(?:/|\\cdot|\s)*{_UNIT_WORD}){{0,5}})\s*$"
+)
+_UNIT_TOKEN = re.compile(r"(?P<word>[a-z]+)(?:\s*\^\s*\{?\s*(?P<power>-?\d)\s*\}?)?|/")
+_OF_UNITS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 
 
 def _without_units(shape: Shape | Scalar) -> Shape | Scalar:
     if isinstance(shape, Scalar):
-        latex = _TRAILING_UNIT.sub("", shape.latex).replace(r"\$", "").strip()
-        return Scalar(latex or shape.latex, shape.name)
-    items = tuple(_without_units(item) for item in shape.items)
-    return Shape(shape.kind, items, shape.brackets)
+        latex = _split_unit(shape.latex)[0].replace(r"\$", "").strip()
+        return replace(shape, latex=latex or shape.latex)
+    return replace(shape, items=tuple(map(_without_units, shape.items)))
+
+
+def _split_unit(latex: str) -> tuple[str, str]:
+    """An expression and the unit behind it, which is in words or known ("" = none)."""
+    found = _TRAILING_UNIT.search(latex)
+    if found is None:
+        return latex, ""
+    unit = " ".join(re.sub(r"\\text\s*\{([^{}]*)\}", r" \1 ", found["unit"]).lower().split())
+    if found["unit"][0] != "\\" and _powers(unit) is None:
+        return latex, ""  # xy
+    return latex[: found.start()], unit.replace(r"\cdot", " ")
+
+
+def _powers(unit: str) -> dict[str, int] | None:
+    """Each known unit of "square feet", "km / h" or "m s^{-2}" with its power; None if one is unknown."""
+    powers: dict[str, int] = {}
+    sign, raised = 1, 1
+    for token in _UNIT_TOKEN.finditer(unit):
+        word = singular(token["word"] or "/")
+        if word in {"/", "per"}:
+            sign = -1
+        elif word in _OF_UNITS:
+            raised = _OF_UNITS[word]
+        elif word in FAMILY_OF or word == "unit":
+            power = sign * raised * int(token["power"] or 1)
+            powers[word] = powers.get(word, 0) + power
+            raised = 1
+        else:
+            return None
+    return powers
 
 
 def _unit_conflict(pair: _Pair) -> Verdict | None:
-    """Units written in words behind an expression: both must be the same, if both are there."""
-    units = []
-    for latex in (pair.gold, pair.candidate):
-        found = _TRAILING_UNIT.search(latex)
-        one = parse_number("1 " + found.group(1).strip()) if found else None
-        units.append(one.unit.split(" ")[0] if one else "")
-    if all(units) and units[0] != units[1]:
-        return verdict_of(None, "math.unit_mismatch", f"wanted {units[0]}, found {units[1]}")
+    """Units behind an expression: both must be the same, if both are there."""
+    units = [_split_unit(latex)[1] for latex in (pair.gold, pair.candidate)]
+    powers = [_powers(unit) for unit in units]
+    same = units[0] == units[1] or (powers[0] is not None and powers[0] == powers[1])
+    if all(units) and not same:
+        measured = [_measured(found) for found in powers if found is not None]
+        apart = len(measured) == 2 and measured[0] != measured[1]
+        said = f"wanted {units[0]}, found {units[1]}"
+        return verdict_of(False if apart else None, "math.unit_mismatch", said)
     percent = [r"\%" in pair.gold, r"\%" in pair.candidate]
     if percent[0] != percent[1]:
         return verdict_of(None, "math.percent", "one is a percentage, the other is not")
     return None
+
+
+def _measured(powers: dict[str, int]) -> dict[str, int]:
+    """What a unit measures: "length" to the power of 2."""
+    found: dict[str, int] = {}
+    for unit, power in powers.items():
+        family = FAMILY_OF.get(unit, unit)
+        found[family] = found.get(family, 0) + power
+    return {family: power for family, power in found.items() if power}
+
+
+# ------------------------------------------------------------------------------------- positivity
+_LETTERS = r"(?<![\\a-zA-Z])[a-zA-Z](?:\s*(?:,|and|,\s*and)\s*[a-zA-Z](?![a-zA-Z])){0,5}"
+_SIGNED = r"(?:strictly\s+)?(?:positive|non-?negative)"
+_POSITIVE = re.compile(
+    rf"(?P<a>{_LETTERS})\s*(?:>=?|\\gt|\\geq?|≥)\s*0(?!\.?\d)"
+    rf"|(?<![.\d])0\s*(?:<=?|\\lt|\\leq?|≤)\s*(?P<b>{_LETTERS})(?![a-zA-Z])"
+    rf"|(?P<c>{_LETTERS})\s+(?:is|are|be)\s+(?:all\s+|both\s+|an?\s+)?{_SIGNED}"
+    rf"|{_SIGNED}\s+(?:(?:real|whole|rational|even|odd|prime|distinct)\s+)*(?:(?:numbers?|integers?|reals?|values?|constants?)\s+)?(?:of\s+)?(?P<d>{_LETTERS})(?![a-zA-Z])"
+)
+_ALL_POSITIVE = re.compile(
+    rf"\b(?:for|assum\w+|where|all|any)\b[^.?;]*\b{_SIGNED}\s+(?:real\s+)?(?:numbers|values|variables)"
+    rf"|\bvariables?\b[^.?;]*\b{_SIGNED}"
+)
+
+
+def _positive(question: str) -> frozenset[str]:
+    """Variables that the question calls positive, in lower case; ``*`` = all."""
+    plain = " ".join(question.replace("$", " ").split())
+    found = {
+        letter.lower()
+        for match in _POSITIVE.finditer(plain)
+        for group in match.groups()
+        for letter in re.findall(r"\b[a-zA-Z]\b", group or "")
+    }
+    return frozenset(found or ({"*"} if _ALL_POSITIVE.search(plain) else ()))

@@ -1,37 +1,27 @@
 """The part of mathematical grading that can hang: it runs only in the killable pool.
 
-Everything here takes and returns plain values. Two expressions are *equal* if their difference is
-zero (:mod:`identity`) at every test point: what differs anywhere differs at a random rational
-point. Only where they cannot be evaluated does math-verify's symbolic comparison decide, and
-then the gold must survive its own round trip. *Different* needs evaluated values, too.
+Everything here takes and returns plain values: :func:`compare` walks two shapes side by side until
+scalars are left (:mod:`expressions`) or sets of real numbers (:mod:`real_sets`).
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
 import logging
-import re
 import resource
 import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal
 
-from llm_as_judge.grading.formula import read_formula
-from llm_as_judge.grading.identity import is_zero, real_value
-from llm_as_judge.grading.latex import Scalar, Shape
-from llm_as_judge.grading.number import is_written_as
+from llm_as_judge.grading.expressions import Given, Relation, compare_scalars, parse
+from llm_as_judge.grading.progressions import compare_sequences
+from llm_as_judge.grading.real_sets import compare_sets
+from llm_as_judge.grading.shape import RANGES, Scalar, Shape
 
-Relation = Literal["equal", "different", "unknown"]
-
-_DIGITS = 300
-"""To which math-verify, which knows no exact comparison, compares what it evaluates."""
-_POINTS = ("13/11", "29/17", "7/19")
 _MEMORY_BYTES = 3 * 2**30
 
-
-def _algebra() -> Any:
-    return importlib.import_module("sympy")
+Item = Scalar | Shape
 
 
 def limit_worker() -> None:
@@ -39,12 +29,17 @@ def limit_worker() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = _MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(hard, _MEMORY_BYTES)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    sys.set_int_max_str_digits(0)  # the processor's time is the bound on long numbers
     logging.disable(logging.CRITICAL)
-    _parse(r"\frac{1}{2}")
+    parse(r"\frac{1}{2}")
 
 
 def compare(
-    gold: Shape | Scalar, candidate: Shape | Scalar, step: Fraction | None, cpu_s: float
+    gold: Item,
+    candidate: Item,
+    step: Fraction | None,
+    cpu_s: float,
+    positive: frozenset[str] = frozenset(),
 ) -> Relation:
     """Relation of two shapes that are not spelled the same.
 
@@ -53,60 +48,106 @@ def compare(
             written like this when rounded or cut then equals it. None: exact.
         cpu_s: processor seconds after which the kernel ends this process. Python code could
             not be trusted to stop: a power of big integers never returns to the interpreter.
+        positive: variables that the question calls positive; ``*`` = all.
     """
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, cpu_s)
     try:
-        return _compare(gold, candidate, step)
+        return compare_shapes(gold, candidate, Given(step, positive))
+    except RecursionError:  # nested too deep
+        return "unknown"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
-def _compare(gold: Shape | Scalar, candidate: Shape | Scalar, step: Fraction | None) -> Relation:
+def compare_shapes(gold: Item, candidate: Item, given: Given) -> Relation:
+    """Relation of two shapes; in this process, for as long as it takes."""
     if isinstance(gold, Scalar) and isinstance(candidate, Scalar):
-        return _compare_scalars(gold.latex, candidate.latex, step)
-    if isinstance(gold, Scalar) or isinstance(candidate, Scalar):
-        return _expanded(gold, candidate)
-    kinds = {gold.kind, candidate.kind}
-    if kinds <= {"list", "set"} or gold.kind == candidate.kind == "union":
-        return _any_order(gold.items, candidate.items)
-    if gold.kind != candidate.kind or gold.brackets != candidate.brackets:
-        return "unknown" if "text" in kinds or "union" in kinds else "different"
-    if gold.kind == "text" or len(gold.items) != len(candidate.items):
-        return "unknown" if gold.kind == "text" else "different"
-    return _all([_item(one, other) for one, other in zip(gold.items, candidate.items, strict=True)])
+        return compare_scalars(gold, candidate, given)
+    if any(isinstance(item, Shape) and item.kind == "family" for item in (gold, candidate)):
+        return _families(gold, candidate, given)
+    one, other = _as_shape(gold), _as_shape(candidate)
+    if one is None or other is None:
+        kinds = {item.kind for item in (gold, candidate) if isinstance(item, Shape)}
+        return "unknown" if kinds & {"text", *RANGES} else "different"
+    kinds = {one.kind, other.kind}
+    if "text" in kinds:
+        return "unknown"
+    if kinds & RANGES or (one.names and other.names and kinds == {"tuple"}):
+        relation = compare_sets(one, other, given)
+        return relation if relation != "unknown" else _side_by_side(one, other, given)
+    if "names" in kinds:
+        return _named(one, other, given)
+    if kinds == {"sequence"}:
+        return compare_sequences(one, other, given, _item)
+    if kinds <= {"list", "set"}:
+        return _any_order(one.items, other.items, given)
+    if kinds == {"list", "tuple"} or kinds == {"set", "tuple"}:  # (1, 2) is not quite 1, 2
+        relation = _any_order(one.items, other.items, given)
+        return "unknown" if relation == "equal" else relation
+    if kinds == {"matrix", "tuple"}:
+        return "unknown"  # a vector in a row or in a column
+    return _side_by_side(one, other, given)
 
 
-def _item(gold: Shape | Scalar, candidate: Shape | Scalar) -> Relation:
-    return "equal" if gold == candidate else _compare(gold, candidate, None)
+def _as_shape(item: Item) -> Shape | None:
+    """``item``; ``a \\pm b`` as a list; None for any other scalar."""
+    if isinstance(item, Shape):
+        return item
+    spread = _spread((item,))
+    return Shape("list", spread) if len(spread) > 1 else None
 
 
-def _all(relations: list[Relation]) -> Relation:
+def _item(gold: Item, candidate: Item, given: Given) -> Relation:
+    if gold == candidate:
+        return "equal"
+    return compare_shapes(gold, candidate, replace(given, step=None))
+
+
+def _all(relations: Sequence[Relation]) -> Relation:
     if "different" in relations:
         return "different"
     return "unknown" if "unknown" in relations else "equal"
 
 
-def _any_order(gold: tuple[Shape | Scalar, ...], candidate: tuple[Shape | Scalar, ...]) -> Relation:
-    gold, candidate = _spread(gold), _spread(candidate)
+def _in_order(gold: Sequence[Item], candidate: Sequence[Item], given: Given) -> Relation:
     if len(gold) != len(candidate):
-        return "unknown" if r"\pm" in repr(gold) + repr(candidate) else "different"
+        return "different"
+    return _all([_item(one, other, given) for one, other in zip(gold, candidate, strict=True)])
+
+
+def _side_by_side(gold: Shape, candidate: Shape, given: Given) -> Relation:
+    """Shapes of one kind, item by item."""
+    ranges = {gold.kind, candidate.kind} & RANGES
+    if gold.kind != candidate.kind or gold.brackets != candidate.brackets:
+        return "unknown" if ranges else "different"
+    either = _any_order if gold.kind == "union" else _in_order
+    relation = either(gold.items, candidate.items, given)
+    return "unknown" if ranges and relation == "different" else relation
+
+
+def _any_order(gold: Sequence[Item], candidate: Sequence[Item], given: Given) -> Relation:
+    gold, candidate = _spread(gold), _spread(candidate)
+    unsure = any(isinstance(item, Shape) and item.kind in RANGES for item in (*gold, *candidate))
+    if len(gold) != len(candidate):
+        written = repr(gold) + repr(candidate)
+        return "unknown" if unsure or given.integers or r"\pm" in written else "different"
     left = list(candidate)
     unsure = False
     for item in gold:
-        relations = [_item(item, other) for other in left]
+        relations = [_item(item, other, given) for other in left]
         if "equal" in relations:
             del left[relations.index("equal")]
-        elif "unknown" in relations:
+        elif "unknown" in relations or given.integers:
             unsure = True
         else:
             return "different"
     return "unknown" if unsure or left else "equal"
 
 
-def _spread(items: tuple[Shape | Scalar, ...]) -> tuple[Shape | Scalar, ...]:
+def _spread(items: Sequence[Item]) -> tuple[Item, ...]:
     """``a \\pm b`` as two items."""
-    spread: list[Shape | Scalar] = []
+    spread: list[Item] = []
     for item in items:
         if isinstance(item, Scalar) and item.latex.count(r"\pm") == 1:
             for sign in "+-":
@@ -117,166 +158,58 @@ def _spread(items: tuple[Shape | Scalar, ...]) -> tuple[Shape | Scalar, ...]:
     return tuple(spread)
 
 
-def _expanded(gold: Shape | Scalar, candidate: Shape | Scalar) -> Relation:
-    """A scalar against a shape: only ``a \\pm b`` can be a list."""
-    one = gold if isinstance(gold, Shape) else Shape("list", _spread((gold,)))
-    other = candidate if isinstance(candidate, Shape) else Shape("list", _spread((candidate,)))
-    kinds = {one.kind, other.kind}
-    if kinds <= {"list", "set"}:
-        return _any_order(one.items, other.items)
-    return "unknown" if "text" in kinds or "union" in kinds else "different"
-
-
-def _compare_scalars(gold: str, candidate: str, step: Fraction | None) -> Relation:
-    one, other = _parse(gold), _parse(candidate)
-    if one is None or other is None:
+def _families(gold: Item, candidate: Item, given: Given) -> Relation:
+    """Values for each integer, which one of the two may have left unsaid."""
+    said = [item for item in (gold, candidate) if isinstance(item, Shape) and item.kind == "family"]
+    if len({shape.brackets for shape in said}) > 1:
         return "unknown"
-    relation = _identity(one, other, step)
-    if relation == "unknown" and step is None:
-        relation = _verified(one, other)
-    return relation
+    names = [
+        item.names[0] if isinstance(item, Shape) and item in said else ""
+        for item in (gold, candidate)
+    ]
+    one, other = (
+        item.items[0] if isinstance(item, Shape) and item in said else item
+        for item in (gold, candidate)
+    )
+    return _item(one, other, replace(given, integers=(names[0], names[1], said[0].brackets)))
 
 
-@functools.lru_cache(maxsize=4096)
-def _parse(latex: str) -> Any:
-    """A sympy expression, or None."""
-    from latex2sympy2_extended import latex2sympy
+# ----------------------------------------------------------------------------------- named values
+def _named(gold: Shape, candidate: Shape, given: Given) -> Relation:
+    """Names with their values against others, or against a point or list without names."""
+    if gold.kind == candidate.kind:
+        return _same_names(gold, candidate, given)
+    named, bare = (gold, candidate) if gold.kind == "names" else (candidate, gold)
+    if bare.kind not in {"tuple", "list", "set"} or bare.brackets not in {"", "()"}:
+        return "different" if bare.kind in {"tuple", "matrix"} else "unknown"
+    any_order = _any_order(gold.items, candidate.items, given)
+    if bare.kind == "set" or (bare.kind == "list" and _are_numbered(named)):
+        return any_order
+    by_name = sorted(zip(named.names, named.items, strict=True), key=lambda pair: pair[0])
+    values = [item for _, item in by_name]
+    relation = (
+        _in_order(values, bare.items, given)
+        if named is gold
+        else _in_order(bare.items, values, given)
+    )
+    if relation == "equal" or any_order == "different":
+        return relation
+    # 3, 2 says nothing of which is x; and the order of longer names is not that of the alphabet.
+    alphabetic = bare.kind == "tuple" and all(len(name) == 1 for name in named.names)
+    return relation if alphabetic else "unknown"
 
-    ordinary = read_formula(latex)
-    if ordinary is not None:
-        return ordinary
-    latex = re.sub(r"\^\s*\\circ", r" \\cdot \\frac{\\pi}{180}", latex)
-    latex = re.sub(r"\\(?:text|mathrm)\s*\{\s*([a-zA-Z])\s*\}", r"\1", latex)
-    latex = re.sub(r"(?<![\\\w{^.])(\d+)\s+(?=\d)", r"\1\\cdot ", latex)
-    try:
-        parsed = latex2sympy(latex)
-    except MemoryError:
-        return None
-    # The parser raises bare Exception for what it cannot read, and sympy many kinds.
-    except Exception:  # noqa: BLE001
-        return None
-    return parsed if isinstance(parsed, _algebra().Basic) else None
+
+def _are_numbered(named: Shape) -> bool:
+    """x_1, x_2: roots may be numbered in any order, members of a sequence may not."""
+    return len({name.split("_")[0] for name in named.names}) == 1
 
 
-def _identity(one: Any, other: Any, step: Fraction | None) -> Relation:
-    sympy = _algebra()
-
-    if isinstance(one, sympy.Equality) and isinstance(other, sympy.Equality):
-        return _same_equation(one, other)
-    if not (isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr)):
-        return "unknown"
-    one, other = _exact(one), _exact(other)
-    if one.has(sympy.I) or other.has(sympy.I):
-        one, other = _with_unit(one), _with_unit(other)
-    if one in _infinities() or other in _infinities():
-        return "equal" if one == other else "different"
-    symbols = sorted(one.free_symbols | other.free_symbols, key=str)
-    if not symbols:
-        relation = _agree(one, other, {}) if step is None else _written_as(one, other, step)
-        return relation or "unknown"
-    if bool(one.free_symbols) != bool(other.free_symbols):
+def _same_names(gold: Shape, candidate: Shape, given: Given) -> Relation:
+    if set(gold.names) != set(candidate.names):
         return "different"
-    if one.free_symbols != other.free_symbols and not (one.free_symbols & other.free_symbols):
-        return "unknown"
-    found = [_agree(one, other, point) for point in _test_points(symbols)]
-    seen = [relation for relation in found if relation is not None]
-    if len(seen) >= 2 and set(seen) == {"equal"}:
-        return "equal"
-    if len(seen) >= 2 and set(seen) == {"different"}:
-        return "unknown" if _needs_integers(one, other) else "different"
-    return "unknown"
-
-
-def _with_unit(expression: Any) -> Any:
-    r"""The letter i as the imaginary unit: \sqrt{-4} is 2i. Where nothing is imaginary it stays a
-    variable."""
-    letters = {symbol for symbol in expression.free_symbols if symbol.name == "i"}
-    return expression.xreplace(dict.fromkeys(letters, _algebra().I))
-
-
-def _infinities() -> tuple[Any, ...]:
-    sympy = _algebra()
-
-    return (sympy.oo, -sympy.oo, sympy.zoo, sympy.nan)
-
-
-def _exact(expression: Any) -> Any:
-    """Decimals as the fractions they are written as."""
-    sympy = _algebra()
-
-    floats = expression.atoms(sympy.Float)
-    return expression.xreplace({number: sympy.Rational(str(number)) for number in floats})
-
-
-def _needs_integers(one: Any, other: Any) -> bool:
-    sympy = _algebra()
-
-    kinds = (sympy.factorial, sympy.binomial, sympy.floor, sympy.ceiling, sympy.Mod)
-    if one.has(*kinds) or other.has(*kinds):
-        return True
-    powers = (one.atoms(sympy.Pow) | other.atoms(sympy.Pow)) if one.free_symbols else set()
-    return any(power.exp.free_symbols and power.base.is_negative for power in powers)
-
-
-def _test_points(symbols: list[Any]) -> list[dict[Any, Any]]:
-    sympy = _algebra()
-
-    points = []
-    for shift, start in enumerate(_POINTS):
-        base = sympy.Rational(start)
-        values = {
-            symbol: base + sympy.Rational(3 * index * index + shift + index, 7 + index)
-            for index, symbol in enumerate(symbols)
-        }
-        if shift == 2:
-            values = {symbol: -value for symbol, value in values.items()}
-        points.append(values)
-    return points
-
-
-def _agree(one: Any, other: Any, point: dict[Any, Any]) -> Literal["equal", "different"] | None:
-    zero = is_zero(one - other, point)
-    if zero is None:
-        return None
-    return "equal" if zero else "different"
-
-
-def _written_as(one: Any, other: Any, step: Fraction) -> Literal["equal", "different"] | None:
-    """Is ``other`` written like the rounded gold ``one``, to the digits which that has?"""
-    digits = len(str(one)) + 30
-    gold, value = real_value(one, digits), real_value(other, digits)
-    if gold is None or value is None:
-        return None
-    return "equal" if is_written_as(value, gold, step) else "different"
-
-
-def _same_equation(one: Any, other: Any) -> Relation:
-    """Equations are equal if one is a constant multiple of the other."""
-    left, right = _exact(one.lhs - one.rhs), _exact(other.lhs - other.rhs)
-    symbols = sorted(left.free_symbols | right.free_symbols, key=str)
-    if left.free_symbols != right.free_symbols or not symbols:
-        return "unknown"
-    twins = {symbol: _algebra().Dummy() for symbol in symbols}
-    cross = left.xreplace(twins) * right - left * right.xreplace(twins)
-    first, *others = _test_points(symbols)
-    if is_zero(left, first) is not False or is_zero(right, first) is not False:
-        return "unknown"
-    fixed = {twin: first[symbol] for symbol, twin in twins.items()}
-    same = all(is_zero(cross, {**point, **fixed}) for point in others)
-    return "equal" if same else "unknown"
-
-
-def _verified(one: Any, other: Any) -> Relation:
-    """math-verify's word, if it can tell the gold from something else."""
-    from math_verify import verify
-
-    sympy = _algebra()
-
-    def same(left: Any, right: Any) -> bool:
-        rounding = {"float_rounding": _DIGITS, "numeric_precision": _DIGITS}
-        return bool(verify([left], [right], timeout_seconds=None, raise_on_error=False, **rounding))
-
-    marker = sympy.Symbol("zz_other")
-    if not same(one, one) or same(one, marker) or same(marker, other):
-        return "unknown"
-    return "equal" if same(one, other) and same(other, one) else "unknown"
+    values = dict(zip(candidate.names, candidate.items, strict=True))
+    relation = _in_order(gold.items, [values[name] for name in gold.names], given)
+    if relation == "different" and _are_numbered(gold):
+        any_order = _any_order(gold.items, candidate.items, given)
+        return "unknown" if any_order == "equal" else relation
+    return relation

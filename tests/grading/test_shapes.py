@@ -1,0 +1,396 @@
+"""Lists, points, sets, named values, equations and the like: what is equal, what is not, what stays open."""
+
+import asyncio
+import itertools
+import random
+import time
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_as_judge.grading.expressions import Given
+from llm_as_judge.grading.latex import normalize
+from llm_as_judge.grading.pool import KillablePool
+from llm_as_judge.grading.shape import parse_shape
+from llm_as_judge.grading.symbolic import compare, compare_shapes, limit_worker
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.types import Problem
+
+PAIRS: dict[str, list[tuple[str, str, bool | None]]] = {
+    "named values": [
+        ("x=2, y=3", "x=2,y=3", True),
+        ("x=2, y=3", "y=3, x=2", True),
+        ("x=2, y=3", r"\begin{cases}x=2\\y=3\end{cases}", True),
+        ("(x,y)=(2,3)", "(2,3)", True),
+        ("(2,3)", r"x=2 \text{ and } y=3", True),
+        ("(2,3)", "x=3, y=2", False),
+        ("(2,3)", "y=2, x=3", False),
+        ("(x,y)=(2,3)", "(3,2)", False),
+        ("(a,b)=(1,2)", "a=2,b=1", False),
+        ("x=2, y=3", "(y,x)=(3,2)", True),
+        ("x=2, y=3", "(y,x)=(2,3)", False),
+        ("x=2, y=3", "x=2", False),
+        ("x=2, y=3", "x=2, y=3, z=4", False),
+        (r"r=2, \theta=\frac{\pi}{3}", r"\theta = \pi/3, r = 2", True),
+        (r"x=\frac12, y=3", "x=0.5, y=3", True),
+        ("x_1=2, x_2=3", "2, 3", True),
+        ("2, 3", "x_1=3, x_2=2", True),
+        ("x=2, x=3", "x=3 or x=2", True),
+        ("x=2,y=3 or x=3,y=2", "(2,3), (3,2)", True),
+        ("(2,3), (3,2)", "(x,y)=(3,2) or (x,y)=(2,3)", True),
+        ("a=1, b=2", "a=1, c=2", False),
+        ("x=2, y=3", "x=3, y=3", False),
+    ],
+    "equations": [
+        ("y=2x+1", "y=1+2x", True),
+        ("y=2x+1", "y-2x=1", True),
+        ("y=2x+1", "4x-2y+2=0", True),
+        ("y=2x+1", "y=2x-1", False),
+        ("y=2x+1", "2x-y-1=0", False),
+        ("2x+4y-3=0", "x+2y=3", False),
+        ("2x+4y-3=0", r"x+2y=\frac32", True),
+        ("x+2y+3z=6", r"z=2-\frac{x}{3}-\frac{2y}{3}", True),
+        ("x+2y+3z=6", "2x+4y+6z=12", True),
+        ("x+2y+3z=6", "x+2y+3z=7", False),
+        ("x^2+y^2=4", "x^2+y^2-4=0", True),
+        ("x^2+y^2=4", "x^2+y^2=2", False),
+        ("y=2x+1", r"x=\frac{y-1}{2}", True),
+        (r"y = \frac{1}{x}", "xy=1", True),
+        ("y=x^2", "y=x^3", False),
+        ("(x-1)^2+(y+2)^2=9", "x^2+y^2-2x+4y-4=0", True),
+        ("y=2x+1", "f(x)=2x+1", True),
+        ("2x+4y-3=0", "y = 2x+4", False),
+        ("x=3", "3", True),
+    ],
+    "matrices": [
+        (r"\begin{bmatrix}1&2\\3&4\end{bmatrix}", r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", True),
+        (
+            r"\begin{pmatrix}1&2\\3&4\end{pmatrix}",
+            r"\left(\begin{array}{rr}1&2\\3&4\end{array}\right)",
+            True,
+        ),
+        (r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", "[[1,2],[3,4]]", True),
+        (r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", r"\begin{pmatrix}1&3\\2&4\end{pmatrix}", False),
+        (r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", r"\begin{bmatrix}1&2\\3&5\end{bmatrix}", False),
+        (r"\begin{pmatrix}1\\2\end{pmatrix}", "(1,2)", None),
+        (r"\begin{pmatrix}1\\2\end{pmatrix}", "(1,3)", None),
+    ],
+    "values for each integer": [
+        (r"\frac{\pi}{6}+2k\pi", r"\frac{\pi}{6}+2n\pi, n \in \mathbb{Z}", True),
+        (r"\frac{\pi}{6}+2k\pi, k \in \mathbb{Z}", r"\frac{\pi}{6}-2\pi k, k\in \mathbb Z", True),
+        (r"\frac{\pi}{6}+2k\pi, k \in \mathbb{Z}", r"\frac{13\pi}{6}+2\pi k", True),
+        (r"\frac{\pi}{6}+2k\pi, k \in \mathbb{Z}", r"\frac{\pi}{6}+k\pi, k\in \mathbb Z", False),
+        (r"\frac{\pi}{6}+2k\pi, k \in \mathbb{Z}", r"\frac{\pi}{3}+2k\pi, k\in \mathbb Z", False),
+        (r"x = \frac{\pi}{4} + k\pi", r"x = \frac{\pi}{4}+n\pi \text{ for any integer } n", True),
+        (
+            r"\frac{\pi}{6}+2k\pi, \frac{5\pi}{6}+2k\pi, k \in \mathbb{Z}",
+            r"\frac{5\pi}{6}+2\pi n, \frac{\pi}{6}+2\pi n, \text{ where } n \text{ is an integer}",
+            True,
+        ),
+    ],
+    "sequences": [
+        (r"1, 2, \ldots, n", r"1, 2, 3, 4, \dots, n", True),
+        (r"1, 3, 5, \ldots", r"1, 3, 5, 7, \cdots", True),
+        (r"1, 3, 5, \ldots", r"1, 3, 6, \ldots", False),
+        (r"1,2,\ldots,n", r"1,2,\ldots,n-1,n", True),
+        (r"1,2,\ldots,n", r"1,2,\ldots,n-1", False),
+        (r"1,2,3,\ldots", "1,2,3", False),
+        (r"2,4,8,\ldots", r"2,4,8,16,\ldots", True),
+        (r"1,2,\ldots", r"1,2,4,8,\ldots", None),
+        (r"1,2,\ldots,n", r"2,3,\ldots,n", False),
+        (r"\{1,2,\ldots,10\}", r"\{1,2,3,\ldots,10\}", True),
+        (r"1, 2, 3, \ldots, 10", "1, 2, 3, ..., 10", True),
+    ],
+    "sets": [
+        (r"\{1,2\}\cup\{2,3\}", r"\{1,2,3\}", True),
+        (r"\{1,2\}\cup\{3\}", r"\{1,2,4\}", False),
+        (r"(-\infty,1)\cup(1,\infty)", r"\mathbb{R}\setminus\{1\}", True),
+        (r"(-\infty,1)\cup(1,\infty)", r"x \ne 2", False),
+        (r"(-\infty,1)\cup(1,3)\cup(3,\infty)", r"x \neq 1, 3", True),
+        (r"(-\infty,1)\cup(1,3)\cup(3,\infty)", r"x \neq 1 \text{ and } x\ne 3", True),
+        (r"(-\infty,-1)\cup(1,\infty)", "|x|>1", True),
+        (r"(-\infty,-1)\cup(1,\infty)", r"|x|\ge 1", False),
+        ("[-1,1]", r"-1 \le x \le 1", True),
+        ("[1,5]", r"|x-3| \le 2", True),
+        ("(1,5)", r"|x-3| \le 2", False),
+        (r"\mathbb{R}", r"x \in \mathbb{R}", True),
+        (r"\mathbb{R}", r"(-\infty,\infty)", True),
+        ("all real numbers", r"\mathbb{R}", True),
+        ("all real numbers", r"[0,\infty)", False),
+        (r"\text{no solution}", r"\varnothing", True),
+        (r"\varnothing", r"\{0\}", False),
+        (r"\varnothing", "0", False),
+        (r"[0,1)\cup[1,2]", "[0,2]", True),
+        ("(0,2)", r"(0,1)\cup(1,2)", False),
+        ("x>3", r"(3,\infty)", True),
+        ("x>3", "3<x", True),
+        ("x>3", r"x \ge 3", False),
+        ("2x+3>9", "x>3", True),
+        ("x^2<4", "-2<x<2", True),
+        (r"(-\infty,-\sqrt{2})\cup(\sqrt{2},\infty)", "x^2>2", True),
+        (r"(1, \sqrt{3+2\sqrt{2}}]", r"1 < x \le 1+\sqrt 2", True),
+        ("x+y>3", "y>3-x", True),
+        ("x+y>3", r"x+y\ge 3", False),
+        ("x+y>3", "x+y<3", False),
+        ("x>1, x<3", "(1,3)", True),
+        ("x<1 or x>3", r"(-\infty,1)\cup(3,\infty)", True),
+        ("x<1 or x>3", "(1,3)", False),
+        (r"\{x \mid x > 2\}", r"(2,\infty)", True),
+        (r"\mathbb{R}\setminus\{1,2\}", r"\mathbb{R}\setminus\{2,1\}", True),
+        (r"\mathbb{R}\setminus\{1,2\}", r"\mathbb{R}\setminus\{1,3\}", False),
+        (r"\mathbb{Z}", r"\mathbb{Q}", None),
+        ("(a, a+1)", "a<x<1+a", True),
+        (r"\mathbb{R}\setminus\{-2\}", r"\mathbb{R} - \{-2\}", True),
+        (r"\mathbb{R}\setminus\{\pm 1\}", r"x \ne \pm 1", True),
+        (r"(-\infty,-1)\cup(-1,1)\cup(1,\infty)", r"x \ne \pm 1", True),
+    ],
+    "functions": [
+        ("e^{-x}", "exp(-x)", True),
+        ("e^{x^2/2}", r"\exp\left(\frac{x^2}{2}\right)", True),
+        ("e^{-x}", r"\exp(x)", False),
+        ("3e^{2}", r"3\exp(2)", True),
+        (r"\sqrt[3]{x}", "x^{1/3}", True),
+        ("x^{1/3}", r"\sqrt[3]{x}", True),
+        (r"\frac{n(n-1)}{2}", r"\binom{n}{2}", True),
+        (r"\cos x", r"\frac{1}{\sec x}", True),
+        (r"\frac{\sqrt{3}}{2}", r"\sin 60^\circ", None),
+        (r"\frac{1}{\cos x}", r"\sec x", True),
+    ],
+    "divided by zero": [
+        ("1/0", "2/0", None),
+        (r"\frac{x}{0}", r"\frac{2x}{0}", None),
+        (r"\infty", r"\frac{1}{0}", None),
+        ("x+1", r"x+\frac{0}{0}", None),
+    ],
+    "units": [
+        (r"12\pi\text{ cm}^2", r"12\pi \text{ cm}^2", True),
+        (r"12\pi\text{ cm}^2", r"12\pi cm^2", True),
+        (r"12\pi\text{ cm}^2", r"12\pi square centimeters", True),
+        (r"12\pi\text{ cm}^2", r"12\pi", True),
+        (r"12\pi\text{ cm}^2", r"12\pi\text{ cm}^3", False),
+        (r"12\pi\text{ cm}^2", r"13\pi\text{ cm}^2", False),
+        (r"12\pi\text{ cm}", r"12\pi\text{ m}", None),
+        (r"\sqrt{3}\text{ km/h}", r"\sqrt{3}\text{ km}", False),
+        (r"\sqrt{3}\text{ km/h}", r"\sqrt{3} \text{ km}/\text{h}", True),
+        (r"\sqrt{3}\text{ miles per hour}", r"\sqrt{3}\text{ miles/hour}", True),
+        (r"9\pi\text{ square feet}", r"9\pi\text{ feet}", False),
+        (r"9\pi\text{ cubic inches}", r"9\pi\text{ inches}^3", True),
+        (r"9\pi\text{ cubic inches}", r"9\pi\text{ square inches}", False),
+        (r"2\pi xy", r"2\pi yx", True),
+        (r"9\pi\text{ square units}", r"9\pi\text{ units}", False),
+    ],
+}
+OF_POSITIVE = [
+    ("Simplify, for x > 0.", "x", r"\sqrt{x^2}", True),
+    ("Simplify.", "x", r"\sqrt{x^2}", None),
+    ("Let a and b be positive real numbers. Simplify.", r"\sqrt{ab}", r"\sqrt{a}\sqrt{b}", True),
+    ("Assume all variables are positive.", r"x\sqrt{y}", r"\sqrt{x^2y}", True),
+    ("Simplify for positive x.", "x", "|x|", True),
+    (r"Simplify for $x\ge 0$.", "x", "-x", False),
+    ("Let $n$ be a positive integer.", r"\sqrt{n}\cdot n", "n^{3/2}", True),
+    ("The numbers x, y are nonnegative.", r"\ln x+\ln y", r"\ln(xy)", True),
+]
+
+
+def problem(gold: str, question: str = "What is it?") -> Problem:
+    return Problem("math/t/1", "math", "math", question, (gold,))
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("kind", PAIRS)
+async def test_answers_of_each_kind(rules: Judge, kind: str) -> None:
+    found = [
+        (gold, answer, (await rules.grade(problem(gold), answer)).correct)
+        for gold, answer, _ in PAIRS[kind]
+    ]
+    assert found == PAIRS[kind]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(("question", "gold", "answer", "correct"), OF_POSITIVE)
+async def test_the_question_says_what_is_positive(
+    rules: Judge, question: str, gold: str, answer: str, correct: bool | None
+) -> None:
+    assert (await rules.grade(problem(gold, question), answer)).correct is correct
+
+
+def relation(gold: str, answer: str) -> str:
+    return compare_shapes(parse_shape(normalize(gold)), parse_shape(normalize(answer)), Given())
+
+
+WHOLE = st.integers(-50, 50)
+FACTOR = st.fractions(Fraction(-9), Fraction(9), max_denominator=9).filter(bool)
+DRAWN = settings(max_examples=15, derandomize=True)
+
+
+@DRAWN
+@given(st.lists(WHOLE, min_size=2, max_size=4, unique=True), st.randoms(use_true_random=False))
+def test_names_keep_their_values(values: list[int], draw: random.Random) -> None:
+    named = [f"{name}={value}" for name, value in zip("abcd", values, strict=False)]
+    gold = ", ".join(named)
+    turned = [
+        f"{name}={value}" for name, value in zip("abcd", [*values[1:], values[0]], strict=False)
+    ]
+    assert relation(gold, ", ".join(turned)) == "different"
+    draw.shuffle(named)
+    assert relation(gold, " and ".join(named)) == "equal"
+    point = ",".join(map(str, values))
+    names = ",".join("abcd"[: len(values)])
+    assert relation(f"({point})", ", ".join(named)) == "equal"
+    assert relation(f"({names})=({point})", ", ".join(named)) == "equal"
+
+
+@DRAWN
+@given(st.lists(WHOLE.filter(bool), min_size=3, max_size=4), FACTOR)
+def test_a_line_or_plane_is_the_same_up_to_a_factor(numbers: list[int], factor: Fraction) -> None:
+    def equation(numbers: list[Fraction]) -> str:
+        *slopes, constant = (f"{n.numerator}/{n.denominator}" for n in numbers)
+        terms = [rf"({slope})\cdot {name}" for slope, name in zip(slopes, "xyz", strict=False)]
+        return "+".join([*terms, f"({constant})"]) + "=0"
+
+    gold = equation([Fraction(n) for n in numbers])
+    assert relation(gold, equation([n * factor for n in numbers])) == "equal"
+    *slopes, constant = numbers
+    assert (
+        relation(gold, equation([*(n * factor for n in slopes), (constant + 1) * factor]))
+        == "different"
+    )
+    *others, last = slopes
+    solved = "".join(rf"-({slope})\cdot {name}" for slope, name in zip(others, "xyz", strict=False))
+    name = "xyz"[len(others)]
+    assert relation(gold, rf"{name}=\frac{{{solved}-({constant})}}{{{last}}}") == "equal"
+    assert relation(gold, rf"{name}=\frac{{{solved}-({constant})+1}}{{{last}}}") == "different"
+
+
+@DRAWN
+@given(st.lists(WHOLE, min_size=2, max_size=5, unique=True), st.integers(1, 4))
+def test_sets_are_their_members(members: list[int], at: int) -> None:
+    def written(values: list[int]) -> str:
+        return r"\{" + ",".join(map(str, values)) + r"\}"
+
+    one, other = members[:at], members[at - 1 :]
+    assert relation(written(members), rf"{written(one)}\cup{written(other)}") == "equal"
+    assert relation(written(members), rf"{written(one)}\cup{written([*other, 51])}") == "different"
+    without = rf"\mathbb{{R}}\setminus{written(members)}"
+    ends = [r"-\infty", *map(str, sorted(members)), r"\infty"]
+    pieces = [f"({low},{high})" for low, high in itertools.pairwise(ends)]
+    assert relation(without, r"\cup ".join(pieces)) == "equal"
+    assert relation(without, r"\cup ".join(pieces[1:])) == "different"
+    assert relation(without, rf"x \ne {', '.join(map(str, members))}") == "equal"
+
+
+@settings(DRAWN, max_examples=6)
+@given(WHOLE, st.integers(1, 30), st.sampled_from(["<", r"\le "]))
+def test_an_inequality_is_its_interval(middle: int, width: int, sign: str) -> None:
+    low, high = middle - width, middle + width
+    brackets = "()" if sign == "<" else "[]"
+    gold = f"{brackets[0]}{low},{high}{brackets[1]}"
+    for answer in (
+        f"|x-({middle})|{sign}{width}",
+        f"{low}{sign}x{sign}{high}",
+        f"|2x-({2 * middle})|{sign}{2 * width}",
+    ):
+        assert relation(gold, answer) == "equal"
+    assert relation(gold, f"|x-({middle})|{sign}{width + 1}") == "different"
+    assert (
+        relation(gold, f"|x-({middle})|{sign.replace('<', '>').replace('le', 'ge')}{width}")
+        == "different"
+    )
+
+
+@DRAWN
+@given(WHOLE, WHOLE.filter(bool), st.integers(3, 5), st.integers(3, 5))
+def test_a_sequence_goes_on_as_it_began(start: int, step: int, shown: int, also: int) -> None:
+    members = [str(start + n * step) for n in range(12)]
+    gold = ",".join(members[:shown]) + r",\ldots,n"
+    assert relation(gold, ",".join(members[:also]) + r",\dots,n") == "equal"
+    assert relation(gold, ",".join(members[:also]) + r",\dots,m") != "equal"
+    members[1] = str(start + step + 1)
+    assert relation(gold, ",".join(members[:also]) + r",\dots,n") == "different"
+
+
+@DRAWN
+@given(st.integers(1, 11), st.integers(1, 4), st.integers(-3, 3), st.sampled_from([1, -1]))
+def test_values_for_each_integer_may_begin_anywhere(
+    twelfths: int, period: int, shift: int, sign: int
+) -> None:
+    gold = rf"\frac{{{twelfths}\pi}}{{12}}+{period}k\pi, k\in\mathbb{{Z}}"
+    begin = twelfths + 12 * period * shift
+    answer = rf"x=\frac{{{begin}\pi}}{{12}}{'+' if sign > 0 else '-'}{period}\pi n"
+    assert relation(gold, answer) == "equal"
+    assert relation(gold, answer.replace("n", f"n+{period}\\pi/5")) == "different"
+
+
+# ---------------------------------------------------------------------------------- hostile texts
+WRITTEN = (
+    r"\frac{ } { ( ) [ ] \{ \} , ; = < > \le \ne \in \mathbb{Z} \mathbb{R} \cup \setminus \ldots \sqrt \sqrt[3]{ \exp( | ! ^ ^{ _ _{"
+    r" + - * / \cdot \pm \text{ \text{or} and or x y k e i 0 1 2 9 99999 1/0 \infty \pi \begin{pmatrix} \end{pmatrix} & \\ \circ"
+    r" \binom{ \log_ \sin \int \sum integer no solution all real numbers cm ( ) { } , = ^{9^{9}}"
+)
+TOKENS = WRITTEN.split()
+SPOILED = st.lists(st.sampled_from(TOKENS), max_size=25).map(" ".join)
+
+
+def test_no_text_raises_or_runs_on() -> None:
+    pool = KillablePool(1, 0.5, limit_worker)
+
+    async def pairs() -> None:
+        draw = random.Random(7)
+        for _ in range(40):
+            texts = [" ".join(draw.choices(TOKENS, k=draw.randint(1, 25))) for _ in range(2)]
+            shapes = [parse_shape(normalize(text)) for text in texts]
+            found = await pool.run(compare, shapes[0], shapes[1], None, pool.cpu_s)
+            assert found in {"equal", "different", "unknown", None}, texts
+        await pool.aclose()
+
+    asyncio.run(pairs())
+
+
+@settings(max_examples=300)
+@given(SPOILED)
+def test_every_text_has_a_shape(text: str) -> None:
+    parse_shape(normalize(text))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "x=",
+        "1,",
+        r"\frac{",
+        r"\frac\pi",
+        r"\sqrt(",
+        "(",
+        "((x),",
+        r"\{x|",
+        "a or ",
+        r"\text{ and ",
+        r"\ne ",
+        "k integer, ",
+        "no ",
+        ".",
+    ],
+)
+def test_a_long_text_is_read_within_seconds_of_the_processor(part: str) -> None:
+    started = time.process_time()
+    parse_shape(normalize(part * (60_000 // len(part)) + "x"))
+    assert time.process_time() - started < 20
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "9" * 1400,
+        "x=" + "9" * 1400,
+        r"\sqrt{" + "7" * 1300 + "}",
+        "10^{10^{10}}",
+        "(" * 700 + "x" + ")" * 700,
+        "{" * 1400,
+    ],
+)
+async def test_long_numbers_and_deep_nesting_are_never_right(rules: Judge, answer: str) -> None:
+    for gold in (r"\sqrt{2}", "7", r"\{1,2\}"):
+        assert (await rules.grade(problem(gold), answer)).correct is not True

@@ -40,9 +40,9 @@ from llm_as_judge.policy.experience import (
     passage_digests,
 )
 from llm_as_judge.policy.memory import Memory
-from llm_as_judge.policy.model import unpack_gguf
 from llm_as_judge.policy.prompt import shorten
 from llm_as_judge.policy.sample import HFSampler
+from llm_as_judge.policy.unpacking import unpack_gguf
 from llm_as_judge.training.step_metrics import prompt_metrics
 from llm_as_judge.types import Completion, Domain, Group, Problem, Program, Rollout
 

@@ -17,7 +17,7 @@ from transformers import AutoTokenizer
 from llm_as_judge.assembly import model_weights, policy_prompt
 from llm_as_judge.config import load_config
 from llm_as_judge.policy.chat_template import prompt_ids
-from llm_as_judge.policy.model import unpack_gguf
+from llm_as_judge.policy.unpacking import unpack_gguf
 from llm_as_judge.types import DOMAINS, Domain, Problem
 
 STYLES = {

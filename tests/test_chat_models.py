@@ -34,6 +34,7 @@ from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem, Usage
 from small_weights import small_weights
 
 PRICES = {"usd_per_million_prompt_tokens": 2.0, "usd_per_million_completion_tokens": 8.0}
+HELLO = ChatReply("hello", "stop", Usage())
 ASK = ChatRequest((Message("user", "p1 say hello"),), max_tokens=16)
 
 
@@ -433,3 +434,26 @@ async def test_a_file_in_the_place_of_the_folder_of_calls_is_left_alone(folder: 
         with pytest.raises(ConfigError, match="is a file; name a folder"):
             ChatModels(config(calls={"mode": "cache", "folder": folder / "prog.py"}), stack)
     assert [path.name for path in folder.glob("prog*")] == ["prog.py"]
+
+
+async def test_a_pool_that_has_every_reply_starts_no_server(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load_config("embedded", overrides=["calls.mode=cache"])
+    name, started = settings.executor.model, list[str]()
+    pool = Pool(settings.calls.folder)
+    pool.put(request_digest(name, ASK), {"model": name, "request": ASK}, Outcome(HELLO))
+    pool.close()
+
+    async def no_server(stack: AsyncExitStack, config: Config, which: str) -> Any:
+        started.append(which)
+        raise ModelError("no weights")
+
+    monkeypatch.setattr("llm_as_judge.chat_models.start_embedded", no_server)
+    async with AsyncExitStack() as stack:
+        chat = await opened(stack, settings)
+        assert (await chat.chat(ASK)).text == HELLO.text
+        assert started == []
+        with pytest.raises(ModelError, match="no weights"):  # what it lacks starts one
+            await chat.chat(replace(ASK, draw=1))
+        assert started == [name]

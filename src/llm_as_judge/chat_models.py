@@ -1,7 +1,8 @@
 """Names in the configuration -> chat models: executors and judge of one run.
 
     name in aflow_llm.yaml         a client of that endpoint, probed
-    GGUF weights                   an embedded server, started here, and its client
+    GGUF weights                   an embedded server, started here, and its client; with a pool, by the first
+                                   request that the pool has no reply to
     scripted                       replies from a hash of the request: dry runs; each executor has its own
     any name, calls.mode replay    replies of a recorded run; nothing is started
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -39,6 +40,7 @@ from llm_as_judge.executor_settings import (
     price_of,
     written_price,
 )
+from llm_as_judge.interruptible import in_thread
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.executors import Executors
@@ -51,7 +53,7 @@ from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators.rehearsal import rehearsed_reply
-from llm_as_judge.types import ChatModel
+from llm_as_judge.types import ChatModel, ChatReply, ChatRequest
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +103,11 @@ class ChatModels:
         """
         calls = self._config.calls
         label = label_of(name, role)
-        opened = None if calls.mode == "replay" else await self._live(name, role, written_price)
+        opened: ChatModel | None = None
+        if calls.mode == "cache" and embedded_weights(name) and name not in load_endpoints():
+            opened = _StartedWhenAsked(label, partial(self._live, name, role, written_price))
+        elif calls.mode != "replay":
+            opened = await self._live(name, role, written_price)
         if isinstance(self.recording, Pool):
             notice = self.recording.of(label, origin(name, role, first_seed(self._config)))
             if notice:
@@ -216,6 +222,35 @@ class ChatModels:
                 "usd_per_million_prompt_tokens and usd_per_million_completion_tokens in "
                 "aflow_llm.yaml, or limit budget.tokens instead"
             )
+
+
+class _StartedWhenAsked:
+    """A model that is started by its first request: where a pool has every reply, it never is.
+
+    Args:
+        start: see :meth:`ChatModels.open`; what it raises, each request raises that waits for it.
+    """
+
+    def __init__(self, name: str, start: Callable[[], Awaitable[ChatModel]]) -> None:
+        self._name = name
+        self._start = start
+        self._starting = asyncio.Lock()
+        self._model: ChatModel | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """See ``types.ChatModel``.
+
+        Raises:
+            ModelError: the model cannot be started.
+        """
+        async with self._starting:
+            if self._model is None:
+                self._model = await self._start()
+        return await self._model.chat(request)
 
 
 def _asked(config: Config) -> Sequence[tuple[Role, str | None]]:
@@ -357,16 +392,17 @@ async def start_embedded(stack: AsyncExitStack, config: Config, name: str) -> Em
     kept = _KEPT.get()
     if kept is not None and (name, settings) in kept:
         return kept[name, settings]
-    weights = await asyncio.to_thread(fetch, known_model(name, "model"), config.output.cache_dir())
-    server = EmbeddedServer(weights, name, settings)
+    weights = await in_thread(fetch, known_model(name, "model"), config.output.cache_dir())
+    server = EmbeddedServer(weights, name, settings, start_timeout_s=executor.start_timeout_s)
     if kept is None:
         stack.callback(server.close)
-        await asyncio.to_thread(server.start)
-        return server
-    kept[name, settings] = server
+    else:
+        kept[name, settings] = server
     try:
-        await asyncio.to_thread(server.start)
-    except ModelError:
-        del kept[name, settings]
+        await in_thread(server.start)
+    except BaseException:  # cancelled, too: the thread ends when its child does
+        server.close()
+        if kept is not None:
+            del kept[name, settings]
         raise
     return server

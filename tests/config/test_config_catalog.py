@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from llm_as_judge.config import (
     load_endpoints,
     load_hub_records,
     load_models,
+    shipped_dir,
 )
 from llm_as_judge.errors import ConfigError
 
@@ -213,3 +215,10 @@ def test_a_name_of_an_endpoint_that_is_no_text_is_told(tmp_path: Path) -> None:
     path = yaml_file(tmp_path, "models: {4.1: {base_url: http://localhost:1/v1}}")
     with pytest.raises(ConfigError, match=r"models\.4\.1: the name is a float; put it in quotes"):
         load_endpoints(path)
+
+
+def test_folders_of_the_hub_are_of_one_commit_and_single_files_of_one_digest() -> None:
+    for name, entry in load_models(shipped_dir() / "models.yaml").items():
+        for source in entry.sources:
+            if source.hub is not None and entry.sha256 is None:
+                assert re.fullmatch(r"[0-9a-f]{40}", source.revision or ""), name

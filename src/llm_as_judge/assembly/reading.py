@@ -6,7 +6,6 @@ digest. Not in training, where each update makes other weights: there it is comp
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -19,6 +18,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.files import file_sha256
+from llm_as_judge.interruptible import in_thread
 from llm_as_judge.llm.executors import READER_ROLE, WithReader
 from llm_as_judge.llm.kept import origin
 from llm_as_judge.llm.pool import Pool
@@ -105,7 +105,7 @@ async def open_workbench_for(config: Config, texts: Iterable[str]) -> AsyncItera
 
         if adapter is not None:
             _weights(adapter)
-        policy = await asyncio.to_thread(load_policy_of, config, adapter, launched())
+        policy = await in_thread(load_policy_of, config, adapter, launched())
         on_policy = PolicyThread(policy.base)
         live = PolicyReader(policy, on_policy, bench.ledger, written_price=config.policy.price)
         try:

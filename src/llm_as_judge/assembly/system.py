@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.metadata
 import platform
 from collections.abc import AsyncIterator
@@ -20,6 +19,7 @@ from llm_as_judge.config import Config, find_model
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.files import file_sha256
+from llm_as_judge.interruptible import in_thread
 from llm_as_judge.operators import operator_facts
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.policy.backends import SamplerPlace, sampler_backend
@@ -111,8 +111,8 @@ async def open_system(
     if training:
         require_draws(config)
     async with open_workbench(config) as bench:  # first: what it lacks is found out in a moment
-        memory = await asyncio.to_thread(open_memory, config, adapter, training=training)
-        policy = await asyncio.to_thread(load_policy_of, config, adapter, launched())
+        memory = await in_thread(open_memory, config, adapter, training=training)
+        policy = await in_thread(load_policy_of, config, adapter, launched())
         from llm_as_judge.policy.reader import PolicyReader
         from llm_as_judge.policy.thread import PolicyThread
 

@@ -14,6 +14,7 @@ from llm_as_judge.config import Config, find_model, known_model, load_endpoints
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.grading.rules import RuleGrader
+from llm_as_judge.interruptible import in_thread
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
 from llm_as_judge.judge.judge_file import JUDGE_FILE, JudgeFile
@@ -29,6 +30,7 @@ from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.llm.rounds import Rounds
 from llm_as_judge.llm.weights import fetch, weights_identity
 from llm_as_judge.operators import OperatorSettings
+from llm_as_judge.policy.unpacking import unpack_gguf
 from llm_as_judge.rollout import WorkflowEnvironment
 from llm_as_judge.types import (
     ChatModel,
@@ -218,7 +220,7 @@ async def _open_judge(
             open_scorer=lambda folder, made: _open_scorer(stack, config, folder, made),
             weights_identity=_weights_identity,
         )
-        last = judge_kind(config.judge).open(place)
+        last = await in_thread(judge_kind(config.judge).open, place)
     judge = Judge(rules=rules, last=last, f1_threshold=config.judge.qa_f1_threshold)
     stack.push_async_callback(judge.aclose)
     return judge
@@ -249,6 +251,10 @@ def judge_fingerprint(config: Config) -> str:
 def _open_scorer(stack: AsyncExitStack, config: Config, folder: Path, made: JudgeFile) -> Computing:
     entry = known_model(made.base, f"{folder / JUDGE_FILE}: base")
     weights = fetch(entry, config.output.cache_dir())
+    if (
+        entry.format == "gguf"
+    ):  # here, where it can be stopped: the first answer waits in any thread
+        weights = unpack_gguf(weights)
 
     def load() -> LabelScorer:
         # Imported here: who is graded by rules or by an endpoint does not wait for torch.

@@ -80,6 +80,11 @@ class ExecutorConfig(Section):
     )
     context_tokens: int = Field(4096, ge=256, description="Embedded server: tokens a slot holds.")
     slots: int = Field(8, ge=1, description="Embedded server: requests served at once.")
+    start_timeout_s: Number = Field(
+        180.0,
+        gt=0,
+        description="Embedded server: seconds until it has read its weights and answers; then the run ends.",
+    )
     draws_at_once: int | None = Field(
         None,
         ge=1,

@@ -103,6 +103,7 @@ def make_plan(
     if budget is not None:
         decisive["budget"] = budget
     decisive["policy"].pop("device")
+    decisive["executor"].pop("start_timeout_s")
     for chooses_rows in ("limit_per_set", "sets", "split"):  # the rows themselves are in the hash
         decisive["evaluation"].pop(chooses_rows)
     facts = {

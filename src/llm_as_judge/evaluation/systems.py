@@ -6,7 +6,6 @@ program, so executor, rows, sandbox and judge are the same by construction.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from collections import defaultdict
@@ -31,6 +30,7 @@ from llm_as_judge.assembly import (
 from llm_as_judge.config import Config
 from llm_as_judge.config.names import file_label
 from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.interruptible import in_thread
 from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.policy.backends import sampler_backend
 from llm_as_judge.policy.checkpoint import EXPERIENCE
@@ -155,7 +155,7 @@ class PolicySystem:
             async with open_workbench(config) as bench:
                 bench = with_reader(bench, kept_reader(bench, self.adapter, None))
                 sampler = RecordedSampler(None, _recording(bench), policy)
-                memory = await asyncio.to_thread(open_memory, config, self.adapter)
+                memory = await in_thread(open_memory, config, self.adapter)
                 prompt = policy_prompt(config, memory=memory)
                 runner = rollout_runner(bench, prompt, sampler, config.sampling.form)
                 yield runner, bench.work.isolation

@@ -247,7 +247,7 @@ class EmbeddedServer:
         with os.fdopen(report, "rb", buffering=0) as pipe:
             readable, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
             if not readable:
-                raise self._failed(f"not ready in {self._start_timeout_s:g} s")
+                raise self._failed(self._late())
             line = pipe.readline()
         if not line:
             raise self._failed("it ended while starting")
@@ -264,7 +264,10 @@ class EmbeddedServer:
                 except httpx.HTTPError:
                     pass  # not listening yet; the deadline bounds this
                 time.sleep(0.05)
-        raise self._failed(f"not ready in {self._start_timeout_s:g} s")
+        raise self._failed(self._late())
+
+    def _late(self) -> str:
+        return f"not ready in {self._start_timeout_s:g} s (executor.start_timeout_s; a busy machine needs more)"
 
     def _failed(self, what: str) -> ModelError:
         if self._child is not None:

@@ -73,17 +73,30 @@ def without_telemetry() -> None:
 def _serve(settings: dict[str, Any]) -> _Served:
     """Loads the weights, then serves from threads of its own."""
     without_telemetry()
+    _say("importing the engine")
     import uvicorn
 
     from llm_as_judge.llm.local_app import make_app
 
     threading.excepthook = _end_with
+    slots, context = settings["slots"], settings["context_tokens"]
+    size = Path(settings["weights"]).stat().st_size / 1e6
+    _say(
+        f"reading {settings['weights']} ({size:.0f} MB) and compiling it for {slots} slots of {context} tokens, on "
+        f"{settings['threads']} threads"
+    )
     batch = _loaded(settings)
+    _say("listening")
     app = make_app(batch, settings["model_name"], settings["api_key"], settings["slots"])
     listener = socket.create_server(("127.0.0.1", settings["port"]))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, ws="none"))
     threading.Thread(target=server.run, args=([listener],), daemon=True).start()
     return _Served(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+
+def _say(doing: str) -> None:
+    """To the log, which the parent quotes if this process does not become ready."""
+    print(doing, flush=True)  # noqa: T201
 
 
 def _loaded(settings: dict[str, Any]) -> Batch:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from llm_as_judge import interruptible
 from llm_as_judge.errors import ModelError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def servable(weights: Path) -> Path:
         ModelError: a tensor that cannot be rewritten, or no room for the copy.
     """
     copy = weights.with_suffix(".q8_0.gguf")
-    if copy.is_file() and copy.stat().st_mtime_ns >= weights.stat().st_mtime_ns:
+    if _is_current(copy, weights):
         return copy
     with weights.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
@@ -69,12 +70,20 @@ def servable(weights: Path) -> Path:
             return weights
         if all(tensor.kind in _READ for tensor in layout.tensors):
             return weights
-        log.warning("%s: some tensors are rewritten as Q8_0, once: %s", weights.name, copy)
         try:
-            _write(copy, data, layout)
+            with interruptible.lock(copy.with_name(f".{copy.name}.lock")):
+                if not _is_current(copy, weights):  # by the process that we waited for
+                    log.warning(
+                        "%s: some tensors are rewritten as Q8_0, once: %s", weights.name, copy
+                    )
+                    _write(copy, data, layout)
         except OSError as error:
             raise ModelError(f"{copy}: cannot be written: {error}") from None
     return copy
+
+
+def _is_current(copy: Path, weights: Path) -> bool:
+    return copy.is_file() and copy.stat().st_mtime_ns >= weights.stat().st_mtime_ns
 
 
 # ---------------------------------------------------------------------------------------- reading
@@ -127,13 +136,19 @@ def _aligned(place: int, alignment: int) -> int:
 
 # ---------------------------------------------------------------------------------------- writing
 def _write(copy: Path, data: mmap.mmap, layout: _Layout) -> None:
-    """Under its name only when it is whole: two processes may do this at the same time."""
-    with tempfile.NamedTemporaryFile(dir=copy.parent, prefix=f".{copy.name}.", delete=False) as out:
+    """Under its name only when it is whole. What a killed process left is taken away: who holds the lock is
+    alone here."""
+    for left in copy.parent.glob(f".{copy.name}.part-*"):
+        left.unlink(missing_ok=True)
+    with tempfile.NamedTemporaryFile(
+        dir=copy.parent, prefix=f".{copy.name}.part-", delete=False
+    ) as out:
         partial = Path(out.name)
         try:
             out.write(data[: layout.metadata_end])
             out.write(_infos(layout))
             for block in _blocks(data, layout):
+                interruptible.check()
                 _pad(out, layout.alignment)
                 out.write(block)
             out.flush()

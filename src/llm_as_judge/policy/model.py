@@ -6,13 +6,10 @@ safetensors folder beside the file, which then loads in a second.
 
 from __future__ import annotations
 
-import io
 import logging
-import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +18,7 @@ import torch
 from peft.tuners.lora import LoraLayer
 from safetensors import SafetensorError
 from torch.nn import Linear, Parameter
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from llm_as_judge.config import published_base
@@ -31,7 +28,7 @@ from llm_as_judge.policy.allocator import return_freed_memory
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.policy.packed_weights import packed_weights
-from llm_as_judge.quoting import quoted
+from llm_as_judge.policy.unpacking import no_policy, unpack_gguf
 
 log = logging.getLogger(__name__)
 
@@ -223,7 +220,7 @@ def load_policy(
             folder, dtype=torch_dtype, attn_implementation=MODELS_OWN, local_files_only=True
         )
     except (OSError, ValueError, SafetensorError) as error:
-        raise _no_policy(folder, error) from error
+        raise no_policy(folder, error) from error
     _refuse_other_layers(base.config, folder)
     if layers is not None:
         _keep_layers(base, layers, folder)
@@ -253,14 +250,6 @@ def load_policy(
     return policy
 
 
-def _no_policy(weights: Path, error: Exception) -> ModelError:
-    said = quoted((str(error) or type(error).__name__).splitlines()[0], 300).rstrip(".")
-    return ModelError(
-        f"{weights}: cannot be loaded as a policy: {said}; wanted a causal language model of transformers with "
-        "safetensors, or a GGUF file of a Qwen2 or Llama model (docs/models.md#another-policy)"
-    )
-
-
 def _refuse_other_layers(config: Any, folder: Path) -> None:
     # A recurrent layer has no cache that could be repeated for K completions.
     kinds: Sequence[str] = getattr(config, "layer_types", None) or ()
@@ -282,35 +271,3 @@ def _keep_layers(base: Any, layers: int, folder: Path) -> None:
     config.num_hidden_layers = layers
     if getattr(config, "layer_types", None):
         config.layer_types = config.layer_types[:layers]
-
-
-def unpack_gguf(path: Path) -> Path:
-    """De-quantize ``path`` once into ``path`` without suffix + ``-safetensors``; return the folder."""
-    folder = path.with_name(path.stem + "-safetensors")
-    if (folder / "config.json").is_file():
-        return folder
-    if not path.is_file():
-        raise ModelError(f"{path}: no such file; run: llm-as-judge models pull NAME")
-    log.warning("%s: unpacking it, once", path.name)
-    partial = Path(tempfile.mkdtemp(prefix=folder.name + ".", dir=path.parent))
-    try:
-        # its bar promises 39 minutes for 22 seconds: the first tensor is the largest by far
-        with redirect_stderr(io.StringIO()):
-            model = AutoModelForCausalLM.from_pretrained(
-                path.parent, gguf_file=path.name, dtype=torch.bfloat16
-            )
-        # Plain weights from here on: without this, saving asks for the quantizer again.
-        model.hf_quantizer = None
-        if hasattr(model.config, "quantization_config"):
-            del model.config.quantization_config
-        model.save_pretrained(partial)
-        AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name).save_pretrained(partial)
-        AutoConfig.from_pretrained(partial)  # readable again, or this raises
-        partial.replace(folder)
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be unpacked to {folder}: {error}") from error
-    except (ValueError, KeyError, NotImplementedError) as error:  # no GGUF, or of an unknown family
-        raise _no_policy(path, error) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return folder

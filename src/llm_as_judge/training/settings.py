@@ -30,6 +30,7 @@ MAY_CHANGE = frozenset(
         "executor.concurrency",
         "executor.context_tokens",
         "executor.slots",
+        "executor.start_timeout_s",
         "executor.timeout_s",
         "executor.retries",
         "experience.folder",

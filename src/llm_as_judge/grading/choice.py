@@ -1,70 +1,562 @@
-"""Grader of multiple choice: exactly one option, by its letter or by its text."""
+"""Multiple choice: the options of a problem, and the one that an answer names.
+
+An option is named by its letter in any dress (``(b)``, ``Option B``, ``\\textbf{(B)}``), by its text, or by
+both. An answer is read as mentions of options with words between them that say no more than "the answer
+is": one option mentioned is chosen, two are no choice, a denied one is none. A remark may follow ("B,
+because it glows"). What has other words is left open, for a judge.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal
 
-from llm_as_judge.grading.extract import declared_answer
-from llm_as_judge.grading.squad import normalize_answer
+from llm_as_judge.grading.extract import declarations, undecorated
 from llm_as_judge.types import Problem, Verdict
 
+Fault = Literal["several", "denied", "none", "unclear"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The option that an answer names, or the reason why it names none."""
+
+    index: int | None
+    fault: Fault | None = None
+    named: frozenset[int] = frozenset()
+    """Options mentioned, denied ones among them."""
+
+
+# ------------------------------------------------------------------------------------ plain text
+_DRESS = re.compile(
+    r"\\(?:boxed|fbox|text|textbf|textit|textrm|textsf|emph|underline|mathrm|mathbf|mathit|mathsf"
+    r"|operatorname)\s*\{([^{}]*)\}"
+)
+_SPACING = re.compile(r"\\(?:[ ,;:!]|quad|qquad|enspace|hspace\{[^{}]*\})|~|[^\S\n]+")
+_DELIMITERS = re.compile(r"\\[()\[\]]|(?<!\\)\$|\*\*|__|`")
+_SAME = (
+    *((r"\dfrac", r"\frac"), (r"\tfrac", r"\frac"), (r"\left", ""), (r"\right", "")),
+    *((r"\%", "%"), (r"\$", "$"), ("\u2212", "-"), ("\u2019", "'"), ("\u2013", "-")),
+)
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_DEEPEST = 6
+
+
+def _undressed(text: str) -> str:
+    """``text`` without the marks of LaTeX and Markdown that only set it in type."""
+    for _ in range(_DEEPEST):
+        text, count = _DRESS.subn(r" \1 ", text)
+        if not count:
+            break
+    return _SPACING.sub(" ", _DELIMITERS.sub("", text)).translate(_FULL_WIDTH)
+
+
+def _key(text: str) -> str:
+    """What texts of one option share: no case, no dress, no spaces beside signs. Signs stay."""
+    text = undecorated(_undressed(text))
+    for one, other in _SAME:
+        text = text.replace(one, other)
+    text = re.sub(r"\s*([^\w\s])\s*", r"\1", " ".join(text.casefold().split()))
+    return re.sub(r"^(?:the|an?) (?=\w)", "", text.rstrip(".,;:!")).strip("$ ")
+
+
+# --------------------------------------------------------------------------- options of a problem
+_LONGEST_QUESTION = 8000
+_MOST_TEXT = 300
+_BEFORE = r"(?:(?<=\s)|(?<=^)|(?<=[,;|]))"
+_LABELS = tuple(
+    (re.compile(rf"{_BEFORE}{form}(?=\s|\S)", re.MULTILINE), least)
+    for form, least in (
+        (r"\(([A-Z])\)", 2),
+        (r"\(([a-z])\)", 2),
+        (r"\[([A-Z])\]", 2),
+        (r"([A-Z])\)", 2),
+        (r"([a-z])\)", 2),
+        (r"([A-Z])[.:](?=\s)", 3),
+        (r"([a-z])[.:](?=\s)", 3),
+    )
+)
+"""A way to write the letters, and how many options on one line are no accident."""
+
+
+def problem_options(problem: Problem) -> tuple[str, ...]:
+    """Texts of the options in order, given apart or written into the question; empty if it has none."""
+    return problem.options or options_in(problem.question)
+
+
+@lru_cache(maxsize=1024)
+def options_in(question: str) -> tuple[str, ...]:
+    """Options with letters from A on in ``question``: ``A. argon``, ``(A) 3 (B) 5``, ``a) argon b) neon``."""
+    text = _undressed(question[-_LONGEST_QUESTION:])
+    found = [_run(text, label, least) for label, least in _LABELS]
+    return max(found, key=len)
+
+
+def _run(text: str, label: re.Pattern[str], least: int) -> tuple[str, ...]:
+    """The longest run of consecutive letters, the last of equals."""
+    marks = list(label.finditer(text))
+    best: tuple[str, ...] = ()
+    for place, mark in enumerate(marks):
+        if mark[1] not in "Aa":
+            continue
+        run = [mark]
+        for other in marks[place + 1 :]:
+            if ord(other[1]) == ord(run[-1][1]) + 1:
+                run.append(other)
+        texts = _texts(text, run)
+        own_lines = all(not text[: one.start()].rpartition("\n")[2].strip(" -*") for one in run)
+        if len(texts) >= (2 if own_lines else least) and len(texts) >= len(best):
+            best = texts
+    return best
+
+
+_SENTENCE_END = re.compile(r"(?<=[\w)%\]])[.?!]\s+(?=[A-Z])")
+
+
+def _texts(text: str, run: list[re.Match[str]]) -> tuple[str, ...]:
+    """The text behind each mark; none if one is missing, or two are the same."""
+    texts = [text[one.end() : other.start()] for one, other in pairwise(run)]
+    wrapped = any("\n" in one.strip() for one in texts)
+    last = re.split(r"\n\s*\n" if wrapped else r"\n", text[run[-1].end() :].lstrip(), maxsplit=1)[0]
+    if not any(_SENTENCE_END.search(one) for one in texts):
+        last = _SENTENCE_END.split(last, maxsplit=1)[0]
+    shown = [
+        re.sub(r"[\s,;|/]+(?:or|and|[-*\u2022])?\s*$", "", one).strip() for one in (*texts, last)
+    ]
+    whole = all(one and len(one) <= _MOST_TEXT for one in shown)
+    return tuple(shown) if whole and len({_key(one) for one in shown}) == len(shown) > 1 else ()
+
+
+def gold_options(problem: Problem, options: tuple[str, ...]) -> frozenset[int]:
+    """The options that the gold answers name: by letter, by text, or both."""
+    read = (_fragment(gold, options, problem.question) for gold in problem.answers)
+    return frozenset(choice.index for choice in read if choice.index is not None)
+
+
+def is_choice(problem: Problem) -> bool:
+    """Has ``problem`` options, of which a gold answer is one?"""
+    return bool(problem.options) or bool(gold_options(problem, problem_options(problem)))
+
+
+# ------------------------------------------------------------------------------ mentions in a text
+_SAYING_WORDS = """
+    a an the my our your this that these it its i we i'm i'd i'll it's that's is are was be been
+    would will should must has have had to so thus therefore hence then and finally final
+    correct right best true proper appropriate answer answers option options choice choices
+    letter letters selection pick solution response one here among above following given only
+    clearly of in choose chose chosen pick picked select selected go going with say take
+    answered conclude conclusion think believe know seems seem appears appear equals which as
+    question stands for means ok okay yes sure well result there most =
+"""
+_SAYING = frozenset(_SAYING_WORDS.split())
+"""Words that announce an option, or say of it that it is the answer."""
+_JOINING = frozenset(
+    {"and", "or", "either", "both", "neither", "nor", "&", "/", ",", "vs", "versus"}
+)
+_HEDGING = frozenset(
+    {
+        "maybe",
+        "perhaps",
+        "possibly",
+        "probably",
+        "likely",
+        "might",
+        "could",
+        "may",
+        "guess",
+        "unsure",
+        "either",
+        "or",
+    }
+)
+_DENIES = (
+    r"(?:\b(?:(?:anything|everything|anyone|everyone|all|any)\s+(?:but|except|other than|besides)|not|never"
+    r"|neither|nor|except|excluding|unlike|rather than|instead of|as opposed to|other than)|n't)"
+)
+_DENIED_BEFORE = re.compile(
+    rf"{_DENIES}\s+(?:be\s+|is\s+|it\s+)?(?:the\s+)?(?:option\s+|choice\s+|answer\s+)?$"
+)
+_DENIED_BEHIND = re.compile(
+    r"\s*(?:(?:is|are|was|can|could|would|must|does)\s*(?:not|n't|never)(?:\s+(?:be\s+)?(?:the\s+|a\s+)?"
+    r"(?:right|correct|true|answer|it|one|possible|work|fit)(?:\s+(?:answer|option|choice|one))?)?"
+    r"|can't be|cannot be|(?:is|are|was|can be|would be)\s+(?:the\s+|an?\s+)?"
+    r"(?:wrong|incorrect|false|ruled out|excluded|impossible|out|eliminated)"
+    r"(?:\s+(?:answer|option|choice|one))?)\b"
+)
 _LETTER = re.compile(
-    r"^(?:[Oo]ption\s+|[Cc]hoice\s+|[Aa]nswer\s+)?[(\[]?([A-Z])(?:[)\].:]|\s*[-–:.]|$)\s*(.*)$",
-    re.DOTALL,
+    r"(?P<open>[(\[{<])\s*(?P<inner>[A-Za-z])\s*[)\]}>]"
+    r"|(?<![\w'\\])(?P<called>(?:option|choice|letter|answer)\s*:?\s+)?"
+    r"(?P<bare>[A-Za-z])(?P<mark>[)\]]|[.:](?=\s|$))?(?![\w'^_+*<>(]|=\S|(?-i:/[a-z])|-\w|[.,]\d)",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][a-z]+)?|[&/+=<>^%$~\u2248*\\-]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    start: int
+    end: int
+    index: int
+    by_text: bool
+
+
+@lru_cache(maxsize=256)
+def _text_pattern(options: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, int]] | None:
+    """All options' texts as they may stand in a sentence, and whose they are."""
+    keys: dict[str, int] = {}
+    for index, option in enumerate(options):
+        if key := _key(option):
+            keys.setdefault(key, index)
+    if not keys:
+        return None
+    spelled = [
+        r"\s*".join(
+            re.escape(part).replace(r"\ ", r"\s+") for part in re.split(r"([^\w\s])", key) if part
+        )
+        for key in sorted(keys, key=len, reverse=True)
+    ]
+    pattern = rf"(?<![\w.+\-^\\$=])(?<!\d/)(?:{'|'.join(spelled)})(?!\w|[.,^]\w|/\d|\s*[%^])"
+    return re.compile(pattern, re.IGNORECASE), keys
+
+
+def _mentions(text: str, options: tuple[str, ...]) -> list[_Mention]:
+    """Options that stand in ``text``, in order; a text of one counts before a letter within it."""
+    found: list[_Mention] = []
+    texts = _text_pattern(options)
+    if texts is not None:
+        pattern, keys = texts
+        for match in pattern.finditer(text):
+            index = keys.get(_key(match.group()))
+            if index is not None and not _is_label(match, text, options):
+                found.append(_Mention(match.start(), match.end(), index, by_text=True))
+    for match in _LETTER.finditer(text):
+        index = _letter_index(match, text, options)
+        inside = any(one.start < match.end() and match.start() < one.end for one in found)
+        if index is not None and not inside:
+            found.append(_Mention(match.start(), match.end(), index, by_text=False))
+    return sorted(found, key=lambda one: one.start)
+
+
+def _is_label(match: re.Match[str], text: str, options: tuple[str, ...]) -> bool:
+    """Is this one letter, which is an option's text, too, the letter of an option here?"""
+    shown = match.group()
+    if len(shown) != 1 or not shown.isalpha() or not _in_range(shown, options):
+        return False
+    labeled = (
+        text[match.end() : match.end() + 1] in (")", "]", ".", ":") and text[match.end() + 1 :]
+    )
+    return shown.isupper() or bool(labeled)
+
+
+def _in_range(letter: str, options: tuple[str, ...]) -> bool:
+    return ord(letter.upper()) - ord("A") < len(options)
+
+
+def _letter_index(match: re.Match[str], text: str, options: tuple[str, ...]) -> int | None:
+    """The option of a letter; None if it is a word ("a lamp", "I choose") or no option's."""
+    letter = match["inner"] or match["bare"]
+    if not _in_range(letter, options):
+        return None
+    index = ord(letter.upper()) - ord("A")
+    if match["inner"] or match["called"] or match["mark"] in (")", "]"):
+        return index
+    behind = text[match.end() :].lstrip(" .:,;!?)*")
+    alone = not text[: match.start()].strip(" (*#>-") and not behind
+    own = _key(options[index])
+    before_own_text = bool(own) and _key(behind[: len(options[index]) + 8]).startswith(own)
+    if letter.islower():
+        return index if alone or before_own_text or (match["mark"] and match.start() == 0) else None
+    if letter not in "AI" or match["mark"]:
+        return index
+    following = re.match(r"[^\W\d_]+", text[match.end() :].lstrip())
+    is_word = text[match.end() :].startswith(" ") and following is not None
+    if not is_word or before_own_text:
+        return index
+    assert following is not None
+    word = following.group().casefold()
+    if letter == "I":
+        return index if word in {"is", "because", "or", "and"} else None
+    return (
+        index
+        if word in (_SAYING | _JOINING | _REASONS) or _starts_option(behind, options)
+        else None
+    )
+
+
+def _starts_option(text: str, options: tuple[str, ...]) -> bool:
+    texts = _text_pattern(options)
+    return texts is not None and texts[0].match(text) is not None
+
+
+_REASONS = frozenset(
+    {
+        "because",
+        "since",
+        "as",
+        "for",
+        "due",
+        "given",
+        "while",
+        "whereas",
+        "rather",
+        "instead",
+        "not",
+        "but",
+    }
 )
 
 
-def choose(text: str, options: tuple[str, ...]) -> int | None:
-    """Index of the one option that ``text`` names; None if it names none or several.
-
-    A letter with the text of another option beside it names two.
-    """
-    text = text.strip().strip("*_`\"'").strip()
-    verbatim = [i for i, option in enumerate(options) if option.casefold() == text.casefold()]
-    if len(text) > 1 and len(verbatim) == 1:
-        return verbatim[0]
-    by_text = [
-        index
-        for index, option in enumerate(options)
-        if normalize_answer(option) and normalize_answer(option) == normalize_answer(text)
-    ]
-    match = _letter(text, options)
-    if match is not None:
-        return _by_letter(match, options)
-    return by_text[0] if len(by_text) == 1 else None
-
-
-def _letter(text: str, options: tuple[str, ...]) -> re.Match[str] | None:
-    """``C``, ``(C)``, ``C. ...``; a lower-case letter counts only if no option is that."""
-    match = _LETTER.match(text)
-    if match is None and len(text) == 1 and text not in options:
-        match = _LETTER.match(text.upper())
-    in_range = match is not None and ord(match.group(1)) - ord("A") < len(options)
-    return match if in_range else None
+# -------------------------------------------------------------------------------- reading one text
+_LONGEST_FRAGMENT = 600
+_CUTS = re.compile(
+    r"\n+|\s*[.;!?:](?=\s)|\s*[.;!?]+$|,\s|\s+[-\u2013\u2014]+\s+|\s*\u2014\s*|\s*\(|\s*/\s*"
+    r"|,?\s+(?:because|since|as|for|due to|given|which|whereas|while|where)\b",
+    re.IGNORECASE,
+)
+_RETRACTED = re.compile(
+    r"\b(?:wait|actually|correction|second thought|i mean|instead|no|scratch that|sorry|mistake|mistaken"
+    r"|or|maybe|alternatively|but)\b",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"\b(?:wait|scratch that|correction|mistaken|(?:that|it|this)(?:'s| is| was)\s+(?:\w+\s+)?"
+    r"(?:wrong|incorrect|false|not))\b",
+    re.IGNORECASE,
+)
 
 
-def _by_letter(match: re.Match[str], options: tuple[str, ...]) -> int | None:
-    """The option of a letter, unless another text than its own stands beside it."""
-    index = ord(match.group(1)) - ord("A")
-    rest = normalize_answer(match.group(2))
-    if not rest or rest == normalize_answer(options[index]):
-        return index
+def _fragment(text: str, options: tuple[str, ...], question: str) -> Choice:
+    """What one declaration, line or short text names."""
+    shown = undecorated(_undressed(text)).strip()
+    exact = _exact(shown, options)
+    if exact is not None:
+        return Choice(exact, None, frozenset({exact}))
+    shown = shown[:_LONGEST_FRAGMENT]
+    lowered = shown.replace("\u2019", "'")
+    whole = _strict(lowered, options, question)
+    if whole is not None:
+        return whole
+    cuts = [cut.start() for cut in _CUTS.finditer(lowered)]
+    for end in reversed(cuts):
+        head = _strict(lowered[:end], options, question)
+        if head is not None:
+            return _with_remark(head, lowered[end:], options)
+    return _unread(lowered, options)
+
+
+def _exact(text: str, options: tuple[str, ...]) -> int | None:
+    """The one option whose whole text ``text`` is; by case where only that tells two apart."""
+    letter = text.strip(" .:()[]")
+    if len(letter) == 1 and letter.isalpha() and _in_range(letter, options):
+        same = [i for i, option in enumerate(options) if option.strip() == text]
+        return same[0] if text.islower() and len(same) == 1 else ord(letter.upper()) - ord("A")
+    for spelled in (str.strip, _key):
+        wanted = spelled(text)
+        same = [i for i, option in enumerate(options) if wanted and spelled(option) == wanted]
+        if len(same) == 1:
+            return same[0]
     return None
 
 
+def _strict(text: str, options: tuple[str, ...], question: str) -> Choice | None:
+    """The choice of a text that has mentions of options and words that announce them, and no other; None
+    if it has no mention, or other words."""
+    mentions = _mentions(text, options)
+    if not mentions:
+        return None
+    lead = _subject(text[: mentions[0].start], question)
+    chosen: set[int] = set()
+    denied: set[int] = set()
+    kept, place = "", lead
+    for number, mention in enumerate(mentions):
+        before = text[place : mention.start].casefold()
+        end = mentions[number + 1].start if number + 1 < len(mentions) else len(text)
+        behind = _DENIED_BEHIND.match(text[mention.end : end].casefold())
+        refused = _DENIED_BEFORE.search(before)
+        (denied if behind or refused else chosen).add(mention.index)
+        kept += " " + (before[: refused.start()] if refused else before)
+        place = mention.end + (behind.end() if behind else 0)
+    tail = text[place:]
+    kept += " " + ("" if _predicate(tail, question) else tail.casefold())
+    words = set(_WORD.findall(kept)) - {"-"}
+    named = frozenset(chosen | denied)
+    if words - _SAYING - _JOINING - _HEDGING - {"but"}:
+        return None
+    if len(chosen) > 1:
+        return Choice(None, "several", named)
+    if not chosen:
+        return Choice(None, "denied", named)
+    if words & _HEDGING:
+        return Choice(None, "unclear", named)
+    return Choice(chosen.pop(), None, named)
+
+
+_COPULA = re.compile(
+    r"^\s*(?:so|thus|hence|therefore)?,?\s*(?:the|this|that|its|our)?\s*(?P<subject>[\w' ]{1,80}?)\s+"
+    r"(?:is|was|are|were|must be|has to be|should be|would be)\s+(?:the\s+|an?\s+)?$",
+    re.IGNORECASE,
+)
+_PREDICATE = re.compile(
+    r"^\s+(?:is|was|are|were)\s+(?:the|a|an)\s+(?P<rest>[\w' ]{1,80})[.!]?$", re.I
+)
+_DENYING = re.compile(
+    r"\b(?:not|no|never|except|least|without|false|incorrect|wrong)\b|n't\b", re.I
+)
+
+
+def _subject(lead: str, question: str) -> int:
+    """Where the mention begins after a subject of the question's own words: "The gas is ..."."""
+    found = _COPULA.match(lead)
+    return len(lead) if found and _of_question(found["subject"], question) else 0
+
+
+def _predicate(tail: str, question: str) -> bool:
+    """Is ``tail`` a predicate of the question's own words: "... is the gas in the lamp"?"""
+    found = _PREDICATE.match(tail)
+    return found is not None and _of_question(found["rest"], question)
+
+
+def _of_question(text: str, question: str) -> bool:
+    """Has ``text`` only words of ``question``, which denies nothing?"""
+    asked = set(_WORD.findall(question.casefold()))
+    said = set(_WORD.findall(text.casefold()))
+    return said <= asked | _SAYING and not _DENYING.search(question) and not _DENYING.search(text)
+
+
+def _with_remark(head: Choice, remark: str, options: tuple[str, ...]) -> Choice:
+    """``head`` where what follows takes nothing of it back."""
+    if head.fault == "several" or head.index is None:
+        return head
+    others = {one.index for one in _mentions(remark, options)} - {head.index}
+    named = head.named | others
+    if others and _RETRACTED.search(remark):
+        return Choice(None, "several", named)
+    if _TAKEN_BACK.search(remark):
+        return Choice(None, "unclear", named)
+    if any(_names_other(line, head.index, options) for line in remark.splitlines()):
+        return Choice(None, "several", named)
+    beside = remark.split("\n", 1)[0].lstrip(" .,:;(\u2013\u2014-")
+    others_first = [one for one in _mentions(beside, options) if one.start == 0]
+    if any(one.index != head.index for one in others_first) or _is_label_text(remark, beside):
+        return Choice(None, "unclear", named)
+    return head
+
+
+def _is_label_text(remark: str, beside: str) -> bool:
+    """Does ``remark`` give the letter before it a text of its own, as in "B. xenon"?"""
+    words = beside.casefold().split()
+    light = bool(words) and words[0] in _SAYING | _REASONS
+    return (
+        remark[:1] in ".:"
+        and 0 < len(words) <= _MOST_BARE_WORDS
+        and not light
+        and beside[-1] not in ".!"
+    )
+
+
+def _names_other(line: str, index: int, options: tuple[str, ...]) -> bool:
+    """Is ``line`` by itself the name of another option?"""
+    named = _strict(undecorated(line).strip(), options, "")
+    return named is not None and named.index not in (None, index)
+
+
+_MOST_BARE_WORDS = 6
+_PLACES = frozenset(
+    {"first", "second", "third", "fourth", "fifth", "last", "former", "latter", "above", "below"}
+)
+
+
+def _unread(text: str, options: tuple[str, ...]) -> Choice:
+    """Of a text that names no option plainly: none, if it is short and has nothing of any."""
+    named = frozenset(one.index for one in _mentions(text, options))
+    words = set(re.findall(r"\w+", text.casefold()))
+    known = {word for option in options for word in re.findall(r"\w+", option.casefold())}
+    bare = len(text.split()) <= _MOST_BARE_WORDS and "\n" not in text
+    worded = re.search(r"[^\W\d_]{2,}", text)
+    if bare and not (named or words & _PLACES) and not (worded and words & (known - _SAYING)):
+        return Choice(None, "none")
+    return Choice(None, "unclear", named)
+
+
+# ------------------------------------------------------------------------------ reading an answer
+_SO = re.compile(r"\b(?:so|thus|hence|therefore)\b[\s,:]*", re.IGNORECASE)
+
+
+def read_choice(answer: str, options: tuple[str, ...], question: str = "") -> Choice:
+    """What a clean ``answer`` chooses: by its declarations, else by itself, its last line or its conclusion."""
+    declared = list(dict.fromkeys(declarations(answer)))
+    if declared:
+        return _of_declarations(declared, answer, options, question)
+    lines = [line for line in answer.splitlines() if line.strip()]
+    said = [_strict(undecorated(_undressed(line)).strip(), options, question) for line in lines]
+    named = [None if one is None else one.index for one in said]
+    if len(lines) > len(options) and named[: len(options)] == list(range(len(options))):
+        lines, named = lines[len(options) :], named[len(options) :]  # the options, repeated first
+    choice = _fragment("\n".join(lines), options, question)
+    if choice.index is not None or choice.fault in ("several", "denied", "none"):
+        return choice
+    last = _fragment(lines[-1], options, question) if len(lines) > 1 else choice
+    if last.index is not None:
+        others = set(named[:-1]) - {None, last.index}
+        return Choice(None, "several", last.named) if others else last
+    *before, concluded = _SO.split(lines[-1]) if lines else [""]
+    if before and len(lines) == 1:
+        plain = _strict(undecorated(_undressed(concluded)).strip(" ."), options, question)
+        if plain is not None and plain.index is not None:
+            return plain
+    return choice
+
+
+def _of_declarations(
+    declared: list[str], answer: str, options: tuple[str, ...], question: str
+) -> Choice:
+    read = [_fragment(one, options, question) for one in declared]
+    chosen = {one.index for one in read if one.index is not None}
+    named = frozenset().union(*(one.named for one in read))
+    if len(chosen) > 1 or any(one.fault == "several" for one in read):
+        return Choice(None, "several", named)
+    if not chosen:
+        return read[-1]
+    index = chosen.pop()
+    behind = answer.rpartition(declared[-1])[2].splitlines()[1:]
+    if any(_names_other(line, index, options) for line in behind):
+        return Choice(None, "several", named)
+    return Choice(index, None, named)
+
+
+def choose(text: str, options: tuple[str, ...], question: str = "") -> int | None:
+    """Index of the one option that ``text`` names; None if it names none or several."""
+    return read_choice(text, options, question).index
+
+
 def grade_choice(problem: Problem, answer: str) -> Verdict:
-    """Verdict on a clean, guarded ``answer``; the gold is a letter."""
-    declared = declared_answer(answer, one_sentence=True)
-    if declared.fault is not None:
-        return Verdict(False, "extract", "extract.several", declared.shown, score=0.0)
-    index = choose(declared.text, problem.options)
-    if index is None and not declared.marked:
-        named = {choose(line, problem.options) for line in declared.text.strip().splitlines()}
-        last = choose(declared.text.strip().splitlines()[-1], problem.options)
-        index = last if named <= {last, None} else None
-    if index is None:
-        explanation = "the answer names no option, or several"
-        return Verdict(False, "choice", "choice.unclear", explanation, score=0.0)
-    letter = chr(ord("A") + index)
-    correct = letter in {gold.strip().upper() for gold in problem.answers}
-    return Verdict(correct, "choice", "choice.letter", f"chose {letter}", score=float(correct))
+    """Verdict on a clean, guarded ``answer``; open where a judge could read what the rules cannot."""
+    options = problem_options(problem)
+    golds = gold_options(problem, options)
+    if not golds:
+        return _verdict(None, "choice.no_gold", "the reference names none of the options")
+    choice = read_choice(answer, options, problem.question)
+    if choice.index is not None:
+        right = choice.index in golds
+        return _verdict(right, "choice.letter", f"chose {_letters({choice.index})}")
+    if {_key(answer)} & {_key(gold) for gold in problem.answers}:
+        return _verdict(True, "choice.alias", "an accepted answer of the problem")
+    if choice.fault == "several":
+        return _verdict(False, "extract.several", f"names {_letters(choice.named)}")
+    if choice.fault == "denied" and golds <= choice.named:
+        return _verdict(False, "extract.negated", f"denies {_letters(choice.named)}")
+    if choice.fault == "none":
+        return _verdict(False, "choice.none", "names none of the options")
+    return _verdict(None, "choice.unclear", "it cannot be told which option is meant")
+
+
+def _letters(indexes: set[int] | frozenset[int]) -> str:
+    return ", ".join(chr(ord("A") + index) for index in sorted(indexes))
+
+
+def _verdict(correct: bool | None, rule: str, explanation: str) -> Verdict:
+    score = None if correct is None else float(correct)
+    return Verdict(correct, rule.split(".")[0], rule, explanation, score=score, kind="choice")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from llm_as_judge.grading.abstention import is_abstention
-from llm_as_judge.grading.choice import choose
+from llm_as_judge.grading.choice import choose, problem_options
 from llm_as_judge.grading.comparison import compare_numbers
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.grading.final import final_expression, fold, quantity
@@ -196,17 +196,20 @@ async def _join_formulas(classes: _Classes, algebra: Algebra) -> None:
 
 # -------------------------------------------------------------------------------- reading an answer
 def _reader(problem: Problem) -> Callable[[str], _Reading]:
-    if problem.options:
-        return lambda text: _read_choice(text, problem.options)
+    if options := problem_options(problem):
+        return lambda text: _read_choice(text, options, problem)
+    return _read_other(problem)
+
+
+def _read_other(problem: Problem) -> Callable[[str], _Reading]:
     if problem.domain == "qa":
         return lambda text: _read_text(text, problem.question)
     return _read_formula
 
 
-def _read_choice(text: str, options: tuple[str, ...]) -> _Reading:
-    shown = _declared(text, one_sentence=True)
-    index = choose(shown, options)
-    return _Reading(_words(shown) if index is None else f"option {index}", "text")
+def _read_choice(text: str, options: tuple[str, ...], problem: Problem) -> _Reading:
+    index = choose(clean(text)[-MOST_READ:], options, problem.question)
+    return _read_other(problem)(text) if index is None else _Reading(f"option {index}", "text")
 
 
 def _read_text(text: str, question: str) -> _Reading:

@@ -154,24 +154,90 @@ def is_hedged(text: str, golds: tuple[str, ...] = ()) -> bool:
 
 
 def _boxes(text: str) -> list[str]:
-    """Contents of every ``\\boxed{...}``, ``\\fbox{...}`` and ``\\boxed x``, in order."""
+    """Contents of every ``\\boxed{...}``, ``\\fbox{...}`` and ``\\boxed x``, in order; a box within another
+    is part of its content."""
     found = []
-    for match in re.finditer(r"\\(?:boxed|fbox)\s*", text):
-        rest = text[match.end() :]
+    place = 0
+    while match := _BOX.search(text, place):
+        place = match.end()
+        rest = text[place:]
         if not rest.startswith("{"):
             bare = re.match(r"[^\s${}\\]+", rest)
             if bare:
                 found.append(bare.group())
             continue
-        depth = 0
-        for position, char in enumerate(rest):
-            depth += (char == "{") - (char == "}")
-            if depth == 0:
-                found.append(rest[1:position])
-                break
+        end = _closing_brace(rest)
+        if end is not None:
+            found.append(_unboxed(rest[1:end]))
+            place += end
     return found
 
 
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*")
+
+
+def _closing_brace(text: str) -> int | None:
+    """Place of the brace that closes the one which ``text`` begins with."""
+    depth = 0
+    for position, char in enumerate(text):
+        depth += (char == "{") - (char == "}")
+        if depth == 0:
+            return position
+    return None
+
+
+def _unboxed(content: str) -> str:
+    """``content`` without boxes in it: ``x = \\boxed{5}`` -> ``x = 5``."""
+    while match := _BOX.search(content):
+        rest = content[match.end() :]
+        end = _closing_brace(rest) if rest.startswith("{") else None
+        inner = rest if end is None else rest[1:end] + rest[end + 1 :]
+        content = content[: match.start()] + inner
+    return content.strip()
+
+
+# ------------------------------------------------------------------------------------- decoration
+_ORNAMENT = (
+    "[\u200d\u2022\u2611\u2705\u2713\u2714\u2728\u2b50\ufe0f\U0001f300-\U0001f44d\U0001f44f-\U0001f644"
+    "\U0001f646-\U0001f6aa\U0001f6ac-\U0001f913\U0001f915-\U0001f936\U0001f938-\U0001faff]"
+)
+"""Check marks, stars, bullets and emoji, but for those that doubt or deny."""
+_ORNAMENTS = re.compile(rf"^(?:{_ORNAMENT}|\s|#{{1,6}}\s)+|(?:{_ORNAMENT}|\s)+$")
+_PAIRS = (
+    *(("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u2018", "\u2019"), ("\u00ab", "\u00bb")),
+    *((mark, mark) for mark in ("**", "__", '"', "'", "`", "*", "_")),
+)
+_BOLD = ("**", "__")
+
+
+def undecorated(text: str) -> str:
+    """``text`` without quotes, stars, emoji and check marks around the whole of it; what is nothing else
+    stays. Signs of a number ("~", ">=", "-") are no decoration."""
+    while True:
+        bare = _without_pair(_ORNAMENTS.sub("", text))
+        if bare == text or not bare:
+            return bare or text
+        text = bare
+
+
+def _without_pair(text: str) -> str:
+    for opening, closing in _PAIRS:
+        inner = text[len(opening) : -len(closing)]
+        if text.startswith(opening) and text.rstrip(".").endswith(closing) and text[-1:] == ".":
+            inner = text[len(opening) : -len(closing) - 1]
+        elif not (text.startswith(opening) and text.endswith(closing)):
+            continue
+        whole = inner.strip() and opening not in inner and closing not in inner
+        name = "_" in opening and inner.isidentifier() and not inner.isdecimal()
+        if whole and not name and (opening not in "*_" or inner == inner.strip()):
+            return inner.strip()
+    for mark in _BOLD:  # one half of a pair whose other half is before or behind the answer
+        if text.count(mark) == 1 and (text.startswith(mark) or text.endswith(mark)):
+            return text.strip(mark[0]).strip()
+    return text
+
+
+# ------------------------------------------------------------------------------------ declarations
 _HASHES = re.compile(r"^\s*####\s*(.+?)\s*$", re.MULTILINE)
 _TAGS = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 _PHRASE = re.compile(
@@ -186,27 +252,91 @@ _RETRACTED = re.compile(
 _QUESTIONED = re.compile(r"[^.!?]*\?\s*(?:no|not|wait|actually|rather|or)\b", re.IGNORECASE)
 """The answer is this? No: that."""
 _LETTER_A = re.compile(r"^\s*A\s*:\s*(\S.*)$", re.MULTILINE)
-_SENTENCE_END = re.compile(r"(?<=[\w)}\]%$\"'*])[.!?](?=\s|$)")
+_SENTENCE_END = re.compile(r"(?<=[\w)}\]%$\"'*\u201d\u2019])[.!?](?=[*_\"'\u201d\u2019]*(?:\s|$))")
 
 
 def _same(texts: list[str]) -> list[str]:
-    """Distinct texts, in order; spacing, dollar signs and a last period do not count."""
+    """Distinct texts, in order; decoration, spacing, dollar signs and a last period do not count."""
     kept: dict[str, str] = {}
-    for text in texts:
+    for text in map(undecorated, texts):
         spelling = text.replace(r"\dfrac", r"\frac").replace(r"\tfrac", r"\frac")
-        kept.setdefault(re.sub(r"\\[,!;: ]|[\s$*{}]+|\.$", "", spelling.strip()), text.strip())
+        spelling = _SET_IN_TYPE.sub(r"\1", spelling)
+        kept.setdefault(re.sub(r"\\[,!;: $]|[\s$*{}]+|\.$", "", spelling.strip()), text.strip())
     return list(kept.values())
+
+
+_SET_IN_TYPE = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf)\s*\{([^{}]*)\}")
+
+
+_HEADING = re.compile(
+    r"^[ \t]*(?:[#*_]+[ \t]*)(?:(?:the|my)\s+)?(?:final\s+|correct\s+)?answer[ \t]*[#*_:]*[ \t]*\n+(?=.*\S)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line of its own, set as a heading, that says "Final answer"."""
 
 
 def _phrases(text: str) -> list[str]:
     """What stands behind each "the answer is", up to the next one or the end of its line."""
-    marks = list(_PHRASE.finditer(text))
+    marks = sorted(
+        [*_PHRASE.finditer(text), *_HEADING.finditer(text)], key=lambda mark: mark.start()
+    )
     if not marks:
         return []
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     found = [text[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)]
-    found = [re.sub(r"\s(?:the|my|a)$", "", part.split("\n", 1)[0].strip()) for part in found]
-    return [part for part in found if part]
+    found = [part.split("\n", 1)[0].strip() for part in found]
+    led = [re.sub(r"\s(?:the|my|a)$|^(?:[Tt]he|[Mm]y)$", "", part) for part in found[:-1]]
+    found = [*led, found[-1]]
+    return [part for part in found if part.strip("*_ ")]
+
+
+_ANNOUNCED = re.compile(
+    r"^(?:(?:so|thus|hence|therefore)\b,?\s*)?(?:the\s+|my\s+)?(?:final\s+|correct\s+)?answer\s*(?:is|are|=|:)\s*:?\s*",
+    re.IGNORECASE,
+)
+
+
+def _announced(text: str) -> str:
+    """What a box or a tag holds behind its own "The answer is", which LaTeX may have as a text."""
+    worded = re.match(r"\s*\\text(?:bf|it|rm)?\s*\{([^{}]*)\}(.*)$", text, re.DOTALL)
+    shown = (
+        worded[1].strip() + worded[2] if worded and _ANNOUNCED.match(worded[1].strip()) else text
+    )
+    rest = _ANNOUNCED.sub("", shown.strip(), count=1).strip()
+    return rest or text
+
+
+_REMARK = re.compile(r"^(?P<answer>[^()=]*[^()=\s])\s+\((?P<remark>[^()]*)\)\.?$", re.DOTALL)
+_REMARKS = re.compile(
+    r"\d[^=]*=|=[^=]*\d|^(?:because|since|as|i\.?e\.?|from|using|by|see|check|note|after)\b",
+    re.IGNORECASE,
+)
+_CHANGES = re.compile(
+    r"\b(?:or|not|no|maybe|perhaps|wait|actually|rather)\b|\bmod\b", re.IGNORECASE
+)
+
+
+def _without_remark(text: str) -> str:
+    """``18 (16 - 3 = 13)`` -> ``18``: a calculation or a reason in brackets behind an answer."""
+    found = _REMARK.match(text.strip())
+    if found and _REMARKS.search(found["remark"]) and not _CHANGES.search(found["remark"]):
+        return found["answer"]
+    return text
+
+
+def _strong(text: str) -> list[str]:
+    """What boxes, ``####`` lines and answer tags declare."""
+    return [_announced(one) for one in _boxes(text) + _HASHES.findall(text) + _TAGS.findall(text)]
+
+
+def declarations(text: str) -> list[str]:
+    """All that ``text`` declares, the phrases last and each to the end of its line; empty if it declares nothing."""
+    named = answer_in_object(text)
+    if named is not None:
+        return [named]
+    if twice := answered_twice(text):
+        return list(twice)
+    return _strong(text) + (_phrases(text) or _LETTER_A.findall(text))
 
 
 def declared_answer(text: str, *, one_sentence: bool) -> Declared:
@@ -224,22 +354,22 @@ def declared_answer(text: str, *, one_sentence: bool) -> Declared:
         return Declared(named, True)
     if twice := answered_twice(text):
         return Declared(text, True, "several", " | ".join(twice))
-    strong = _boxes(text) + _HASHES.findall(text) + _TAGS.findall(text)
+    strong = _strong(text)
     if strong:
-        found = _same(strong)
+        found = _same([_without_remark(one) for one in strong] if one_sentence else strong)
         if len(found) > 1:
             return Declared(", ".join(found), True, "several", " | ".join(found))
         return Declared(found[0], True)
     phrases = _phrases(text) or _LETTER_A.findall(text)
     if not phrases:
-        return Declared(text, False)
+        return Declared("\n".join(map(undecorated, text.split("\n"))), False)
     if any(_QUESTIONED.match(phrase) for phrase in phrases):
         return Declared(phrases[-1], True, "questioned", phrases[-1])
     if one_sentence:
         cut = [_SENTENCE_END.split(phrase, maxsplit=1) for phrase in phrases]
         if any(_RETRACTED.search(rest) for _, *rests in cut for rest in rests):
             return Declared(phrases[-1], True, "several", phrases[-1])
-        phrases = [sentence for sentence, *_ in cut]
+        phrases = [_without_remark(sentence) for sentence, *_ in cut]
     found = _same([phrase.strip("*_ ") for phrase in phrases])
     if len(found) > 1:
         return Declared(", ".join(found), True, "several", " | ".join(found))

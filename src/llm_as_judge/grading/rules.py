@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import textwrap
+from dataclasses import replace
 from typing import Protocol
 
 from llm_as_judge.errors import OverloadError
-from llm_as_judge.grading.choice import grade_choice
+from llm_as_judge.grading.choice import gold_options, grade_choice, is_choice, problem_options
 from llm_as_judge.grading.graders import own_verdict
 from llm_as_judge.grading.math import grade_math
 from llm_as_judge.grading.pool import KillablePool
@@ -145,13 +146,23 @@ class Rules:
             if self._sandbox is None:
                 return Verdict(None, "code", "code.no_sandbox", "no sandbox to run the tests in")
             return await grade_code(problem, answer, self._sandbox, self._limits)
-        if problem.options:
-            return grade_choice(problem, answer)
+        if is_choice(problem):
+            return await self._choice(problem, answer)
         if problem.domain == "qa":
             return await grade_qa(problem, answer)
         if not problem.answers:
             return Verdict(None, "math", "math.no_gold", "the problem has no gold answer")
         return await grade_math(problem, answer, self._pool)
+
+    async def _choice(self, problem: Problem, answer: str) -> Verdict:
+        """By the options, and where the answer names none of them, as a value equal to the right one's."""
+        verdict = grade_choice(problem, answer)
+        if verdict.rule not in ("choice.none", "choice.unclear") or problem.domain != "math":
+            return verdict
+        options = problem_options(problem)
+        texts = tuple(options[index] for index in sorted(gold_options(problem, options)))
+        equal = await grade_math(replace(problem, answers=texts), answer, self._pool)
+        return replace(equal, kind="choice") if equal.correct else verdict
 
     async def aclose(self) -> None:
         """Ends the worker processes."""

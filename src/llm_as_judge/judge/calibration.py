@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from llm_as_judge.intervals import even_precision, wilson
-from llm_as_judge.judge.parts import HOLDING, NEVER_ACCEPTED
+from llm_as_judge.judge.parts import CHOICE, HOLDING, NEVER_ACCEPTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Thresholds:
 def thresholds_of(part: str, known: Mapping[str, Thresholds]) -> Thresholds | None:
     """For a part as :func:`.parts.part_of` names it; its domain's where it had no rows. None: neither had."""
     found = known.get(part)
-    if found is not None:
+    if found is not None or part.endswith(CHOICE):
         return found
     found = known.get(part.partition(",")[0])
     if found is not None and part.endswith(NEVER_ACCEPTED):

@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -216,7 +216,8 @@ class LlmJudge:
     def _request(
         self, problem: Problem, candidate: str, order: Order, attempt: int, *, schema: bool
     ) -> ChatRequest:
-        fields: dict[str, Any] = {"question": clean(problem.question)[-_LONGEST_QUESTION:]}
+        asked = replace(problem, context="").statement()  # with its options
+        fields: dict[str, Any] = {"question": clean(asked)[-_LONGEST_QUESTION:]}
         reference = _references(problem, candidate) or ["(unanswerable)"]
         shown = _capped(candidate)
         if order == "reference_first":

@@ -11,6 +11,9 @@ policy that is rewarded by the judge would find them:
 - a gold with one of its words replaced ("olive oil" for "whale oil"),
 - one sentence that says something near the gold ("the deputy of Rossi", :mod:`llm_as_judge.grading.shifted`).
 
+Nor is a reply to a multiple choice that names no option plainly: the judge has not learned from options, and of
+it such a reply is not asked at all.
+
 Of 13,237 answers that people call right, the rules leave 7,575 open; 292 of these are of the four kinds
 (``python benchmarks/judge_parts.py --rows``).
 """
@@ -22,6 +25,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
+from llm_as_judge.grading.choice import is_choice
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import count_numbers
 from llm_as_judge.grading.shifted import is_shifted
@@ -34,12 +38,15 @@ OTHER_NUMBER = ", another number"
 IN_LIST = ", gold in a list"
 WORD_OFF = ", one word off"
 SHIFTED = ", near the gold"
-NEVER_ACCEPTED = (OTHER_NUMBER, IN_LIST, WORD_OFF, SHIFTED)
+CHOICE = ", multiple choice"
+NEVER_ACCEPTED = (OTHER_NUMBER, IN_LIST, WORD_OFF, SHIFTED, CHOICE)
 
 
 def part_of(problem: Problem, candidate: str) -> str:
     """The domain, for questions with the kind of reply behind it."""
     domain: str = problem.domain
+    if is_choice(problem):
+        return domain + CHOICE
     if domain != "qa":
         return domain
     if _has_another_number(problem, candidate):

@@ -10,6 +10,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from endpoint_modes import LISTS, MODES, Request, Said
+
 FAULTS = (
     "500",
     "429",
@@ -41,7 +43,7 @@ MOSTLY_QUICK = [fault for fault in FAULTS if KIND_OF_FAULT[fault] != "timeout"] 
 
 class FaultEndpoint:
     """Each request meets a fault with probability ``share``; ``billed`` sums the usage it told in
-    full, by the first word of the last message."""
+    full, by the first word of the last message. A fault is one of :data:`FAULTS` or of ``MODES``."""
 
     def __init__(
         self,
@@ -49,11 +51,18 @@ class FaultEndpoint:
         seed: int = 0,
         faults: Sequence[str] = FAULTS,
         answer: Callable[[str], str] = "echo {}".format,
+        mode_of: Callable[[str], str] | None = None,
+        listing: Said = LISTS["none"][1],
     ) -> None:
         """
         Args:
             answer: last message -> reply.
+            mode_of: last message -> name of a mode, instead of drawn faults.
+            listing: what is said where models are listed.
         """
+        self.mode_of = mode_of
+        self.listing = listing
+        self.asked: Counter[str] = Counter()
         self.share = share
         self.answer = answer
         self.faults = tuple(faults)
@@ -85,7 +94,8 @@ class FaultEndpoint:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 if head.startswith(b"GET"):
-                    await _send(writer, 404, b"{}")  # there is no list of models
+                    if not await _say(writer, self.listing):
+                        break
                     continue
                 length = next(
                     int(line.split(b":")[1])
@@ -98,9 +108,16 @@ class FaultEndpoint:
         writer.close()
 
     async def _answer(self, body: dict[str, object], writer: asyncio.StreamWriter) -> bool:
-        fault = self.random.choice(self.faults) if self.random.random() < self.share else "ok"
-        self.met[fault] += 1
         asked = str(body["messages"][-1]["content"])  # type: ignore[index]
+        if self.mode_of is not None:
+            fault = self.mode_of(asked)
+        else:
+            fault = self.random.choice(self.faults) if self.random.random() < self.share else "ok"
+        self.met[fault] += 1
+        if fault in MODES and fault not in (*FAULTS, "ok"):
+            times = self.asked[asked]
+            self.asked[asked] += 1
+            return await _say(writer, MODES[fault](Request(body, self.answer(asked), times)))
         whole = self._reply(self.answer(asked), asked)
         if fault == "hang":
             await asyncio.sleep(3600)
@@ -153,12 +170,23 @@ def in_a_thread(server: FaultEndpoint) -> Iterator[FaultEndpoint]:
         loop.close()
 
 
+async def _say(writer: asyncio.StreamWriter, said: Said) -> bool:
+    """Whether the connection goes on."""
+    if said.hang:
+        await asyncio.sleep(3600)
+    if said.raw:
+        writer.write(said.body)
+        await writer.drain()
+        return False
+    extra = "".join(f"{header}\r\n" for header in said.headers).encode("latin-1")
+    await _send(writer, said.status, said.body, extra, said.drip_s)
+    return not said.drip_s
+
+
 async def _send(
     writer: asyncio.StreamWriter, status: int, body: bytes, extra: bytes = b"", drip_s: float = 0
 ) -> None:
-    head = (
-        f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-    )
+    head = f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\n"
     writer.write(head.encode() + extra + b"\r\n")
     if drip_s:
         for byte in body:

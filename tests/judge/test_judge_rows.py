@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.rows import grade_file, read_answer, read_rows
+from llm_as_judge.judge.rows import GradedRows, grade_file, judge_failure, read_answer, read_rows
 from llm_as_judge.types import Problem, Verdict
 
 MATH = {"id": "1", "domain": "math", "question": "6*7?", "reference": "42", "candidate": "42"}
@@ -47,7 +47,7 @@ async def test_rows_are_graded_in_order_and_counted(tmp_path: Path) -> None:
         Echo(),
         lambda done, total: seen.append((done, total)),
     )
-    assert counts == {"rows": 2, "correct": 1, "incorrect": 1, "not_graded": 0}
+    assert counts == GradedRows(rows=2, correct=1, incorrect=1, not_graded=0)
     assert seen == [(1, 2), (2, 2)]
     verdicts = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert [(v["id"], v["correct"]) for v in verdicts] == [("1", True), ("2", False)]
@@ -205,3 +205,31 @@ def test_any_row_is_a_problem_or_a_data_error(row: dict[str, Any]) -> None:
 def test_the_fingerprint_names_what_decides() -> None:
     assert Judge().fingerprint == Judge().fingerprint
     assert Judge().fingerprint != Judge(f1_threshold=0.7).fingerprint
+
+
+REFUSED = "judge m: http_400: no (1 try)"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "reason"),
+    [
+        ([("llm.endpoint", REFUSED, None), ("llm.endpoint", REFUSED, None)], REFUSED),
+        (
+            [("llm.cut_off", "after 12 words", None), ("llm.cut_off", "after 7 words", None)],
+            "after",
+        ),
+        ([("llm.endpoint", REFUSED, None), ("llm.form", "no object", None)], ""),
+        ([("llm.endpoint", REFUSED, None), ("llm.correct", "x", True)], ""),
+        ([("score.unsure", "0.5", None)], ""),
+        ([], ""),
+    ],
+    ids=["one reason", "figures aside", "two reasons", "one was graded", "unsure", "not asked"],
+)
+def test_a_judge_fails_where_it_graded_nothing_for_one_reason(
+    verdicts: list[tuple[str, str, bool | None]], reason: str
+) -> None:
+    by_rules = Verdict(None, "qa", "qa.partial", "undecided")
+    asked = [Verdict(correct, "llm", rule, said) for rule, said, correct in verdicts]
+    found = judge_failure([by_rules, *asked])
+    assert found.startswith(reason)
+    assert bool(found) == bool(reason)

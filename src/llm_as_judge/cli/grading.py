@@ -20,6 +20,7 @@ from llm_as_judge.views.live import ProgressView
 
 if TYPE_CHECKING:
     from llm_as_judge.evaluation.regrade import Change
+    from llm_as_judge.judge.rows import GradedRows
 
 
 @verb(
@@ -118,7 +119,7 @@ def _grade_rows(
         faults = CodeTestCheck(settings.workflow.sandbox)([problem for _, problem in code])
         refuse_rows([f"{p}: {fault}" for (p, _), fault in zip(code, faults, strict=True) if fault])
 
-    async def job() -> dict[str, int]:
+    async def job() -> GradedRows:
         async with open_judge(settings) as judge:
             with progress_bar() as show:
                 return await grade_file(
@@ -130,15 +131,23 @@ def _grade_rows(
     except ModelError as error:
         raise ModelError(f"{error}. To grade by rules alone: --rules-only") from None
     say(
-        f"{counts['rows']} rows graded: {counts['correct']} right, {counts['incorrect']} wrong, "
-        f"{counts['not_graded']} not graded; verdicts in {out_path}"
+        f"{counts.rows} rows graded: {counts.correct} right, {counts.incorrect} wrong, "
+        f"{counts.not_graded} not graded; verdicts in {out_path}"
     )
-    if counts["failed"]:
-        note(f'rows that a grader failed on: {counts["failed"]}; they have "rule": "{FAILED}"')
-    if counts["failed"] == counts["rows"]:
+    if counts.failed:
+        note(f'rows that a grader failed on: {counts.failed}; they have "rule": "{FAILED}"')
+    if counts.failed == counts.rows:
         raise typer.Exit(3)
-    if counts["not_graded"] > counts["failed"]:
+    if counts.not_graded > counts.failed:
         note(f'not graded: the lines with "correct": null say why. What to do: {POINTER}')
+    _complain_of_judge(counts.judge_failure)
+
+
+def _complain_of_judge(failure: str) -> None:
+    """Exit status 3 where the judge's model gave no verdict at all."""
+    if failure:
+        note(f"error: the judge graded none of the answers it was asked about: {failure}")
+        raise typer.Exit(3)
 
 
 def regrade(
@@ -157,6 +166,7 @@ def regrade(
     from llm_as_judge.evaluation.regrade import plan_regrade
     from llm_as_judge.evaluation.regrade import regrade as run_regrade
     from llm_as_judge.evaluation.results import write_results
+    from llm_as_judge.judge.rows import judge_failure
 
     if rules_only and judge is not None:
         raise ConfigError("give --rules-only or --judge, not both")
@@ -182,6 +192,9 @@ def regrade(
     if (asked := new.ledger()).total.attempts:
         note(f"asked of the judge for these verdicts: {sums(asked)}")
     _tell(changes, count)
+    _complain_of_judge(
+        judge_failure([r.verdict for g in new.groups() for r in g.rollouts if r.verdict])
+    )
 
 
 def _tell(changes: list[Change], count: int) -> None:

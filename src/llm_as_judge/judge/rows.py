@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 from llm_as_judge.data.rows import RowError
 from llm_as_judge.data.tests import read_tests, tested_function
@@ -18,6 +20,7 @@ from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import require_writable, write_text
 from llm_as_judge.grading.graders import FAILED, failed_as_open
 from llm_as_judge.grading.squad import Facts, prediction, span_scores
+from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.types import DATASET_INFO, DOMAINS, Domain, Problem, Verdict, dataset_info
 
 _KINDS: Mapping[str, Domain] = {
@@ -276,18 +279,39 @@ def _metrics(answer: Answer) -> dict[str, Any]:
     return {"metrics": span_scores(problem, predicted, answer.facts)}
 
 
+@dataclass(frozen=True, slots=True)
+class GradedRows:
+    """What came of a file: numbers of rows, and :func:`judge_failure` of its verdicts."""
+
+    rows: int
+    correct: int
+    incorrect: int
+    not_graded: int
+    failed: int = 0
+    """Of those not graded: their grader raised."""
+    judge_failure: str = ""
+
+
+def judge_failure(verdicts: Sequence[Verdict]) -> str:
+    """Why a judge's model was of no use: it was asked, gave no readable reply to any answer, and failed
+    each time for the same reason, its figures aside. Empty otherwise."""
+    asked = [v for v in verdicts if v.stage == "llm"]
+    if any(v.correct is not None or v.rule == UNSURE for v in asked):
+        return ""
+    reasons = {re.sub(r"\d+(\.\d+)?", "N", v.explanation): v.explanation for v in asked}
+    return reasons.popitem()[1] if len(reasons) == 1 else ""
+
+
 async def grade_file(
     in_path: Path,
     out_path: Path,
     judge: Grader,
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, int]:
+) -> GradedRows:
     """Grades ``in_path`` into ``out_path``, which appears only when complete.
 
     Args:
         progress: called with (rows done, rows in all).
-    Returns:
-        Counts: rows, correct, incorrect, not_graded; and of these ``failed``, whose grader raised.
     Raises:
         DataError: rows of ``in_path`` are broken; nothing was graded then.
         OutputError: ``out_path`` cannot be written.
@@ -297,14 +321,21 @@ async def grade_file(
         raise OutputError(f"{out_path}: is {what}; name another file for the verdicts")
     require_writable(out_path.parent)
     answers = read_rows(in_path, read_answer)
-    counts = {"rows": len(answers), "correct": 0, "incorrect": 0, "not_graded": 0, "failed": 0}
-    keys = {True: "correct", False: "incorrect", None: "not_graded"}
+    verdicts: list[Verdict] = []
     lines = []
     async for verdict in grade_answers(answers, judge):
-        counts[keys[cast("bool | None", verdict["correct"])]] += 1
-        counts["failed"] += verdict["rule"] == FAILED
+        told = ("correct", "stage", "rule", "explanation", "score")
+        verdicts.append(Verdict(*(verdict[key] for key in told)))
         lines.append(json.dumps(verdict, ensure_ascii=False))
         if progress is not None:
             progress(len(lines), len(answers))
     write_text(out_path, "".join(line + "\n" for line in lines))
-    return counts
+    counts = Counter(verdict.correct for verdict in verdicts)
+    return GradedRows(
+        rows=len(lines),
+        correct=counts[True],
+        incorrect=counts[False],
+        not_graded=counts[None],
+        failed=sum(verdict.rule == FAILED for verdict in verdicts),
+        judge_failure=judge_failure(verdicts),
+    )

@@ -27,7 +27,7 @@ from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_toke
 from llm_as_judge.llm.refusals import Unusable
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
 from llm_as_judge.llm.wire import WireReply, read_draws, read_response, request_body, sent
-from llm_as_judge.quoting import without_known_keys
+from llm_as_judge.quoting import quoted, without_known_keys
 from llm_as_judge.types import ChatReply, ChatRequest, Message, SharedPrompt, Usage
 
 log = logging.getLogger(__name__)
@@ -382,7 +382,7 @@ class OpenAIChat:
             if served is not None and self.model_name not in served:
                 raise ModelError(
                     f"{self._role} {self._name} at {server.shown}: model {self.model_name!r} is "
-                    f"not served (served: {', '.join(served) or 'none'}); correct model_name"
+                    f"not served (served: {quoted(', '.join(served), 500) or 'none'}); correct model_name"
                 )
 
     async def served(self, server: Replica | None = None, wait_s: float = 10.0) -> list[str] | None:

@@ -164,10 +164,7 @@ def read_draws(
     """
     data, usage = _read(status, headers, content)
     choices = data.get("choices") if isinstance(data, dict) else None
-    choices = in_order(choices) if isinstance(choices, list) else None
-    if choices is not None:
-        data = {**data, "choices": choices}
-    count = len(choices or ())
+    count = len(choices) if isinstance(choices, list) else 0
     written = [_tokens_listed(choice) for choice in choices or []] if count_each else []
     if usage is not None and count_each:
         whole = all(n is not None for n in written)
@@ -229,10 +226,12 @@ def _read(status: int, headers: Mapping[str, str], content: bytes) -> tuple[Any,
         if type(code) is not int or not 400 <= code < 600:
             code = 500
         raise refusal(code, headers, content)
+    if isinstance(data.get("choices"), list):
+        data = {**data, "choices": _in_order(data["choices"])}
     return data, _usage(data.get("usage"))
 
 
-def in_order(choices: Sequence[Any]) -> list[Any]:
+def _in_order(choices: Sequence[Any]) -> list[Any]:
     """The draws of a response by their ``index``, or as they stand where not each has one of its own."""
     found = {c["index"]: c for c in choices if isinstance(c, dict) and type(c.get("index")) is int}
     whole = sorted(found) == list(range(len(choices)))

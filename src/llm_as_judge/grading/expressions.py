@@ -25,6 +25,8 @@ Relation = Literal["equal", "different", "unknown"]
 _DIGITS = 300
 """To which math-verify, which knows no exact comparison, compares what it evaluates."""
 _DEEPEST = 40
+_SIDE = r"(\d+|\(-?\d+\))"
+_QUOTIENT = re.compile(rf"(?<![\w.}}]){_SIDE}/{_SIDE}(?=\s*(?:[a-zA-Z(]|\\(?!cdot|text|%)))")
 _POINTS = ("13/11", "29/17", "7/19")
 
 
@@ -76,6 +78,11 @@ def _compare(gold: str, candidate: str, given: Given) -> Relation:
     if one is None or other is None or _is_undefined(one) or _is_undefined(other):
         return "unknown"
     relation = _identity(one, other, given)
+    if relation == "different":
+        # 2/3x is two thirds of x to some, and two over 3x to others.
+        both = [_QUOTIENT.sub(r"\\frac{\1}{\2} ", latex) for latex in (gold, candidate)]
+        again = relation if both == [gold, candidate] else _compare(both[0], both[1], given)
+        return relation if again == relation else "unknown"
     if relation == "unknown" and given.step is None:
         relation = _verified(one, other)
     return relation

@@ -108,6 +108,11 @@ def normalize(text: str) -> str:
         for pattern, target in _COMPILED:
             text = pattern.sub(target, text)
     text = re.sub(r"(?<=,)\s*\.\.\.\s*(?=,|$)", r" \\ldots ", text)
+    text = re.sub(
+        r"(?<![\w.}])(?<!\d )(\d+)/(\d+) (?=(?:[a-zA-Z]|\\(?:pi|sqrt))(?![a-zA-Z]))",
+        r"\\frac{\1}{\2} ",
+        text,
+    )
     text = _plain_to_latex(text)
     text = re.sub(r"\\sqrt\s*([0-9a-zA-Z])", r"\\sqrt{\1}", text)
     text = _brace_fractions(text)

@@ -144,7 +144,8 @@ def _end(value: Any, end: Callable[[Any], Any]) -> Any:
 
 def _interval(item: Shape, end: Callable[[Any], Any]) -> Any:
     low, high = item.items if len(item.items) == 2 else (None, None)
-    if not isinstance(low, Scalar) or not isinstance(high, Scalar):
+    known = item.brackets in {"()", "(]", "[)", "[]"}
+    if not known or not isinstance(low, Scalar) or not isinstance(high, Scalar):
         raise _NotRead
     ends = [_end(parse(side.latex), end) for side in (low, high)]
     return algebra().Interval(*ends, item.brackets[0] == "(", item.brackets[1] == ")")

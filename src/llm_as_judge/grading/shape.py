@@ -93,6 +93,7 @@ def _enclosed(text: str) -> bool:
 _WORD_OF = r"\\text\s*\{{\s*,?\s*(?:{0})\s*,?\s*\}}|(?<![\\a-zA-Z])(?:{0})(?![a-zA-Z])"
 _AND = re.compile(_WORD_OF.format("and") + r"|\\(?:land|wedge)(?![a-zA-Z])")
 _EITHER = re.compile(_WORD_OF.format("or") + r"|\\(?:lor|vee)(?![a-zA-Z])|;")
+_IS = re.compile(r"(?<![\\a-zA-Z])([a-zA-Z])\s+is\s+(?=[-\d\\(])")
 _TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
 _VARIABLE = r"(?:[a-zA-Z]|\\[a-zA-Z]+)(?:_\{?\w{1,8}\}?)?'*"
 _FREE_NAME = re.compile(rf"^{_VARIABLE}$")
@@ -116,7 +117,7 @@ def parse_shape(text: str, depth: int = 0) -> Shape | Scalar:
     known = _set_in_words(text, depth) or _family(text, depth)
     if known is not None:
         return known
-    joined = _EITHER.sub(_OR, _AND.sub(",", text))
+    joined = _EITHER.sub(_OR, _AND.sub(",", _IS.sub(r"\1 = ", text)))
     words = _as_words(joined.replace(_OR, ","))
     if words is not None:
         return Shape("text", brackets=_as_words(text) or words)

@@ -32,22 +32,65 @@ _SENTENCE = re.compile(
 _TURN = re.compile(
     r"\b(?:but|however|although|though|or|probably|likely|maybe|perhaps|i think|so)\b|[/;\n]", re.I
 )
+_PART = re.compile(
+    r"\s*[()\[\]:,\u2013\u2014]\s*|\s+-+\s+|[.!?]\s+|\s+(?:because|since|as)\s+", re.I
+)
+"""Where one sentence may go on to say something else."""
+_LEADING_WORDS = """
+based on according to from in within the this that these given provided above short only our your a an
+passage passages text texts context article paragraph document documents information content question answer
+unfortunately sorry i i'm im am afraid we you it there is are was and by of here final alone
+explicitly directly specifically anywhere at all not stated mentioned because since as
+do does did can could have has had would
+"""
+_LEADING = frozenset(_LEADING_WORDS.split())
+"""What may stand around an abstention and says nothing of the answer."""
+_SUBJECT = re.compile(
+    r"(?:the|an?|any|this|that|its|his|her|their|what|who|when|where|which|why|how|whether|if)\b",
+    re.I,
+)
+_COPULA = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
 
 
 def is_abstention(answer: str, question: str = "") -> bool:
     """Does ``answer`` say that there is no answer, and nothing else?
 
-    A sentence with a name or a number that ``question`` has not says something else, too.
+    "green (the passage does not say)" gives an answer beside it. So does a name or a number that
+    ``question`` has not.
     """
     text = clean(answer).strip(" .!*\"'\n")
     text = re.sub(r"^(?:the\s+)?(?:final\s+)?answer(?:\s+is|\s*:)\s*", "", text, flags=re.I)
     if _WHOLE.fullmatch(text.strip(" .\"'")):
         return True
     words = text.split()
-    if len(words) > 40 or _TURN.search(text) or not _SENTENCE.search(text):
+    if len(words) > 40 or _TURN.search(text):
         return False
     if len(re.findall(r"[.!?](?:\s|$)", text)) > 1:
         return False
     asked = {word.strip(".,?!'\"").casefold() for word in question.split()}
-    named = [word.strip(".,!'\"") for word in words[1:] if word[0].isupper() or word[0].isdigit()]
-    return all(word == "I" or word.casefold() in asked for word in named)
+    named = [word.strip(".,!'\"()") for word in words[1:] if re.match(r"\W*[A-Z\d]", word)]
+    if not all(word == "I" or word.casefold() in asked for word in named):
+        return False
+    parts = [part for part in _PART.split(text) if part.strip()]
+    known = asked | _LEADING
+    abstains = [_abstains(part, known) for part in parts]
+    return any(abstains) and all(
+        said or _says_only(part, known) for part, said in zip(parts, abstains, strict=True)
+    )
+
+
+def _abstains(part: str, known: set[str] | frozenset[str]) -> bool:
+    """Does ``part`` say that there is no answer, of a subject that is none itself?"""
+    if _WHOLE.fullmatch(part.strip(" .\"'")):
+        return True
+    found = _SENTENCE.search(part)
+    if found is None:
+        return False
+    before = part[: found.start()].strip()
+    described = _SUBJECT.match(before) is not None and len(_COPULA.findall(before)) <= 1
+    return described or _says_only(before, known)
+
+
+def _says_only(text: str, known: set[str] | frozenset[str]) -> bool:
+    words = re.findall(r"[\w'\u2019]+", text.casefold())
+    return all({word, re.sub(r"['\u2019]s$", "", word)} & known for word in words)

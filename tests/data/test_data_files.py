@@ -63,7 +63,7 @@ def test_text_that_cannot_be_kept_is_refused(text: str, reason: str) -> None:
 
 
 def test_what_the_owner_says_of_answers_is_kept_and_left_out_where_nothing_is_said() -> None:
-    said = replace(PROBLEM, spec=AnswerSpec(tolerance=0.5, unit="km/h"))
+    said = replace(QA, answers=("90",), spec=AnswerSpec(tolerance=0.5, unit="km/h"))
     assert decode_problem(encode_problem(said), Path("f"), 1) == said
     assert b"spec" not in encode_problem(PROBLEM)
 

@@ -60,7 +60,7 @@ async def test_rows_are_graded_in_order_and_counted(tmp_path: Path) -> None:
         ({"id": "1", "domain": "math"}, "candidate"),
         ({**MATH, "domain": "poetry"}, "poetry"),
         ({**MATH, "candidate": None}, "NoneType"),
-        ({**MATH, "reference": [1]}, "reference"),
+        ({**MATH, "reference": [None]}, "reference"),
         ({**MATH, "reference": ""}, "reference"),
         ({**MATH, "domain": "code"}, "tests"),
         ({**MATH, "domain": "code", "tests": [3]}, "tests"),

@@ -9,7 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from llm_as_judge.data.answer_fields import (
+    ANSWER_FIELDS,
+    letters_of,
+    read_aliases,
+    read_options,
+    read_spec,
+    require_fitting,
+)
 from llm_as_judge.data.fields import field, fields, text, texts
+from llm_as_judge.data.golds import as_text, read_golds
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.data.tests import read_tests, tested_function
 from llm_as_judge.types import Domain, Problem, known_domain
@@ -29,9 +38,10 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
     """``{"problem", "answer", "type": "math|code|qa"}``, one's own task set.
 
     ``answer``: a text or number, or a list of accepted ones (QA: an empty list means
-    unanswerable). Code: one or more texts of Python that assert; ``entry_point``, the function
-    to write, may be left out where they call one function only. Optional: ``context``, ``id``;
-    code: ``setup_code``, ``visible_tests``, ``solution``, which the tests must pass.
+    unanswerable); of a whole solution the answer at its end is read. Code: one or more texts of
+    Python that assert; ``entry_point``, the function to write, may be left out where they call
+    one function only. Optional: ``context``, ``id``; code: ``setup_code``, ``visible_tests``,
+    ``solution``, which the tests must pass; else: ``options`` and :data:`.ANSWER_FIELDS`.
 
     Raises:
         RowError: a field is missing or not as wanted, or tests of code that no solution can fail.
@@ -44,11 +54,6 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
     domain = known_domain(text(record, "type"))
     if domain is None:
         raise RowError(f"'type' is {record['type']!r}, wanted math, code or qa")
-    answers = _custom_answers(record["answer"])
-    if not answers and domain != "qa":
-        raise RowError("'answer' is empty")
-    if domain == "math":
-        _require_no_decimal_comma(answers)
     name = record.get("id", row.number)
     common = Problem(
         id=f"{dataset}/{split}/{name}",
@@ -58,16 +63,43 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
         context=field(record, "context", str) if "context" in record else "",
     )
     if domain != "code":
-        return replace(common, answers=answers)
+        return _with_answers(common, record)
+    spec = read_spec(record)
+    require_fitting(spec, domain, ())
+    if said := {"aliases", "options"}.intersection(record):
+        raise RowError(f"{min(said)!r} of a code row, which its tests grade; leave it out")
+    tests = _tests(record["answer"])
     setup = field(record, "setup_code", str) if "setup_code" in record else ""
     return replace(
         common,
-        entry_point=_entry_point(record, answers, setup),
+        entry_point=_entry_point(record, tests, setup),
         setup_code=setup,
         visible_tests=tuple(texts(record.get("visible_tests", []), "visible_tests")),
-        hidden_tests=answers,
+        hidden_tests=tests,
         meta={"reference": text(record, "solution")} if "solution" in record else {},
+        spec=spec,
     )
+
+
+def _with_answers(problem: Problem, record: Mapping[str, Any]) -> Problem:
+    """``problem`` with the answers that a row of mathematics or QA accepts, and how it wants them compared."""
+    domain = problem.domain
+    spec = read_spec(record)
+    golds = read_golds(record["answer"], domain, spec.kind)
+    if not golds and domain != "qa":
+        raise RowError("'answer' is empty")
+    require_fitting(spec, domain, golds)
+    answers = tuple(dict.fromkeys((*golds, *read_aliases(record))))
+    if answers and not golds:
+        raise RowError("'aliases' of an answer that is not there; write all into 'answer'")
+    options = read_options(record)
+    if options:
+        if spec.kind not in (None, "choice"):
+            raise RowError(f"'kind' is {spec.kind!r}, but a row with 'options' is a choice")
+        return replace(problem, answers=letters_of(answers, options), options=options, spec=spec)
+    if domain == "math":
+        _require_no_decimal_comma(answers)
+    return replace(problem, answers=answers, spec=spec)
 
 
 _DECIMAL_COMMA = re.compile(
@@ -96,6 +128,8 @@ _FIELDS = (
     "setup_code",
     "visible_tests",
     "solution",
+    "options",
+    *ANSWER_FIELDS,
 )
 
 
@@ -142,8 +176,13 @@ def _nodes(trees: Sequence[ast.Module]) -> list[ast.AST]:
     return [node for tree in trees for node in ast.walk(tree)]
 
 
-def _custom_answers(answer: Any) -> tuple[str, ...]:
+def _tests(answer: Any) -> tuple[str, ...]:
     values = answer if isinstance(answer, list) else [answer]
-    if not all(isinstance(v, (str, int, float)) and not isinstance(v, bool) for v in values):
+    read = [as_text(value) for value in values]
+    given = [one for one in read if one is not None]
+    if len(given) < len(read):
         raise RowError("'answer' is not a text, a number or a list of them")
-    return tuple(dict.fromkeys(str(v).strip() for v in values if str(v).strip()))
+    tests = tuple(dict.fromkeys(one.strip() for one in given if one.strip()))
+    if not tests:
+        raise RowError("'answer' is empty")
+    return tests

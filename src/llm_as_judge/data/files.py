@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
+from llm_as_judge.data.answer_fields import require_fitting
 from llm_as_judge.data.code import graded_by_all_asserts
 from llm_as_judge.data.custom import custom, custom_domain, is_own_row
 from llm_as_judge.data.rows import MAX_ROW_BYTES, RawRow, RowError
@@ -112,14 +113,15 @@ def _problem(row: Any) -> Problem:
     meta = row.get("meta", {})
     if not isinstance(meta, dict) or not all(isinstance(x, str) for x in meta.values()):
         raise TypeError("'meta' is not an object of texts")
-    if "spec" in row:
-        values["spec"] = from_json(AnswerSpec, row["spec"])
     if row.get("domain") not in DOMAINS:
         raise TypeError(f"'domain' is {row.get('domain')!r}, wanted math, qa or code")
     if unknown := set(row).difference(_FIELDS):
         raise TypeError(f"unknown field {min(unknown)!r}")
     if missing := {"id", "dataset", "question"}.difference(row):
         raise TypeError(f"no {min(missing)!r} (keys: {', '.join(row)})")
+    if "spec" in row:
+        values["spec"] = from_json(AnswerSpec, row["spec"])
+        require_fitting(values["spec"], row["domain"], row.get("answers", ()))
     return Problem(**values)
 
 

@@ -12,10 +12,11 @@ from typing import Protocol
 
 from llm_as_judge.errors import OverloadError
 from llm_as_judge.grading.choice import gold_options, grade_choice, is_choice, problem_options
+from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.graders import own_verdict
 from llm_as_judge.grading.math import grade_math
 from llm_as_judge.grading.pool import KillablePool
-from llm_as_judge.grading.qa import grade_qa
+from llm_as_judge.grading.qa import grade_qa, official_score
 from llm_as_judge.grading.row_tests import TEST_LIMITS
 from llm_as_judge.grading.symbolic import limit_worker
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
@@ -98,6 +99,19 @@ async def grade_code(problem: Problem, answer: str, sandbox: Sandbox, limits: Ru
     return Verdict(False, "code", "code.failed", explanation, score=0.0)
 
 
+def for_the_judge(problem: Problem, answer: str) -> Verdict:
+    """The open verdict of a row whose owner wants the judge and no rule to grade it."""
+    score = None
+    if problem.domain == "qa":
+        score = official_score(problem, declared_answer(answer, one_sentence=False).text)
+    return Verdict(None, "owner", "owner.judge", "the row says grader: judge", score=score)
+
+
+def _is_graded_as_choice(problem: Problem) -> bool:
+    spec = problem.spec
+    return spec.kind in (None, "choice") and spec.grader != "exact" and is_choice(problem)
+
+
 class RuleGrader(Protocol):
     """What :class:`llm_as_judge.judge.cascade.Judge` asks first."""
 
@@ -146,7 +160,9 @@ class Rules:
             if self._sandbox is None:
                 return Verdict(None, "code", "code.no_sandbox", "no sandbox to run the tests in")
             return await grade_code(problem, answer, self._sandbox, self._limits)
-        if is_choice(problem):
+        if problem.spec.grader == "judge":
+            return for_the_judge(problem, answer)
+        if _is_graded_as_choice(problem):
             return await self._choice(problem, answer)
         if problem.domain == "qa":
             return await grade_qa(problem, answer)

@@ -14,14 +14,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from llm_as_judge.data.answer_fields import read_aliases, read_spec, require_fitting
+from llm_as_judge.data.golds import as_text, read_golds
 from llm_as_judge.data.rows import RowError
 from llm_as_judge.data.tests import read_tests, tested_function
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import require_writable, write_text
+from llm_as_judge.grading.choice import gold_options
 from llm_as_judge.grading.graders import FAILED, failed_as_open
 from llm_as_judge.grading.squad import Facts, prediction, span_scores
 from llm_as_judge.judge.scoring import UNSURE
-from llm_as_judge.types import DATASET_INFO, DOMAINS, Domain, Problem, Verdict, dataset_info
+from llm_as_judge.types import (
+    DATASET_INFO,
+    DOMAINS,
+    AnswerKind,
+    Domain,
+    Problem,
+    Verdict,
+    dataset_info,
+)
 
 _KINDS: Mapping[str, Domain] = {
     **{domain: domain for domain in DOMAINS},
@@ -53,15 +64,23 @@ class Answer:
 
 def read_answer(row: AnswerRow) -> Answer:
     """The answer of one row {id, domain, dataset?, question, reference, candidate, context?,
-    options?, entry_point?, tests?, setup_code?, supporting_facts?, predicted_facts?}.
+    options?, kind?, tolerance?, unit?, aliases?, grader?, entry_point?, tests?, setup_code?,
+    supporting_facts?, predicted_facts?}.
 
-    ``reference`` is a text or a list of accepted texts; empty = unanswerable. In an open QA row
-    without context a text may hold several accepted answers between slashes, as the open QA
-    collections do.
+    ``reference`` is a text or a list of accepted texts; empty = unanswerable; of a whole solution
+    the answer at its end is read. In an open QA row without context a text may hold several
+    accepted answers between slashes, as the open QA collections do.
 
     Raises:
         DataError: what is wrong with the row, without its place.
     """
+    try:
+        return _answer(row)
+    except RowError as error:
+        raise DataError(str(error)) from None
+
+
+def _answer(row: AnswerRow) -> Answer:
     for key in ("id", "domain", "candidate"):
         if key not in row:
             raise DataError(f"no {key!r} (keys: {', '.join(sorted(row)) or 'none'})")
@@ -73,9 +92,12 @@ def read_answer(row: AnswerRow) -> Answer:
             raise DataError(f"{key!r} is {type(row[key]).__name__}, wanted a text")
     kind = _KINDS[domain]
     dataset = row.get("dataset") or ("" if domain == kind else domain)
-    answers = _answers(row)
+    spec = read_spec(row)
+    answers = _answers(row, kind, spec.kind)
+    require_fitting(spec, kind, answers)
     if kind == "qa" and not row.get("context") and _may_have_aliases(dataset):
         answers = _with_aliases(answers, isinstance(row.get("reference"), str))
+    answers = (*answers, *(alias for alias in read_aliases(row) if alias not in answers))
     if kind == "code" and not row.get("tests"):
         raise DataError("a code row needs 'tests' (list of Python sources)")
     meta = {}
@@ -90,36 +112,36 @@ def read_answer(row: AnswerRow) -> Answer:
         question=row.get("question", ""),
         answers=answers if kind != "code" else (),
         context=row.get("context", ""),
-        options=_options(row, answers),
+        options=_strings(row, "options"),
         entry_point=_tested(row) if kind == "code" else "",
         setup_code=row.get("setup_code", ""),
         hidden_tests=_strings(row, "tests"),
         meta=meta,
+        spec=spec,
     )
+    _require_an_option(problem)
     return Answer(problem, row["candidate"], _facts(row, "predicted_facts"))
 
 
 def _tested(row: AnswerRow) -> str:
     """What the tests of a code row call. The row's own fault must not be graded as the candidate's."""
-    try:
-        setup = row.get("setup_code", "")
-        tests = read_tests(_strings(row, "tests"), "tests", setup)
-        return row.get("entry_point") or tested_function(tests, setup)
-    except RowError as error:
-        raise DataError(str(error)) from None
+    tests = read_tests(_strings(row, "tests"), "tests", row.get("setup_code", ""))
+    return row.get("entry_point") or tested_function(tests, row.get("setup_code", ""))
 
 
-def _answers(row: AnswerRow) -> tuple[str, ...]:
+def _answers(row: AnswerRow, domain: Domain, kind: AnswerKind | None) -> tuple[str, ...]:
     reference = row.get("reference", "")
-    if isinstance(reference, (int, float)) and not isinstance(reference, bool):
-        reference = str(reference)
-    golds = [reference] if isinstance(reference, str) else reference
-    if not isinstance(golds, list) or not all(isinstance(gold, str) for gold in golds):
+    golds = reference if isinstance(reference, list) else [reference]
+    read = [as_text(gold, "reference") for gold in golds]
+    texts = [text for text in read if text is not None]
+    if len(texts) < len(read):
         raise DataError("'reference' must be a text or a list of texts")
-    kept = tuple(dict.fromkeys(gold for gold in golds if gold.strip()))
-    if not kept and row["domain"] == "math":
+    kept = tuple(dict.fromkeys(text for text in texts if text.strip()))
+    if domain == "code":
+        return kept
+    if not kept and domain == "math":
         raise DataError("a math row needs a reference")
-    return kept
+    return read_golds(list(kept), domain, kind, "reference")
 
 
 def _may_have_aliases(dataset: str) -> bool:
@@ -136,14 +158,16 @@ def _with_aliases(answers: tuple[str, ...], split: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*answers, *parts)))
 
 
-def _options(row: AnswerRow, answers: tuple[str, ...]) -> tuple[str, ...]:
-    options = _strings(row, "options")
-    letters = [chr(ord("A") + index) for index in range(len(options))]
-    if options and not {answer.strip().upper() for answer in answers} & set(letters):
+def _require_an_option(problem: Problem) -> None:
+    """
+    Raises:
+        DataError: no gold answer is one of the options that the row gives apart.
+    """
+    if problem.options and not gold_options(problem, problem.options):
+        last = chr(ord("A") + len(problem.options) - 1)
         raise DataError(
-            f"with 'options' the reference is a letter, here {letters[0]}-{letters[-1]}"
+            f"with 'options' the reference is a letter, here A-{last}, or the text of an option"
         )
-    return options
 
 
 def _strings(row: AnswerRow, key: str) -> tuple[str, ...]:

@@ -1,0 +1,156 @@
+"""Fields of a row that say how its answers are compared: kind, tolerance, unit, aliases, grader, options."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llm_as_judge.data.fields import texts
+from llm_as_judge.data.rows import RowError
+from llm_as_judge.types import ANSWER_KINDS, GRADER_NAMES, AnswerKind, AnswerSpec, Domain
+
+ANSWER_FIELDS = ("kind", "tolerance", "unit", "aliases", "grader")
+MEASURED: frozenset[AnswerKind | None] = frozenset(
+    {None, "number", "quantity", "money", "percentage", "duration", "bound"}
+)
+"""Kinds of which a tolerance or a unit may be said; None: the kind is read from the answer."""
+_MOST_OPTIONS = 26
+
+
+def read_spec(record: Mapping[str, Any]) -> AnswerSpec:
+    """What the row says of its answers; :func:`require_fitting` says whether they are so.
+
+    Raises:
+        RowError: a field is not as wanted.
+    """
+    return AnswerSpec(
+        kind=_name(record, "kind", ANSWER_KINDS),
+        tolerance=_tolerance(record.get("tolerance")),
+        unit=_unit(record.get("unit", "")),
+        grader=_name(record, "grader", GRADER_NAMES),
+    )
+
+
+def require_fitting(spec: AnswerSpec, domain: Domain, answers: Sequence[str]) -> None:
+    """
+    Raises:
+        RowError: what is said of the answers contradicts itself, their domain, or the answers.
+    """
+    if domain == "code" and spec.grader not in (None, "tests"):
+        raise RowError(f"'grader' is {spec.grader!r}; a code row is graded by its tests")
+    if domain != "code" and spec.grader == "tests":
+        raise RowError(f"'grader' is 'tests', which a {domain} row has not; wanted {_GRADERS}")
+    if spec.tolerance is not None and not (spec.tolerance >= 0 and math.isfinite(spec.tolerance)):
+        raise RowError(f"'tolerance' is {spec.tolerance:g}, wanted a number from 0 on")
+    for name, said in (("tolerance", spec.tolerance), ("unit", spec.unit or None)):
+        if said is None:
+            continue
+        if domain == "code":
+            raise RowError(f"'{name}' is {said!r}, but tests grade a code row; leave it out")
+        if spec.kind not in MEASURED:
+            raise RowError(f"'{name}' is {said!r}, but a {spec.kind} is no number; leave it out")
+        if spec.grader in ("exact", "judge"):
+            raise RowError(
+                f"'{name}' is {said!r}, but 'grader' is {spec.grader!r}, which compares no numbers; leave one of them out"
+            )
+    if spec.tolerance is not None:
+        for answer in answers:
+            if not any(character.isdigit() for character in answer):
+                raise RowError(
+                    f"'tolerance' is {spec.tolerance:g}, but 'answer' {answer!r} has no digit; leave it out"
+                )
+
+
+_GRADERS = "exact, typed or judge"
+
+
+def _name(record: Mapping[str, Any], field: str, names: Sequence[Any]) -> Any:
+    """One of ``names``; None where the row does not say it."""
+    found = record.get(field)
+    if found is None or found in names:
+        return found
+    near = difflib.get_close_matches(str(found), names, n=1, cutoff=0.6)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    raise RowError(f"{field!r} is {found!r}, wanted one of {', '.join(names)}{meant}")
+
+
+def _tolerance(found: Any) -> float | None:
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        raise RowError(f"'tolerance' is {found!r}, wanted a number from 0 on, without quotes")
+    try:
+        return float(found)
+    except OverflowError:
+        raise RowError("'tolerance' is too large, wanted a number from 0 on") from None
+
+
+def _unit(found: Any) -> str:
+    if not isinstance(found, str):
+        raise RowError(f"'unit' is {found!r}, wanted a text such as 'km/h'")
+    return found.strip()
+
+
+def read_aliases(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Further accepted answers, stripped.
+
+    Raises:
+        RowError: not a text or a list of texts, or an empty one.
+    """
+    found = record.get("aliases")
+    given = texts([found] if isinstance(found, str) else found or [], "aliases")
+    if not all(one.strip() for one in given):
+        raise RowError("'aliases' holds an empty text; leave it out")
+    return tuple(one.strip() for one in given)
+
+
+def read_options(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Texts of the options in order; empty where the row has none.
+
+    Raises:
+        RowError: not a list of different texts, one alone, or more than there are letters.
+    """
+    given = [one.strip() for one in texts(record.get("options") or [], "options")]
+    if not given:
+        return ()
+    if not all(given) or not 1 < len(given) <= _MOST_OPTIONS:
+        raise RowError(f"'options' holds {len(given)} texts, wanted 2 to 26, none of them empty")
+    if len({_folded(one) for one in given}) < len(given):
+        raise RowError("'options' holds the same text twice")
+    return tuple(given)
+
+
+def letters_of(answers: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
+    """Golds of a multiple choice as letters; each is a letter, the text of an option, or both.
+
+    Raises:
+        RowError: one names no option, or two of them.
+    """
+    return tuple(dict.fromkeys(_letter(answer, options) for answer in answers))
+
+
+_LETTERED = re.compile(r"[(\[]?([A-Za-z])(?:[)\].:]\s*(?P<text>.*)|\s*)", re.DOTALL)
+
+
+def _letter(answer: str, options: Sequence[str]) -> str:
+    letters = {chr(ord("A") + index): _folded(option) for index, option in enumerate(options)}
+    found = {letter for letter, option in letters.items() if option == _folded(answer)}
+    lettered = _LETTERED.fullmatch(answer.strip())
+    if lettered is not None:
+        letter, said = lettered[1].upper(), _folded(lettered["text"] or "")
+        if letter in letters and said in ("", letters[letter]):
+            found.add(letter)
+    if len(found) == 1:
+        return found.pop()
+    both = ", and names two of them" if found else ""
+    raise RowError(
+        f"with 'options' the answer is a letter, here A-{max(letters)}, or the text of one; found "
+        f"{answer!r}{both}"
+    )
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()

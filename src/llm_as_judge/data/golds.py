@@ -1,0 +1,98 @@
+"""Gold answers as people write them: the answer of a whole solution, and what can be no answer."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from llm_as_judge.data.mathematics import boxed_answer
+from llm_as_judge.data.rows import RowError
+from llm_as_judge.types import AnswerKind, Domain
+
+Marker = Literal["####", "\\boxed"]
+
+_FINAL = re.compile(r"(?:^|[^#])####(?!#)[ \t]*(?P<final>[^\n#]*\S)\s*\Z")
+"""What GSM8K writes behind its solutions: ``#### 72`` as the last line."""
+
+
+def solution_answer(text: str) -> tuple[str, Marker | None]:
+    r"""The answer of a whole solution, and what marks it: ``#### 72`` at its end, else the last ``\boxed{72}``.
+
+    Returns:
+        ``text`` itself, stripped, and None where neither is there.
+    """
+    final = _FINAL.search(text)
+    if final is not None:
+        return final["final"].strip(), "####"
+    boxed = boxed_answer(text)
+    return (boxed, "\\boxed") if boxed else (text.strip(), None)
+
+
+_PLACEHOLDERS = frozenset(["nan", "null", "n/a", "#n/a", "tbd", "todo"])
+_NO_NUMBERS = frozenset(["inf", "-inf", "+inf", "none", "na"])
+_SCIENTIFIC = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
+_WANTED = 'wanted what an answer can equal; is it meant, write "kind": "short_text"'
+
+
+def require_answer(
+    answer: str, domain: Domain, kind: AnswerKind | None, name: str = "answer"
+) -> None:
+    """Refuses what stands where an answer is missing; where the row says that it is a text, it passes.
+
+    Raises:
+        RowError: such a text, or a number that is none.
+    """
+    if not answer.strip():
+        do = "; write [] where the question has no answer" if domain == "qa" else ""
+        raise RowError(f"{name!r} is empty{do}")
+    if kind in ("short_text", "long_text"):
+        return
+    said = answer.strip().casefold()
+    missing = said in _PLACEHOLDERS or not said.strip("?") or set(said) <= {"-", ".", "_"}
+    if missing or (domain == "math" and said in _NO_NUMBERS):
+        raise RowError(f"{name!r} is {answer!r}, {_WANTED}")
+    if _SCIENTIFIC.fullmatch(said) and math.isinf(float(said)):
+        raise RowError(f"{name!r} {answer!r} is a number too large to compare; write 10^{{...}}")
+
+
+def as_text(value: Any, name: str = "answer") -> str | None:
+    """A text or number of JSON as text; None for any other value.
+
+    Raises:
+        RowError: NaN or an infinity, which Python's JSON reads as numbers.
+    """
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RowError(f"{name!r} is {value}, wanted a number that answers can equal")
+    return str(value)
+
+
+def read_golds(
+    value: Any, domain: Domain, kind: AnswerKind | None, name: str = "answer"
+) -> tuple[str, ...]:
+    """The accepted answers of a row that no tests grade, each once.
+
+    Raises:
+        RowError: another value than a text, a number or a list of them; or one that can be no answer.
+    """
+    given = value if isinstance(value, list) else [value]
+    golds = []
+    for one in given:
+        text = as_text(one, name)
+        if text is None:
+            raise RowError(f"{name!r} is not a text, a number or a list of them")
+        gold, _ = solution_answer(text.strip())
+        require_answer(gold, domain, kind, name)
+        golds.append(gold)
+    return tuple(dict.fromkeys(golds))
+
+
+def markers_of(record: Mapping[str, Any]) -> set[Marker]:
+    """What marks the answers of a row's whole solutions; empty where it holds the answer alone."""
+    answer = record.get("answer")
+    given = answer if isinstance(answer, list) else [answer]
+    found = {solution_answer(one)[1] for one in given if isinstance(one, str)}
+    return {marker for marker in found if marker is not None}

@@ -18,6 +18,8 @@ from llm_as_judge.types import Problem
         (r"\boxed{\fbox{5}}", "5"),
         (r"\boxed{x = \boxed{5}}", "x = 5"),
         (r"\boxed{\boxed{\boxed{5}}} and again \boxed{5}", "5"),
+        (r"\boxed{x = {\boxed{5}}", "5"),
+        (r"\boxed{" * 3000 + "5" + "}" * 3000, "5"),
         (r"\boxed{\frac{1}{2}}", r"\frac{1}{2}"),
         (r"\boxed{\text{The answer is } 5}", "5"),
         (r"\boxed{\text{The final answer is: }5}", "5"),

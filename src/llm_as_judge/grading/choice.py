@@ -311,6 +311,9 @@ _REASONS = frozenset(
 
 # -------------------------------------------------------------------------------- reading one text
 _LONGEST_FRAGMENT = 600
+_MOST_LINES = 200
+"""Of an answer that are read, the last ones."""
+_MOST_DECLARED = 50
 _CUTS = re.compile(
     r"\n+|\s*[.;!?:](?=\s)|\s*[.;!?]+$|,\s|\s+[-\u2013\u2014]+\s+|\s*\u2014\s*|\s*\(|\s*/\s*"
     r"|,?\s+(?:because|since|as|for|due to|given|which|whereas|while|where)\b",
@@ -363,7 +366,9 @@ def _exact(text: str, options: tuple[str, ...]) -> int | None:
 
 def _strict(text: str, options: tuple[str, ...], question: str) -> Choice | None:
     """The choice of a text that has mentions of options and words that announce them, and no other; None
-    if it has no mention, or other words."""
+    if it has no mention, or other words, or is too long for that."""
+    if len(text) > _LONGEST_FRAGMENT:
+        return None
     mentions = _mentions(text, options)
     if not mentions:
         return None
@@ -490,7 +495,7 @@ def read_choice(answer: str, options: tuple[str, ...], question: str = "") -> Ch
     declared = list(dict.fromkeys(declarations(answer)))
     if declared:
         return _of_declarations(declared, answer, options, question)
-    lines = [line for line in answer.splitlines() if line.strip()]
+    lines = [line for line in answer.splitlines() if line.strip()][-_MOST_LINES:]
     said = [_strict(undecorated(_undressed(line)).strip(), options, question) for line in lines]
     named = [None if one is None else one.index for one in said]
     if len(lines) > len(options) and named[: len(options)] == list(range(len(options))):
@@ -513,6 +518,8 @@ def read_choice(answer: str, options: tuple[str, ...], question: str = "") -> Ch
 def _of_declarations(
     declared: list[str], answer: str, options: tuple[str, ...], question: str
 ) -> Choice:
+    if len(declared) > _MOST_DECLARED:
+        return Choice(None, "several")
     read = [_fragment(one, options, question) for one in declared]
     chosen = {one.index for one in read if one.index is not None}
     named = frozenset().union(*(one.named for one in read))
@@ -521,7 +528,7 @@ def _of_declarations(
     if not chosen:
         return read[-1]
     index = chosen.pop()
-    behind = answer.rpartition(declared[-1])[2].splitlines()[1:]
+    behind = answer.rpartition(declared[-1])[2].splitlines()[1:][-_MOST_LINES:]
     if any(_names_other(line, index, options) for line in behind):
         return Choice(None, "several", named)
     return Choice(index, None, named)

@@ -158,42 +158,49 @@ def _boxes(text: str) -> list[str]:
     is part of its content."""
     found = []
     place = 0
+    closing = _closing_braces(text)
     while match := _BOX.search(text, place):
         place = match.end()
-        rest = text[place:]
-        if not rest.startswith("{"):
-            bare = re.match(r"[^\s${}\\]+", rest)
+        if text[place : place + 1] != "{":
+            bare = _UNBRACED.match(text, place)
             if bare:
                 found.append(bare.group())
-            continue
-        end = _closing_brace(rest)
-        if end is not None:
-            found.append(_unboxed(rest[1:end]))
-            place += end
+        elif place in closing:
+            found.append(_unboxed(text[place + 1 : closing[place]]))
+            place = closing[place]
     return found
 
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*")
+_UNBRACED = re.compile(r"[^\s${}\\]+")
 
 
-def _closing_brace(text: str) -> int | None:
-    """Place of the brace that closes the one which ``text`` begins with."""
-    depth = 0
-    for position, char in enumerate(text):
-        depth += (char == "{") - (char == "}")
-        if depth == 0:
-            return position
-    return None
+def _closing_braces(text: str) -> dict[int, int]:
+    """Place of each opening brace that is closed -> place of the brace that closes it."""
+    opened: list[int] = []
+    closing = {}
+    for brace in re.finditer(r"[{}]", text):
+        if brace.group() == "{":
+            opened.append(brace.start())
+        elif opened:
+            closing[opened.pop()] = brace.start()
+    return closing
 
 
 def _unboxed(content: str) -> str:
     """``content`` without boxes in it: ``x = \\boxed{5}`` -> ``x = 5``."""
-    while match := _BOX.search(content):
-        rest = content[match.end() :]
-        end = _closing_brace(rest) if rest.startswith("{") else None
-        inner = rest if end is None else rest[1:end] + rest[end + 1 :]
-        content = content[: match.start()] + inner
-    return content.strip()
+    closing = _closing_braces(content)
+    cuts: list[tuple[int, int]] = []
+    for match in _BOX.finditer(content):
+        end = closing.get(match.end())
+        cuts.append((match.start(), match.end() + (end is not None)))
+        if end is not None:
+            cuts.append((end, end + 1))
+    kept, place = [], 0
+    for start, end in sorted(cuts):
+        kept.append(content[place:start])
+        place = end
+    return "".join([*kept, content[place:]]).strip()
 
 
 # ------------------------------------------------------------------------------------- decoration

@@ -20,6 +20,18 @@ from llm_as_judge.types import Problem
 
 PAIRS: dict[str, list[tuple[str, str, bool | None]]] = {
     "named values": [
+        ("length=5, width=3", "width = 3, length = 5", True),
+        ("length=5, width=3", "length = 3, width = 5", False),
+        (r"\text{apples}=3, \text{pears}=5", "apples=3, pears=5", True),
+        ("apples=3, pears=5", "apples=5, pears=3", False),
+        ("AB=5, BC=6", "BC=6, AB=5", True),
+        ("AB=5, BC=6", "AB=6, BC=5", False),
+        ("x=2, y=3", "X=2, Y=3", True),
+        ("(1, 2), (3, 4)", "(x, y) = (3, 4), (1, 2)", True),
+        ("(1, 2), (3, 4)", "x=1,y=2; x=3,y=4", True),
+        ("(1, 2), (3, 4)", "x=2,y=1 or x=3,y=4", False),
+        ("f(x)=2x, g(x)=x^2", "g(x)=x^2, f(x)=2x", True),
+        ("f(x)=2x, g(x)=x^2", "f(x)=x^2, g(x)=2x", False),
         ("x=2, y=3", "$x = 2$ and $y = 3$", True),
         ("x=2, y=3", "x = 2; y = 3", True),
         ("x=2, y=3", "The solution is x = 2, y = 3.", True),
@@ -182,6 +194,8 @@ PAIRS: dict[str, list[tuple[str, str, bool | None]]] = {
         (r"1, 2, 3, \ldots, 10", "1, 2, 3, ..., 10", True),
     ],
     "sets": [
+        (r"2\pi", r"x > 2\pi", False),
+        (r"x > 2\pi", r"2\pi", False),
         (r"\{1,2,3\}", "1, 2, 3", True),
         (r"\{1,2,3\}", "{3, 2, 1}", True),
         (r"\{1,2,3\}", r"\left\{1,2,3\right\}", True),
@@ -270,6 +284,15 @@ PAIRS: dict[str, list[tuple[str, str, bool | None]]] = {
         (r"(-\infty,-1)\cup(-1,1)\cup(1,\infty)", r"x \ne \pm 1", True),
     ],
     "functions": [
+        (r"12\pi", r"Area = 12\pi", True),
+        (r"12\pi", r"area=13\pi", False),
+        (r"\{(1,2),(2,1)\}", r"(x,y)\in\{(2,1),(1,2)\}", True),
+        (r"x=2\sqrt{3}", r"AB = 2\sqrt{3}", None),
+        (r"\sin x=\frac12", "x", None),
+        ("y=x^2", "y=x^2, x>0", None),
+        (r"\frac{1}{x}, x \ne 0", r"\frac{1}{x}", None),
+        ("x^2+1", "f(x)=x^2+1", True),
+        ("f(x)=x^2+1", "f(x)=x^2+2", False),
         ("e^{-2x}", r"\exp(-2x)", True),
         ("e^{-2x}", r"\exp{(-2x)}", True),
         ("e^{3}", "exp(3)", True),

@@ -98,7 +98,7 @@ _TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
 _VARIABLE = r"(?:[a-zA-Z]|\\[a-zA-Z]+)(?:_\{?\w{1,8}\}?)?'*"
 _FREE_NAME = re.compile(rf"^{_VARIABLE}$")
 _NAME = re.compile(
-    rf"^(?P<name>{_VARIABLE}|[A-Z]{{2,3}}|[a-zA-Z]{{1,8}}\([\w,\s]{{0,12}}\)|\\text\{{[^{{}}]{{1,20}}\}}"
+    rf"^(?P<name>{_VARIABLE}|[a-zA-Z]{{2,20}}|[a-zA-Z]{{1,8}}\([\w,\s]{{0,12}}\)|\\text\{{[^{{}}]{{1,20}}\}}"
     rf"|\(\s*{_VARIABLE}(?:\s*,\s*{_VARIABLE}){{1,8}}\s*\))\s*=\s*(?P<rest>[^=<>].*)$"
 )
 _SIGNS = re.compile(r"\\le |\\ge |\\ne |<|>")
@@ -131,7 +131,7 @@ def _joined(text: str, depth: int) -> Shape | Scalar:
     branches = [part for part in split_top(text, _OR) if part.strip(", ")]
     if len(branches) > 1:
         items = tuple(parse_shape(part.strip(", "), depth + 1) for part in branches)
-        return Shape("union" if any(map(_is_range, items)) else "list", items)
+        return Shape("union" if any(map(is_range, items)) else "list", items)
     text = branches[0] if branches else text
     without = _all_but(text, depth)
     if without is not None:
@@ -154,7 +154,7 @@ def _several(items: tuple[Shape | Scalar, ...]) -> Shape:
     if all(names) and len(set(names)) == len(names):
         values = tuple(Scalar(i.latex) if isinstance(i, Scalar) else i for i in items)
         return Shape("names", values, names=tuple(names))
-    if all(map(_is_range, items)) and len(set(names)) == 1:
+    if all(map(is_range, items)) and len(set(names)) == 1:
         return Shape("ranges", items, names=(names[0],))
     return Shape("list", items)
 
@@ -165,7 +165,8 @@ def _name_of(item: Shape | Scalar) -> str:
     return item.names[0] if len(item.names) == 1 and item.kind != "family" else ""
 
 
-def _is_range(item: Shape | Scalar) -> bool:
+def is_range(item: Shape | Scalar) -> bool:
+    """Is it a set of numbers or an inequality, and nothing else?"""
     return isinstance(item, Shape) and (
         item.kind in RANGES or (item.kind == "tuple" and bool(item.names))
     )
@@ -208,7 +209,7 @@ def _set_in_words(text: str, depth: int) -> Shape | None:
 
 def _reals_without(points: str, depth: int) -> Shape:
     inner = parse_shape(points.strip(), depth + 1)
-    is_set = isinstance(inner, Shape) and (inner.kind == "set" or _is_range(inner))
+    is_set = isinstance(inner, Shape) and (inner.kind == "set" or is_range(inner))
     items = inner.items if isinstance(inner, Shape) and inner.kind == "list" else (inner,)
     return Shape("difference", (REALS, inner if is_set else Shape("set", items)))
 
@@ -261,7 +262,9 @@ def _as_words(text: str) -> str | None:
 
 
 # ------------------------------------------------------------------------------------- one thing
-_MEMBER = re.compile(rf"^{_VARIABLE}\s*\\in\s*(?=[(\[\\])")
+_MEMBER = re.compile(
+    rf"^(?:{_VARIABLE}|\(\s*{_VARIABLE}(?:\s*,\s*{_VARIABLE}){{1,8}}\s*\))\s*\\in\s*(?=[(\[\\])"
+)
 
 
 def _spelled(name: str) -> str:

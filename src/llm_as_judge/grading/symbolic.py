@@ -17,7 +17,7 @@ from fractions import Fraction
 from llm_as_judge.grading.expressions import Given, Relation, compare_scalars, parse
 from llm_as_judge.grading.progressions import compare_sequences
 from llm_as_judge.grading.real_sets import compare_sets
-from llm_as_judge.grading.shape import RANGES, Scalar, Shape
+from llm_as_judge.grading.shape import RANGES, Scalar, Shape, is_range
 
 _MEMORY_BYTES = 3 * 2**30
 
@@ -68,8 +68,10 @@ def compare_shapes(gold: Item, candidate: Item, given: Given) -> Relation:
         return _families(gold, candidate, given)
     one, other = _as_shape(gold), _as_shape(candidate)
     if one is None or other is None:
-        kinds = {item.kind for item in (gold, candidate) if isinstance(item, Shape)}
-        return "unknown" if kinds & {"text", *RANGES} else "different"
+        shape = gold if isinstance(gold, Shape) else candidate
+        assert isinstance(shape, Shape)
+        restricted = any(map(is_range, shape.items))  # y = x^2, x > 0
+        return "unknown" if restricted or shape.kind in {"text", *RANGES} else "different"
     kinds = {one.kind, other.kind}
     if "text" in kinds:
         return "unknown"

@@ -165,8 +165,14 @@ def test_a_dry_run_says_calls_tokens_and_dollars_before_any_model_is_there(
     priced = Path("llm-as-judge.yaml").read_text().replace("# usd_per", "usd_per")
     written("llm-as-judge.yaml", priced)
     code, out, err = verb("train", "--steps", "10", "--dry-run", "--set", "budget.calls=1")
-    assert code == 0, err
-    estimate, calls, _, cost, warning = out.splitlines()[:5]
+    assert code == 2
+    assert (
+        "policy.name: Qwen--Qwen3-4B cannot be had from here (" in err
+        or "Qwen/Qwen3-4B cannot be had" in err
+    )
+    lines = out.splitlines()
+    begin = next(n for n, line in enumerate(lines) if line.startswith("estimate"))
+    estimate, calls, _, cost, warning = lines[begin : begin + 5]
     assert estimate.startswith("estimate: 10 steps, 120 programs (")
     assert calls.startswith("  calls   about 240 of the executor, at most ")
     assert cost.endswith(" dollars")

@@ -36,8 +36,8 @@ from llm_as_judge.cli import (  # noqa: F401 - each has verbs
 )
 from llm_as_judge.cli.stopping import Stopped, signals, stopped_line
 from llm_as_judge.cli.verbs import VERBS, app
-from llm_as_judge.config import OWN_FILE, clone_read, load_config
-from llm_as_judge.errors import LlmAsJudgeError, UserError
+from llm_as_judge.config import OWN_FILE, clone_read, keys_called, load_config
+from llm_as_judge.errors import ConfigError, LlmAsJudgeError, UserError
 from llm_as_judge.renamed import in_new_words
 
 __all__ = ["VERBS", "app", "main"]
@@ -69,6 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = in_new_words(sys.argv[1:] if arguments is None else arguments)
     try:
         with signals():
+            _refuse_keys_as_options(given)
             _say_what_is_read(given)
             app(args=given, prog_name="llm-as-judge")  # doors and -m are not to name themselves
     except UserError as error:
@@ -112,13 +113,37 @@ def _say_what_is_read(arguments: list[str]) -> None:
         Console(stderr=True, soft_wrap=True).print(line, markup=False, highlight=False)
 
 
-def _takes_config(arguments: list[str]) -> bool:
-    """Whether the verb reads a configuration and was not told which."""
+def _verb(arguments: list[str]) -> Any:
+    """The command that these words begin with; None: there is none."""
     verb: Any = typer.main.get_command(app)
     for word in arguments:
         if not hasattr(verb, "commands"):
             break
         verb = verb.commands.get(word)
+    return verb
+
+
+def _refuse_keys_as_options(arguments: list[str]) -> None:
+    """
+    Raises:
+        ConfigError: an option that this verb has not, and a key of the configuration is called so.
+    """
+    verb = _verb(arguments)
+    known = {name for option in getattr(verb, "params", ()) for name in option.opts}
+    if "--set" not in known:
+        return
+    for word in arguments:
+        name = word.partition("=")[0]
+        if not name.startswith("--") or name in known:
+            continue
+        if keys := keys_called(name.removeprefix("--").replace("-", "_")):
+            written = " or ".join(f"--set {key}=VALUE" for key in keys)
+            raise ConfigError(f"{name}: no option of {verb.name}; it is a key: {written}")
+
+
+def _takes_config(arguments: list[str]) -> bool:
+    """Whether the verb reads a configuration and was not told which."""
+    verb = _verb(arguments)
     if any(word.partition("=")[0] == "--config" for word in arguments):
         return False
     if arguments[:1] == ["grade"] and "--in" not in arguments:  # reads that of the evaluation

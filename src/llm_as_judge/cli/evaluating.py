@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from llm_as_judge.cli.dry_run import NOT_CHECKED, policy_lines, require_policy
 from llm_as_judge.cli.options import (
     BudgetOption,
     ConfigOption,
@@ -173,6 +174,12 @@ def evaluate(
             for line in _estimate(record, system):
                 note(line)
         if dry_run:
+            if system.is_prompted:
+                for line in policy_lines(settings):
+                    note(line)
+            note(NOT_CHECKED)
+            if system.is_prompted:
+                require_policy(settings)
             return
 
         before, now = record.ledger(), [Ledger()]

@@ -38,7 +38,7 @@ def headroom(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Your rows (JSONL), or the folder of a bank or of results of evaluate.",
+            help="Your rows (JSONL, CSV, TSV or parquet), or the folder of a bank or of results of evaluate.",
         ),
     ],
     limit: Annotated[
@@ -159,13 +159,16 @@ def _of_folder(folder: Path, settings: Config) -> None:
 
 def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Problem]]:
     from llm_as_judge.assembly import problem_file
+    from llm_as_judge.data.files import own_problems
+    from llm_as_judge.data.rows import TABLES
     from llm_as_judge.evaluation.search.halving import mixed_order
     from llm_as_judge.evaluation.selection import without_test_rows
 
     most = int(limit) if limit.isdecimal() else 0
     if limit != "all" and most < 2:
         raise ConfigError(f"--limit {limit}: wanted how many rows, at least 2, or all")
-    there = {problem.id: problem for problem in problem_file(path)}
+    rows_of = own_problems if path.suffix in TABLES else problem_file
+    there = {problem.id: problem for problem in rows_of(path)}
     kept = without_test_rows(settings, there.values())
     if there and not kept:
         raise DataError(

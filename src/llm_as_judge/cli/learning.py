@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from llm_as_judge.cli.dry_run import NOT_CHECKED, policy_lines, require_policy
 from llm_as_judge.cli.options import (
     ConfigOption,
     DataDirOption,
@@ -24,7 +25,7 @@ from llm_as_judge.cli.options import (
     warn_of_judges,
 )
 from llm_as_judge.cli.verbs import verb
-from llm_as_judge.config import Config, known_model
+from llm_as_judge.config import Config
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.judges import judges_of
@@ -81,13 +82,17 @@ def train(
     from llm_as_judge.training.judge_gate import require_measured_model
     from llm_as_judge.training.preflight import check_before_training
 
+    if dry_run:  # before rows and audit, which may be missing
+        for line in policy_lines(settings):
+            say(line)
     # before torch is loaded
     latest = check_before_training(settings, run_dir=run_dir, resume=resume)
     if not force_unaudited_judge:
         require_measured_model(settings)
     if dry_run:
-        for line in _estimate(settings, latest):
+        for line in [*_estimate(settings, latest), NOT_CHECKED]:
             say(line)
+        require_policy(settings)
         return
     asyncio.run(require_endpoints(settings))
     from llm_as_judge.training.trainer import GRPOTrainer
@@ -112,15 +117,13 @@ def train(
 
 def _estimate(settings: Config, latest: Path | None) -> list[str]:
     """What the steps after the checkpoint ``latest`` will ask of the executor, what the warm start teaches,
-    where the policy is, and what the reward says of made programs; no model is loaded or asked.
+    and what the reward says of made programs; no model is loaded or asked.
 
     Raises:
         DataError: a file of rows or a bank is not as wanted. ConfigError, ModelError: the run cannot go on.
     """
     from llm_as_judge.assembly import problem_file, problem_sampler, under_trained_prompt
     from llm_as_judge.executor_settings import limits_of, training_estimate
-    from llm_as_judge.llm.weights import availability
-    from llm_as_judge.training.memory import listed_line, memory_line, tensor_shapes
     from llm_as_judge.training.preflight import rehearsed_reward
     from llm_as_judge.training.teacher import Teacher, foretold
 
@@ -135,17 +138,10 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
     left = max(0, settings.training.steps - done)
     found = training_estimate(settings, left, problems, None)
     too_much = found.exceeds(limits_of(settings), Ledger().total)
-    policy = known_model(settings.policy.name, "policy.name")
-    cache, one = settings.output.cache_dir(), settings.policy
-    said = availability(policy, cache)
-    shapes = {} if said.startswith("cannot") else tensor_shapes(policy, cache)
-    memory = memory_line(shapes, one.lora_rank, one.lora_targets) if shapes else listed_line(policy)
     return [
         *found.lines,
         *([too_much] if too_much else []),
         *([foretold(settings, teacher)] if isinstance(teacher, Teacher) else []),
-        f"policy    {policy.name}: {said}",
-        *([f"memory    {memory}"] if memory else []),
         *rehearsed_reward(settings, problems[0]),
     ]
 

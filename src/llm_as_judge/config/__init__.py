@@ -12,7 +12,7 @@ from llm_as_judge.config.credentials import checked_key, environment_key
 from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS, Split
 from llm_as_judge.config.endpoints import ADDRESS_FORM, Endpoint, entry_to_write, load_endpoints
 from llm_as_judge.config.grading import RULES_ALONE
-from llm_as_judge.config.loading import FLAT_KEYS, load_config
+from llm_as_judge.config.loading import FLAT_KEYS, keys_called, load_config
 from llm_as_judge.config.names import find_model, hub_base, known_model, published_base
 from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.reading import (
@@ -64,6 +64,7 @@ __all__ = [
     "find_model",
     "hub_base",
     "iterate_fields",
+    "keys_called",
     "known_model",
     "load_config",
     "load_endpoints",

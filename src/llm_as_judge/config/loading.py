@@ -23,6 +23,7 @@ from llm_as_judge.config.reading import (
     OWN_FILE,
     config_file,
     config_folders,
+    iterate_fields,
     merge,
     parse_yaml,
     read_yaml,
@@ -51,6 +52,16 @@ FLAT_KEYS: Mapping[str, str] = {
     "experience_buffer": "experience",
 }
 """Documented flat key of training.yaml -> place in the tree."""
+
+
+def keys_called(name: str) -> list[str]:
+    """Dotted keys whose last part is ``name``, or that the documented flat key of this name stands for."""
+    if name in FLAT_KEYS:
+        return [FLAT_KEYS[name]]
+    return [
+        key for key, _ in iterate_fields(Config) if "." in key and key.rpartition(".")[2] == name
+    ]
+
 
 _SERVED = ("executor.model", "judge.model", "judge.second_model")
 _MODELS = ("policy.name", *_SERVED, "experience.embedder")

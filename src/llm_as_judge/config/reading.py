@@ -244,7 +244,11 @@ def _did_you_mean(key: str, kind: type[Section], also_known: tuple[str, ...]) ->
         own = {n.rpartition(".")[2]: n for n in known if n.rpartition(".")[0] == section}
         # `limt` is nearer to a word of `limit_per_set` than to all of it
         of_word = {word: name for name in own for word in name.split("_")}
-        near_key = difflib.get_close_matches(last, own, n=1, cutoff=0.7)
+        initials = {
+            "".join(word[0] for word in name.split("_")): name for name in own if "_" in name
+        }
+        near_key = [initials[last]] if last in initials else []  # lr
+        near_key = near_key or difflib.get_close_matches(last, own, n=1, cutoff=0.7)
         near_word = difflib.get_close_matches(last, of_word, n=1, cutoff=0.4)
         near = [own[n] for n in near_key or [of_word[word] for word in near_word]]
     near = near or difflib.get_close_matches(key, known, n=1, cutoff=0.5)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data import code, custom, mathematics, questions
-from llm_as_judge.data.rows import RawRow, read_rows
+from llm_as_judge.data.rows import RawRow, headed, read_rows
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.imported import OURS
 from llm_as_judge.plugins import Registry, read_options
@@ -253,7 +253,7 @@ def dataset(
 
 
 def custom_datasets(path: Path) -> list[Dataset]:
-    """One's own JSONL file as a data set named like the file, or one for each type in it.
+    """One's own file (JSONL or a table) as a data set named like the file, or one for each type in it.
 
     Raises:
         DataError: no such file, or the name of a known set.
@@ -266,7 +266,7 @@ def custom_datasets(path: Path) -> list[Dataset]:
     name = path.name.split(".")[0]
     if name in CATALOG:
         raise DataError(f"{path}: {name!r} is the name of a known data set; rename the file")
-    found = {custom.custom_domain(row) for row in read_rows(path)} - {None}
+    found = {custom.custom_domain(row) for row in headed(read_rows(path))} - {None}
     domains = [domain for domain in DOMAINS if domain in found] or ["qa"]
     parts = []
     for domain in domains:
@@ -289,7 +289,7 @@ def custom_datasets(path: Path) -> list[Dataset]:
 
 
 def _of_type(rows: Iterable[RawRow], domain: Domain, or_none: bool) -> Iterator[RawRow]:
-    for row in rows:
+    for row in headed(rows):
         found = custom.custom_domain(row)
         if found == domain or (found is None and or_none):
             yield row

@@ -11,7 +11,7 @@ from typing import Any, overload
 from llm_as_judge.data.answer_fields import require_fitting
 from llm_as_judge.data.code import graded_by_all_asserts
 from llm_as_judge.data.custom import custom, custom_domain, is_own_row
-from llm_as_judge.data.rows import MAX_ROW_BYTES, RawRow, RowError
+from llm_as_judge.data.rows import MAX_ROW_BYTES, TABLES, RawRow, RowError, headed, read_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
 from llm_as_judge.types import DOMAINS, AnswerSpec, Problem, from_json, to_json
@@ -101,6 +101,11 @@ def _problem(row: Any) -> Problem:
     """
     if not isinstance(row, dict):
         raise TypeError(f"found {type(row).__name__}, wanted an object")
+    if "candidate" in row:
+        raise RowError(
+            "found a row for grade, with a 'candidate': llm-as-judge grade --in FILE --out VERDICTS; wanted a "
+            "problem, answer and type"
+        )
     values = dict(row)
     for name in _TEXTS:
         if name in row and not isinstance(row[name], str):
@@ -135,6 +140,26 @@ def read_problems(path: Path) -> Iterator[Problem]:
         yield decode_problem(line, path, number)
 
 
+def own_problems(path: Path) -> list[Problem]:
+    """Problems of a table of one's own rows: CSV, TSV or parquet, by the names of the columns.
+
+    Raises:
+        DataError: the file cannot be read, or a row is not as wanted (``file:line``).
+    """
+    found = []
+    for row in headed(read_rows(path)):
+        if row.fault:
+            raise DataError(f"{row.where}: {row.fault} (own rows: docs/DATA.md)")
+        dataset = f"{path.name.split('.')[0]}_{custom_domain(row)}"
+        try:
+            problem = custom(row, "custom", dataset=dataset)
+            encode_problem(problem)  # refuses what no file of problems may hold
+        except RowError as error:
+            raise DataError(f"{row.where}: {error} (own rows: docs/DATA.md)") from None
+        found.append(graded_by_all_asserts(problem))
+    return found
+
+
 def how_rows_come(path: Path) -> str:
     """The line about a file of rows that is missing."""
     return (
@@ -145,6 +170,10 @@ def how_rows_come(path: Path) -> str:
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     """(number from 1 on, offset in bytes, line) of all lines that are not blank."""
+    if path.suffix in TABLES and path.is_file():
+        raise DataError(
+            f"{path}: a table, wanted JSON lines; make them: llm-as-judge init {path} --executor URL"
+        )
     try:
         with path.open("rb") as stream:
             number = offset = 0

@@ -1,7 +1,7 @@
 """Upstream files -> raw records, streamed, each with the place it was read from.
 
 Covered: ``.jsonl``, ``.json`` (an array of records, an object with a ``data`` array, one object),
-``.csv``, each also as ``.gz`` or inside ``.zip``, and ``.parquet``. Memory is that of one record:
+``.csv``, ``.tsv``, each also as ``.gz`` or inside ``.zip``, and ``.parquet``. Memory is that of one record:
 arrays are never loaded whole. A record that cannot be read is yielded with its ``fault`` and
 reading goes on; a *file* that cannot be read on (truncated, a web page) raises ``DataError``.
 """
@@ -9,14 +9,16 @@ reading goes on; a *file* that cannot be read on (truncated, a web page) raises 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import gzip
 import io
 import json
 import zipfile
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -25,7 +27,9 @@ from llm_as_judge.errors import DataError
 MAX_ROW_BYTES = 8 * 2**20
 """A record longer than this is refused: no upstream set has one, and one line could fill memory."""
 _CHUNK = 2**20
-_SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
+_SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+TABLES = (".csv", ".tsv", ".parquet")
+"""Kinds of files whose records have columns."""
 
 
 class RowError(ValueError):
@@ -76,7 +80,7 @@ def _read_zip(path: Path) -> Iterator[RawRow]:
     try:
         with zipfile.ZipFile(path) as archive:
             for name in sorted(archive.namelist()):
-                if name.endswith(_SUFFIXES[:3]) and "__MACOSX" not in name:
+                if name.endswith(_SUFFIXES[:-1]) and "__MACOSX" not in name:
                     with archive.open(name) as stream:
                         yield from _read_stream(cast(BinaryIO, stream), f"{path}!{name}", name)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
@@ -110,7 +114,7 @@ def _read_stream(stream: BinaryIO, place: str, name: str) -> Iterator[RawRow]:
                     "Download the file again"
                 )
             kind = name.rpartition(".")[2]
-            read = {"csv": _csv_rows, "json": _json_rows, "jsonl": _jsonl_rows}[kind]
+            read = _READERS[kind]
             yield from read(reader, place, name, counter)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
@@ -166,10 +170,13 @@ def _too_long() -> str:
     return f"longer than {MAX_ROW_BYTES} bytes"
 
 
-def _csv_rows(stream: BinaryIO, place: str, name: str, at: _Position) -> Iterator[RawRow]:
+def _csv_rows(
+    stream: BinaryIO, place: str, name: str, at: _Position, separator: str = ","
+) -> Iterator[RawRow]:
     # Undecodable bytes become lone surrogates, which no row may hold: the row is refused later.
     with io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="") as text:
-        yield from _csv_records(csv.reader(text, strict=True), place, name, at)
+        reader = csv.reader(text, strict=True, delimiter=separator)
+        yield from _csv_records(reader, place, name, at)
 
 
 def _csv_records(reader: Any, place: str, name: str, at: _Position) -> Iterator[RawRow]:
@@ -185,6 +192,43 @@ def _csv_records(reader: Any, place: str, name: str, at: _Position) -> Iterator[
         if record:
             yield RawRow(f"{place}:{start}", at.rows, record, name)
             at.rows += 1
+
+
+def headed(rows: Iterable[RawRow]) -> Iterator[RawRow]:
+    """Records of a table by the names of its columns; other records as they are.
+
+    Lines of CSV and TSV get the names of the first one. An empty cell is no value. A cell that is a JSON list of
+    texts is that list, as in a row of JSON.
+    """
+    columns: list[str] | None = None
+    for row in rows:
+        record = row.record
+        if row.member.endswith(".parquet") and isinstance(record, dict):
+            yield replace(row, record={k: v for k, v in record.items() if v is not None})
+        elif not isinstance(record, list):
+            yield row
+        elif columns is None:
+            columns = [cell.strip() for cell in record]
+            if len(set(columns)) < len(columns) or not all(columns):
+                raise DataError(
+                    f"{row.where}: found the first line {', '.join(map(repr, columns[:8]))}; wanted the names of "
+                    "the columns, each once: problem, answer, type"
+                )
+        elif len(record) != len(columns):
+            fault = f"found {len(record)} cells, wanted {len(columns)}, as in the first line"
+            yield replace(row, record=None, fault=fault)
+        else:
+            cells = {name: _cell(cell) for name, cell in zip(columns, record, strict=True) if cell}
+            yield replace(row, record=cells)
+
+
+def _cell(text: str) -> str | list[str]:
+    if text.startswith('["') and text.endswith('"]'):
+        with contextlib.suppress(ValueError, RecursionError):
+            found = json.loads(text)
+            if all(isinstance(item, str) for item in found):
+                return list(found)
+    return text
 
 
 # ------------------------------------------------------------------------- JSON arrays, streamed
@@ -303,3 +347,11 @@ class _JsonText:
                 f"{self._place}:{self._at.line}: record {self._at.rows}: {fault}. "
                 "Download the file again"
             )
+
+
+_READERS = {
+    "csv": _csv_rows,
+    "tsv": partial(_csv_rows, separator="\t"),
+    "json": _json_rows,
+    "jsonl": _jsonl_rows,
+}

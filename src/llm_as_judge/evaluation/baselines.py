@@ -67,6 +67,16 @@ def find_system(spec: str, config: Config) -> EvaluatedSystem:
         return PolicySystem(spec, path)
     if path.is_dir() and (files := program_files(path)):
         return _written(spec, files, config)
+    if "/" in spec or path.exists():
+        found = (
+            "neither a checkpoint nor programs in it" if path.is_dir() else "no such file or folder"
+        )
+        if path.is_file():
+            found = "not a Python file"
+        raise ConfigError(
+            f"--policy {spec}: {found}; wanted a checkpoint folder step_N (they lie in checkpoints/MODEL/grpo_mixed), "
+            "a program FILE.py, or a folder of math.py, qa.py, code.py, any.py"
+        )
     raise ConfigError(
         f"--policy {spec!r}: wanted {UNTRAINED}, {', '.join(baseline_names())}, a sanity baseline "
         f"({', '.join(SANITY_BASELINES)}), a checkpoint folder, a program FILE.py, or a folder of math.py, qa.py, code.py, any.py"

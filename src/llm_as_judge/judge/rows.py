@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from llm_as_judge.data.answer_fields import read_aliases, read_spec, require_fitting
 from llm_as_judge.data.golds import as_text, read_golds
-from llm_as_judge.data.rows import RowError
+from llm_as_judge.data.rows import TABLES, RowError
 from llm_as_judge.data.tests import read_tests, tested_function
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import require_writable, write_text
@@ -228,6 +228,11 @@ def refuse_rows(broken: Sequence[str]) -> None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    if path.suffix in TABLES and path.is_file():
+        raise DataError(
+            f"{path}: a table, wanted JSON lines: one object a line with id, domain, question, reference, candidate "
+            "(docs/grading.md)"
+        )
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:

@@ -164,9 +164,12 @@ def pick_device(name: str) -> torch.device:
             "use --device cpu, or install a CUDA build of torch"
         )
     try:
-        return torch.device(name)
+        device = torch.device(name)
     except RuntimeError:
         raise ModelError(f"device {name!r}: wanted cpu, cuda:0, ... or auto") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ModelError(f"device {name!r}: found {torch.cuda.device_count()} CUDA devices")
+    return device
 
 
 def pick_dtype(name: Literal["auto", "bfloat16", "float32"], device: torch.device) -> torch.dtype:

@@ -1,0 +1,93 @@
+"""Own rows come as CSV, TSV and parquet, too: the first line, or the schema, names the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+
+from llm_as_judge.data.catalog import custom_datasets
+from llm_as_judge.data.files import ProblemFile, own_problems
+from llm_as_judge.errors import DataError
+from llm_as_judge.types import Problem
+
+ROWS = [
+    {"problem": "What is 3, times 10?", "answer": "30", "type": "math", "context": None},
+    {"problem": "Who?", "answer": ["Ann", "Anna"], "type": "qa", "context": "Ann came."},
+]
+
+
+def csv(path: Path) -> None:
+    path.write_text(
+        'problem,answer,type,context\n"What is 3, times 10?",30,math,\n'
+        'Who?,"[""Ann"", ""Anna""]",qa,Ann came.\n'
+    )
+
+
+def tsv(path: Path) -> None:
+    path.write_text(
+        "problem\tanswer\ttype\tcontext\nWhat is 3, times 10?\t30\tmath\t\n"
+        'Who?\t"[""Ann"", ""Anna""]"\tqa\tAnn came.\n'
+    )
+
+
+def parquet(path: Path) -> None:
+    table = {name: [row[name] for row in ROWS] for name in ("problem", "type", "context")}
+    answers = [["30"], ["Ann", "Anna"]]
+    pq.write_table(pa.table({**table, "answer": answers}), path)
+
+
+@pytest.mark.parametrize("write", [csv, tsv, parquet], ids=lambda write: write.__name__)
+def test_a_table_is_read_by_its_columns(tmp_path: Path, write: Callable[[Path], None]) -> None:
+    path = tmp_path / f"rows.{write.__name__}"
+    write(path)
+    first, second = own_problems(path)
+    assert (first.question, first.answers, first.domain) == (
+        "What is 3, times 10?",
+        ("30",),
+        "math",
+    )
+    assert (second.answers, second.context) == (("Ann", "Anna"), "Ann came.")
+    sets = {one.name: one for one in custom_datasets(path)}
+    assert sorted(sets) == ["rows_math", "rows_qa"]
+    found = [
+        one.convert(row, "custom")
+        for one in sets.values()
+        for row in one.rows([path])
+        if isinstance(row.record, dict)
+    ]
+    assert [problem.question for problem in found if isinstance(problem, Problem)] == [
+        first.question,
+        second.question,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "problem,answer,type\nWho?,Ann\n",
+            r"rows\.csv:2: found 2 cells, wanted 3, as in the first",
+        ),
+        (
+            "Who?,Ann,Ann\nWho?,Ann,qa\n",
+            r"rows\.csv:1: found the first line 'Who\?', 'Ann', 'Ann'; wanted",
+        ),
+        ("problem,answer,type\nWho?,,qa\n", r"rows\.csv:2: no 'answer' \(keys: problem, type\)"),
+    ],
+)
+def test_a_table_that_is_none_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "rows.csv").write_text(text)
+    with pytest.raises(DataError, match=said):
+        own_problems(tmp_path / "rows.csv")
+
+
+def test_a_table_in_the_place_of_prepared_rows_says_how_to_prepare_them(tmp_path: Path) -> None:
+    csv(tmp_path / "rows.csv")
+    with pytest.raises(
+        DataError, match=r"rows\.csv: a table, wanted JSON lines; make them: .* init"
+    ):
+        ProblemFile(tmp_path / "rows.csv")

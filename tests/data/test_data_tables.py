@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -14,7 +15,7 @@ from llm_as_judge.data.files import ProblemFile, own_problems
 from llm_as_judge.errors import DataError
 from llm_as_judge.types import Problem
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"problem": "What is 3, times 10?", "answer": "30", "type": "math", "context": None},
     {"problem": "Who?", "answer": ["Ann", "Anna"], "type": "qa", "context": "Ann came."},
 ]
@@ -63,6 +64,12 @@ def test_a_table_is_read_by_its_columns(tmp_path: Path, write: Callable[[Path], 
         first.question,
         second.question,
     ]
+
+
+def test_a_tolerance_is_a_number_and_an_answer_is_the_text_of_its_cell(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("problem,answer,type,tolerance\nHow many?,007,math,0.5\n")
+    (found,) = own_problems(tmp_path / "rows.csv")
+    assert (found.answers, found.spec.tolerance) == (("007",), 0.5)
 
 
 @pytest.mark.parametrize(

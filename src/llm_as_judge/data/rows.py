@@ -16,7 +16,7 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -218,11 +218,20 @@ def headed(rows: Iterable[RawRow]) -> Iterator[RawRow]:
             fault = f"found {len(record)} cells, wanted {len(columns)}, as in the first line"
             yield replace(row, record=None, fault=fault)
         else:
-            cells = {name: _cell(cell) for name, cell in zip(columns, record, strict=True) if cell}
+            cells = {
+                name: _cell(name, cell) for name, cell in zip(columns, record, strict=True) if cell
+            }
             yield replace(row, record=cells)
 
 
-def _cell(text: str) -> str | list[str]:
+_NUMBERS = frozenset({"tolerance"})
+"""Columns of numbers: the others are texts, an answer `007` too."""
+
+
+def _cell(column: str, text: str) -> str | float | list[str]:
+    if column in _NUMBERS:
+        with contextlib.suppress(ValueError):
+            return float(text)
     if text.startswith('["') and text.endswith('"]'):
         with contextlib.suppress(ValueError, RecursionError):
             found = json.loads(text)
@@ -349,7 +358,7 @@ class _JsonText:
             )
 
 
-_READERS = {
+_READERS: dict[str, Callable[[BinaryIO, str, str, _Position], Iterator[RawRow]]] = {
     "csv": _csv_rows,
     "tsv": partial(_csv_rows, separator="\t"),
     "json": _json_rows,

@@ -11,9 +11,10 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from llm_as_judge.errors import ModelError
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import packed_attention
-from llm_as_judge.policy.chat_template import REPLY_PREFIX, prompt_ids
+from llm_as_judge.policy.chat_template import REPLY_PREFIX, prompt_ids, require_chat_template
 from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.vllm import ReplicaLimits, open_replicas
@@ -121,3 +122,78 @@ async def _asked_of_a_replica(
         synced = await sync_weights(replicas)
         await synced.sample(messages_P, Sampling(1, 1.0, 9, seed=3))
     return sorted(body["prompt"] for body in server.asked)
+
+
+TURNS = (
+    "{% for m in messages %}<|start|>{{ m['role'] }}\n{{ m['content'] | trim }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant\n{% endif %}"
+)
+REFUSES_SYSTEM = (
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}"
+    "{% endif %}" + TURNS
+)
+ALTERNATES = (
+    "{% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('Conversation roles must alternate user/assistant') }}{% endif %}{% endfor %}"
+    + TURNS
+)
+DROPS_SYSTEM = (
+    "{% set messages = messages | rejectattr('role', 'equalto', 'system') | list %}" + TURNS
+)
+FOLDED = (
+    f"<|start|>user\nWrite programs.\n\nProblem: 2 + 2?<|end|>\n<|start|>assistant\n{REPLY_PREFIX}"
+)
+
+
+def with_template(weights: Path, template: str | None) -> Any:
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(weights)
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+@pytest.mark.parametrize(
+    "template", [REFUSES_SYSTEM, ALTERNATES, DROPS_SYSTEM], ids=["refuses", "alternates", "drops"]
+)
+def test_without_a_system_role_the_system_text_begins_the_users_turn(
+    tiny_weights: Path, template: str
+) -> None:
+    tokenizer = with_template(tiny_weights, template)
+    require_chat_template(tokenizer)
+    assert prompt_ids(tokenizer, OTHER) == tokenizer(FOLDED, add_special_tokens=False)["input_ids"]
+
+
+def test_a_template_with_a_system_role_keeps_it(tiny_weights: Path) -> None:
+    text = tokenizer_text(with_template(tiny_weights, TURNS))
+    assert text.startswith("<|start|>system\nWrite programs.<|end|>")
+
+
+def tokenizer_text(tokenizer: Any) -> str:
+    return str(tokenizer.decode(prompt_ids(tokenizer, OTHER)))
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        (
+            None,
+            "has no chat template (chat_template.jinja, or chat_template in tokenizer_config.json)",
+        ),
+        (
+            "{{ raise_exception('no\nlines') }}",
+            "its chat template cannot be used: no lines; wanted",
+        ),
+        ("{% for m in messages %}", "its chat template cannot be used: "),
+        ("{{ messages[0]['content'][0]['text'] }}", "its chat template drops the user's text"),
+        ("{{ 1 // 0 }}", "its chat template cannot be used: "),
+        ("{{ messages[0]['role'] }}", "its chat template drops the user's text"),
+    ],
+    ids=["none", "refuses all", "no jinja", "wants parts", "breaks", "drops all"],
+)
+def test_a_template_that_cannot_be_used_is_one_line(
+    tiny_weights: Path, template: str | None, said: str
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        require_chat_template(with_template(tiny_weights, template))
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(f"{tiny_weights}: ")
+    assert str(caught.value).isprintable()

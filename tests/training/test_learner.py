@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -235,6 +236,25 @@ def test_logprobs_of_another_temperature_stop_the_run(tiny_weights: Path) -> Non
     with pytest.raises(TrainingError, match="policy ratio is not 1"):
         Learner(policy, LossOptions(), DEFAULTS).update([group], temperature=0.5)
     assert all(torch.equal(start[n], p) for n, p in policy.adapter_state().items())
+
+
+def test_a_loss_that_is_no_finite_number_changes_nothing(tiny_weights: Path) -> None:
+    policy = fresh(tiny_weights)
+    start = policy.adapter_state()
+    group = group_of(sampled(policy, 2), [math.inf, -5.0])
+    with pytest.raises(TrainingError, match=r"update 0: loss is nan; nothing was changed\. Lower"):
+        Learner(policy, LossOptions(), DEFAULTS).update([group], temperature=1.0)
+    assert all(torch.equal(start[n], p) for n, p in policy.adapter_state().items())
+    assert policy.version == 0
+
+
+def test_a_step_to_weights_that_are_no_finite_numbers_ends_the_run(tiny_weights: Path) -> None:
+    policy = fresh(tiny_weights)
+    group = group_of(sampled(policy, 2), [10.0, -5.0])
+    learner = Learner(policy, LossOptions(), replace(DEFAULTS, learning_rate=math.inf))
+    with pytest.raises(TrainingError, match="its step made weights that are no finite numbers"):
+        learner.update([group], temperature=1.0)
+    assert policy.version == 0
 
 
 @pytest.mark.slow

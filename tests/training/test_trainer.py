@@ -16,7 +16,7 @@ from tiny_runs import tiny_settings
 
 from llm_as_judge.config import Config, shipped_dir
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.errors import AuditError, ConfigError, DataError, TrainingError
+from llm_as_judge.errors import AuditError, ConfigError, DataError, ModelError, TrainingError
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.model import load_policy
 from llm_as_judge.reward import PRICES
@@ -391,3 +391,52 @@ async def test_replicas_write_with_the_adapter_of_each_update_while_the_next_is_
     asked = {body["model"].rpartition("-")[0] for server in servers for body in server.asked}
     assert asked == {"policy-v0", "policy-v1"}
     assert [server.adapters for server in servers] == [{}, {}]  # left as they were found
+
+
+def spoiled(place: Path, weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the policy, which is the only model from now on."""
+    copy = Path(shutil.copytree(weights, place / "weights"))
+    entry = {"format": "safetensors", "sources": [{"path": str(copy)}]}
+    models = place / "config" / "models.yaml"
+    models.write_text(yaml.safe_dump({"models": {"tiny": entry}}))
+    return copy
+
+
+@pytest.mark.parametrize("spoil", ["template", "quantized", "system role"])
+async def test_a_policy_that_cannot_be_used_is_refused_before_a_run_folder_is_made(
+    place: Path, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch, spoil: str
+) -> None:
+    copy = spoiled(place, tiny_weights, monkeypatch)
+    template = copy / "chat_template.jinja"
+    words = "has no chat template"
+    if spoil == "template":
+        template.unlink()
+    elif spoil == "quantized":
+        words = r"its weights are quantized \(gptq\)"
+        file = copy / "config.json"
+        quantized = {"quantization_config": {"quant_method": "gptq"}}
+        file.write_text(json.dumps({**json.loads(file.read_text()), **quantized}))
+    else:
+        words = "its chat template cannot be used: no roles at all"
+        template.write_text("{{ raise_exception('no roles at all') }}")
+    with pytest.raises(ModelError, match=words):
+        await train(place, "refused")
+    assert not (place / "run_refused").exists()
+    assert not (place / "checkpoints_refused").exists()
+
+
+@pytest.mark.slow
+async def test_weights_that_a_step_breaks_leave_the_last_checkpoint_as_it_was(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaking(optimizer: torch.optim.AdamW) -> None:
+        optimizer.param_groups[0]["params"][0].data.fill_(torch.inf)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", breaking)
+    with pytest.raises(TrainingError, match="made weights that are no finite numbers; nothing was"):
+        await train(place, "broken")
+    root = place / "checkpoints_broken" / "tiny" / "grpo_mixed"
+    assert [path.name for path in root.glob("step_*")] == ["step_0"]
+    saved = load_file(root / "step_0" / "adapter_model.safetensors")
+    assert all(bool(tensor.isfinite().all()) for tensor in saved.values())
+    assert not (place / "run_broken" / "metrics.jsonl").exists()

@@ -5,7 +5,11 @@ all of it again, whatever happens in between.
 """
 
 from llm_as_judge.assembly.code_tests import CodeTestCheck
-from llm_as_judge.assembly.models import load_policy_of, model_weights
+from llm_as_judge.assembly.models import (
+    load_policy_of,
+    model_weights,
+    require_usable_policy,
+)
 from llm_as_judge.assembly.policy_prompt import policy_prompt
 from llm_as_judge.assembly.problems import problem_file, problem_sampler, rows_file
 from llm_as_judge.assembly.reading import (
@@ -58,6 +62,7 @@ __all__ = [
     "problem_sampler",
     "reader_digest",
     "require_draws",
+    "require_usable_policy",
     "rollout_runner",
     "rows_file",
     "run_limits",

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_as_judge.config import Config, known_model
+from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.launched import Launched
+from llm_as_judge.quoting import quoted
 
 if TYPE_CHECKING:
     from llm_as_judge.policy.adapter import AdapterSpec
@@ -23,9 +25,10 @@ def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: La
     """
     # Imported here: checking, running and grading programs must not wait for torch.
     from llm_as_judge.policy.adapter import AdapterSpec
+    from llm_as_judge.policy.chat_template import require_chat_template
     from llm_as_judge.policy.model import load_policy
 
-    return load_policy(
+    policy = load_policy(
         model_weights(config, config.policy.name, "policy.name"),
         adapter=adapter
         or AdapterSpec(
@@ -38,6 +41,32 @@ def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: La
         seed=config.training.seed,
         sharded=place.sharded,
     )
+    require_chat_template(policy.tokenizer)
+    return policy
+
+
+def require_usable_policy(config: Config) -> None:
+    """What can be known of the configured policy's files before they are loaded; fetches them.
+
+    Raises:
+        ModelError: they cannot be had, are quantized, or have no chat template that can be used.
+    """
+    weights = model_weights(config, config.policy.name, "policy.name")
+    if weights.suffix == ".gguf":  # unpacked when it is loaded, and looked at then
+        return
+    from transformers import AutoTokenizer
+
+    from llm_as_judge.policy.chat_template import require_chat_template
+    from llm_as_judge.policy.soundness import require_plain_weights
+
+    require_plain_weights(weights)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(weights, local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(
+            f"{weights}: no tokenizer that can be loaded ({quoted(str(error))})"
+        ) from None
+    require_chat_template(tokenizer)
 
 
 def model_weights(config: Config, name: str, key: str) -> Path:

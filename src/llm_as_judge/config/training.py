@@ -80,7 +80,7 @@ class _Course(Section):
     problems_per_step: int = Field(4, ge=1, description="Groups in a step.")
     samples_per_problem: int = Field(6, ge=2, description="Programs of one group (K).")
     epochs_per_step: int = Field(1, ge=1, description="Passes over the rollouts of a step.")
-    learning_rate: Number = Field(2e-5, gt=0, description="Peak, after warm-up.")
+    learning_rate: Number = Field(2e-5, gt=0, le=1, description="Peak, after warm-up.")
     warmup_steps: int = Field(0, ge=0, description="Steps of linear warm-up.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
         "constant", description="Course of the learning rate after warm-up."
@@ -116,6 +116,7 @@ class TrainingConfig(LossKeys, _Course):
     warm_start_learning_rate: Number | None = Field(
         None,
         gt=0,
+        le=1,
         description="Learning rate of the warm start at its first update; it falls to 0. Default: "
         "learning_rate.",
     )

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jinja2 import TemplateError
+
+from llm_as_judge.errors import ModelError
+from llm_as_judge.llm.wire import alternating
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import Completion, Message, StopReason
 
 REPLY_PREFIX = "```python\n"
 """The assistant turn starts with this text: the policy writes a program from its first token."""
 FENCE = "```"
 """Ends it."""
+_TEMPLATE_ERRORS = (
+    *(TemplateError, ArithmeticError, AttributeError, LookupError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""What a template, which is a program of the model's maker, may end in."""
 
 
 def prompt_ids(
@@ -24,18 +34,60 @@ def prompt_ids(
     Markers of the template that stand in a message (a data row may hold ``<|im_end|>``) are text,
     and begin or end no turn.
 
+    A template that refuses or drops a system message, or wants roles that alternate, is given the system
+    text in front of the user's.
+
     Args:
         prefix: what the assistant's turn begins with.
+    Raises:
+        ModelError: there is no template, or it renders neither form of the conversation.
     """
     markers = _markers(tokenizer)
-    text = tokenizer.apply_chat_template(
-        [{"role": m.role, "content": _unmarked(m.content, markers)} for m in messages],
+    unmarked = [Message(m.role, _unmarked(m.content, markers)) for m in messages]
+    try:
+        text = _rendered(tokenizer, unmarked)
+        whole = all(m.content.strip() in text for m in unmarked if m.role == "system")
+    except _TEMPLATE_ERRORS:
+        whole = False
+    if not whole:
+        text = _rendered_alternating(tokenizer, alternating(unmarked))
+    ids: list[int] = tokenizer(text + prefix, add_special_tokens=False)["input_ids"]
+    return ids
+
+
+def require_chat_template(tokenizer: Any) -> None:
+    """
+    Raises:
+        ModelError: the policy's turn cannot be written with the tokenizer's chat template.
+    """
+    asked = [Message("system", "Write programs."), Message("user", "Problem: 6 * 7?")]
+    text = tokenizer.decode(prompt_ids(tokenizer, asked))
+    if "6" not in text:
+        raise ModelError(f"{_where(tokenizer)}: its chat template drops the user's text")
+
+
+def _rendered(tokenizer: Any, messages: Sequence[Message]) -> str:
+    text: str = tokenizer.apply_chat_template(
+        [{"role": m.role, "content": m.content} for m in messages],
         tokenize=False,
         add_generation_prompt=True,
         enable_thinking=False,
     )
-    ids: list[int] = tokenizer(text + prefix, add_special_tokens=False)["input_ids"]
-    return ids
+    return text
+
+
+def _rendered_alternating(tokenizer: Any, messages: Sequence[Message]) -> str:
+    try:
+        return _rendered(tokenizer, messages)
+    except _TEMPLATE_ERRORS as error:
+        raise ModelError(
+            f"{_where(tokenizer)}: its chat template cannot be used: {quoted(str(error))}; wanted one that "
+            "renders turns of user and assistant as texts"
+        ) from None
+
+
+def _where(tokenizer: Any) -> str:
+    return str(tokenizer.name_or_path or "tokenizer")
 
 
 def completion_of(
@@ -60,7 +112,13 @@ def completion_of(
 def _markers(tokenizer: Any) -> tuple[str, ...]:
     """Special tokens, and the tags that the template writes or looks for: Qwen3's ``</think>`` is no
     special token, yet its template drops what an assistant's message holds in front of it."""
-    template = tokenizer.get_chat_template()
+    try:
+        template = tokenizer.get_chat_template()
+    except ValueError:  # transformers' text of several lines
+        raise ModelError(
+            f"{_where(tokenizer)}: has no chat template (chat_template.jinja, or chat_template in "
+            "tokenizer_config.json); take the model's instruct or chat variant, or put a template there"
+        ) from None
     return tuple(
         token.content
         for token in tokenizer.added_tokens_decoder.values()

@@ -18,6 +18,7 @@ from llm_as_judge.policy.label_scores import (
     pack_labels,
 )
 from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.soundness import require_finite_logprobs
 from llm_as_judge.types import Problem
 
 _TOKENS_PER_ROW = 2048
@@ -72,6 +73,7 @@ class LabelScorer:
             found: list[float] = label_log_odds(
                 self._policy.base, row, self._tokens.labels
             ).tolist()
+        require_finite_logprobs(found, f"judge {self._policy.name}")
         return found
 
     def close(self) -> None:

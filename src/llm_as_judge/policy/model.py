@@ -28,6 +28,7 @@ from llm_as_judge.policy.allocator import return_freed_memory
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.policy.packed_weights import packed_weights
+from llm_as_judge.policy.soundness import require_finite_weights, require_plain_weights
 from llm_as_judge.policy.unpacking import no_policy, unpack_gguf
 
 log = logging.getLogger(__name__)
@@ -216,8 +217,7 @@ def load_policy(
     if where.type == "cpu":
         return_freed_memory()
     folder = unpack_gguf(weights) if weights.suffix == ".gguf" else weights
-    if not (folder / "config.json").is_file():
-        raise ModelError(f"{folder}: no config.json; run: llm-as-judge models pull NAME")
+    require_plain_weights(folder)
     try:
         base = AutoModelForCausalLM.from_pretrained(
             folder, dtype=torch_dtype, attn_implementation=MODELS_OWN, local_files_only=True
@@ -235,6 +235,7 @@ def load_policy(
         model = new_adapter(base, adapter)
     else:
         model = saved_adapter(base, adapter)
+    require_finite_weights(base, adapter if isinstance(adapter, Path) else folder)
     if gradient_checkpointing:
         base.activation_checkpointing_enable({"use_reentrant": False})
         base.enable_input_require_grads()

@@ -21,6 +21,7 @@ from llm_as_judge.llm.executors import READER_ROLE
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.policy.chat_template import prompt_ids
 from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.soundness import require_finite_logits
 from llm_as_judge.types import PROMPT_PRICE, ChatReply, ChatRequest, Message, PolicyTurn, Usage
 
 
@@ -69,7 +70,9 @@ class PolicyReader:
         row = torch.tensor([ids], device=policy.device)
         hidden_D = base.model(input_ids=row, use_cache=False).last_hidden_state[0, -1]
         head_LD = base.lm_head.weight[letter_ids(policy.tokenizer, letters)]
-        return int((head_LD.float() @ hidden_D.float()).argmax()), len(ids)
+        logits_L = head_LD.float() @ hidden_D.float()
+        require_finite_logits(logits_L, f"policy {policy.name}")
+        return int(logits_L.argmax()), len(ids)
 
 
 def reader_prompt_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:

@@ -21,6 +21,7 @@ import torch
 from llm_as_judge.policy.chat_template import FENCE, completion_of, prompt_ids
 from llm_as_judge.policy.decode import decoding_batch
 from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.soundness import require_finite_logprobs
 from llm_as_judge.policy.stream import Stream
 from llm_as_judge.types import (
     Completion,
@@ -118,7 +119,11 @@ class HFSampler:
         """Where in the batch each living row is."""
         limit = sampling.max_new_tokens
         for step in range(limit):
-            tokens = self._draw(logits_S, [rows[i] for i in alive], place, sampling.temperature)
+            drawing = [rows[i] for i in alive]
+            tokens = self._draw(logits_S, drawing, place, sampling.temperature)
+            require_finite_logprobs(
+                (row.logprobs[-1] for row in drawing), f"policy {self._policy.name}"
+            )
             keep = [
                 j
                 for j, i in enumerate(alive)

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.soundness import all_finite
 from llm_as_judge.training.gradients import (
     MicroBatchGradients,
     MicroBatchReport,
@@ -212,15 +213,22 @@ class Learner:
             reports: of all micro-batches.
         """
         tokens = sum(report.tokens for report in reports)
+        loss = sum(report.loss for report in reports)
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self._options.max_grad_norm)
-        if not torch.isfinite(norm):
-            raise TrainingError(
-                f"update {self._updates}: gradient norm is {norm.item()}; nothing was changed. "
-                "Lower training.learning_rate or resume from the last checkpoint"
-            )
+        for name, value in (("loss", loss), ("gradient norm", norm.item())):
+            if not math.isfinite(value):
+                raise TrainingError(
+                    f"update {self._updates}: {name} is {value}; nothing was changed. "
+                    "Lower training.learning_rate or resume from the last checkpoint"
+                )
         self._optimizer.step()
+        if not all_finite(self._parameters):
+            raise TrainingError(
+                f"update {self._updates}: its step made weights that are no finite numbers; nothing was "
+                "written. Lower training.learning_rate and resume from the last checkpoint"
+            )
         metrics = {
-            "update/loss": sum(report.loss for report in reports),
+            "update/loss": loss,
             "update/grad_norm": norm.item(),
             "update/entropy": sum(report.entropy_sum for report in reports) / tokens,
             "update/tokens": float(tokens),

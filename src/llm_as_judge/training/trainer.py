@@ -18,6 +18,7 @@ from llm_as_judge.assembly import (
     open_system,
     problem_file,
     problem_sampler,
+    require_usable_policy,
     rows_file,
     under_trained_prompt,
 )
@@ -139,6 +140,7 @@ class GRPOTrainer:
             problems = problem_file(self.config.data.train_file)
             sampler = await asyncio.to_thread(problem_sampler, problems, self.config)
             teacher = await asyncio.to_thread(Teacher.of, self.config, problems, saved)
+            await asyncio.to_thread(require_usable_policy, self.config)
             audit_status = await require_audit(self.config, force=self._force, say=self._view.stage)
             ranks = self._ranks(stack)
             stack.enter_context(exclusive(self.checkpoint_root, "set another output.checkpoints"))

@@ -34,6 +34,7 @@ from llm_as_judge.policy.label_scores import (
     pack_labels,
 )
 from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.soundness import all_finite
 from llm_as_judge.training.judge.rows import question_key
 from llm_as_judge.training.optimizer_state import load_optimizer, optimizer_tensors
 
@@ -187,6 +188,11 @@ class JudgeLearner:
                 "a lower --learning-rate"
             )
         self._optimizer.step()
+        if not all_finite(self._parameters):
+            raise TrainingError(
+                f"step {self.step}: it made weights that are no finite numbers; nothing was written. Train "
+                "with a lower --learning-rate"
+            )
         right = ((log_odds_S.detach() > 0) == (labels_S > 0.5)).float().mean().item()
         return loss.item(), right, norm.item()
 

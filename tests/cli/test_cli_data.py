@@ -196,7 +196,10 @@ def test_ones_own_sets_are_evaluated_compared_and_tabulated_by_name(verb: Verbs)
 
 def test_the_documented_own_rows_are_read_as_they_stand_in_the_page() -> None:
     page = (Path(__file__).parents[2] / "docs" / "DATA.md").read_text("utf-8")
-    (block,) = re.findall(r"```jsonl\n(.*?)```", page, re.DOTALL)
-    rows = ProblemFile(Path(written("mine.jsonl", block)))
+    first, compared = re.findall(r"```jsonl\n(.*?)```", page, re.DOTALL)
+    rows = ProblemFile(Path(written("mine.jsonl", first)))
     assert rows.datasets == ["mine_math", "mine_qa", "mine_code"]
     assert rows[2].entry_point == "add"
+    load, country, _ = ProblemFile(Path(written("mine.jsonl", compared)))
+    assert (load.spec.unit, load.spec.tolerance) == ("t", 0.1)
+    assert "UK" in country.answers

@@ -176,3 +176,18 @@ def test_the_name_of_a_file_stands_for_the_sets_of_its_types(verb: Verbs) -> Non
     assert code == 0, err
     assert "mine_math" in err
     assert "mine_qa" in err
+
+
+def test_init_and_data_process_say_what_they_read_and_what_they_do_not(verb: Verbs) -> None:
+    lines = [{"problem": f"{n}+1?", "answer": f"#### {n + 1}", "type": "math"} for n in range(12)]
+    lines += [{**lines[3], "author": "Ada"}, {**lines[4], "answer": "7"}]
+    written("mine.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    said = [began(verb)]
+    _, out, err = verb("data", "process", "--custom", "mine.jsonl", "--set", "data.sets=[]")
+    said.append(out + err)
+    for text in said:
+        assert "13 answers are whole solutions, of which what follows #### is read:" in text
+        assert "mine.jsonl:1 gives '1'" in text
+        assert "1 row is a copy: mine.jsonl:13 of mine.jsonl:4" in text
+        assert "1 row contradicts an earlier one: mine.jsonl:14 says '7'" in text
+        assert "columns not used: author" in text

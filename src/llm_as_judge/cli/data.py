@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +23,9 @@ from llm_as_judge.cli.tables import show_table
 from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import load_config
 from llm_as_judge.types import to_json
+
+if TYPE_CHECKING:
+    from llm_as_judge.data.unify import SetReport
 
 SourceOption = Annotated[
     Path | None,
@@ -129,6 +133,18 @@ def process(
         )
         for refusal in entry.refusals:
             say(f"  left out {refusal.where}: {refusal.reason}")
+    say_remarks(report.sets)
+
+
+def say_remarks(sets: Sequence[SetReport]) -> None:
+    """What own rows hold beside what is taken: read solutions, copies, contradictions, unused columns."""
+    from llm_as_judge.data.remarks import unused_columns
+
+    for entry in sets:
+        for line in entry.remarks:
+            note(f"{entry.dataset}: {line}", "yellow")
+    if line := unused_columns([(entry.dataset, entry.unused) for entry in sets]):
+        note(line, "yellow")
 
 
 @data.command(epilog="Example: llm-as-judge data stats --json")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from llm_as_judge.cli.data import say_remarks
 from llm_as_judge.cli.options import (
     DataDirOption,
     ModelOption,
@@ -219,6 +220,7 @@ def _tell(report: ProcessReport) -> None:
             )
         for refusal in part.refusals:
             say(f"  left out {refusal.where}: {refusal.reason}")
+    say_remarks(report.sets)
     bare = [f"{part.dataset} ({_why_no_val(part)})" for part in report.sets if not part.val]
     if bare:
         note(

@@ -309,7 +309,9 @@ def _write_indexes(work: Path, report: ProcessReport) -> None:
             "sha256": file_sha256(path),
         }
     _write_json(work / "test" / "test_index.json", index)
-    slim = replace(report, sets=tuple(replace(s, files=_names(s.files)) for s in report.sets))
+    slim = replace(
+        report, sets=tuple(replace(s, files=_names(s.files), remarks=()) for s in report.sets)
+    )
     _write_json(work / "mixed" / "info.json", to_json(slim))
 
 

@@ -10,18 +10,20 @@ import os
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from llm_as_judge.data.catalog import Dataset
 from llm_as_judge.data.duplicates import Grouping, question_text
 from llm_as_judge.data.files import encode_problem
 from llm_as_judge.data.mix import named_rng
+from llm_as_judge.data.remarks import RowRemarks
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.data.split import GroupedSplit, size_of_test, split_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.plugins import said_by
 from llm_as_judge.types import Domain, Problem
+from llm_as_judge.types.plain import said_if_set
 
 Progress = Callable[[str, int, int | None], None]
 """``progress(what, done, total)``; ``total`` is None while it is unknown."""
@@ -79,6 +81,10 @@ class SetReport:
     by_question: bool = False
     """Own rows of one passage or two, of which none could be held out: nearly equal questions alone
     are kept on one side."""
+    remarks: tuple[str, ...] = said_if_set(())
+    """Lines on own rows that were taken: solutions read as answers, copies, contradictions."""
+    unused: tuple[str, ...] = said_if_set(())
+    """Columns of own rows that nothing reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +179,8 @@ def process_set(plan: SetPlan, progress: Progress) -> SetReport:
         refusals=tuple(unified.refusals),
         plugin=plan.dataset.plugin,
         by_question=by_question,
+        remarks=unified.remarks.lines(),
+        unused=unified.remarks.unused,
     )
 
 
@@ -190,6 +198,8 @@ class _Unified:
     """The same without passages; filled for own rows."""
     refusals: list[Refusal]
     refused: int = 0
+    remarks: RowRemarks = field(default_factory=RowRemarks)
+    """On own rows."""
 
 
 def _unify(plan: SetPlan, target: Path, progress: Progress) -> _Unified:
@@ -246,6 +256,8 @@ def _problems(plan: SetPlan, found: _Unified) -> Iterator[_Placed]:
                 break
             continue
         seen.add(problem.id)
+        if plan.dataset.own:
+            found.remarks.add(row, problem)
         yield row.where, problem, line
 
 

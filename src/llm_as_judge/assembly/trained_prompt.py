@@ -133,10 +133,10 @@ def under_trained_prompt(config: Config, checkpoint: Path | None) -> Config:
         )
         hint(f"{checkpoint}: the prompt is the one it was trained under: {said}")
         config = record.put_in(config, different)
-    if record.sha256 not in (None, (made := policy_prompt(config).sha256)):
+    if record.sha256 not in (None, (made_sha256 := policy_prompt(config).sha256)):
         hint(
             f"warning: {checkpoint} was trained under prompt texts that have changed since (SHA-256 "
-            f"{record.sha256[:12]}, now {made[:12]}): templates, descriptions of operators or executors"
+            f"{record.sha256[:12]}, now {made_sha256[:12]}): templates, descriptions of operators or executors"
         )
     return config
 

@@ -115,7 +115,7 @@ def process(
             skip_bad=skip_bad,
             workers=workers,
             progress=show,
-            check_tests=CodeTestCheck(loaded.workflow.sandbox),
+            check_tests=CodeTestCheck(loaded.workflow.sandbox, loaded.output.cache_dir()),
         )
     if gone := before - {entry.dataset for entry in report.sets}:
         note(

@@ -116,7 +116,8 @@ def _grade_rows(
         raise DataError(f"--in {in_path}: holds no row; wanted one answer a line (docs/grading.md)")
     code = [(place, one.problem) for place, one in rows if one.problem.domain == "code"]
     if code:
-        faults = CodeTestCheck(settings.workflow.sandbox)([problem for _, problem in code])
+        tests = CodeTestCheck(settings.workflow.sandbox, settings.output.cache_dir())
+        faults = tests([problem for _, problem in code])
         refuse_rows([f"{p}: {fault}" for (p, _), fault in zip(code, faults, strict=True) if fault])
 
     async def job() -> GradedRows:

@@ -27,10 +27,10 @@ from llm_as_judge.files import write_atomically
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from llm_as_judge.assembly.code_tests import CodeTestCheck
     from llm_as_judge.config import Config
     from llm_as_judge.data.process import ProcessReport
     from llm_as_judge.data.unify import SetReport
-    from llm_as_judge.sandbox.opening import Mechanism
 
 
 ENOUGH_TEST_ROWS = 30
@@ -68,6 +68,7 @@ def init(
 
     The same command again replaces the file as long as nobody has edited it.
     """
+    from llm_as_judge.assembly.code_tests import CodeTestCheck
     from llm_as_judge.chat_models import require_known_models
     from llm_as_judge.data.hub import DatasetsHub, own_rows
 
@@ -89,7 +90,7 @@ def init(
         settings.data.val_fraction,
         settings.data.seed,
         skip_bad=skip_bad,
-        sandbox=settings.workflow.sandbox,
+        tests=CodeTestCheck(settings.workflow.sandbox, settings.output.cache_dir()),
     )
     task = OwnTask(
         file,
@@ -138,7 +139,7 @@ def _split(
     seed: int,
     *,
     skip_bad: bool,
-    sandbox: Mechanism,
+    tests: CodeTestCheck,
 ) -> ProcessReport:
     """The rows, checked and in train, validation and test files.
 
@@ -146,7 +147,6 @@ def _split(
         DataError: a row is not as wanted (``file:line``), a type leaves no test row, or the folder
             holds other rows.
     """
-    from llm_as_judge.assembly.code_tests import CodeTestCheck
     from llm_as_judge.data.catalog import custom_datasets
     from llm_as_judge.data.process import process
 
@@ -170,7 +170,7 @@ def _split(
             val_fraction=val_fraction,
             skip_bad=skip_bad,
             progress=show,
-            check_tests=CodeTestCheck(sandbox),
+            check_tests=tests,
             check=require_test_rows,
         )
 

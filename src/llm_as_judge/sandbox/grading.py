@@ -203,6 +203,7 @@ class StubTrial:
     def __init__(self, entry_point: str, tests: tuple[str, ...], setup_code: str) -> None:
         self._nonce = secrets.token_hex(16)
         self._task = _task("stubs", entry_point, tests, setup_code, self._nonce)
+        self._outcomes: dict[str, tuple[str, ...]] = {}
 
     async def run(self, wall_s: float, child: Child) -> StubReport:
         """Runs them in a fresh child; the caller ends it.
@@ -212,27 +213,29 @@ class StubTrial:
         """
         with HostChannel(child.sock, MAX_BYTES, MAX_FRAMES) as channel:
             trial = asyncio.ensure_future(self._try(channel))
-            if await _in_time(trial, wall_s, [child]):
-                return trial.result()
-            return StubReport(error=f"the tests ran longer than {wall_s:g} s")
+            in_time = await _in_time(trial, wall_s, [child])
+            error = trial.result() if in_time else f"the tests ran longer than {wall_s:g} s"
+            return StubReport(self._outcomes, error)
 
-    async def _try(self, channel: HostChannel) -> StubReport:
+    async def _try(self, channel: HostChannel) -> str:
+        """Notes the outcomes; returns why they are not all there."""
         try:
             await channel.send(self._task)
             while True:
                 message = await channel.receive()
-                nonce = str(message.get("nonce"))
-                if message.get("t") == "done" and secrets.compare_digest(nonce, self._nonce):
-                    outcomes = message["outcomes"].items()
-                    return StubReport({stub: tuple(one) for stub, one in outcomes})
                 if message.get("t") == "result":
-                    return StubReport(error=f"the tests do not run: {message.get('error')}")
+                    return f"the tests do not run: {message.get('error')}"
+                if not secrets.compare_digest(str(message.get("nonce")), self._nonce):
+                    continue
+                if message["t"] == "done":
+                    return ""
+                self._outcomes[message["stub"]] = tuple(message["outcomes"])
         except ProtocolError as error:
-            return StubReport(error=f"the tests broke the protocol: {error}")
+            return f"the tests broke the protocol: {error}"
         except ChannelClosedError:
-            return StubReport(error="the tests end their process, or run too long")
+            return "the tests end their process, or run too long"
         except FrameError as error:
-            return StubReport(error=f"the tests cannot be sent: {error}")
+            return f"the tests cannot be sent: {error}"
 
 
 async def _in_time(

@@ -156,10 +156,10 @@ class StubReport:
 
     outcomes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Stub -> outcome of each test: ``passed``, ``failed``, or why no solution can pass it. Stubs:
-    ``raise`` (raises), ``none`` (returns None), ``empty`` (empties what it is given for its effect
-    alone), ``raise KIND`` (an exception that a handler of the tests names)."""
+    ``raise`` (raises), ``none`` (returns None), ``raise KIND`` (an exception that a handler of the
+    tests names), in this order."""
     error: str = ""
-    """Why the tests did not come to their end, where they did not."""
+    """Why the tests did not come to their end, where they did not: outcomes are then missing."""
 
 
 @dataclass(frozen=True, slots=True)

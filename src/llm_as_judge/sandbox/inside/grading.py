@@ -111,10 +111,6 @@ class _StubEnd(TestsEnd):
         what, _, name = self._behavior.partition(" ")
         if what == "raise":
             raise self.watch.raised(vars(builtins).get(name, _StubError)())
-        if what == "empty" and in_place:
-            for value in (*args, *kwargs.values()):
-                if hasattr(value, "clear"):
-                    value.clear()
         return None
 
 
@@ -126,20 +122,20 @@ def try_stubs(channel: Channel, task: dict[str, Any]) -> None:
     """Runs the tests on functions that do nothing of what is asked for, and reports of each how
     it ended.
 
-    The stubs are ``raise`` (any use of the solution raises), ``none`` (returns None), ``empty``
-    (empties what it may change) and ``raise KIND`` for each exception that a handler names. The
-    outcomes are ``passed``, ``failed``, or why the test can be passed by no solution.
+    The stubs are ``raise`` (any use of the solution raises), ``none`` (returns None) and ``raise
+    KIND`` for each exception that a handler names. The outcomes are ``passed``, ``failed``, or why
+    the test can be passed by no solution. Each stub is reported at once: with a later one a test
+    may loop for ever.
     """
     sources = [read_test(task["setup"], source) for source in task["tests"]]
     handled = {
         name for source in sources if isinstance(source, TestSource) for name in source.handled
     }
-    stubs = ["raise", "none", "empty", *(f"raise {name}" for name in sorted(handled))]
-    outcomes = {
-        stub: [_outcome(channel, source, task, stub) for source in sources] for stub in stubs
-    }
+    for stub in ("raise", "none", *(f"raise {name}" for name in sorted(handled))):
+        outcomes = [_outcome(channel, source, task, stub) for source in sources]
+        channel.send({"t": "tried", "nonce": task["nonce"], "stub": stub, "outcomes": outcomes})
     sys.stdout.flush()
-    channel.send({"t": "done", "nonce": task["nonce"], "outcomes": outcomes})
+    channel.send({"t": "done", "nonce": task["nonce"]})
 
 
 def _outcome(

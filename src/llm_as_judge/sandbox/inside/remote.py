@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .crossing import (
+    COMPARING,
     OPERATIONS,
     Form,
     Given,
@@ -145,6 +146,7 @@ class TestsEnd:
         self._held: dict[int, Held] = {}
         self._given = Given()
         self._shared = Shared({})
+        self._compares = False
 
     def share(self, namespace: dict[str, Any]) -> None:
         """Takes the classes of the set-up, which has run in ``namespace``."""
@@ -207,6 +209,7 @@ class TestsEnd:
         kwargs: dict[str, Any],
         in_place: bool,
     ) -> None:
+        self._compares = operation in COMPARING
         parts = self.encoded(target, args, kwargs)
         request = {"t": "invoke", "op": operation, "in_place": in_place, **parts}
         try:
@@ -270,6 +273,8 @@ class TestsEnd:
 
     def _form(self, value: Any) -> Form:
         if issubclass(type(value), Held):
+            if issubclass(type(value), Live) and not self._compares:
+                value.used()
             return {"#": "object", "id": value._number}  # noqa: SLF001 - its end
         if isinstance(value, (Named, LiveClass)):
             return {"#": "object", "name": value.__name__}
@@ -305,7 +310,6 @@ class TestsEnd:
             kind = self._names.get(type_name)
             if isinstance(kind, LiveClass):
                 held = type.__call__(kind, self, number, type_name)  # past its metaclass
-                object.__setattr__(held, "_made", False)
             else:
                 held = (Function if can_be_called else Held)(self, number, type_name)
             self._held[number] = held

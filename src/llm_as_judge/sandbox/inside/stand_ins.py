@@ -4,11 +4,12 @@ What the tests may do with one is bounded, so that no object can agree with what
 with:
 
 - of a class that the tests do not name: hand it back, nothing else;
-- made by a call that the tests made of a class they name (``Stack()``): all that Python allows,
-  except to compare it with a plain value;
-- got from the solution (``stack.copy()``): attributes, items, iteration and methods, but no
-  comparison, no arithmetic and no method of a builtin value (``startswith``), which would hand the
-  expected value to the solution and let it answer.
+- made by a call that the tests made of a class they name (``Stack()``): all that Python allows, but
+  comparison only with another such object, and only before either was used otherwise;
+- got from the solution (``stack.copy()``, also where it gives an object that the tests have made):
+  attributes, items, iteration and methods, but no comparison, no arithmetic and no method of a
+  builtin value (``startswith``), which would hand the expected value to the solution and let it
+  answer.
 """
 
 from __future__ import annotations
@@ -96,10 +97,34 @@ class Named(Changing):
 
 
 class Live(Held):
-    """An object of a class that the tests name. ``_made``: the tests made it themselves."""
+    """An object of a class that the tests name.
 
-    __slots__ = ("_made",)
+    Args:
+        made: the tests made it themselves.
+    """
+
+    __slots__ = ("_fresh", "_made")
     _made: bool
+    _fresh: bool
+    """Made by the tests, and not used since then."""
+
+    def __init__(self, end: Asking, number: int, type_name: str, made: bool = False) -> None:
+        super().__init__(end, number, type_name)
+        object.__setattr__(self, "_made", made)
+        object.__setattr__(self, "_fresh", made)
+
+    def made_by_the_tests(self) -> Live:
+        """Another stand-in for the same object; a result of the solution never becomes one."""
+        return type.__call__(type(self), self._end, self._number, self._type_name, True)  # type: ignore[no-any-return]
+
+    def used(self) -> None:
+        """It may have changed: from now on it is compared with nothing."""
+        object.__setattr__(self, "_fresh", False)
+
+    def _itself(self, result: Any) -> Any:
+        """``result``, or this stand-in where it is of the same object."""
+        same = isinstance(result, Live) and result._number == self._number  # noqa: SLF001
+        return self if same else result
 
     def _ask(self, operation: str, *args: Any) -> Any:
         return self._end.ask(operation, self, args, {})
@@ -136,7 +161,7 @@ class Live(Held):
         return self._end.truth(self._ask("bool"))
 
     def __enter__(self) -> Any:
-        return self._ask("enter")
+        return self._itself(self._ask("enter"))
 
     def __exit__(self, *_: Any) -> None:
         self._ask("exit")
@@ -157,14 +182,15 @@ def _binary(operation: str, reflected: bool) -> Callable[[Live, Any], Any]:
         if not isinstance(other, Live):
             self._own()
         left, right = (other, self) if reflected else (self, other)
-        return self._end.ask(operation, left, (right,), {})
+        result = self._end.ask(operation, left, (right,), {})
+        return self._itself(result) if operation.startswith("i") else result
 
     return ask
 
 
 def _comparing(operation: str) -> Callable[[Live, Any], Any]:
     def ask(self: Live, other: Any) -> Any:
-        if not (isinstance(other, Live) and self._made and other._made):  # noqa: SLF001
+        if not (isinstance(other, Live) and self._fresh and other._fresh):  # noqa: SLF001
             self._no_value()
         return self._end.truth(self._ask(operation, other))
 
@@ -189,9 +215,7 @@ class LiveClass(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = cls._home.ask("call", cls, args, kwargs)
-        if isinstance(made, Live):
-            object.__setattr__(made, "_made", True)
-        return made
+        return made.made_by_the_tests() if isinstance(made, Live) else made
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):

@@ -39,6 +39,56 @@ def test_a_type_that_leaves_no_test_row_is_refused(verb: Verbs) -> None:
     assert not Path("llm-as-judge.yaml").exists()
 
 
+def code_row(**fields: object) -> str:
+    row = {"type": "code", "problem": "Write add(a, b).", "entry_point": "add"}
+    return json.dumps({**row, "answer": ["assert add(1, 2) == 3"], **fields}) + "\n"
+
+
+BAD_TESTS = {
+    "assert (add(1, 2) == 3, 'sum')": "a tuple is always true",
+    "def adds():\n    assert add(1, 2) == 3": "test 0, 'def adds():', passes where add only raises",
+    "import pytest\ndef test_a():\n    assert add(1, 2) == 3": "pytest is not there",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("test", BAD_TESTS)
+def test_tests_that_test_nothing_are_refused_by_every_verb_that_takes_rows(
+    verb: Verbs, test: str
+) -> None:
+    rows()
+    with Path("mine.jsonl").open("a") as stream:
+        stream.write(code_row() + code_row(answer=[test]))
+    written("graded.jsonl", code_row(answer=[test], candidate="def add(a, b): return 0"))
+    refusals = [
+        verb.refused("init", "mine.jsonl", "--executor", ADDRESS),
+        verb.refused("data", "process", "--custom", "mine.jsonl", "--set", "data.sets=[]"),
+        verb.refused("grade", "--in", "graded.jsonl", "--out", "verdicts.jsonl", "--rules-only"),
+    ]
+    for line, place in zip(
+        refusals, ("mine.jsonl:14", "mine.jsonl:14", "graded.jsonl:1"), strict=True
+    ):
+        assert f"{place}: " in line
+        assert BAD_TESTS[test] in line
+    assert not Path("llm-as-judge.yaml").exists()
+    assert not Path("verdicts.jsonl").exists()
+
+
+@pytest.mark.slow
+def test_a_solution_that_the_tests_fail_is_refused_and_the_row_can_be_left_out(verb: Verbs) -> None:
+    rows()
+    with Path("mine.jsonl").open("a") as stream:
+        for n in range(4):
+            sums = f"assert add({n}, {n}) == {2 * n}"
+            solution = "def add(a, b): return a + b" if n else "def add(a, b): return a - b - 1"
+            stream.write(
+                code_row(problem=f"Write add(a, b) number {n}.", answer=[sums], solution=solution)
+            )
+    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
+    assert "mine.jsonl:13: the tests fail on the row's own solution: test 0: AssertionError" in line
+    assert "left out mine.jsonl:13: the tests fail" in began(verb, "--skip-bad")
+
+
 def test_the_split_of_other_rows_is_not_overwritten(verb: Verbs) -> None:
     rows()
     began(verb)

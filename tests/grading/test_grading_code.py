@@ -1,10 +1,14 @@
+import ast
+import textwrap
 from collections.abc import Mapping
 
 import pytest
 
 from llm_as_judge.errors import SandboxError
+from llm_as_judge.grading import rules
 from llm_as_judge.grading.rules import extract_code
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.operators.syntax import parse_python
 from llm_as_judge.types import (
     IsolationReport,
     Json,
@@ -66,6 +70,49 @@ def test_the_block_that_defines_the_function_is_the_solution() -> None:
     assert extract_code("def f(): pass", "f") == "def f(): pass"
     assert extract_code("```python\ndef f():\n    return 1", "f") == "def f():\n    return 1"
     assert extract_code("```json\n{}\n```", "f") == "```json\n{}\n```"
+
+
+ADD = "def add(a, b):\n    return a + b\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        pytest.param(f"~~~python\n{ADD}~~~", ADD, id="tildes"),
+        pytest.param(f"~~~~\n{ADD}~~~~\nDone.", ADD, id="four tildes"),
+        pytest.param(f"````python\n{ADD}````", ADD, id="four backticks"),
+        pytest.param("```python\ns = '~~~'\n" + ADD + "```", "s = '~~~'\n" + ADD, id="tildes inside"),
+        pytest.param(textwrap.indent(ADD, "    ") + "    ", ADD + "\n", id="everything indented"),
+        pytest.param(
+            "1. So:\n   ```python\n" + textwrap.indent(ADD, "   ") + "   ```", ADD, id="in a list"
+        ),
+        pytest.param(f"Here it is:\n\n{ADD}\nIt adds two numbers.", ADD.strip(), id="prose around"),
+        pytest.param(f"Add them, like so.\n{ADD}", ADD.strip(), id="prose before"),
+        pytest.param(f"{ADD}\nThat's it!", ADD.strip(), id="prose after"),
+        pytest.param(
+            f"You can import math for it:\nimport math\n\n{ADD}Simple.",
+            f"import math\n\n{ADD.strip()}",
+            id="an import",
+        ),
+        pytest.param(f"from the task:\n{ADD}", ADD.strip(), id="prose that begins like code"),
+        pytest.param("I cannot do it.", "I cannot do it.", id="no code"),
+    ],
+)  # fmt: skip
+def test_code_is_found_in_any_dress(answer: str, code: str) -> None:
+    assert extract_code(answer, "add").strip() == code.strip()
+
+
+def test_a_long_answer_without_code_is_parsed_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+
+    def parse(text: str) -> ast.Module:
+        parsed.append(text)
+        return parse_python(text)
+
+    monkeypatch.setattr(rules, "parse_python", parse)
+    lines = "".join(f"x{n} = {n}\nthe {n} lines\n" for n in range(500))
+    extract_code(f"{lines}def add(\n{lines}", "add")
+    assert len(parsed) <= 30
 
 
 @pytest.mark.parametrize(("answer", "correct"), [(FENCED, True), ("def f(): return 1", False)])

@@ -180,6 +180,11 @@ HONEST = {
         ("s = f()\ns.push(1)\ns.push(2)\nassert len(s) == 2 and 2 in s and 3 not in s\n"
         "assert list(s) == [1, 2] and s.xs == [1, 2] and isinstance(s, f)\nassert s.pop() == 2"),
     ),
+    "a class beside the function": (
+        ("class Node:\n    def __init__(self, v, l=None, r=None):\n        self.v, self.l, self.r = v, l, r\n"
+        "def f(n):\n    return 0 if n is None else 1 + max(f(n.l), f(n.r))"),
+        "assert f(Node(1, Node(2))) == 2",
+    ),
     "a class with operators": (
         ("class f:\n    def __init__(self, x, y): self.x, self.y = x, y\n"
         "    def __add__(self, o): return f(self.x + o.x, self.y + o.y)\n"

@@ -16,6 +16,7 @@ from llm_as_judge.types import (
     RunLimits,
     SandboxResult,
     ServeOperator,
+    StubReport,
     TestReport,
 )
 
@@ -44,6 +45,11 @@ class FakeSandbox:
         return TestReport(
             passed, len(tests), () if passed else (0,), "" if passed else "AssertionError"
         )
+
+    async def try_stubs(
+        self, entry_point: str, tests: tuple[str, ...], limits: RunLimits, setup_code: str = ""
+    ) -> StubReport:
+        raise NotImplementedError
 
     async def run_workflow(
         self, source: str, arguments: Mapping[str, Json], serve: ServeOperator, limits: RunLimits

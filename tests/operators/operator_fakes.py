@@ -21,6 +21,7 @@ from llm_as_judge.types import (
     RunLimits,
     SandboxResult,
     ServeOperator,
+    StubReport,
     TestReport,
 )
 
@@ -77,6 +78,11 @@ class FakeSandbox:
         self.sources.append(solution)
         self.tests.append(tests)
         return self.reports[len(self.sources) - 1]
+
+    async def try_stubs(
+        self, entry_point: str, tests: tuple[str, ...], limits: RunLimits, setup_code: str = ""
+    ) -> StubReport:
+        raise NotImplementedError
 
     async def aclose(self) -> None: ...
 

@@ -351,3 +351,15 @@ def test_dataset_yaml_names_the_sets_of_the_catalog_and_no_other() -> None:
 def test_every_first_choice_on_the_hub_is_one_commit() -> None:
     for records in load_hub_records().values():
         assert len(records[0].revision or "") == 40
+
+
+def test_the_built_in_sample_as_source_takes_what_it_lacks_from_the_package(tmp_path: Path) -> None:
+    package = tmp_path / "HumanEval.jsonl.gz"
+    package.write_bytes(gzip.compress(json.dumps(HUMANEVAL).encode() + b"\n"))
+    sample = Path(str(resources.files("llm_as_judge.data") / "sample"))
+    found = acquire(
+        tmp_path / "raw", sample, False, tmp_path / "cache", humaneval=lambda cache: package
+    )
+    origins = {entry.dataset: entry.origin for entry in found.entries}
+    assert origins.pop("humaneval") == "package"
+    assert set(origins.values()) == {"sample"}

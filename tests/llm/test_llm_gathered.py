@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -13,11 +14,11 @@ from draws_endpoint import DrawsEndpoint, Kind
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.errors import EndpointError
+from llm_as_judge.errors import BudgetError, EndpointError
 from llm_as_judge.llm.billing import Dollars, billed_to
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.gathered import GatheredDraws, neighbors
-from llm_as_judge.llm.ledger import Ledger, Price
+from llm_as_judge.llm.ledger import Budget, Ledger, Price
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.recording import Recording
 from llm_as_judge.operators import ExecutionContext, OperatorService, OperatorSettings, registry
@@ -62,8 +63,10 @@ async def test_a_draw_is_the_same_reply_whatever_the_endpoint_makes_of_n(kind: K
 async def test_the_prompt_is_billed_once_a_request_and_every_written_token(kind: Kind) -> None:
     endpoint = DrawsEndpoint(kind)
     async with client(endpoint).opened() as chat:
+        await chat.known_draws()
+        before = replace(chat.ledger.total)
         replies = await together(GatheredDraws(chat), range(5))
-        total = chat.ledger.total
+        total = chat.ledger.total.since(before)
         assert (total.prompt_tokens, total.completion_tokens, total.attempts) == (
             endpoint.prompt_tokens,
             endpoint.written_tokens,
@@ -78,14 +81,17 @@ async def test_the_prompt_is_billed_once_a_request_and_every_written_token(kind:
 async def test_the_dollars_of_a_trace_are_those_of_the_ledger(kind: Kind) -> None:
     async with client(DrawsEndpoint(kind), price=Price(2.0, 8.0)).opened() as chat:
         gathered = GatheredDraws(chat)
+        await chat.known_draws()
+        before = replace(chat.ledger.total)
         context = ExecutionContext(gathered, None, MATH, OperatorSettings(temperature=0.7, seed=1))  # type: ignore[arg-type]
         serve = OperatorService(registry(), context)
         for _ in range(2):  # two requests of three draws, where the endpoint gives several
             await asyncio.gather(*(serve("Custom", ["2 + 2?", "Add."], {}) for _ in range(3)))
         costs = [call.cost_usd for call in serve.calls]
         assert None not in costs
-        assert sum(c for c in costs if c) == pytest.approx(chat.ledger.total.priced_usd, rel=1e-12)
-        assert chat.ledger.total.attempts == (6 if kind == "refuses" else 2)
+        total = chat.ledger.total.since(before)
+        assert sum(c for c in costs if c) == pytest.approx(total.priced_usd, rel=1e-9)
+        assert total.attempts == (6 if kind == "refuses" else 2)
 
 
 async def test_a_later_run_that_is_given_a_kept_draw_counts_its_whole_prompt(
@@ -93,11 +99,13 @@ async def test_a_later_run_that_is_given_a_kept_draw_counts_its_whole_prompt(
 ) -> None:
     async with client(DrawsEndpoint(), price=Price(2.0, 8.0)).opened() as chat:
         kept = RecordedChat(GatheredDraws(chat), Recording(tmp_path), "cache")
+        await chat.known_draws()
+        before = replace(chat.ledger.total)
         replies = list(await asyncio.gather(*(kept.chat(PROMPT.later(d)) for d in range(3))))
         again = [await kept.chat(PROMPT.later(d)) for d in (2, 1)]
     run, other = Dollars(), Dollars()
     paid = [run.of(PROMPT.later(d), reply) or 0 for d, reply in enumerate(replies)]
-    assert sum(paid) == pytest.approx(chat.ledger.total.priced_usd, rel=1e-12)
+    assert sum(paid) == pytest.approx(chat.ledger.total.since(before).priced_usd, rel=1e-9)
     assert other.of(PROMPT.later(2), again[0]) == replies[2].cost_usd
     assert other.of(PROMPT.later(1), again[1]) == pytest.approx(paid[1], rel=1e-12)
 
@@ -199,7 +207,21 @@ async def test_the_request_is_billed_to_who_asked_first() -> None:
 
         await asyncio.gather(call("A", 0), call("B", 1))
         bill = {name: sums.attempts for name, sums in chat.ledger.by_operator.items()}
-    assert bill == {"A": 1}
+    assert bill == {"A": 2}  # the request, and the one that found out what it may hold
+
+
+@pytest.mark.parametrize("kind", ["all", "refuses"])
+async def test_what_is_asked_at_the_start_is_booked_and_held_to_the_budget(kind: Kind) -> None:
+    async with client(DrawsEndpoint(kind), price=Price(2.0, 8.0)).opened() as chat:
+        await chat.known_draws()
+        await chat.known_draws()
+        total = chat.ledger.total
+        assert (total.attempts, total.failed_attempts) == (1, int(kind == "refuses"))
+        assert (total.tokens > 0) == (kind == "all")
+    async with client(DrawsEndpoint(kind)).opened() as chat:
+        chat.ledger.budget = Budget(tokens=3)
+        with pytest.raises(BudgetError):
+            await chat.known_draws()
 
 
 async def test_a_replay_of_gathered_draws_gives_and_books_the_same(tmp_path: Path) -> None:

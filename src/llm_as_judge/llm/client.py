@@ -26,7 +26,14 @@ from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
 from llm_as_judge.llm.refusals import Unusable
 from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
-from llm_as_judge.llm.wire import WireReply, read_draws, read_response, request_body, sent
+from llm_as_judge.llm.wire import (
+    WireReply,
+    read_draws,
+    read_response,
+    request_body,
+    sent,
+    usage_of,
+)
 from llm_as_judge.quoting import quoted, without_known_keys
 from llm_as_judge.types import ChatReply, ChatRequest, Message, SharedPrompt, Usage
 
@@ -174,8 +181,26 @@ class OpenAIChat:
         self._connection.bind(self._described())
         async with self._connection.probing:
             if self._known_draws is None:
-                self._known_draws = probed_draws(await self.answer_to(DRAWS_PROBE))
+                self._known_draws = probed_draws(await self._probed_for_draws())
         return self._known_draws
+
+    async def _probed_for_draws(self) -> dict[str, Any] | None:
+        """The response to the probe, booked and held to the budget like any request."""
+        (message,) = DRAWS_PROBE["messages"]
+        asked = ChatRequest((Message(**message),), max_tokens=DRAWS_PROBE["max_tokens"])
+        worst = Usage(worst_case_tokens(asked).prompt_tokens, DRAWS_PROBE["n"] * asked.max_tokens)
+        async with self._within_budget(worst):
+            started = time.perf_counter()
+            answer: dict[str, Any] | None = None
+            try:
+                answer = await self.answer_to(DRAWS_PROBE)
+            finally:
+                usage = usage_of(answer.get("usage")) if answer else None
+                seconds = time.perf_counter() - started
+                failure = "" if answer else "no_draws"
+                bound = worst if answer else Usage()
+                self._book(Attempt(usage, None, seconds, failure, bound=bound))
+        return answer
 
     async def _ask(
         self, request: ChatRequest, wanted: int, count_each: bool = False

@@ -228,7 +228,7 @@ def _read(status: int, headers: Mapping[str, str], content: bytes) -> tuple[Any,
         raise refusal(code, headers, content)
     if isinstance(data.get("choices"), list):
         data = {**data, "choices": _in_order(data["choices"])}
-    return data, _usage(data.get("usage"))
+    return data, usage_of(data.get("usage"))
 
 
 def _in_order(choices: Sequence[Any]) -> list[Any]:
@@ -292,7 +292,8 @@ def _no_text(finish: str, usage: Usage | None, message: Mapping[str, Any]) -> Un
     return Unusable("empty", said, usage=usage)
 
 
-def _usage(data: object) -> Usage | None:
+def usage_of(data: object) -> Usage | None:
+    """What the field ``usage`` of a response says; None: nothing that can be a count."""
     if not isinstance(data, dict):
         return None
     prompt, completion = data.get("prompt_tokens"), data.get("completion_tokens")

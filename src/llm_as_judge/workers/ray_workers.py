@@ -11,6 +11,7 @@ import logging
 import os
 import platform
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -85,6 +86,7 @@ def _connect(ray: Any, address: str | None) -> None:
     """Not in the main thread: Ray would put its handler in the place of ours for SIGTERM."""
     logging.getLogger("ray").setLevel(logging.ERROR)
     address = address or os.environ.get("RAY_ADDRESS") or None
+    began = time.monotonic()
     try:
         _reach(address)
         ray.init(
@@ -96,8 +98,8 @@ def _connect(ray: Any, address: str | None) -> None:
         )
     except Exception as error:  # Ray raises bare ones, as where its node did not start in time
         raise ConfigError(
-            f"workers.address: no Ray cluster at {address!r} "
-            f"({quoted(str(error), 300)}); start one: ray start --head"
+            f"workers.address: no Ray cluster {f'at {address!r}' if address else 'on this machine'}, waited "
+            f"{time.monotonic() - began:.0f} s ({quoted(str(error), 300)}); start one: ray start --head"
         ) from error
 
 

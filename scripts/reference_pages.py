@@ -37,10 +37,10 @@ def configuration_page() -> str:
         if kind := _section(info):
             lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
             lines += _rows({f"{section}.{k}": f for k, f in kind.model_fields.items()}, flat)
+            for name, field in kind.model_fields.items():
+                lines += _named_table(f"{section}.{name}", field, flat)
     for section, info in Config.model_fields.items():
-        if kind := _named_section(info):
-            lines += ["", f"## {section}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
-            lines += _rows({f"{section}.NAME.{k}": f for k, f in kind.model_fields.items()}, flat)
+        lines += _named_table(section, info, flat)
     lines += ["", "## endpoints", " ".join((Endpoint.__doc__ or "").split()), "", *_TABLE]
     lines += _rows({f"endpoints.NAME.{k}": f for k, f in Endpoint.model_fields.items()}, flat)
     lines += [
@@ -73,6 +73,15 @@ def _named_section(field: Any) -> type[Section] | None:
         if of_name and isinstance(of_name[1], type) and issubclass(of_name[1], Section)
         else None
     )
+
+
+def _named_table(place: str, field: Any, flat: dict[str, str]) -> list[str]:
+    """The table of a section for each name; no lines where the field is no such section."""
+    kind = _named_section(field)
+    if kind is None:
+        return []
+    head = ["", f"## {place}", " ".join((kind.__doc__ or "").split()), "", *_TABLE]
+    return head + _rows({f"{place}.NAME.{k}": f for k, f in kind.model_fields.items()}, flat)
 
 
 def _rows(fields: dict[str, Any], flat: dict[str, str]) -> list[str]:

@@ -50,7 +50,7 @@ def test_a_problem_keeps_what_its_row_said_through_its_file(tmp_path: Path) -> N
         ({**MATH, "kind": ["money"]}, "'kind' is .*, wanted one of number"),
         ({**MATH, "grader": "tests"}, "'tests', which a math row has not; wanted exact, typed or"),
         ({**CODE, "grader": "judge"}, "'grader' is 'judge'; a code row is graded by its tests"),
-        ({**CODE, "unit": "m"}, "'unit' is 'm', but tests grade a code row; leave it out"),
+        ({**CODE, "unit": "m"}, "'unit' of a code row, which its tests grade; leave it out"),
         ({**CODE, "aliases": ["x"]}, "'aliases' of a code row"),
         ({**MATH, "tolerance": -0.1}, "'tolerance' is -0.1, wanted a number from 0 on"),
         ({**MATH, "tolerance": float("nan")}, "'tolerance' is nan, wanted a number from 0 on"),

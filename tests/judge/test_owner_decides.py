@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from llm_as_judge.errors import DataError
+from llm_as_judge.assembly import answers_of_sets
+from llm_as_judge.config import load_config
+from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.owner import SetAnswers, with_set_answers
 from llm_as_judge.judge.rows import read_answer
 from llm_as_judge.types import AnswerSpec, Problem, Verdict
 
@@ -93,3 +96,70 @@ def test_the_reference_of_a_multiple_choice_may_be_the_text_of_an_option() -> No
     assert read_answer(row).problem.answers == ("blue",)
     with pytest.raises(DataError, match="a letter, here A-B, or the text of an option"):
         read_answer({**row, "reference": "green"})
+
+
+OF_SET = AnswerSpec("money", 0.5, "EUR", "typed")
+
+
+def of(dataset: str, spec: AnswerSpec = AnswerSpec(), *answers: str) -> Problem:  # noqa: B008
+    return Problem("i", dataset, "math", "q", answers or ("12",), spec=spec)
+
+
+def test_what_a_row_says_goes_before_what_its_set_says() -> None:
+    sets = {"mine": SetAnswers(OF_SET)}
+    assert with_set_answers(of("mine"), sets).spec == OF_SET
+    row = AnswerSpec("number", 0.0, "USD", "exact")
+    assert with_set_answers(of("mine", row), sets).spec == row
+    assert with_set_answers(of("mine", AnswerSpec(unit="USD")), sets).spec == AnswerSpec(
+        "money", 0.5, "USD", "typed"
+    )
+
+
+def test_the_name_of_a_file_stands_for_the_sets_of_its_types() -> None:
+    sets = {"mine": SetAnswers(OF_SET), "mine_qa": SetAnswers()}
+    assert with_set_answers(of("mine_math"), sets).spec == OF_SET
+    assert with_set_answers(of("mine_qa"), sets).spec == AnswerSpec()
+    assert with_set_answers(of("other"), sets).spec == AnswerSpec()
+
+
+def test_aliases_of_a_set_are_accepted_where_their_answer_is() -> None:
+    sets = {"mine": SetAnswers(aliases={"united kingdom": ("UK", "Britain")})}
+    changed = with_set_answers(of("mine", AnswerSpec(), "United  Kingdom", "GB"), sets)
+    assert changed.answers == ("United  Kingdom", "GB", "UK", "Britain")
+    assert with_set_answers(of("mine"), sets).answers == ("12",)
+
+
+def test_no_set_says_how_code_is_graded() -> None:
+    code = Problem("i", "mine", "code", "q", hidden_tests=("assert f()",))
+    assert with_set_answers(code, {"mine": SetAnswers(OF_SET)}) is code
+
+
+async def test_the_judge_grades_a_row_as_its_set_says() -> None:
+    config = load_config("embedded", overrides=["data.answers={mine: {grader: judge}}"])
+    last = Asked()
+    judge = Judge(last=last, sets=answers_of_sets(config))
+    problem = Problem("i", "mine_qa", "qa", "Which color?", ("blue",))
+    try:
+        assert (await judge.grade(problem, "blue")).stage == "llm"
+        typed = Problem("j", "mine_qa", "qa", "q", ("blue",), spec=AnswerSpec(grader="exact"))
+        assert (await judge.grade(typed, "blue")).stage == "qa"
+    finally:
+        await judge.aclose()
+    assert last.of == ["blue"]
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("{kind: monie}", "data.answers.mine.kind: found 'monie'"),
+        ("{grader: tests}", "data.answers.mine.grader: found 'tests'"),
+        ("{tolerance: -1}", "data.answers.mine.tolerance: found -1"),
+        ("{kind: yes_no, tolerance: 1}", "but a yes_no is no number; leave it out"),
+        ("{grader: exact, unit: m}", "'grader' is 'exact', which compares no numbers"),
+        ("{tolerence: 1}", "unknown key 'data.answers.mine.tolerence'"),
+    ],
+)
+def test_a_set_with_a_key_that_does_not_fit_is_refused_in_one_line(given: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason) as refused:
+        load_config("embedded", overrides=[f"data.answers={{mine: {given}}}"])
+    assert "\n" not in str(refused.value)

@@ -31,6 +31,7 @@ from llm_as_judge.assembly.system import (
 from llm_as_judge.assembly.trained_prompt import PromptRecord, under_trained_prompt
 from llm_as_judge.assembly.workbench import (
     Workbench,
+    answers_of_sets,
     judge_fingerprint,
     open_grading,
     open_judge,
@@ -45,6 +46,7 @@ __all__ = [
     "System",
     "Workbench",
     "adapters_folder",
+    "answers_of_sets",
     "calls_reader",
     "judge_fingerprint",
     "kept_reader",

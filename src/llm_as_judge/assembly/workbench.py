@@ -20,6 +20,7 @@ from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
 from llm_as_judge.judge.judge_file import JUDGE_FILE, JudgeFile
 from llm_as_judge.judge.kinds import JudgePlace, judge_kind, rules_alone
 from llm_as_judge.judge.llm_judge import LlmJudge
+from llm_as_judge.judge.owner import SetAnswers
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.scoring import Computing
@@ -221,9 +222,19 @@ async def _open_judge(
             weights_identity=_weights_identity,
         )
         last = await in_thread(judge_kind(config.judge).open, place)
-    judge = Judge(rules=rules, last=last, f1_threshold=config.judge.qa_f1_threshold)
+    judge = Judge(
+        rules=rules,
+        last=last,
+        f1_threshold=config.judge.qa_f1_threshold,
+        sets=answers_of_sets(config),
+    )
     stack.push_async_callback(judge.aclose)
     return judge
+
+
+def answers_of_sets(config: Config) -> dict[str, SetAnswers]:
+    """How the answers of own sets are compared, by the sets' names."""
+    return {name: SetAnswers(said.spec, said.aliases) for name, said in config.data.answers.items()}
 
 
 async def _open_second_judge(config: Config, chats: ChatModels) -> Grader | None:

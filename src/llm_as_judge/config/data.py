@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from llm_as_judge.config.reading import Number, Section
 from llm_as_judge.plugins import no_such_name
-from llm_as_judge.types import DATASET_INFO
+from llm_as_judge.types import DATASET_INFO, AnswerKind, AnswerSpec
 
 DATASETS = tuple(info.name for info in DATASET_INFO.values() if info.mixed == "by_default")
 EXTRA_DATASETS = tuple(info.name for info in DATASET_INFO.values() if info.mixed == "on_request")
@@ -17,6 +17,36 @@ EXTRA_DATASETS = tuple(info.name for info in DATASET_INFO.values() if info.mixed
 
 
 Split = Literal["train", "val", "test"]
+
+
+class AnswersConfig(Section):
+    """How the answers of a set of your own are compared. What a row of it says goes before."""
+
+    kind: AnswerKind | None = Field(
+        None,
+        description="What the answers are, such as `money` (docs/DATA.md). Default: read from each answer.",
+    )
+    tolerance: Number | None = Field(
+        None, ge=0, description="Greatest difference of two numbers that count as equal."
+    )
+    unit: str = Field("", description="Unit of answers without one: `km/h`, `EUR`, `%`.")
+    aliases: dict[str, tuple[str, ...]] = Field(
+        {}, description="Further accepted answers, by the answer of the row."
+    )
+    grader: Literal["exact", "typed", "judge"] | None = Field(
+        None,
+        description="`exact`: equal texts alone; `typed`: values, too; `judge`: no rule. Default: all of them.",
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> AnswersConfig:
+        if fault := self.spec.contradiction:
+            raise ValueError(fault)
+        return self
+
+    @property
+    def spec(self) -> AnswerSpec:
+        return AnswerSpec(self.kind, self.tolerance, self.unit, self.grader)
 
 
 class DataConfig(Section):
@@ -44,6 +74,9 @@ class DataConfig(Section):
     mix_size: int | None = Field(None, ge=10, description="Rows of train_mixed; default: all.")
     limit_per_set: int | None = Field(None, ge=6, description="Maximum rows of each set.")
     seed: int = Field(0, ge=0, description="Seed of split and mix.")
+    answers: dict[str, AnswersConfig] = Field(
+        {}, description="How answers are compared, by name of your own set; keys below."
+    )
 
     @field_validator("sets")
     @classmethod

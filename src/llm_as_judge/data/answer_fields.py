@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llm_as_judge.data.fields import texts
 from llm_as_judge.data.rows import RowError
-from llm_as_judge.types import ANSWER_KINDS, GRADER_NAMES, AnswerKind, AnswerSpec, Domain
+from llm_as_judge.types import ANSWER_KINDS, GRADER_NAMES, AnswerSpec, Domain
 
 ANSWER_FIELDS = ("kind", "tolerance", "unit", "aliases", "grader")
-MEASURED: frozenset[AnswerKind | None] = frozenset(
-    {None, "number", "quantity", "money", "percentage", "duration", "bound"}
-)
-"""Kinds of which a tolerance or a unit may be said; None: the kind is read from the answer."""
 _MOST_OPTIONS = 26
 
 
@@ -43,25 +38,16 @@ def require_fitting(spec: AnswerSpec, domain: Domain, answers: Sequence[str]) ->
         raise RowError(f"'grader' is {spec.grader!r}; a code row is graded by its tests")
     if domain != "code" and spec.grader == "tests":
         raise RowError(f"'grader' is 'tests', which a {domain} row has not; wanted {_GRADERS}")
-    if spec.tolerance is not None and not (spec.tolerance >= 0 and math.isfinite(spec.tolerance)):
-        raise RowError(f"'tolerance' is {spec.tolerance:g}, wanted a number from 0 on")
-    for name, said in (("tolerance", spec.tolerance), ("unit", spec.unit or None)):
-        if said is None:
-            continue
-        if domain == "code":
-            raise RowError(f"'{name}' is {said!r}, but tests grade a code row; leave it out")
-        if spec.kind not in MEASURED:
-            raise RowError(f"'{name}' is {said!r}, but a {spec.kind} is no number; leave it out")
-        if spec.grader in ("exact", "judge"):
+    if spec.contradiction:
+        raise RowError(spec.contradiction)
+    if domain == "code" and (spec.tolerance is not None or spec.unit):
+        name = "unit" if spec.unit else "tolerance"
+        raise RowError(f"{name!r} of a code row, which its tests grade; leave it out")
+    for answer in answers if spec.tolerance is not None else ():
+        if not any(character.isdigit() for character in answer):
             raise RowError(
-                f"'{name}' is {said!r}, but 'grader' is {spec.grader!r}, which compares no numbers; leave one of them out"
+                f"'tolerance' is {spec.tolerance:g}, but 'answer' {answer!r} has no digit; leave it out"
             )
-    if spec.tolerance is not None:
-        for answer in answers:
-            if not any(character.isdigit() for character in answer):
-                raise RowError(
-                    f"'tolerance' is {spec.tolerance:g}, but 'answer' {answer!r} has no digit; leave it out"
-                )
 
 
 _GRADERS = "exact, typed or judge"

@@ -48,7 +48,8 @@ def conditions_of(results: FullResults) -> Conditions:
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of executor, judge and workflow that can change an answer or its verdict."""
-    return _flat(config, _SHARED)
+    answers = config.get("data", {}).get("answers")
+    return _flat(config, _SHARED) | ({"data.answers": answers} if answers else {})
 
 
 def of_executor(conditions: Conditions) -> Conditions:

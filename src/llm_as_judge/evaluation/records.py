@@ -99,6 +99,8 @@ def make_plan(
     decisive = {section: tree[section] for section in _DECIDES}
     if config.executors:
         decisive["executors"] = tree["executors"]
+    if config.data.answers:
+        decisive["answers"] = tree["data"]["answers"]
     budget = config.reward.told_budget if system.is_prompted else None
     if budget is not None:
         decisive["budget"] = budget

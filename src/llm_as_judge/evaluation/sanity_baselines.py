@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_as_judge.assembly import open_grading, policy_prompt
+from llm_as_judge.assembly import answers_of_sets, open_grading, policy_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.selection import evaluated_files, evaluated_problems
@@ -105,7 +105,11 @@ class SanityBaseline:
     @asynccontextmanager
     async def open(self, config: Config) -> AsyncIterator[Opened]:
         async with open_grading(config) as (judge, work):
-            rules = Judge(rules=work.rules, f1_threshold=config.judge.qa_f1_threshold)
+            rules = Judge(
+                rules=work.rules,
+                f1_threshold=config.judge.qa_f1_threshold,
+                sets=answers_of_sets(config),
+            )
             runner = RolloutRunner(
                 _Answers(_answerer(self.kind, config, rules), judge),
                 FixedProgram(""),

@@ -10,8 +10,10 @@ reward and accuracy, and counted. Code never reaches the language model.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 from llm_as_judge.grading.extract import clean, declared_answer, guard
@@ -19,6 +21,7 @@ from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.grading.graders import shipped_grading
 from llm_as_judge.grading.row_tests import TEST_LIMITS
 from llm_as_judge.grading.rules import RuleGrader, Rules
+from llm_as_judge.judge.owner import SetAnswers, with_set_answers
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
@@ -68,6 +71,7 @@ class Judge:
             None (default): a partial answer is not graded. docs/grading.md says why.
         workers, math_cpu_s, test_limits: of the :class:`Rules`.
         rules: instead of rules on this machine, with ``sandbox``.
+        sets: how the answers of sets are compared, where their rows do not say it.
     """
 
     def __init__(
@@ -80,9 +84,11 @@ class Judge:
         math_cpu_s: float = 2.0,
         test_limits: RunLimits = TEST_LIMITS,
         rules: RuleGrader | None = None,
+        sets: Mapping[str, SetAnswers] = MappingProxyType({}),
     ) -> None:
         self._last = last
         self._f1_threshold = f1_threshold
+        self._sets = sets
         self._rules: RuleGrader = rules or Rules(
             sandbox, workers=workers, math_cpu_s=math_cpu_s, test_limits=test_limits
         )
@@ -116,6 +122,7 @@ class Judge:
             return await self._grade(problem, answer, fresh)
 
     async def _grade(self, problem: Problem, answer: str, fresh: bool) -> Verdict:
+        problem = with_set_answers(problem, self._sets)
         answer = without_thoughts(answer)
         text = answer if problem.domain == "code" else clean(answer)
         broken = guard(answer, problem.answers, problem.question)

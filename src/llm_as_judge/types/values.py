@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -53,6 +54,30 @@ class AnswerSpec:
     unit: str = ""
     """Of answers without one: ``km/h``, ``EUR``, ``%``."""
     grader: GraderName | None = None
+
+    @property
+    def contradiction(self) -> str:
+        """Why its parts do not fit together, as one line; empty where they do."""
+        if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
+            return f"'tolerance' is {self.tolerance:g}, wanted a number from 0 on"
+        said = {"tolerance": self.tolerance, "unit": self.unit or None}
+        for name, value in said.items():
+            if value is None:
+                continue
+            if self.kind not in _MEASURED:
+                return f"'{name}' is {value!r}, but a {self.kind} is no number; leave it out"
+            if self.grader in ("exact", "judge"):
+                return (
+                    f"'{name}' is {value!r}, but 'grader' is {self.grader!r}, which compares no numbers; "
+                    "leave one of them out"
+                )
+        return ""
+
+
+_MEASURED: frozenset[AnswerKind | None] = frozenset(
+    [None, "number", "quantity", "money", "percentage", "duration", "bound"]
+)
+"""Kinds that may have a tolerance or a unit; None: the kind is read from the answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,18 @@ from typing import Any
 
 import torch
 from peft.tuners.lora import Linear as PeftLinear
-from shapes import QWEN_7B, TINY
+from shapes import QWEN_05B, QWEN_7B, TINY
 from transformers import AutoConfig, AutoModelForCausalLM, Qwen2Config
 
 from llm_as_judge.config import load_models
 from llm_as_judge.policy.adapter import AdapterSpec, new_adapter
 from llm_as_judge.policy.lora_linear import LoraLinear
 
-RANDOM = {"tiny": TINY, "qwen2.5-7b": QWEN_7B}
+RANDOM = {"tiny": TINY, "qwen2.5-0.5b": QWEN_05B, "qwen2.5-7b": QWEN_7B}
 CACHE = Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
 
 
-def load(name: str, layers: int | None, device: torch.device) -> tuple[Any, str]:
+def load(name: str, layers: int | None, device: torch.device, rank: int = 16) -> tuple[Any, str]:
     """A PEFT model with an adapter that is not the identity; and what it is. On a GPU in bfloat16."""
     torch.manual_seed(0)
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
@@ -46,9 +46,10 @@ def load(name: str, layers: int | None, device: torch.device) -> tuple[Any, str]
         ).to(device)
     weights = "random weights" if name in RANDOM else "its weights"
     said = (
-        f"{name} ({config.num_hidden_layers} of {depth} layers of {config.hidden_size}, {weights})"
+        f"{name} ({config.num_hidden_layers} of {depth} layers of {config.hidden_size}, {weights}, "
+        f"LoRA {rank})"
     )
-    model = new_adapter(base, AdapterSpec(16, 32))
+    model = new_adapter(base, AdapterSpec(rank, 2 * rank))
     for parameter_name, parameter in model.named_parameters():
         if "lora_B" in parameter_name:
             torch.nn.init.normal_(parameter, std=0.01)

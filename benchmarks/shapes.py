@@ -73,7 +73,17 @@ QWEN_7B = {
     "num_key_value_heads": 4,
     "max_position_embeddings": 32768,
 }
-"""Arguments of ``Qwen2Config``: models of random weights; the second is Qwen2.5-7B."""
+QWEN_05B = {
+    "vocab_size": 151936,
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 32768,
+    "tie_word_embeddings": True,
+}
+"""Arguments of ``Qwen2Config``: models of random weights, two of them in the shape of Qwen2.5."""
 
 GROUP = Shape(1, 1500, 1500, 200, 6)
 TREE = Shape(4, 1700, 2000, 250, 6)

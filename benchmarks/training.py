@@ -313,9 +313,10 @@ def main() -> None:
     parser.add_argument(
         "--model",
         default="tiny",
-        help="tiny, qwen2.5-7b (random weights), a name in models.yaml, or a folder",
+        help="tiny, qwen2.5-0.5b, qwen2.5-7b (random weights), a name in models.yaml, or a folder",
     )
     parser.add_argument("--layers", type=int, help="only the first layers: a share of the time")
+    parser.add_argument("--rank", type=int, default=16, help="of the adapter")
     parser.add_argument("--part", choices=PARTS, action="append", help="default: all")
     parser.add_argument("--rows", default="6,1", help="TRL's rows at once; its best counts")
     parser.add_argument("--samples", default="6", help="K of the first two parts and of sampling")
@@ -324,7 +325,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="short prompts: does it run at all")
     options = parser.parse_args()
     device = pick_device("auto")
-    model, said = load(options.model, options.layers, device)
+    model, said = load(options.model, options.layers, device, options.rank)
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else "the processor"
     dtype = str(model.get_base_model().dtype).removeprefix("torch.")
     print(

@@ -6,6 +6,8 @@ Pipeline, Learner) at S = 0 and S = 1. A program "runs" for 2-60 s (log-normal, 
 the scale decides how much waiting there is to hide, so it is printed and several can be given. The first
 step of each side is left out: thread pools, lazy imports, and with S = 1 two steps are sampled in it.
 
+On a GPU all of it is in bfloat16, TRL under its own autocast.
+
     python benchmarks/whole_step.py [--model tiny] [--rows 6,1] [--scale 0.1,0.3] [--steps 4]
 """
 
@@ -35,7 +37,7 @@ from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallback
 
-from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.model import Policy, pick_device
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.policy.thread import PolicyThread
 from llm_as_judge.reward import RewardOptions
@@ -46,7 +48,6 @@ from llm_as_judge.training.pipeline import Pipeline, StartedStep
 from llm_as_judge.training.reference import UpdatePath
 from llm_as_judge.types import Completion, Execution, Problem, Program, Sampling, Verdict
 
-CPU = torch.device("cpu")
 RATE = 1e-6
 WORDS = 8192
 
@@ -105,8 +106,8 @@ def trl_step_s(model: Any, work: Work, rows_at_once: int) -> float:
             reward_funcs=reward,
             args=GRPOConfig(
                 output_dir=folder,
-                use_cpu=True,
-                bf16=False,
+                use_cpu=model.device.type == "cpu",
+                bf16=model.device.type == "cuda",
                 report_to="none",
                 save_strategy="no",
                 disable_tqdm=True,
@@ -175,7 +176,8 @@ class SlowPrograms:
 
 async def our_step_s(model: Any, work: Work, staleness: int) -> float:
     shape = work.shape
-    policy = Policy(model.eval(), tokenizer=None, device=CPU, dtype=torch.float32)
+    dtype = model.get_base_model().dtype
+    policy = Policy(model.eval(), tokenizer=None, device=model.device, dtype=dtype)
     options = OptimizerOptions(learning_rate=RATE)
     learner = Learner(policy, LossOptions(), options, path=UpdatePath("packed", "tested elsewhere"))
     problems = [Problem(str(n), "gsm8k", "math", str(n), ("4",)) for n in range(shape.problems)]
@@ -210,28 +212,33 @@ async def our_step_s(model: Any, work: Work, staleness: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="tiny", help="tiny, a name in models.yaml, or a folder")
+    parser.add_argument("--model", default="tiny", help="as for training.py")
     parser.add_argument("--layers", type=int, help="only the first layers: a share of the time")
+    parser.add_argument("--rank", type=int, default=16, help="of the adapter")
     parser.add_argument("--shape", default="4,1200,1500,64,6", help="see Shape in training.py")
     parser.add_argument("--rows", default="6,1", help="TRL's rows at once; its best counts")
     parser.add_argument("--scale", default="0.1,0.3", help="seconds waited for one of a program")
     parser.add_argument("--steps", type=int, default=4, help="of each run; all but the first count")
     options = parser.parse_args()
     shape = Shape(*map(int, options.shape.split(",")))
-    print(f"{shape}, {options.steps} steps, {torch.get_num_threads()} threads")
+    device = pick_device("auto")
+    where = torch.cuda.get_device_name(device) if device.type == "cuda" else "the processor"
+    print(f"{shape}, {options.steps} steps, on {where}, {torch.get_num_threads()} threads")
     for scale in map(float, options.scale.split(",")):
         work = Work(shape, options.steps, scale)
         theirs = {}
         for rows in map(int, options.rows.split(",")):
-            model, said = load(options.model, options.layers, CPU)  # each run from the same weights
+            # each run from the same weights
+            model, said = load(options.model, options.layers, device, options.rank)
             with layers_of_peft():
                 theirs[rows] = trl_step_s(model, work, rows)
         anchor = min(theirs.values())
-        print(f"\n{said}, float32; programs of {2 * scale:g}-{60 * scale:g} s (scale {scale:g})")
+        dtype = str(model.get_base_model().dtype).removeprefix("torch.")
+        print(f"\n{said}, {dtype}; programs of {2 * scale:g}-{60 * scale:g} s (scale {scale:g})")
         for rows, seconds in theirs.items():
             print(f"  TRL, {rows:2} rows at once{seconds:9.2f} s a step")
         for staleness in (0, 1):
-            model, _ = load(options.model, options.layers, CPU)
+            model, _ = load(options.model, options.layers, device, options.rank)
             seconds = asyncio.run(our_step_s(model, work, staleness))
             print(
                 f"  S = {staleness} {seconds:19.2f} s a step, {anchor / seconds:.2f} times TRL's best"

@@ -29,9 +29,9 @@ ROWS = (1, 4, 16, 48)
 def seconds_a_token(policy: Policy, rows: int) -> float:
     """The median of ``TOKENS`` tokens of each row."""
     prompts = [[1000 + i for i in range(LENGTH)] + [p] for p in range(PROMPTS)]
-    batch = decoding_batch(policy)
+    batch = decoding_batch(policy, rows)
     batch.begin(prompts)
-    batch.keep(torch.tensor(sorted(i % PROMPTS for i in range(rows))))
+    batch.keep(sorted(i % PROMPTS for i in range(rows)))
     taken = []
     for _ in range(TOKENS + 1):
         started = time.perf_counter()

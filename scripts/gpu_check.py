@@ -3,8 +3,8 @@
     python scripts/gpu_check.py                       # random weights in the shape of Qwen2.5-7B
     python scripts/gpu_check.py --weights FOLDER      # a safetensors folder
 
-Three things, each printed with what was wanted: the one-call attention equals the node-by-node one
-(forward and backward); in bfloat16 the packed log-probs are as near to those in float32 as the naive ones,
+Four things, each printed with what was wanted: the one-call attention equals the node-by-node one
+(forward and backward); a token that is sampled by a captured graph has the logits it has without; in bfloat16 the packed log-probs are as near to those in float32 as the naive ones,
 and gradient norms are alike; and the time and peak memory of one update, packed against one row per completion.
 Float32 takes four bytes a weight: 31 GB for a 7B.
 """
@@ -16,17 +16,21 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
-from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, Qwen2Config
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
+from measured import finish
 from shapes import QWEN_7B
 
+from llm_as_judge.policy.adapter import AdapterSpec, new_adapter
 from llm_as_judge.policy.attention import AttentionPlan, packed_attention, shared_prefix_attention
+from llm_as_judge.policy.decode import FIRST_SLOTS, SharedPrompts, SlottedPrompts
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.training.reference import naive_logprobs
 
@@ -62,14 +66,60 @@ def check_attention(device: torch.device) -> bool:
     return good
 
 
+@torch.inference_mode()
+def check_graphs(model: Any, options: argparse.Namespace, device: torch.device) -> bool:
+    """A graph does what it was captured from; slots change no more than rounding; milliseconds a token of each way."""
+    model.eval()
+    policy = Policy(model, tokenizer=None, device=device, dtype=model.get_base_model().dtype)
+    rows = options.samples
+    ways = {
+        "graph": SlottedPrompts(policy, rows),
+        "slots": SlottedPrompts(policy, rows, captured=False),
+        "rows": SharedPrompts(policy),
+    }
+    prompts = [ids(options.prompt, 0), ids(options.prompt, 0)[:-9] + ids(4, 1)]
+    parting = [p for p in range(len(prompts)) for _ in range(rows)]
+    found: dict[str, torch.Tensor] = {}
+    seconds: dict[str, list[float]] = {}
+    for name, way in ways.items():
+        way.begin(prompts)
+        way.keep(parting)
+        draw = torch.Generator().manual_seed(0)
+        parts = []
+        for step in range(FIRST_SLOTS + 12):
+            if step == 50:  # one row ends, another becomes two
+                way.keep([1, 1, *range(2, len(parting))])
+            tokens = torch.randint(10, 1000, (len(parting),), generator=draw).to(device)
+            finish(device)
+            started = time.perf_counter()
+            logits = way.step(tokens)
+            finish(device)
+            seconds.setdefault(name, []).append(time.perf_counter() - started)
+            if step % 9 == 0:
+                parts.append(torch.log_softmax(logits.float(), -1)[:, :1000])
+        found[name] = torch.stack(parts)
+    gaps = [(found["graph"] - found[other]).abs() for other in ("slots", "rows")]
+    same, rounding = gaps[0].max().item(), gaps[1].mean().item()
+    good = same <= 1e-6 and rounding <= 0.1
+    print(
+        f"graphs: log-probs differ by {same:.1e} from the same steps launched (wanted <= 1e-6), by {rounding:.1e} "
+        "in the mean from rows without slots (wanted <= 1e-1: rounding)"
+    )
+    for name, taken in seconds.items():
+        once = 1e3 * (sum(taken) - median(taken) * len(taken))
+        print(
+            f"  {name:6} {1e3 * median(taken):7.2f} ms a token of {len(parting)} rows, {once:.0f} ms once"
+        )
+    return good
+
+
 def load(weights: Path | None, device: torch.device) -> Any:
     if weights is None:
         with torch.device(device):
             base = AutoModelForCausalLM.from_config(Qwen2Config(**QWEN_7B), dtype=torch.bfloat16)
     else:
         base = AutoModelForCausalLM.from_pretrained(weights, dtype=torch.bfloat16).to(device)
-    targets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-    model = get_peft_model(base, LoraConfig(r=64, lora_alpha=64, target_modules=targets))
+    model = new_adapter(base, AdapterSpec())
     base.activation_checkpointing_enable({"use_reentrant": False})
     base.enable_input_require_grads()
     return model.train()
@@ -130,6 +180,8 @@ def main() -> int:
     print(f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}")
     good = check_attention(device)
     model = load(options.weights, device)
+    good &= check_graphs(model, options, device)
+    model.train()
     step = (
         ids(options.prompt, 0),
         [ids(options.completion, 1 + k) for k in range(options.samples)],

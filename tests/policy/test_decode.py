@@ -7,7 +7,15 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from llm_as_judge.policy.decode import CopiedPrompts, SharedPrompts, decoding_batch
+from llm_as_judge.policy import decode
+from llm_as_judge.policy.decode import (
+    CopiedPrompts,
+    DecodingBatch,
+    SharedPrompts,
+    SlottedPrompts,
+    decoding_batch,
+)
+from llm_as_judge.policy.launched import Launched
 from llm_as_judge.policy.model import Policy
 from tiny_models import FAMILIES, VOCABULARY, tiny
 
@@ -21,25 +29,26 @@ PROMPTS = {
 }
 
 
+@pytest.mark.parametrize("slots", [False, True], ids=["rows come and go", "slots for good"])
 @pytest.mark.parametrize("prompts", PROMPTS.values(), ids=PROMPTS)
 @pytest.mark.parametrize("family", FAMILIES)
 @torch.inference_mode()
-def test_both_ways_give_the_same_logits_while_rows_part_and_end(
-    family: str, prompts: Sequence[Sequence[int]]
+def test_all_ways_give_the_same_logits_while_rows_part_and_end(
+    family: str, prompts: Sequence[Sequence[int]], slots: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = tiny(family)
-    policy = Policy(model, tokenizer=None, device=torch.device("cpu"), dtype=torch.float32)
-    shared, copied = decoding_batch(policy), CopiedPrompts(policy)
-    assert isinstance(shared, SharedPrompts)
+    monkeypatch.setattr(decode, "FIRST_SLOTS", decode.FIRST_BUFFER)
+    policy = policy_on("cpu", family)
+    shared: DecodingBatch = SlottedPrompts(policy, K + 1) if slots else SharedPrompts(policy)
+    copied = CopiedPrompts(policy)
     assert torch.allclose(shared.begin(prompts), copied.begin(prompts), atol=1e-5)
     generator, rows = torch.Generator().manual_seed(0), len(prompts)
-    apart = torch.arange(rows).repeat_interleave(K)
-    parted = {0: apart, 2: torch.tensor([0, 0, *range(1, K * rows)])}
+    apart = [row for row in range(rows) for _ in range(K)]
+    parted = {0: apart, 2: [0, 0, *range(1, K * rows)], 3: [0, 0, *range(2, K * rows + 1)]}
     ended = {4: 2, 40: K - 1 if rows > 1 else 1}  # rows; at last a whole prompt's
     for step in range(70):  # buffers of 32 tokens grow twice
         chosen = parted.get(step)
         if step in ended:
-            chosen = torch.arange(ended[step], rows)
+            chosen = list(range(ended[step], rows))
         if chosen is not None:
             shared.keep(chosen)
             copied.keep(chosen)
@@ -49,8 +58,28 @@ def test_both_ways_give_the_same_logits_while_rows_part_and_end(
         assert torch.allclose(found, wanted, atol=2e-5), step
 
 
+def policy_on(device: str, family: str = "qwen2", **config: object) -> Policy:
+    model = tiny(family)
+    for name, value in config.items():
+        setattr(model.get_base_model().config, name, value)
+    return Policy(model, tokenizer=None, device=torch.device(device), dtype=torch.float32)
+
+
+def test_slots_are_for_gpus_and_weights_that_lie_there_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # a batch makes its first tensor where the policy is, and here is no GPU
+    monkeypatch.setattr(decode, "SlottedPrompts", lambda policy, rows: ("slots", rows))
+    monkeypatch.setattr(decode, "SharedPrompts", lambda policy: ("rows", 0))
+    rows: object = ("rows", 0)
+    slots: object = ("slots", K)
+    moving = {"rope_type": "dynamic", "factor": 2.0}
+    assert decoding_batch(policy_on("cpu"), K) == rows
+    assert decoding_batch(policy_on("cuda"), K) == slots
+    assert decoding_batch(policy_on("cuda", rope_parameters=moving), K) == rows
+    monkeypatch.setattr(decode, "launched", lambda: Launched(count=2, sharded=True))
+    assert decoding_batch(policy_on("cuda"), K) == rows
+
+
 def test_a_family_that_is_not_known_to_be_plain_has_a_cache_for_each_row() -> None:
-    model = tiny("qwen2")
-    model.get_base_model().config.model_type = "gemma3"
-    policy = Policy(model, tokenizer=None, device=torch.device("cpu"), dtype=torch.float32)
-    assert isinstance(decoding_batch(policy), CopiedPrompts)
+    assert isinstance(decoding_batch(policy_on("cpu", model_type="gemma3"), K), CopiedPrompts)

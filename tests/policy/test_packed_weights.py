@@ -29,7 +29,7 @@ def half(tiny_weights: Path) -> Policy:
 @torch.inference_mode()
 def written(policy: Policy) -> torch.Tensor:
     """Logits after the prompts and after one more token."""
-    batch = decoding_batch(policy)
+    batch = decoding_batch(policy, 1)
     return torch.cat([batch.begin(PROMPTS), batch.step(torch.tensor([3, 4]))]).float()
 
 

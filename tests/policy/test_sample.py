@@ -10,6 +10,7 @@ import torch
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import common_prefix
 from llm_as_judge.policy.chat_template import REPLY_PREFIX
+from llm_as_judge.policy.decode import SlottedPrompts
 from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.types import Completion, Message, Sampling
@@ -61,6 +62,16 @@ def test_a_draw_does_not_depend_on_what_it_is_batched_with(policy: Policy) -> No
     assert [[c.token_ids for c in g] for g in together] == [
         [c.token_ids for c in g] for g in in_small_batches
     ]
+
+
+def test_a_draw_is_the_same_from_slots(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a GPU writes: every row has a place for good."""
+    wanted = sample(policy)
+    monkeypatch.setattr("llm_as_judge.policy.sample.decoding_batch", SlottedPrompts)
+    for group, same in zip(sample(policy), wanted, strict=True):
+        for found, one in zip(group, same, strict=True):
+            assert found.token_ids == one.token_ids
+            assert found.logprobs == pytest.approx(one.logprobs, abs=1e-5)
 
 
 def test_seed_decides_the_draws(policy: Policy) -> None:

@@ -1,9 +1,12 @@
-"""What rows that are being written remember of their prompts: two ways to the same logits.
+"""What rows that are being written remember of their prompts: three ways to the same logits.
 
 ``SharedPrompts`` holds the keys and values of a prompt once for all its rows, and each row's own in a
 buffer of its own: a step reads the prompt's once, as one matrix product over all rows of the prompt, and
 copies nothing. The prompts themselves go through the model as one packed row, what they have in common
 once. For the families whose attention is plain (``PLAIN``).
+
+``SlottedPrompts`` is the same where each row has a place for good and all shapes are fixed, so that a GPU replays a
+step as one graph: its thousands of small kernels take longer to launch than to run.
 
 ``CopiedPrompts`` repeats the cache of transformers for each row. For every other model.
 """
@@ -12,6 +15,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, Protocol
 
 import torch
@@ -27,12 +32,17 @@ from llm_as_judge.policy.attention import (
     prompt_tree,
     shared_prefix_attention,
 )
+from llm_as_judge.policy.launched import launched
 from llm_as_judge.policy.model import Policy
 
 PLAIN = ("qwen2", "qwen3", "llama")
 """Model types without windows, sinks or caps, whose head is one linear layer."""
 SHARED = "shared_prompts"
 FIRST_BUFFER = 32
+FIRST_SLOTS = 128
+"""Tokens of the first buffer where each size is captured anew."""
+MOVING_ROPE = ("dynamic", "longrope")
+"""Rotary embeddings that read how long the text is: no graph can."""
 
 
 class DecodingBatch(Protocol):
@@ -42,7 +52,7 @@ class DecodingBatch(Protocol):
         """(P, vocabulary) logits of every prompt's first token."""
         ...
 
-    def keep(self, chosen: Tensor) -> None:
+    def keep(self, chosen: Sequence[int]) -> None:
         """Only the rows at these positions, in order, go on; one that stands there several times becomes as
         many."""
         ...
@@ -52,10 +62,19 @@ class DecodingBatch(Protocol):
         ...
 
 
-def decoding_batch(policy: Policy) -> DecodingBatch:
-    """The way that fits the model."""
-    plain = policy.base.config.model_type in PLAIN and not policy.sliding_window
-    return SharedPrompts(policy) if plain else CopiedPrompts(policy)
+def decoding_batch(policy: Policy, rows: int) -> DecodingBatch:
+    """The way that fits the model and the device.
+
+    Args:
+        rows: greatest number that a prompt will have.
+    """
+    config = policy.base.config
+    if config.model_type not in PLAIN or policy.sliding_window:
+        return CopiedPrompts(policy)
+    rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type")
+    if policy.device.type == "cuda" and not launched().sharded and rope not in MOVING_ROPE:
+        return SlottedPrompts(policy, rows)
+    return SharedPrompts(policy)
 
 
 # ----------------------------------------------------------------------------------------- shared
@@ -71,7 +90,7 @@ class _Prompts:
         self.values: list[Tensor] = []
         self._lengths_P = list(lengths_P)
         self._device = device
-        self._place(list(range(len(lengths_P))))
+        self.place(list(range(len(lengths_P))))
 
     def add(self, keys_P: Sequence[Tensor], values_P: Sequence[Tensor]) -> None:
         """Those of the next layer, (H, tokens, S) of each prompt."""
@@ -93,9 +112,9 @@ class _Prompts:
             for kept in (self.keys, self.values):
                 kept[:] = [one[index, :, :longest] for one in kept]
             owners = [alive.index(p) for p in owners]
-        self._place(owners)
+        self.place(owners)
 
-    def _place(self, owners: list[int]) -> None:
+    def place(self, owners: list[int]) -> None:
         """
         Args:
             owners: prompt of each row, in order.
@@ -143,34 +162,32 @@ class _Prompts:
 
 
 class _Own:
-    """Keys and values that rows have written in one layer, in a buffer that doubles when full."""
+    """Keys and values that rows have written in one layer, (B, key heads, tokens, head size): a buffer of zeros, of which
+    nothing is read beyond the tokens that are written."""
 
-    def __init__(self, key: Tensor) -> None:
+    def __init__(self, like: Tensor, rows: int, tokens: int) -> None:
         """
         Args:
-            key: (B, key heads, 1, head size), for its shape and type.
+            like: (any, key heads, any, head size), for shape and type.
         """
-        self.keys = self._empty(key, FIRST_BUFFER)
-        self.values = self._empty(key, FIRST_BUFFER)
-        self.count = 0
+        shape = rows, like.shape[1], tokens, like.shape[3]
+        self.keys, self.values = like.new_zeros(shape), like.new_zeros(shape)
 
-    @staticmethod
-    def _empty(like: Tensor, tokens: int) -> Tensor:
-        return like.new_empty(like.shape[0], like.shape[1], tokens, like.shape[3])
-
-    def add(self, key: Tensor, value: Tensor) -> None:
-        if self.count == self.keys.shape[2]:
-            for name in ("keys", "values"):
-                old = getattr(self, name)
-                new = self._empty(old, 2 * self.count)
-                new[:, :, : self.count] = old
-                setattr(self, name, new)
-        self.keys[:, :, self.count] = key[:, :, 0]
-        self.values[:, :, self.count] = value[:, :, 0]
-        self.count += 1
+    def grow(self, tokens: int) -> None:
+        for name in ("keys", "values"):
+            old = getattr(self, name)
+            rows, heads, count, size = old.shape
+            new = old.new_zeros(rows, heads, tokens, size)
+            new[:, :, :count] = old
+            setattr(self, name, new)
 
     def keep(self, chosen: Tensor) -> None:
         self.keys, self.values = self.keys[chosen], self.values[chosen]
+
+    def copy(self, places: Tensor, sources: Tensor, count: int) -> None:
+        """The first tokens of some rows to other rows' places."""
+        for one in (self.keys, self.values):
+            one[places, :, :count] = one[sources, :, :count]
 
 
 class SharedPrompts:
@@ -181,6 +198,14 @@ class SharedPrompts:
         self._base = policy.base
         self._prompts: _Prompts
         self._own: list[_Own] = []
+        self._written = 0
+        """Tokens of every row."""
+        self._read = 0
+        """Tokens of ``_own`` that a step reads."""
+        self._at = torch.zeros(1, dtype=torch.long, device=policy.device)
+        """``_written``, on the device."""
+        self._beyond_L: Tensor | None = None
+        """Which of the tokens that are read are not written yet; None: all are."""
         self._plan: AttentionPlan | None = None
         """While the prompts are computed."""
         self._leaves: list[Node] = []
@@ -203,15 +228,35 @@ class SharedPrompts:
         logits_P: Tensor = self._base.lm_head(last_P)
         return logits_P
 
-    def keep(self, chosen: Tensor) -> None:
-        self._prompts.keep(chosen.tolist())
-        self._positions_B = self._positions_B[chosen]
+    def keep(self, chosen: Sequence[int]) -> None:
+        self._prompts.keep(chosen)
+        index = torch.tensor(chosen, device=self._policy.device)
+        self._positions_B = self._positions_B[index]
         for own in self._own:
-            own.keep(chosen)
+            own.keep(index)
 
     def step(self, tokens_B: Tensor) -> Tensor:
+        self._make_room(len(tokens_B), FIRST_BUFFER)
+        self._read = self._written + 1
+        logits_B = self._logits(tokens_B)
+        self._written += 1
+        return logits_B
+
+    def _make_room(self, rows: int, first: int) -> bool:
+        """For one more token of each row; whether the buffers are other ones than before."""
+        if not self._own:
+            self._own = [_Own(keys, rows, first) for keys in self._prompts.keys]
+        elif self._written == self._own[0].keys.shape[2]:
+            for own in self._own:
+                own.grow(2 * self._written)
+        else:
+            return False
+        return True
+
+    def _logits(self, tokens_B: Tensor) -> Tensor:
         hidden = self._forward(tokens_B[:, None], self._positions_B[:, None])
-        self._positions_B = self._positions_B + 1
+        self._positions_B += 1
+        self._at += 1
         logits_B: Tensor = self._base.lm_head(hidden[:, -1])
         return logits_B
 
@@ -247,19 +292,20 @@ class SharedPrompts:
                 module, query, key, value, None, scaling=scaling, plan=self._plan
             )
             return out
-        if layer == len(self._own):
-            self._own.append(_Own(key))
         own = self._own[layer]
-        own.add(key, value)
+        own.keys.index_copy_(2, self._at, key)
+        own.values.index_copy_(2, self._at, value)
         rows, heads, _, size = query.shape
         by_row = (query * (scaling or size**-0.5)).reshape(rows, key.shape[1], -1, size)
         of_prompt = self._prompts.scores(layer, by_row)
-        of_own = by_row @ own.keys[:, :, : own.count].transpose(2, 3)
+        of_own = by_row @ own.keys[:, :, : self._read].transpose(2, 3)
+        if self._beyond_L is not None:
+            of_own = of_own.masked_fill(self._beyond_L, float("-inf"))
         weights = torch.softmax(torch.cat([of_prompt, of_own], -1), -1, dtype=torch.float32)
         weights = weights.to(query.dtype)
         length = of_prompt.shape[-1]
         mixed: Tensor = self._prompts.mix(layer, weights[..., :length])
-        mixed = mixed + weights[..., length:] @ own.values[:, :, : own.count]
+        mixed = mixed + weights[..., length:] @ own.values[:, :, : self._read]
         return mixed.reshape(rows, 1, heads, size)
 
 
@@ -278,6 +324,119 @@ def _shared_prompts_attention(
 
 
 AttentionInterface.register(SHARED, _shared_prompts_attention)
+
+
+# ---------------------------------------------------------------------------------------- slotted
+class SlottedPrompts(SharedPrompts):
+    """Each prompt has as many slots as it can have rows; a step computes all of them, written or not.
+
+    For few rows a step costs what its weights take to read, so that empty slots are free. On a GPU the first
+    step on new buffers runs as it is, which loads its kernels, and from the second on it is a graph.
+    """
+
+    def __init__(self, policy: Policy, rows: int, *, captured: bool | None = None) -> None:
+        """
+        Args:
+            rows: slots of a prompt.
+            captured: replay steps as graphs; None: where the device is CUDA.
+        """
+        super().__init__(policy)
+        self._rows = rows
+        self._captured = policy.device.type == "cuda" if captured is None else captured
+        self._slots: list[int] = []
+        """Of each row, in order."""
+        self._index_B = self._tokens_S = self._places_L = torch.empty(0)
+        self._fresh = True
+        """The buffers are new: no step has run on them."""
+        self._graph: Any = None
+        self._logits_SV = torch.empty(0)
+        """What the graph writes."""
+
+    def begin(self, prompts_P: Sequence[Sequence[int]]) -> Tensor:
+        logits_P = super().begin(prompts_P)
+        owners = [p for p in range(len(prompts_P)) for _ in range(self._rows)]
+        self._prompts.place(owners)
+        self._positions_B = self._positions_B.repeat_interleave(self._rows)
+        self._tokens_S = torch.zeros_like(self._positions_B)
+        self._place([p * self._rows for p in range(len(prompts_P))])
+        return logits_P
+
+    def keep(self, chosen: Sequence[int]) -> None:
+        """A row keeps its slot; where it becomes several, the others take free ones of its prompt."""
+        taken = {self._slots[i] for i in chosen}
+        seen: set[int] = set()
+        slots: list[int] = []
+        copies: dict[int, int] = {}
+        for i in chosen:
+            slot = source = self._slots[i]
+            if source in seen:
+                first = source - source % self._rows
+                slot = next(s for s in range(first, first + self._rows) if s not in taken)
+                copies[slot] = source
+                taken.add(slot)
+            seen.add(source)
+            slots.append(slot)
+        self._place(slots)
+        if copies and self._written:
+            places, sources = torch.tensor(
+                [[*copies], [*copies.values()]], device=self._policy.device
+            )
+            for own in self._own:
+                own.copy(places, sources, self._written)
+
+    def _place(self, slots: list[int]) -> None:
+        self._slots = slots
+        self._index_B = torch.tensor(slots, device=self._policy.device)
+
+    def step(self, tokens_B: Tensor) -> Tensor:
+        self._tokens_S[self._index_B] = tokens_B
+        if self._make_room(len(self._tokens_S), FIRST_SLOTS):
+            self._graph, self._fresh = None, True
+            self._read = self._own[0].keys.shape[2]
+            self._places_L = torch.arange(self._read, device=self._policy.device)
+        if self._fresh or not self._captured:
+            logits_SV = self._step_of_all()
+        else:
+            if self._graph is None:
+                self._capture()
+            self._graph.replay()
+            logits_SV = self._logits_SV
+        self._fresh = False
+        self._written += 1
+        return logits_SV[self._index_B]
+
+    def _step_of_all(self) -> Tensor:
+        self._beyond_L = self._places_L > self._at
+        return self._logits(self._tokens_S)
+
+    def _capture(self) -> None:  # needs a GPU
+        device = self._policy.device
+        with _capturing(graph := torch.cuda.CUDAGraph(), device, _keeper(device).pool()):
+            self._logits_SV = self._step_of_all()
+        self._graph = graph
+
+
+@cache
+def _keeper(device: torch.device) -> torch.cuda.CUDAGraph:  # needs a GPU
+    """A graph of nothing, which keeps the memory that one graph leaves for the next."""
+    with _capturing(keeper := torch.cuda.CUDAGraph(), device):
+        torch.zeros(1, device=device)
+    return keeper
+
+
+def _capturing(
+    graph: torch.cuda.CUDAGraph, device: torch.device, pool: Any = None
+) -> AbstractContextManager[None]:  # needs a GPU
+    """What is asked of the GPU inside becomes the graph; other threads' work goes on meanwhile."""
+    return torch.cuda.graph(
+        graph, pool=pool, stream=_capture_stream(device), capture_error_mode="thread_local"
+    )
+
+
+@cache
+def _capture_stream(device: torch.device) -> torch.cuda.Stream:  # needs a GPU
+    """One for all graphs: each stream has a working memory of its own for products."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 # ----------------------------------------------------------------------------------------- copied
@@ -324,9 +483,10 @@ class CopiedPrompts:
         logits_P: Tensor = out.logits[:, -1]
         return logits_P
 
-    def keep(self, chosen: Tensor) -> None:
-        self._cache.batch_select_indices(chosen)
-        self._mask, self._positions_B = self._mask[chosen], self._positions_B[chosen]
+    def keep(self, chosen: Sequence[int]) -> None:
+        index = torch.tensor(chosen, device=self._policy.device)
+        self._cache.batch_select_indices(index)
+        self._mask, self._positions_B = self._mask[index], self._positions_B[index]
 
     def step(self, tokens_B: Tensor) -> Tensor:
         self._mask = torch.cat([self._mask, self._mask.new_ones(len(tokens_B), 1)], dim=1)

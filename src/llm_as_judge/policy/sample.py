@@ -112,7 +112,7 @@ class HFSampler:
         self, ids_P: list[list[int]], rows: list[_Row], sampling: Sampling
     ) -> Iterator[int]:
         """Numbers of the rows as they end."""
-        cache = decoding_batch(self._policy)
+        cache = decoding_batch(self._policy, sampling.samples)
         logits_S = cache.begin(ids_P)
         alive = list(range(len(rows)))
         place = [i // sampling.samples for i in alive]
@@ -139,7 +139,7 @@ class HFSampler:
             )
             chosen = [at for at, _ in parted]
             if chosen != list(range(len(logits_S))):
-                cache.keep(torch.tensor(chosen, device=self._policy.device))
+                cache.keep(chosen)
             written = [token for _, token in parted]
             logits_S = cache.step(torch.tensor(written, device=self._policy.device))
 

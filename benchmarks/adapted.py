@@ -19,6 +19,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, Qwen2Config
 from llm_as_judge.config import load_models
 from llm_as_judge.policy.adapter import AdapterSpec, new_adapter
 from llm_as_judge.policy.lora_linear import LoraLinear
+from llm_as_judge.policy.recompute import keep_activations, recompute_activations
 
 RANDOM = {"tiny": TINY, "qwen2.5-0.5b": QWEN_05B, "qwen2.5-7b": QWEN_7B}
 CACHE = Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
@@ -71,13 +72,11 @@ def layers_of_peft() -> Iterator[None]:
 def recomputing(model: Any) -> Iterator[None]:
     """Inside, activations are computed again in the backward pass."""
     base = model.get_base_model()
-    base.activation_checkpointing_enable({"use_reentrant": False})
-    base.enable_input_require_grads()
+    recompute_activations(base)
     try:
         yield
     finally:
-        base.activation_checkpointing_disable()
-        base.disable_input_require_grads()
+        keep_activations(base)
 
 
 def weights_of(name: str) -> Path:

@@ -5,6 +5,8 @@ waits for all completions of a step at once; and this project's own parts (HFSam
 Pipeline, Learner) at S = 0 and S = 1. A program "runs" for 2-60 s (log-normal, median 8 s), scaled down;
 the scale decides how much waiting there is to hide, so it is printed and several can be given. The first
 step of each side is left out: thread pools, lazy imports, and with S = 1 two steps are sampled in it.
+Both sides wait and learn alike, whatever is written: how long a program runs depends on its place in the run,
+and of each group every second one is right.
 
 On a GPU all of it is in bfloat16, TRL under its own autocast.
 
@@ -21,7 +23,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -60,13 +62,17 @@ class Work:
     steps: int
     scale: float
 
-    def seconds(self, program: str) -> float:
-        return self.scale * latency_s(program)
+    def seconds(self, problem: str, k: int) -> float:
+        return self.scale * latency_s(f"{problem}/{k}")
 
 
-def right(program: str) -> bool:
-    """Half of all programs, whatever the policy has learned: every group has something to teach."""
-    return sum(program.encode()) % 2 == 0
+def name(step: int, n: int) -> str:
+    """Of the n-th problem of a step, counted from 1."""
+    return f"{step}/{n}"
+
+
+def right(k: int) -> bool:
+    return k % 2 == 0
 
 
 # -------------------------------------------------------------------------------------------- TRL
@@ -90,12 +96,15 @@ def words() -> PreTrainedTokenizerFast:
 def trl_step_s(model: Any, work: Work, rows_at_once: int) -> float:
     from trl import GRPOConfig, GRPOTrainer
 
-    shape = work.shape
+    shape, steps = work.shape, count(1)
 
     async def reward(completion_ids: list[list[int]], **_: Any) -> list[float]:
-        texts = [" ".join(map(str, ids)) for ids in completion_ids]
-        await asyncio.gather(*(asyncio.sleep(work.seconds(text)) for text in texts))
-        return [10.0 if right(text) else -5.0 for text in texts]
+        # a step's programs in one call, those of a problem beside each other
+        step = next(steps)
+        rows = [divmod(row, shape.samples) for row in range(len(completion_ids))]
+        waits = (asyncio.sleep(work.seconds(name(step, n), k)) for n, k in rows)
+        await asyncio.gather(*waits)
+        return [10.0 if right(k) else -5.0 for _, k in rows]
 
     prompts = [{"prompt": " ".join(f"w{i}" for i in ids)} for ids in shape.prompts()]
     rows, clock = shape.problems * shape.samples, Clock()
@@ -152,26 +161,26 @@ class WholeSampler(EndlessSampler):
 
 
 class SlowPrograms:
-    """An environment in which half of all programs are right, each after its own time."""
+    """An environment in which half of a group's programs are right, each after its own time."""
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
+    def __init__(self, work: Work, k: int = 0) -> None:
+        self._work, self._k = work, k
 
     def parse(self, text: str, problem: Problem) -> Program:
         return Program(text, text, hash=text)
 
     async def run(self, program: Program, problem: Problem) -> Execution:
-        await asyncio.sleep(self._work.seconds(program.source))
+        await asyncio.sleep(self._work.seconds(problem.id, self._k))
         return Execution("ok", program.source)
 
     async def grade(self, problem: Problem, execution: Execution) -> Verdict:
-        return Verdict(right(execution.answer), "exact", "half of all")
+        return Verdict(right(self._k), "exact", "every second one")
 
     def of_group(self) -> SlowPrograms:
         return self
 
     def of_rollout(self, k: int) -> SlowPrograms:
-        return self
+        return SlowPrograms(self._work, k)
 
 
 async def our_step_s(model: Any, work: Work, staleness: int) -> float:
@@ -180,7 +189,6 @@ async def our_step_s(model: Any, work: Work, staleness: int) -> float:
     policy = Policy(model.eval(), tokenizer=None, device=model.device, dtype=dtype)
     options = OptimizerOptions(learning_rate=RATE)
     learner = Learner(policy, LossOptions(), options, path=UpdatePath("packed", "tested elsewhere"))
-    problems = [Problem(str(n), "gsm8k", "math", str(n), ("4",)) for n in range(shape.problems)]
 
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
@@ -193,6 +201,10 @@ async def our_step_s(model: Any, work: Work, staleness: int) -> float:
         )
 
         async def start(step: int) -> StartedStep:
+            problems = [
+                Problem(name(step, n), "gsm8k", "math", str(n), ("4",))
+                for n in range(shape.problems)
+            ]
             sampling = Sampling(shape.samples, 1.0, shape.completion, seed=step)
             batch = await runner.start(problems, sampling)
             return StartedStep(step, batch, {})
@@ -203,7 +215,13 @@ async def our_step_s(model: Any, work: Work, staleness: int) -> float:
         for done in range(work.steps):
             groups = await (await pipeline.next(done)).batch.groups()
             report = await on_policy(partial(learner.update, groups, temperature=1.0))
-            assert report["update/groups"] == shape.problems
+            learned = int(report["update/groups"]), int(report.get("update/tokens", 0))
+            wanted = shape.problems, shape.problems * shape.samples * shape.completion
+            if learned != wanted:
+                raise SystemExit(
+                    f"step {done + 1} at S = {staleness}: learned from (groups, tokens) {learned}; TRL "
+                    f"learns from {wanted}, so their times are not comparable"
+                )
             ends.append(time.perf_counter())
         await pipeline.aclose()
         on_policy.close()

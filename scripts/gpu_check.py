@@ -31,6 +31,7 @@ from llm_as_judge.policy.adapter import AdapterSpec, new_adapter
 from llm_as_judge.policy.attention import AttentionPlan, packed_attention, shared_prefix_attention
 from llm_as_judge.policy.decode import FIRST_SLOTS, SharedPrompts, SlottedPrompts
 from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.recompute import recompute_activations
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.training.reference import naive_logprobs
 
@@ -120,8 +121,7 @@ def load(weights: Path | None, device: torch.device) -> Any:
     else:
         base = AutoModelForCausalLM.from_pretrained(weights, dtype=torch.bfloat16).to(device)
     model = new_adapter(base, AdapterSpec())
-    base.activation_checkpointing_enable({"use_reentrant": False})
-    base.enable_input_require_grads()
+    recompute_activations(base)
     return model.train()
 
 

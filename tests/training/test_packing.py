@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from llm_as_judge.policy.attention import packed_attention
+from llm_as_judge.policy.recompute import recompute_activations
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from tiny_models import FAMILIES, VOCABULARY, naive_logprobs, take_gradients, tiny
 
@@ -35,8 +36,7 @@ def test_packed_logprobs_and_gradients_equal_the_naive_ones(
     wanted_gradients = take_gradients(model)
 
     if recompute:
-        base.activation_checkpointing_enable({"use_reentrant": False})
-        base.enable_input_require_grads()
+        recompute_activations(base)
         model.train()
     tree = pack_tree(PROMPTS, COMPLETIONS, CPU)
     with packed_attention(base):
@@ -106,8 +106,7 @@ def test_every_shape_of_a_step_equals_the_naive_computation(
     wanted_gradients = take_gradients(model)
 
     if recompute:
-        base.activation_checkpointing_enable({"use_reentrant": False})
-        base.enable_input_require_grads()
+        recompute_activations(base)
         model.train()
     with packed_attention(base):
         found, entropy = packed_logprobs(

@@ -16,6 +16,7 @@ from llm_as_judge.errors import ModelError
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import ATTENTION_NAME, AttentionPlan, shared_prefix_attention
 from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.recompute import recompute_activations
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
@@ -88,7 +89,7 @@ def test_the_check_leaves_no_trace() -> None:
 
 def test_recomputed_activations_are_checked_too() -> None:
     model = tiny("llama")
-    model.get_base_model().activation_checkpointing_enable({"use_reentrant": False})
+    recompute_activations(model.get_base_model())
     assert choose_path(policy_of(model)).name == "packed"
 
 

@@ -28,6 +28,7 @@ from llm_as_judge.policy.allocator import return_freed_memory
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.policy.packed_weights import packed_weights
+from llm_as_judge.policy.recompute import recompute_activations
 from llm_as_judge.policy.soundness import require_finite_weights, require_plain_weights
 from llm_as_judge.policy.unpacking import no_policy, unpack_gguf
 
@@ -237,8 +238,7 @@ def load_policy(
         model = saved_adapter(base, adapter)
     require_finite_weights(base, adapter if isinstance(adapter, Path) else folder)
     if gradient_checkpointing:
-        base.activation_checkpointing_enable({"use_reentrant": False})
-        base.enable_input_require_grads()
+        recompute_activations(base)
     model.eval()
     policy = Policy(
         model=model,

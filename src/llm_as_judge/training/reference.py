@@ -20,6 +20,7 @@ from transformers import AutoModelForCausalLM
 
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.recompute import recompute_activations, recomputes_activations
 from llm_as_judge.training.packing import logprobs_and_entropy, pack_tree, packed_logprobs
 
 PROMPTS = [[5, 9, 3, 44, 17, 8, 21, 2], [5, 9, 3, 44, 17, 8, 30, 31, 32, 33]]
@@ -92,8 +93,8 @@ def _copy_of(policy: Policy) -> Any:
     for name, parameter in small.named_parameters():
         if "norm" not in name:  # a fresh model is almost uniform: differences would drown
             torch.nn.init.normal_(parameter, std=1.5 * parameter.shape[-1] ** -0.5)
-    if policy.base.is_activation_checkpointing:
-        small.activation_checkpointing_enable({"use_reentrant": False})
+    if recomputes_activations(policy.base):
+        recompute_activations(small)
         small.train()
     return small
 

@@ -11,19 +11,19 @@ from llm_as_judge.grading.number import Quantity, count_numbers, parse_number
 @pytest.mark.parametrize(
     ("text", "value", "unit", "percent"),
     [
-        ("$1,234.50", Fraction(2469, 2), "dollar", False),
-        ("-$5", Fraction(-5), "dollar", False),
+        ("$1,234.50", Fraction(2469, 2), "$", False),
+        ("-$5", Fraction(-5), "$", False),
         ("18 percent", Fraction(18), "", True),
-        ("5 hours", Fraction(5), "hour", False),
+        ("5 hours", Fraction(5), "hours", False),
         ("6 1/2", Fraction(13, 2), "", False),
         ("2 x 10^{-3}", Fraction(1, 500), "", False),
-        ("3 dozen eggs", Fraction(36), "egg", False),
+        ("3 dozen eggs", Fraction(36), "eggs", False),
         ("one hundred and five", Fraction(105), "", False),
         ("two thousand", Fraction(2000), "", False),
         ("minus seven", Fraction(-7), "", False),
         ("18k", Fraction(18000), "", False),
         ("x = 5", Fraction(5), "", False),
-        ("20 cents", Fraction(20), "cent", False),
+        ("20 cents", Fraction(20), "cents", False),
     ],
 )
 def test_one_normal_form(text: str, value: Fraction, unit: str, percent: bool) -> None:

@@ -23,14 +23,12 @@ def qa(
     [
         (qa("Paris"), "paris."),
         (qa("Paris"), "The answer is Paris."),
-        (qa("Paris", question="What is the capital of France?"), "The capital of France is Paris."),
         (qa("In September 1971"), "September 1971"),
         (qa("eight"), "8"),
-        (qa("Type II hypersensitivity", question="What class of hypersensitivity?"), "Type II"),
+        (qa("Type 2"), "Type II"),
         (qa("January 26, 1788", dataset="open"), "26 January 1788"),
         (qa("Théoden"), "Theoden"),
-        (qa("yes", dataset="hotpotqa"), "Yes, both are American."),
-        (qa("mills", context="The gunpowder mills of Delaware."), "gunpowder mills"),
+        (qa("yes", dataset="hotpotqa", question="Are both American?"), "Yes, they are."),
         (qa(), "unanswerable"),
         (qa(), "The passage does not mention how many there were."),
     ],
@@ -67,29 +65,44 @@ async def test_what_is_not_the_answer_is_never_accepted(
 
 
 @pytest.mark.parametrize(
-    ("problem", "answer"),
+    ("problem", "answer", "rule"),
     [
-        (qa("Paris"), "Paris, London, Rome"),
-        (qa("World War II"), "World War I"),
-        (qa("January 18, 1974"), "January 18, 1975"),
-        (qa("North Korea"), "South Korea"),
-        (qa("midges and flies", context="It eats midges and flies."), "flies"),
-        (qa("tin with lead and zinc", context="It is tin with lead and zinc."), "tin"),
-        (qa("oxide of iron and tin", context="Oxide of iron and tin."), "oxide of iron"),
+        (qa("World War II"), "World War I", "exact_match"),
+        (qa("January 18, 1974"), "January 18, 1975", "date.different"),
+        (qa("North Korea"), "South Korea", "exact_match"),
+        (qa("midges and flies"), "flies", "exact_match"),
+        (qa("the Treaty of Rome", dataset="open"), "the Rome agreements of 1957", "exact_match"),
+        (qa("dogs"), "cats", "exact_match"),
+        (qa("14 days"), "three weeks from delivery", "number.different"),
+        (qa("36.0"), "37", "number.different"),
+        (qa("14 days"), "9" * 10_000, "exact_match"),
+        (qa("14 days"), "\u1369 weeks", "exact_match"),
     ],
 )
-async def test_another_answer_that_shares_words_is_left_open(
-    rules: Judge, problem: Problem, answer: str
+async def test_without_a_judge_a_short_answer_that_is_not_the_gold_is_wrong(
+    rules: Judge, problem: Problem, answer: str, rule: str
 ) -> None:
     verdict = await rules.grade(problem, answer)
-    assert (verdict.correct, verdict.rule) == (None, "qa.partial")
+    assert (verdict.correct, verdict.rule) == (False, rule)
 
 
-async def test_an_open_question_half_answered_is_left_ungraded(rules: Judge) -> None:
-    problem = qa("the Treaty of Rome", dataset="open", question="What founded it?")
-    verdict = await rules.grade(problem, "the Rome agreements of 1957")
-    assert verdict.correct is None
-    assert 0 < (verdict.score or 0) < 1
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("Paris", "Paris, London, Rome"),
+        ("Paris", "The capital of France is Paris."),
+        ("36.0", "The limit is 36 places."),
+        ("14 days", "Two weeks from delivery."),
+        ("2 hours", "It takes 120 minutes"),
+        ("9 p.m.", "The garage is open until 21:00."),
+        ("9 p.m.", "from 9 p.m. to 10 p.m."),
+        ("yes", "Yes, both are American."),
+    ],
+)
+async def test_a_gold_among_other_words_is_left_open(rules: Judge, gold: str, answer: str) -> None:
+    verdict = await rules.grade(qa(gold, dataset="open", question="What?"), answer)
+    assert verdict.correct is None, verdict
+    assert verdict.explanation
 
 
 async def test_a_threshold_decides_partial_answers_when_asked() -> None:
@@ -168,83 +181,13 @@ async def test_a_part_of_a_list_is_not_accepted_as_a_span_of_the_passage(
 
 @pytest.mark.parametrize(
     ("gold", "answer"),
-    [
-        ("dogs", "dog"),
-        ("dog", "Dogs"),
-        ("dogs", "Dog is not allowed."),
-        ("books", "book"),
-        ("boxes", "a box"),
-        ("cities", "city"),
-        ("two times", "twice"),
-        ("twice", "two times"),
-        ("36.0", "The limit is 36 places."),
-        ("14 days", "Two weeks from delivery."),
-        ("2 hours", "It takes about 120 minutes"),
-    ],
-)
-async def test_another_form_of_a_word_or_number_of_the_gold_is_left_open(
-    rules: Judge, gold: str, answer: str
-) -> None:
-    verdict = await rules.grade(qa(gold, dataset="open", question="What?"), answer)
-    assert (verdict.correct, verdict.rule) == (None, "qa.partial")
-
-
-@pytest.mark.parametrize(
-    ("gold", "answer"),
-    [
-        ("dogs", "cats"),
-        ("14 days", "three weeks from delivery"),
-        ("twice", "three times a day"),
-        ("36.0", "37"),
-        ("14 days", "9" * 10_000),
-        ("14 days", "\u1369 weeks"),
-    ],
-)
-async def test_what_shares_no_form_and_no_value_with_the_gold_is_rejected(
-    rules: Judge, gold: str, answer: str
-) -> None:
-    verdict = await rules.grade(qa(gold, dataset="open", question="What?"), answer)
-    assert (verdict.correct, verdict.rule) == (False, "qa.nothing_shared")
-
-
-@pytest.mark.parametrize(
-    ("gold", "answer"),
     [("9 p.m.", "21:00"), ("9 p.m.", "at 9:00 PM"), ("21:30", "9:30 pm"), ("12 a.m.", "0:00")],
 )
 async def test_a_time_of_day_is_right_in_either_notation(
     rules: Judge, gold: str, answer: str
 ) -> None:
     verdict = await rules.grade(qa(gold, dataset="open", question="When?"), answer)
-    assert (verdict.correct, verdict.rule) == (True, "qa.same_time")
-
-
-@pytest.mark.parametrize(
-    ("gold", "answer"),
-    [
-        ("9 p.m.", "The garage is open until 21:00."),
-        ("30 days", "Within a month of leaving."),
-        ("9 p.m.", "at 9 a.m."),
-        ("9 p.m.", "from 9 p.m. to 10 p.m."),
-    ],
-)
-async def test_a_time_in_other_words_is_left_open(rules: Judge, gold: str, answer: str) -> None:
-    verdict = await rules.grade(qa(gold, dataset="open", question="When?"), answer)
-    assert verdict.correct is None
-
-
-@pytest.mark.parametrize(
-    ("gold", "answer"),
-    [
-        ("Buddhism", "The religion that came to China wasBuddhism."),
-        ("authority", "The term for this isAuthority123."),
-        ("1994", "They hosted it in 1994⁶."),
-    ],
-)
-async def test_words_that_a_footnote_or_a_lost_space_has_joined_are_found(
-    rules: Judge, gold: str, answer: str
-) -> None:
-    verdict = await rules.grade(qa(gold, dataset="open", question="What?"), answer)
-    assert verdict.correct is not False
+    assert (verdict.correct, verdict.rule, verdict.kind) == (True, "time.equal", "time")
 
 
 @pytest.mark.parametrize("answer", ["four = four, so 14 remain.", "14 = 14, so four remain."])
@@ -279,15 +222,6 @@ async def test_a_gold_with_a_limit_that_the_question_has_not_is_left_open(
     assert verdict.correct is None, verdict
 
 
-async def test_a_limit_of_the_question_or_the_gold_may_be_said_again(rules: Judge) -> None:
-    asked = qa("14", question="How many arches has the only bridge?", dataset="open")
-    assert (await rules.grade(asked, "The only bridge has 14 arches.")).correct is True
-    twice = await rules.grade(asked, "The only bridge has 14 arches only.")
-    assert twice.correct is None
-    named = qa("Only Rain", question="Which song does she sing?", dataset="open")
-    assert (await rules.grade(named, "She sings Only Rain.")).correct is True
-
-
 @pytest.mark.parametrize("answer", ["Yes, only for members.", "Yes, for members alone."])
 async def test_a_yes_with_a_limit_is_left_open(rules: Judge, answer: str) -> None:
     problem = qa("yes", question="Is delivery free?", dataset="open")
@@ -314,7 +248,7 @@ FLOCK = "Which noun do people normally say of a flock of finches or larks?"
 @pytest.mark.parametrize(
     ("question", "answer", "rule"),
     [
-        (FLOCK, "A charm is said of a flock of finches or larks", "qa.partial"),
+        (FLOCK, "A charm is said of a flock of finches or larks", "qa.sentence"),
         (FLOCK, "charm or flight", "extract.several"),
         ("Is it a charm or flight?", "charm or flight", "extract.several"),
     ],

@@ -23,7 +23,7 @@ async def verdict_on(rules: Judge, gold: str, answer: str, question: str) -> boo
         ("131.28 euros", "131.28 dollars"),
         ("5 euros", "50 cents"),
         ("53.45", "50 + 3.45 = 53.40, so the total is 53.45"),
-        ("53.45", "53.4465"),
+        ("5 euros", "5 kg"),
         ("56.28", "57.28 before VAT"),
         ("56.28", "57.28 euros per unit"),
     ],
@@ -41,6 +41,9 @@ async def test_another_currency_or_sum_is_wrong(rules: Judge, gold: str, answer:
         ("$5", "5 dollars"),
         ("5", "$5"),
         ("53.45", "49.95 * 1.07 = 53.4465, so the total is 53.45"),
+        ("53.45", "53.4465"),
+        ("56.28", "56,28 EUR"),
+        ("1234.50", "1.234,50 EUR"),
         ("53.45", "53.4465 ≈ 53.45"),
         ("53.45", "49.95 * 1.07 = 53.4465 ≈ 53.45"),
     ],
@@ -54,12 +57,9 @@ async def test_the_same_sum_is_right_also_where_its_calculation_is_rounded(
 @pytest.mark.parametrize(
     ("gold", "answer"),
     [
-        ("5 euros", "5 kg"),
         ("131.28 euros", "131.28 euros before tax"),
         ("56.28", "56.28 before VAT"),
         ("56.28", "56.28 euros per unit"),
-        ("56.28", "56,28 EUR"),
-        ("1234.50", "1.234,50 EUR"),
     ],
 )
 async def test_what_may_be_another_quantity_is_left_open(

@@ -129,7 +129,6 @@ async def test_another_period_an_end_or_what_nobody_asked_is_near_the_gold(
 )
 async def test_the_question_s_own_period_is_no_other(problem: Problem, reply: str) -> None:
     assert not is_shifted(problem, reply)
-    assert (await grade_qa(problem, reply)).correct is True
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,7 @@ async def correct(rules: Judge, question: str, gold: str, reply: str) -> bool | 
         (RETURN, "no", "No, you cannot return a bicycle within 30 days."),
         (RETURN, "yes", "Yes, you can return a bicycle within 30 days."),
         (LARGER, "no", "No, Aldby is not larger than Venn."),
-        (LARGER, "no", "No, Venn is larger than Aldby."),
         (NEVER, "yes", "Yes, cargo bicycles are never delivered."),
-        (NEVER, "no", "No, cargo bicycles are delivered."),
         ("Is it open on Sunday or Monday?", "no", "No, it is not open on Sunday or Monday."),
     ],
 )

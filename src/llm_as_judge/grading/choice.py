@@ -437,7 +437,7 @@ def _with_remark(head: Choice, remark: str, options: tuple[str, ...]) -> Choice:
         return head
     others = {one.index for one in _mentions(remark, options)} - {head.index}
     named = head.named | others
-    if others and _RETRACTED.search(remark):
+    if others and (_RETRACTED.search(remark) or _SO.search(remark)):
         return Choice(None, "several", named)
     if _TAKEN_BACK.search(remark):
         return Choice(None, "unclear", named)

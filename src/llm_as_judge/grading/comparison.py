@@ -1,103 +1,314 @@
-"""What two numbers with units say about each other, given the question that asks."""
+"""Comparison of two numbers with units, given the question that asks and what the owner of the row says."""
 
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
-from llm_as_judge.grading.number import CURRENCY, FAMILIES, FAMILY_OF, Quantity, singular
+from llm_as_judge.grading.number import Quantity, is_written_as, singular
+from llm_as_judge.grading.units import ANY_UNIT, Unit, read_unit, same_dimensions
+from llm_as_judge.grading.wordlists import HUNDREDTHS
+from llm_as_judge.types import UNSPECIFIED, AnswerKind, AnswerSpec
 
-_DIRECT = re.compile(
-    r"\bhow (?:many|much)(?: more| fewer| less)?\s+((?:\w+\s*){1,2})|\bin (\w+)\s*\?"
+Comparison = tuple[bool | None, str, str]
+"""(correct, rule, explanation)"""
+
+_ASKED_UNIT = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\bhow (?:many|much)(?: more| fewer| less)?\s+((?:[\w/]+\s*){1,4})",
+        r"\bin ([\w/°$€£]+(?: per \w+| an? \w+)?)\s*(?:\?|,|\.|$)",
+        r"\b(?:number|amount) of (\w+)",
+    )
 )
 _ASKS_PERCENT = re.compile(r"(?<!\d)(?<!\d[ \\-])(?:percent|per cent|%)", re.IGNORECASE)
 """Asked for, not given: "what is 20% as a fraction" wants no per cent."""
-
 _QUALIFYING = frozenset(
     ["before", "excluding", "excl", "without", "net", "gross", "plus", "minus", "less", "short"]
 )
-_FOREIGN = frozenset(CURRENCY.values()) - {"dollar"}
+_PER = re.compile(r"\s*/\s*|\sper\s", re.IGNORECASE)
+_NOISE_DIGITS = 14
+"""Digits of a decimal that a computer printed: of a float, and its last ones may be noise."""
+_FLOAT_DIGITS = 18
+"""More than a float has."""
+_NOISE = Fraction(1, 10**12)
+_CALENDAR_SLACK = Fraction(3, 100)
+"""By how much a month or a year differs from the mean one."""
+
+_ROUNDED = re.compile(
+    r"\bround(?:ed|ing)?\b|\bnearest\b|\bdecimals?\b|\bdecimal places?\b|\bplaces\b", re.IGNORECASE
+)
+_PLACES = re.compile(
+    r"\b(?P<count>\d|one|two|three|four|five|six)\s+(?:decimal|digits? after|places?)",
+    re.IGNORECASE,
+)
+_NEAREST = re.compile(
+    r"\b(?:nearest|rounded(?:\s+\w+)?\s+to(?:\s+(?:the|an?|full|whole|nearest))*)\s+(?P<what>[\w-]+)",
+    re.IGNORECASE,
+)
+_STEP_OF = {
+    "cent": -2,
+    "hundredth": -2,
+    "tenth": -1,
+    "thousandth": -3,
+    "ten-thousandth": -4,
+    "integer": 0,
+    "whole": 0,
+    "unit": 0,
+    "one": 0,
+    "dollar": 0,
+    "euro": 0,
+    "number": 0,
+    "percent": 0,
+    "ten": 1,
+    "hundred": 2,
+    "thousand": 3,
+    "million": 6,
+}
+_COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+_EXACT = re.compile(r"\bexact(?:ly)?\b", re.IGNORECASE)
 
 
+def asked_step(question: str) -> Fraction | None:
+    """What one unit of the last digit is worth that ``question`` asks for: 1/100 for "rounded to cents"; None
+    where it asks for no rounding."""
+    if not _ROUNDED.search(question):
+        return None
+    if places := _PLACES.search(question):
+        count = places["count"].casefold()
+        return Fraction(1, 10 ** (_COUNTS.get(count) or int(count)))
+    for nearest in _NEAREST.finditer(question):
+        power = _STEP_OF.get(singular(nearest["what"].casefold()))
+        if power is not None:
+            return Fraction(10) ** power
+    return None
+
+
+def equal_values(
+    gold: Quantity, candidate: Quantity, value: Fraction, question: str, spec: AnswerSpec
+) -> bool:
+    """Is ``value``, the candidate's in the gold's unit, the gold's value to the digits that count?
+
+    Equal; within the owner's tolerance; but for the noise of a float; or, where the gold is a decimal or
+    the question asks for rounding, equal to the digits of the gold or of the question.
+    """
+    gap = abs(gold.value - value)
+    if not gap:
+        return True
+    if spec.tolerance is not None:
+        return gap <= Fraction(spec.tolerance)
+    if _is_noise(gold, candidate, gap):
+        return True
+    step = asked_step(question)
+    if step is None and _EXACT.search(question):
+        return False
+    if step is not None and 2 * gap <= step:
+        return not _is_coarser(candidate, step) or not _is_coarser_than(candidate, gold)
+    if gold.step is None or candidate.form == "integer":
+        return False
+    if candidate.form == "decimal":
+        return candidate.places > gold.places and 2 * gap <= gold.step
+    return is_written_as(value, gold.value, gold.step)
+
+
+def _is_noise(gold: Quantity, candidate: Quantity, gap: Fraction) -> bool:
+    if candidate.form != "decimal" or not _NOISE_DIGITS <= candidate.digits <= _FLOAT_DIGITS:
+        return False
+    if gold.form == "decimal" and gold.digits >= candidate.digits - 2:
+        return False  # both are written to the last digit
+    return gap <= _NOISE * max(abs(gold.value), Fraction(1, 10**6))
+
+
+def _is_coarser(candidate: Quantity, step: Fraction) -> bool:
+    """Is a decimal or a whole number written with fewer digits than ``step`` has?"""
+    return candidate.form in {"decimal", "integer"} and Fraction(1, 10**candidate.places) > step
+
+
+def _is_coarser_than(candidate: Quantity, gold: Quantity) -> bool:
+    return gold.form == "decimal" and candidate.places < gold.places
+
+
+# ------------------------------------------------------------------------------------ the question
 def _ask(question: str) -> str:
     """The sentence that asks: the last with a question mark, else the last one."""
     sentences = [s for s in re.split(r"(?<=[.?!])\s+", question.strip()) if s]
     asking = [s for s in sentences if s.endswith("?")]
-    return (asking or sentences or [""])[-1].lower()
+    return (asking or sentences or [""])[-1]
 
 
-def _asked_units(text: str, family: str) -> set[str]:
-    words = (singular(word) for word in re.findall(r"[a-z°¢]+", text.lower().replace("$", " usd ")))
-    return {word for word in words if word in FAMILIES[family]}
+def asked_units(question: str) -> tuple[Unit, ...]:
+    """Readings of the unit that a question asks for: "how many minutes", "in km/h?"; none where it asks for none."""
+    ask = _ask(question)
+    for found in (match for pattern in _ASKED_UNIT for match in pattern.finditer(ask)):
+        words = found[1].split()
+        words = words[words[0].casefold() == "in" :]  # "how much in dollars?"
+        for end in range(len(words), 0, -1):
+            if units := read_unit(" ".join(words[:end])):
+                return units
+    return ()
+
+
+def _named_units(question: str) -> list[Unit]:
+    """Every unit that stands in ``question`` as a word or a sign."""
+    words = re.findall(r"[$€£¥₹₩]|[^\W\d_]{2,}", question)
+    rounding = HUNDREDTHS if _ROUNDED.search(question) else frozenset[str]()
+    named = (word for word in words if word.casefold() not in {"in", *rounding})
+    return [unit for word in named for unit in read_unit(word)]
+
+
+# -------------------------------------------------------------------------------- the comparison
+def kind_of(number: Quantity) -> AnswerKind:
+    """The kind of a number: by its per cent sign and its unit."""
+    if number.percent:
+        return "percentage"
+    units = number.units
+    if any(unit.is_money for unit in units):
+        return "money"
+    if any(unit.dimensions == (("second", 1),) for unit in units):
+        return "duration"
+    return "quantity" if units else "number"
 
 
 def compare_numbers(
-    gold: Quantity, candidate: Quantity, question: str
-) -> tuple[bool | None, str, str]:
+    gold: Quantity, candidate: Quantity, question: str, spec: AnswerSpec = UNSPECIFIED
+) -> Comparison:
     """(correct, rule, explanation); correct is None where a unit leaves doubt."""
-    same = gold.value == candidate.value
     if gold.percent != candidate.percent:
-        if candidate.percent and gold.value == candidate.value / 100 and gold.form != "integer":
-            return True, "number.percent", "the per cent value equals the fraction"
-        if gold.percent and gold.value / 100 == candidate.value and candidate.reduced:
-            return True, "number.percent", "the fraction equals the per cent value"
-        asked = bool(_ASKS_PERCENT.search(_ask(question)))
-        if same and not asked:
-            return False, "number.percent_mismatch", "one is a percentage, the other is not"
-    if candidate.form == "fraction" and same and gold.value.denominator == 1:
+        per_cent = _compare_percent(gold, candidate, question, spec)
+        if per_cent is not None:
+            return per_cent
+    return _compare_units(gold, candidate, question, spec)
+
+
+def _compare_percent(
+    gold: Quantity, candidate: Quantity, question: str, spec: AnswerSpec
+) -> Comparison | None:
+    same = equal_values(gold, candidate, candidate.value, question, spec)
+    if candidate.percent and gold.value == candidate.value / 100 and gold.form != "integer":
+        return True, "number.percent", "the per cent value equals the fraction"
+    if gold.percent and gold.value / 100 == candidate.value and candidate.reduced:
+        return True, "number.percent", "the fraction equals the per cent value"
+    if same and not (_ASKS_PERCENT.search(_ask(question)) or spec.unit in {"%", "percent"}):
+        return False, "number.percent_mismatch", "one is a percentage, the other is not"
+    return None
+
+
+def _decided(
+    gold: Quantity, candidate: Quantity, value: Fraction, question: str, spec: AnswerSpec
+) -> Comparison:
+    same = equal_values(gold, candidate, value, question, spec)
+    if not same:
+        return False, "number.different", "different numbers"
+    if candidate.form == "fraction" and candidate.value.denominator == 1:
         return False, "number.unevaluated", "an integer left as a quotient is not worked out"
-    verdict = _compare_units(gold, candidate, question)
-    if verdict is not None:
-        return verdict
-    if same:
-        return True, "number.equal", "equal numbers"
-    return False, "number.different", "different numbers"
+    if (said := _qualified(gold, candidate, question)) is not None:
+        return None, "number.qualified", f"{said!r} is no word of the question"
+    if value != candidate.value:
+        return True, "number.converted", "equal after conversion of the unit"
+    return True, "number.equal", "equal numbers"
 
 
 def _qualified(gold: Quantity, candidate: Quantity, question: str) -> str | None:
     """A word behind the candidate's unit that makes it another quantity: "before VAT", "per unit"; None where
     gold or question have it, too."""
-    known = {singular(word) for word in re.findall(r"[a-z]+", f"{question} {gold.unit}".lower())}
-    words = candidate.unit.split(" ")
+    told = f"{question} {gold.unit} {gold.remark}".lower()
+    known = {singular(word) for word in re.findall(r"[a-z]+", told)}
+    behind = candidate.remark if candidate.units else f"{candidate.unit} {candidate.remark}"
+    if any(unit.is_money for unit in candidate.units) and not gold.unit:
+        behind = (
+            " ".join(["per", *_PER.split(candidate.unit)[1:2], behind])
+            if _PER.search(candidate.unit)
+            else behind
+        )
+    words = [singular(word) for word in re.findall(r"[a-z]+", behind.lower())]
     for at, word in enumerate(words):
         if word in _QUALIFYING and word not in known:
             return word
-        if word == "per" and singular(words[at + 1] if at + 1 < len(words) else "") not in known:
+        if word == "per" and (words[at + 1] if at + 1 < len(words) else "") not in known:
             return "per"
     return None
 
 
 def _compare_units(
-    gold: Quantity, candidate: Quantity, question: str
-) -> tuple[bool | None, str, str] | None:
-    money = _asked_units(question, "money")
-    dollars = "$" in question or (money and "euro" not in money)
-    if candidate.unit in _FOREIGN and not gold.unit and dollars:
-        return False, "number.unit_mismatch", f"the question has dollars, not {candidate.unit}"
-    gold_head, head = gold.unit.split(" ")[0], candidate.unit.split(" ")[0]
-    same = gold.value == candidate.value
-    if same and (said := _qualified(gold, candidate, question)) is not None:
-        return None, "number.qualified", f"{said!r} is no word of the question"
-    family = FAMILY_OF.get(head)
-    if family is None or head == gold_head:
-        return None
-    factors = FAMILIES[family]
-    if family == "money" == FAMILY_OF.get(gold_head) and "cent" not in {head, gold_head}:
-        return False, "number.unit_mismatch", f"wanted {gold_head}, found {head}"
-    if gold_head in FAMILY_OF and gold_head not in factors:
-        return None, "number.unit_mismatch", f"wanted {gold_head}, found {head}"
-    if gold_head in factors:
-        if gold.value * factors[gold_head] == candidate.value * factors[head]:
-            return True, "number.converted", f"{gold_head} and {head} agree after conversion"
-        return False, "number.unit_mismatch", f"wanted {gold_head}, found {head}"
-    if gold_head:
-        return None
-    ask = _ask(question)
-    direct = " ".join(one or other for one, other in _DIRECT.findall(ask))
-    asked = _asked_units(direct, family) or _asked_units(ask, family)
-    if family == "money" and "$" in ask:
-        asked.add("dollar")
-    if asked and head not in asked:
-        return False, "number.unit_mismatch", f"the question asks for {', '.join(sorted(asked))}"
-    if not asked and (everywhere := _asked_units(question, family)) and head not in everywhere:
-        return False, "number.unit_mismatch", f"{head} is no unit of the question"
-    return None
+    gold: Quantity, candidate: Quantity, question: str, spec: AnswerSpec
+) -> Comparison:
+    wanted = gold.units or (read_unit(spec.unit) if spec.unit and not gold.unit else ())
+    found = candidate.units
+    if wanted and found:
+        return _compare_known(gold, candidate, wanted, found, question, spec)
+    if not wanted and found and not gold.unit:
+        return _compare_asked(gold, candidate, found, question, spec)
+    decided = _decided(gold, candidate, candidate.value, question, spec)
+    if not (gold.unit and candidate.unit) or gold.thing == candidate.thing:
+        return decided
+    if wanted or found or decided[0]:
+        return None, "number.unknown_unit", f"{gold.unit!r} or {candidate.unit!r} is no known unit"
+    return decided
+
+
+def _compare_known(
+    gold: Quantity,
+    candidate: Quantity,
+    wanted: tuple[Unit, ...],
+    found: tuple[Unit, ...],
+    question: str,
+    spec: AnswerSpec,
+) -> Comparison:
+    """Both units are known: of one dimension the values are compared, else the answer is another thing."""
+    doubt: Comparison | None = None
+    shared = [(mine, its) for mine in wanted for its in found if same_dimensions(mine, its)]
+    if not shared:
+        if any(name == ANY_UNIT for unit in (*wanted, *found) for name, _ in unit.dimensions):
+            return None, "number.unknown_unit", "a unit is not told"
+        if candidate.unit.casefold() == "in":  # "4 in" may be a word cut off
+            return None, "number.unknown_unit", "'in' may be no unit"
+        return (
+            False,
+            "number.unit_mismatch",
+            f"wanted {gold.unit or spec.unit}, found {candidate.unit}",
+        )
+    for mine, its in shared:
+        value = candidate.value
+        if (mine.factor, mine.offset) != (its.factor, its.offset):
+            value = its.worth(candidate.value) / mine.factor - mine.offset
+        if mine.dimensions and mine.dimensions[0][0] == "radian" and mine.factor != its.factor:
+            value = value.limit_denominator(10**9)  # pi is not rational
+        decided = _decided(gold, candidate, value, question, spec)
+        if decided[0] is not False:
+            return decided
+        far = abs(value - gold.value) > _CALENDAR_SLACK * abs(gold.value)
+        if mine.calendar != its.calendar and not far:
+            doubt = (None, "number.calendar", "months and years vary in days")
+    return doubt or (
+        False,
+        "number.different",
+        f"wanted {gold.unit or spec.unit}, found {candidate.unit}",
+    )
+
+
+def _compare_asked(
+    gold: Quantity,
+    candidate: Quantity,
+    found: tuple[Unit, ...],
+    question: str,
+    spec: AnswerSpec,
+) -> Comparison:
+    """The gold has no unit: the question says in which it is, or which it cannot be."""
+    asked = asked_units(question)
+    if asked:
+        return _compare_known(gold, candidate, asked, found, question, spec)
+    named = _named_units(question)
+    if named and not any(_near(mine, its) for mine in named for its in found):
+        same_kind = any(same_dimensions(mine, its) for mine in named for its in found)
+        other_money = any(mine.is_money for mine in named) and any(its.is_money for its in found)
+        if same_kind or other_money:
+            return False, "number.unit_mismatch", f"{candidate.unit} is no unit of the question"
+    return _decided(gold, candidate, candidate.value, question, spec)
+
+
+def _near(mine: Unit, its: Unit) -> bool:
+    """The same unit, also in a power or a rate of it: cm in the question, cm^2 in the answer."""
+    if mine.dimensions == its.dimensions:
+        return mine.factor == its.factor
+    names = {name for name, _ in mine.dimensions}
+    return len(names) == 1 and names <= {name for name, _ in its.dimensions}

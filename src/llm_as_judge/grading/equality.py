@@ -17,14 +17,14 @@ from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.grading.choice import choose, problem_options
 from llm_as_judge.grading.comparison import compare_numbers
 from llm_as_judge.grading.extract import clean, declared_answer
-from llm_as_judge.grading.final import final_expression, fold, quantity
+from llm_as_judge.grading.final import final_expression, fold, plain_text, quantity
 from llm_as_judge.grading.latex import normalize
-from llm_as_judge.grading.number import Quantity, count_numbers, is_written_as
+from llm_as_judge.grading.number import Quantity, count_numbers
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.shape import parse_shape
-from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.grading.symbolic import compare, limit_worker
-from llm_as_judge.grading.wordlists import tokens
+from llm_as_judge.grading.text import normal_text
+from llm_as_judge.grading.values import Asked, bare, compare_values, is_value
 from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import Problem
 
@@ -45,8 +45,10 @@ class _Reading:
 
     spelling: str
     kind: str
-    """``text``: no other comparison; ``number``; ``formula``."""
+    """``text``: no other comparison; ``value``: of a kind; ``number``; ``formula``."""
     number: Quantity | None = field(default=None, compare=False)
+    shown: str = field(default="", compare=False)
+    """Of a value, as it is written."""
 
     @property
     def is_bare(self) -> bool:
@@ -91,6 +93,7 @@ async def answer_classes(
         await asyncio.sleep(0)  # a list of long answers holds up nobody else
     classes = _Classes(sorted(set(readings_A)))
     await _join_numbers(classes, problem.question)
+    await _join_values(classes, Asked(problem.question, problem.domain))
     if algebra is not None:
         await _join_formulas(classes, algebra)
     seen: dict[_Reading, int] = {}
@@ -164,24 +167,27 @@ def _same_number(one: _Reading, other: _Reading, question: str) -> bool:
     a, b = one.number, other.number
     assert a is not None
     assert b is not None
-    return any(
-        compare_numbers(gold, candidate, question)[0] is True
-        or (
-            gold.step is not None
-            and candidate.form == "fraction"
-            and gold.percent == candidate.percent
-            and gold.unit == candidate.unit
-            and is_written_as(candidate.value, gold.value, gold.step)
-        )
-        for gold, candidate in ((a, b), (b, a))
-    )
+    return compare_numbers(a, b, question)[0] is True or compare_numbers(b, a, question)[0] is True
+
+
+async def _join_values(classes: _Classes, asked: Asked) -> None:
+    """Times, dates, bounds and lists, and in texts numbers, too: whether the grader takes one for the other."""
+    pairs = classes.apart(lambda r: r.kind == "value")
+    for number, (one, other) in enumerate(pairs):
+        for gold, candidate in ((one, other), (other, one)):
+            compared = compare_values(gold.shown, candidate.shown, asked)
+            if compared is not None and compared.correct:
+                classes.join(one, other)
+                break
+        if number % 100 == 99:
+            await asyncio.sleep(0)
 
 
 async def _join_formulas(classes: _Classes, algebra: Algebra) -> None:
     """Formulas among themselves and against numbers. Ends at the first that cannot be told in time:
     the rest of such a list is no better."""
     compared = 0
-    for one, other in classes.apart(lambda r: r.kind != "text"):
+    for one, other in classes.apart(lambda r: r.kind in ("formula", "number")):
         if "formula" not in (one.kind, other.kind):
             continue
         compared += 1
@@ -203,8 +209,8 @@ def _reader(problem: Problem) -> Callable[[str], _Reading]:
 
 def _read_other(problem: Problem) -> Callable[[str], _Reading]:
     if problem.domain == "qa":
-        return lambda text: _read_text(text, problem.question)
-    return _read_formula
+        return lambda text: _read_text(text, problem)
+    return lambda text: _read_formula(text, problem)
 
 
 def _read_choice(text: str, options: tuple[str, ...], problem: Problem) -> _Reading:
@@ -212,11 +218,12 @@ def _read_choice(text: str, options: tuple[str, ...], problem: Problem) -> _Read
     return _read_other(problem)(text) if index is None else _Reading(f"option {index}", "text")
 
 
-def _read_text(text: str, question: str) -> _Reading:
-    shown = _declared(text, one_sentence=False)
-    if is_abstention(shown, question):
+def _read_text(text: str, problem: Problem) -> _Reading:
+    shown = bare(_declared(text, one_sentence=False))
+    if is_abstention(shown, problem.question):
         return _Reading("no answer", "text")
-    return _Reading(" ".join(tokens(shown)) or _words(shown), "text")
+    kind = "value" if is_value(shown, Asked(problem.question, problem.domain)) else "text"
+    return _Reading(normal_text(shown), kind, shown=shown)
 
 
 def _declared(text: str, *, one_sentence: bool) -> str:
@@ -224,10 +231,10 @@ def _declared(text: str, *, one_sentence: bool) -> str:
 
 
 def _words(text: str) -> str:
-    return normalize_answer(text) or text.strip()
+    return normal_text(text) or text.strip()
 
 
-def _read_formula(text: str) -> _Reading:
+def _read_formula(text: str, problem: Problem) -> _Reading:
     declared = declared_answer(clean(text)[-MOST_READ:], one_sentence=True)
     if declared.fault is not None:
         return _Reading(_words(declared.shown), "text")
@@ -243,6 +250,8 @@ def _read_formula(text: str) -> _Reading:
         latex, number = (normalize(stated) if stated_number else latex), stated_number
     if number is not None:
         return _Reading(fold(latex), "number", number)
+    if (plain := plain_text(shown)) and is_value(plain, Asked(problem.question, "math")):
+        return _Reading(fold(latex), "value", shown=plain)
     if not any(mark in latex for mark in "\\^_=+-*/(){}[],") and not _is_letter(latex):
         return _Reading(_words(shown), "text")
     return _Reading(fold(latex), "formula")

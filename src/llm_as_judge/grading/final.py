@@ -11,19 +11,21 @@ from llm_as_judge.grading.number import (
     Quantity,
     count_numbers,
     has_decimal_comma,
+    in_currency,
     is_written_as,
     parse_number,
 )
 from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS
-from llm_as_judge.types import Verdict
+from llm_as_judge.types import AnswerKind, Verdict
 
 
-def verdict_of(correct: bool | None, rule: str, explanation: str) -> Verdict:
+def verdict_of(
+    correct: bool | None, rule: str, explanation: str, kind: AnswerKind | None = None
+) -> Verdict:
     """A verdict whose stage is the first part of its rule."""
-    stage = "number" if rule.startswith("number") else rule.split(".")[0]
     score = None if correct is None else float(correct)
-    return Verdict(correct, stage, rule, explanation, score=score)
+    return Verdict(correct, rule.split(".")[0], rule, explanation, score=score, kind=kind)
 
 
 def fold(latex: str) -> str:
@@ -31,7 +33,7 @@ def fold(latex: str) -> str:
     latex = re.sub(r"\\text\s*\{\s*([^{}]*?)\s*\}", r"\1", latex)
     latex = re.sub(r"\^\{(\w)\}", r"^\1", re.sub(r"(?<!\d)\s+|\s+(?!\d)", "", latex))
     latex = re.sub(r"^\(([a-zA-Z])\)$", r"\1", latex)
-    return re.sub(r"^[a-zA-Z]=(?=[-\d\\])", "", latex).rstrip(".")
+    return re.sub(r"^[a-zA-Z]=(?=[-\d\\][^=]*$)", "", latex).rstrip(".")
 
 
 def words(latex: str) -> str:
@@ -43,7 +45,7 @@ def words(latex: str) -> str:
 # --------------------------------------------------------------------------- the final expression
 _INLINE = re.compile(r"(?<!\\)\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 _PROSE_WORD = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{3,}(?![a-zA-Z}])")
-_LAST_RESULT = re.compile(r"=\s*([^=]+?)\s*$")
+_LAST_RESULT = re.compile(r"(?<![<>!~≈])=\s*([^=]+?)\s*$")
 
 
 def final_expression(
@@ -51,6 +53,8 @@ def final_expression(
 ) -> tuple[str, Verdict | None]:
     """The expression to compare, or the verdict on a text that has none."""
     text = declared.text.replace("**", "") if "**" in declared.text[:2] else declared.text
+    if not re.search(r"(?<!\\)\$", text):
+        text = text.replace(r"\$", "$")  # a sum of money in prose, no formula
     if not declared.marked and not is_object(text):
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         several = _several_lines(lines, gold, listed)
@@ -64,10 +68,10 @@ def final_expression(
     if is_hedged(text, (gold,)):
         return "", verdict_of(False, "extract.hedged", "the answer is hedged")
     text = _LEAD_IN.sub("", text)
-    if quantity(normalize(text)) is not None:
+    if quantity(normalize(text)) is not None or parse_number(text) is not None:
         return text, None
     if gold_number is not None and has_decimal_comma(text):
-        return "", verdict_of(None, "number.decimal_comma", "a decimal comma, or two numbers")
+        return text, None
     if gold_number is not None and (rounded := _rounded_side(text)) is not None:
         return rounded, None
     if gold_number is not None and _unequal_sides(text):
@@ -210,18 +214,23 @@ _NUMBER_IN_PROSE = re.compile(r"(?:[$€£]\s*)?-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:
 
 
 def _with_unit(sentence: str) -> str:
-    """The number of a sentence with its sign, currency and next word ("18 minutes")."""
+    """The number of a sentence with its sign, currency and unit ("18 minutes", "$18 per day")."""
     match = next(m for m in _NUMBER_IN_PROSE.finditer(sentence) if re.search(r"\d", m.group()))
-    after = re.match(r"\s*(%|[a-zA-Z°¢]{2,})", sentence[match.end() :])
     number = match.group().strip()
-    if after is None:
-        return number
-    together = f"{number} {after.group(1)}"
-    return together if parse_number(together) is not None else number
+    words_behind = re.match(
+        r"\s*(?:%|[a-zA-Z°¢][\w°/^²³]*)(?:\s+[\w°/^²³]+){0,4}", sentence[match.end() :]
+    )
+    behind = words_behind.group().split() if words_behind else []
+    for end in range(len(behind), 0, -1):
+        together = " ".join([number, *behind[:end]])
+        read = parse_number(together)
+        if read is not None and not read.remark and (read.units or end == 1):
+            return together
+    return number
 
 
 # ------------------------------------------------------------------------------------- quantities
-_REPEATING = re.compile(r"^(-?)(\d*)\.(\d*)\\overline\{?(\d+)\}?$")
+_REPEATING = re.compile(r"^\s*(-?)(\d*)\.(\d*)\s*\\overline\s*\{?\s*(\d+)\s*\}?\s*$")
 
 _ONE_OVER_POWER = re.compile(
     r"^(?:\\frac\{\s*(-?\d*[1-9])\s*\}\{\s*10\^\{(\d+)\}\s*\}|(-?\d*[1-9])\s*/\s*10\^\{(\d+)\})$"
@@ -230,21 +239,42 @@ _ONE_OVER_POWER = re.compile(
 
 def quantity(latex: str) -> Quantity | None:
     """The plain number that a normalized answer is (fractions, per cent, units), else None."""
-    repeating = _REPEATING.match(latex.replace(" ", ""))
-    if repeating:
-        sign, whole, fixed, period = repeating.groups()
-        tail = Fraction(int(period), (10 ** len(period) - 1) * 10 ** len(fixed))
-        value = Fraction(int(whole or 0)) + Fraction(int(fixed or 0), 10 ** len(fixed)) + tail
-        return Quantity(-value if sign else value, "decimal")
+    text = without_latex(latex)
+    return None if text is None else parse_number(text)
+
+
+def _period(match: re.Match[str]) -> str:
+    """A repeating decimal as a fraction."""
+    sign, whole, fixed, period = match.groups()
+    tail = Fraction(int(period), (10 ** len(period) - 1) * 10 ** len(fixed))
+    value = Fraction(int(whole or 0)) + Fraction(int(fixed or 0), 10 ** len(fixed)) + tail
+    return f"{sign}{value}"
+
+
+def plain_text(text: str) -> str | None:
+    """An answer without LaTeX, as a person would write it; None where it is a formula."""
+    if in_currency(text) or parse_number(text, decimal_comma=True) or text.startswith("≈"):
+        return text
+    return without_latex(normalize(text))
+
+
+def without_latex(latex: str) -> str | None:
+    """A normalized answer in plain notation: fractions with a slash, powers of ten, units in words; None where
+    anything else of LaTeX is in it."""
     text = re.sub(r"^([a-zA-Z]|[A-Z]{2})\s*=\s*", "", latex)
+    if len(latex) <= 200:
+        text = _REPEATING.sub(_period, text)
     text = text.replace(r"\$", "$").replace(r"\%", "%").replace(r"^\circ", "°")
     text = re.sub(r"(\d)\s*\\frac\{(\d+)\}\{(\d+)\}", r"\1 \2/\3", text)
     text = re.sub(r"\\frac\{\s*(-?\d+)\s*\}\{\s*(\d+)\s*\}", r"\1/\2", text)
     text = re.sub(r"\\cdot\s*10", r"x 10", text)
     text = _ONE_OVER_POWER.sub(lambda m: f"{m[1] or m[3]} x 10^{{-{m[2] or m[4]}}}", text)
     text = re.sub(r"\\text\s*\{\s*([^{}]*?)\s*\}", r" \1", text)
-    text = re.sub(r"(?<=[a-z])\s*\^\s*\{?([23])\}?$", lambda m: "²" if m[1] == "2" else "³", text)
+    text = re.sub(r"(?<=[a-z])\s*\^\s*\{?(-?[1-4])\}?", r"^\1", text)
     text = re.sub(r"^\((-?[\d./,]+)\)$", r"\1", text.strip())
-    if "\\" in text or "_" in text:
-        return None
-    return parse_number(text)
+    text = re.sub(r"\\(?:ge|le|approx|sim)\b", lambda m: _SIGN_OF[m.group()], text)
+    text = " ".join(text.split())
+    return None if "\\" in text or "_" in text or "{" in text.replace("^{", "") else text
+
+
+_SIGN_OF = {r"\ge": ">=", r"\le": "<=", r"\approx": "~", r"\sim": "~"}

@@ -12,22 +12,17 @@ from dataclasses import replace
 from fractions import Fraction
 
 from llm_as_judge.grading.abstention import is_abstention
-from llm_as_judge.grading.comparison import compare_numbers
+from llm_as_judge.grading.dates import read_clock
 from llm_as_judge.grading.expressions import Relation
 from llm_as_judge.grading.extract import Declared, declared_answer
-from llm_as_judge.grading.final import final_expression, fold, quantity, verdict_of, words
+from llm_as_judge.grading.final import final_expression, fold, plain_text, verdict_of, words
 from llm_as_judge.grading.latex import normalize
-from llm_as_judge.grading.number import (
-    FAMILY_OF,
-    Quantity,
-    in_currency,
-    is_written_as,
-    parse_number,
-    singular,
-)
+from llm_as_judge.grading.number import Quantity, parse_number
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.shape import Scalar, Shape, parse_shape
 from llm_as_judge.grading.symbolic import compare
+from llm_as_judge.grading.units import read_unit, same_dimensions
+from llm_as_judge.grading.values import Asked, compare_values, is_value
 from llm_as_judge.types import Problem, Verdict
 
 _LONGEST_ANSWER = 1500
@@ -49,9 +44,11 @@ async def grade_math(problem: Problem, answer: str, pool: KillablePool) -> Verdi
         correct True, False, or None where the rules cannot decide.
     """
     declared = declared_answer(answer, one_sentence=True)
+    about = re.sub(r"^\s*~(?=\s*[$€£]?\d)", "≈", declared.text)  # in LaTeX a tilde is a space
+    declared = replace(declared, text=about)
     verdicts = []
     for gold in problem.answers:
-        verdict = await _against(gold, declared, problem.question, pool)
+        verdict = await _against(gold, declared, problem, pool)
         if verdict.correct:
             return verdict
         verdicts.append(verdict)
@@ -59,18 +56,27 @@ async def grade_math(problem: Problem, answer: str, pool: KillablePool) -> Verdi
     return (undecided or verdicts)[0]
 
 
-async def _against(gold: str, declared: Declared, question: str, pool: KillablePool) -> Verdict:
+async def _against(gold: str, declared: Declared, problem: Problem, pool: KillablePool) -> Verdict:
+    question, spec = problem.question, problem.spec
     gold_latex = normalize(gold)
     gold_shape = parse_shape(gold_latex)
-    gold_number = in_currency(gold) or quantity(gold_latex)
+    gold_plain = plain_text(gold)
+    gold_number = parse_number(gold_plain) if gold_plain else None
     if declared.fault == "questioned" or (
         declared.fault == "several" and _is_one_thing(gold_shape) and r"\pm" not in gold_latex
     ):
         return verdict_of(False, "extract.several", f"several answers declared: {declared.shown}")
     if fold(normalize(declared.text)) == fold(gold_latex):
         return verdict_of(True, "exact.same_form", "same normal form")
+    if spec.grader == "exact":
+        return verdict_of(False, "exact_match", "not equal to the gold answer")
+    asked = Asked(question, "math", spec)
+    is_typed = gold_plain is not None and is_value(gold_plain, asked)
     candidate, fault = final_expression(
-        declared, gold, gold_number, isinstance(gold_shape, Shape) and gold_shape.kind != "text"
+        declared,
+        gold,
+        gold_number if gold_plain and is_typed and not read_clock(gold_plain) else None,
+        isinstance(gold_shape, Shape) and gold_shape.kind != "text",
     )
     if fault is not None:
         return fault
@@ -83,12 +89,16 @@ async def _against(gold: str, declared: Declared, question: str, pool: KillableP
         return verdict_of(True, "exact.same_form", "same normal form")
     if len(latex) > _LONGEST_ANSWER:
         return verdict_of(False, "math.too_long", f"{len(latex)} characters are no final answer")
-    candidate_number = in_currency(candidate) or quantity(latex)
+    plain = plain_text(candidate)
+    candidate_number = parse_number(plain, decimal_comma=True) if plain else None
     if _echoes(latex, question):
         return verdict_of(False, "math.echo", "the candidate repeats the question's expression")
-    if gold_number is not None and candidate_number is not None:
-        rounded = _rounded(gold_number, candidate_number)
-        return rounded or verdict_of(*compare_numbers(gold_number, candidate_number, question))
+    if gold_plain is not None and is_typed and plain is not None:
+        compared = compare_values(gold_plain, plain, asked)
+        if compared is not None:
+            return verdict_of(compared.correct, compared.rule, compared.why, compared.kind)
+        if gold_number is None:
+            return verdict_of(None, "typed.unread", "no value of the gold's kind alone")
     if re.search(r"\d", gold_latex) and is_abstention(candidate, question):
         return verdict_of(False, "math.abstained", "says that there is no answer")
     if len(_SLASHES.findall(latex)) > 1 and not _SLASHES.search(gold_latex):
@@ -176,7 +186,7 @@ class _Pair:
             return False
         if not isinstance(self.shape, Scalar) or not re.search(r"\d", self.candidate):
             return False
-        degrees = self.gold_number.unit == "degree" and r"\pi" in self.candidate
+        degrees = self.gold_number.unit.startswith(("degree", "°")) and r"\pi" in self.candidate
         symbols = re.search(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])", self.candidate)
         return not degrees and not symbols and bool(re.search(r"[-+*/^!]|\\", self.candidate[1:]))
 
@@ -185,16 +195,6 @@ class _Pair:
         """Of a rounded gold; see :class:`Quantity`."""
         number = self.gold_number
         return number.step if number and not number.percent else None
-
-
-def _rounded(number: Quantity, candidate: Quantity) -> Verdict | None:
-    """A fraction whose value the gold gives rounded or cut."""
-    if number.step is None or candidate.form != "fraction" or candidate.percent:
-        return None
-    scale = 100 if number.percent else 1
-    if is_written_as(candidate.value * scale, number.value, number.step):
-        return verdict_of(True, "number.rounded", "the gold is this fraction, rounded")
-    return None
 
 
 async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
@@ -261,8 +261,6 @@ _UNIT_WORD = rf"(?:\\text\s*\{{[^{{}}]*\}}|(?<![\\a-zA-Z])[a-zA-Z]{{2,12}}(?![a-
 _TRAILING_UNIT = re.compile(
     rf"(?:\\cdot|\s)*(?P<unit>{_UNIT_WORD}(?:(?:/|\\cdot|\s)*{_UNIT_WORD}){{0,5}})\s*$"
 )
-_UNIT_TOKEN = re.compile(r"(?P<word>[a-z]+)(?:\s*\^\s*\{?\s*(?P<power>-?\d)\s*\}?)?|/")
-_OF_UNITS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 
 
 def _without_units(shape: Shape | Scalar) -> Shape | Scalar:
@@ -277,54 +275,26 @@ def _split_unit(latex: str) -> tuple[str, str]:
     found = _TRAILING_UNIT.search(latex)
     if found is None:
         return latex, ""
-    unit = " ".join(re.sub(r"\\text\s*\{([^{}]*)\}", r" \1 ", found["unit"]).lower().split())
-    if found["unit"][0] != "\\" and _powers(unit) is None:
+    unit = " ".join(re.sub(r"\\text\s*\{([^{}]*)\}", r" \1 ", found["unit"]).split())
+    unit = re.sub(r"\s*\^\s*\{?\s*(-?\d)\s*\}?", r"^\1", unit.replace(r"\cdot", " "))
+    if found["unit"][0] != "\\" and not read_unit(unit) and unit.lower() not in {"unit", "units"}:
         return latex, ""  # xy
-    return latex[: found.start()], unit.replace(r"\cdot", " ")
-
-
-def _powers(unit: str) -> dict[str, int] | None:
-    """Each known unit of "square feet", "km / h" or "m s^{-2}" with its power; None if one is unknown."""
-    powers: dict[str, int] = {}
-    sign, raised = 1, 1
-    for token in _UNIT_TOKEN.finditer(unit):
-        word = singular(token["word"] or "/")
-        if word in {"/", "per"}:
-            sign = -1
-        elif word in _OF_UNITS:
-            raised = _OF_UNITS[word]
-        elif word in FAMILY_OF or word == "unit":
-            power = sign * raised * int(token["power"] or 1)
-            powers[word] = powers.get(word, 0) + power
-            raised = 1
-        else:
-            return None
-    return powers
+    return latex[: found.start()], unit
 
 
 def _unit_conflict(pair: _Pair) -> Verdict | None:
     """Units behind an expression: both must be the same, if both are there."""
-    units = [_split_unit(latex)[1] for latex in (pair.gold, pair.candidate)]
-    powers = [_powers(unit) for unit in units]
-    same = units[0] == units[1] or (powers[0] is not None and powers[0] == powers[1])
-    if all(units) and not same:
-        measured = [_measured(found) for found in powers if found is not None]
-        apart = len(measured) == 2 and measured[0] != measured[1]
-        said = f"wanted {units[0]}, found {units[1]}"
-        return verdict_of(False if apart else None, "math.unit_mismatch", said)
+    wanted, found = (_split_unit(latex)[1] for latex in (pair.gold, pair.candidate))
+    if wanted and found and wanted.casefold() != found.casefold():
+        pairs = [(one, other) for one in read_unit(wanted) for other in read_unit(found)]
+        alike = [one for one in pairs if same_dimensions(*one)]
+        if not any(one.factor == other.factor for one, other in alike):
+            correct = False if pairs and not alike else None
+            return verdict_of(correct, "math.unit_mismatch", f"wanted {wanted}, found {found}")
     percent = [r"\%" in pair.gold, r"\%" in pair.candidate]
     if percent[0] != percent[1]:
         return verdict_of(None, "math.percent", "one is a percentage, the other is not")
     return None
-
-
-def _measured(powers: dict[str, int]) -> dict[str, int]:
-    """What a unit measures: "length" to the power of 2."""
-    found: dict[str, int] = {}
-    for unit, power in powers.items():
-        family = FAMILY_OF.get(unit, unit)
-        found[family] = found.get(family, 0) + power
-    return {family: power for family, power in found.items() if power}
 
 
 # ------------------------------------------------------------------------------------- positivity

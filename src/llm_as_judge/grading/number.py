@@ -1,70 +1,23 @@
-"""Numbers as values: one typed normal form, and what two of them say about each other.
+"""Numbers as values: one normal form with unit, per cent and digits.
 
-``"$1,234.50"``, ``"1234.5 dollars"`` and ``"1 234,50"`` differ as texts; only the first two are
-one number here (a comma is a thousands separator). Units and per cent signs are kept and
-compared, never stripped first: "5 minutes" is not "5 hours".
+``"$1,234.50"``, ``"1234.5 dollars"``, ``"1 234.50 USD"`` and ``"1'234.50 dollars"`` are one number. A comma
+or a space before three digits separates thousands, a point is always a decimal point; a comma before
+other than three digits is a decimal comma, which only :func:`parse_number` with ``decimal_comma`` reads,
+since it also separates lists. Units and per cent signs are kept and compared, never stripped first.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS, TENS, UNIT_NAMES
-
-CURRENCY = {
-    "$": "dollar",
-    "US$": "dollar",
-    "€": "euro",
-    "£": "pound sterling",
-    "¥": "yen",
-    "₹": "rupee",
-}
-FAMILIES: dict[str, dict[str, Fraction]] = {
-    "time": {
-        "second": Fraction(1),
-        "minute": Fraction(60),
-        "hour": Fraction(3600),
-        "day": Fraction(86400),
-        "week": Fraction(604800),
-        "month": Fraction(2629800),
-        "year": Fraction(31557600),
-    },
-    "length": {
-        "mm": Fraction(1, 1000),
-        "cm": Fraction(1, 100),
-        "m": Fraction(1),
-        "km": Fraction(1000),
-        "inch": Fraction(254, 10000),
-        "foot": Fraction(3048, 10000),
-        "yard": Fraction(9144, 10000),
-        "mile": Fraction(1609344, 1000),
-    },
-    "mass": {
-        "mg": Fraction(1, 1000),
-        "g": Fraction(1),
-        "kg": Fraction(1000),
-        "ounce": Fraction(28349523125, 10**9),
-        "pound": Fraction(45359237, 10**5),
-        "ton": Fraction(10**6),
-    },
-    "volume": {"ml": Fraction(1, 1000), "l": Fraction(1), "gallon": Fraction(3785411784, 10**9)},
-    "money": {"cent": Fraction(1), "dollar": Fraction(100), "euro": Fraction(100)},
-    "angle": {"degree": Fraction(1), "radian": Fraction(180)},
-}
-FAMILY_OF = {unit: family for family, units in FAMILIES.items() for unit in units}
-
-
-def singular(word: str) -> str:
-    """A unit or a thing counted, in the singular where that is known."""
-    if word in UNIT_NAMES:
-        return UNIT_NAMES[word]
-    stem = word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 2 else word
-    return UNIT_NAMES.get(stem, stem)
-
+from llm_as_judge.grading.units import Unit, read_unit, same_dimensions
+from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS, ORDINALS, TENS
 
 _SCALES = {
     "hundred": 100,
@@ -73,54 +26,95 @@ _SCALES = {
     "billion": 10**9,
     "trillion": 10**12,
 }
-_FACTORS = {**_SCALES, "dozen": 12, "k": 1000}
+_FACTORS = {
+    **_SCALES,
+    **{f"{name}s": value for name, value in _SCALES.items()},
+    "dozen": 12,
+    "k": 1000,
+    "mn": 10**6,
+    "mio": 10**6,
+    "bn": 10**9,
+    "tn": 10**12,
+}
+_OF_MONEY = {**_FACTORS, "m": 10**6, "b": 10**9}
+"""Letters that scale a sum of money: "$3m" is no length."""
 
-_SIGN = r"[-+]"
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
 _PLAIN = re.compile(
-    rf"(?P<sign>{_SIGN})?\s*(?:10\s*\^\s*\{{?(?P<ten>[-+]?\d{{1,4}})\}}?|(?P<whole>\d+)\s+(?P<n>\d+)\s*/\s*(?P<d>\d+)"
+    rf"(?P<sign>[-+])?\s*(?:10\s*\^\s*\{{?(?P<ten>[-+]?\d{{1,4}})\}}?|(?P<whole>\d+)\s+(?P<n>\d+)\s*/\s*(?P<d>\d+)"
     rf"|(?P<num>{_DIGITS})\s*/\s*(?P<den>{_DIGITS})"
     rf"|(?P<int>{_DIGITS})?(?P<frac>\.\d+)|(?P<int2>{_DIGITS})\.?(?![\d,]))"
     r"(?:\s*(?:x|\*|×|e)\s*10\s*\^\s*\{?(?P<pow>[-+]?\d{1,4})\}?|[eE](?P<exp>[-+]?\d{1,4}))?"
 )
-_PREFIX = re.compile(r"^(?P<sign>[-+])?\s*(?P<cur>US\$|[$€£¥₹])\s*")
-_UNIT_TAIL = re.compile(
-    r"^[\s-]*(?:[^\W\d_][^\W\d_]*[²³.'%-]*(?:[ /'-]+[^\W\d_]+[²³.'%-]*){0,5}|[°¢])?$"
+_CURRENCIES = (
+    r"US\$|C\$|A\$|R\$|[$€£¥₹₩₽]|(?:USD|EUR|GBP|CHF|JPY|INR|CNY|CAD|AUD|SEK|NOK|DKK|PLN)(?=[\s\d-])"
 )
-_TELLING_DIGITS = 3
-"""A decimal with fewer digits says too little to be told from other values by them."""
+_PREFIX = re.compile(rf"^(?P<sign>[-+])?\s*(?P<cur>{_CURRENCIES})\s*")
+_UNIT_TAIL = re.compile(
+    r"^[\s-]*(?:(?:/\s*)?[^\W\d_][\w²³^.'%/·⋅$-]*(?:[ /'-]+[^\W\d_][\w²³^.'%/·⋅-]*){0,5}|[°¢$€£¥₹₩′″℃℉][\w/²³ ]*)?$"
+)
+_GROUPS = re.compile(
+    r"(?<![\w.,])\d{1,3}(?:(?P<by>[ '’]|\\,|,\\!|\{,\})\d{3})(?:(?P=by)\d{3})*(?![\d/]|\s*/)"
+)
 _ANY_NUMBER = re.compile(
     rf"(?<![\w.])(?:(?<!/){_DIGITS}/[1-9]\d*(?![\d/]|\.\d)|{_DIGITS}(?:\.\d+)?|\.\d+)"
 )
+_TELLING_DIGITS = 3
+"""A decimal with fewer digits says too little to be told from other values by them."""
+_LONGEST = 200
+_MOST_DIGITS = 300
+"""Of a number that is computed with; a longer one is only told from others."""
+_SILENT = frozenset(["of", "the", "total", "and", "altogether", "exactly"])
+"""Words behind a number that leave it as it is."""
+
+_RATE = frozenset(["a", "an", "per", "each", "every"])
+
+Form = Literal["integer", "decimal", "fraction", "words"]
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """One number with what was said beside it.
 
-    ``form``: how it was written (an integer written ``36/2`` is not worked out).
-    ``unit``: lower case, singular where known; ``""`` if none. ``percent``: "%" or "percent".
+    ``form``: how it was written (an integer written ``36/2`` is not worked out). ``percent``: "%" or
+    "percent".
     """
 
     value: Fraction
-    form: Literal["integer", "decimal", "fraction", "words"]
+    form: Form
     unit: str = ""
+    """As it is written, without what follows it: a unit that :mod:`units` knows, or one word: the thing counted."""
     percent: bool = False
     reduced: bool = True
     """False for a fraction that can be reduced."""
     step: Fraction | None = None
     """What one unit of the last digit is worth, for a decimal of at least three digits behind the
     leading zeros: it may be a rounded value. None: the value is meant exactly."""
+    places: int = 0
+    """Digits behind the decimal point."""
+    digits: int = 0
+    """Digits from the first that is not zero; 0 = not written in digits."""
+    remark: str = ""
+    """Words behind the unit: "left", "per box"."""
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """Readings of the unit; none where there is none or it is not known."""
+        return read_unit(self.unit) if self.unit else ()
+
+    @property
+    def thing(self) -> str:
+        """The unit in the singular: to compare unknown ones."""
+        return singular(self.unit.casefold())
 
 
-_DECIMAL_COMMA = re.compile(
-    r"\s*[-+]?\s*[$€£]?\s*(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}(?!\d)\s*(?:[^\W\d_]{1,12}\.?|[%$€£])?\s*"
-)
-
-
-def has_decimal_comma(text: str) -> bool:
-    """Is ``text`` one number with a decimal comma ("56,28 EUR", "1.234,50")? :func:`parse_number` reads none."""
-    return _DECIMAL_COMMA.fullmatch(text) is not None
+def singular(word: str) -> str:
+    """A thing counted without its plural ending."""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "xes", "sses")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 2 else word
 
 
 def in_currency(text: str) -> Quantity | None:
@@ -135,88 +129,133 @@ def is_written_as(exact: Fraction, written: Fraction, step: Fraction) -> bool:
     return exact * written > 0 and 0 <= abs(exact) - abs(written) < step
 
 
-def _words_value(words: list[str]) -> tuple[int, int] | None:
-    """(value, how many words were read) of number words at the start; None if there are none."""
-    total = current = 0
-    used = 0
-    for index, word in enumerate(words):
-        if word in NUMERALS or word in TENS:
-            current += NUMERALS.get(word, 0) + TENS.get(word, 0)
-        elif word == "hundred" and used:
-            current = max(current, 1) * 100
-        elif word in _SCALES and used:
-            total += max(current, 1) * _SCALES[word]
-            current = 0
-        elif word == "and" and used and index + 1 < len(words) and words[index + 1] in NUMERALS:
-            continue
-        else:
-            break
-        used = index + 1
-    return (total + current, used) if used else None
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+|\d+),(\d{1,2}|\d{4,})(?![\d.,])")
 
 
-def _unit(text: str) -> tuple[str, bool, int]:
-    """(unit, per cent, factor) of the words behind a number."""
-    words = text.lower().replace("%", " % ").split()
-    factor = 1
-    while words and words[0].strip(".-") in _FACTORS:
-        factor *= _FACTORS[words[0].strip(".-")]
-        words = words[1:]
-    percent = bool(words) and words[0].strip(".") in {"%", "percent", "per"}
-    if percent and words[0] == "per" and words[1:2] != ["cent"]:
-        percent = False
-    if percent:
-        words = words[2:] if words[0] == "per" else words[1:]
-    if not words:
-        return "", percent, factor
-    words = [word.strip(".,") for word in words]
-    words = [word for word in words if word not in {"of", "the", "a", "in", "total", "and"}]
-    if not words:
-        return "", percent, factor
-    words[0] = singular(words[0])
-    return " ".join(words), percent, factor
+def has_decimal_comma(text: str) -> bool:
+    """Is ``text`` one number with a decimal comma ("56,28 EUR", "1.234,50")?"""
+    return (
+        _DECIMAL_COMMA.search(text) is not None
+        and parse_number(text) is None
+        and parse_number(text, decimal_comma=True) is not None
+    )
 
 
-def parse_number(text: str) -> Quantity | None:
+def fold_number_signs(text: str) -> str:
+    """``text`` with one spelling of minus, full-width signs, vulgar fractions and separated thousands."""
+    folded: list[str] = []
+    for char in text.replace("\u2212", "-").replace("\u2013", "-"):
+        if "\uff01" <= char <= "\uff5e":
+            char = chr(ord(char) - 0xFEE0)
+        elif char in "\u00a0\u2007\u2009\u202f":
+            char = " "
+        elif unicodedata.decomposition(char).startswith("<fraction>"):
+            part = Fraction(unicodedata.numeric(char)).limit_denominator(1000)
+            between = " " if folded and folded[-1].isdigit() else ""
+            char = f"{between}{part.numerator}/{part.denominator}"
+        folded.append(char)
+    return _GROUPS.sub(lambda m: re.sub(r"\D", "", m.group()), "".join(folded))
+
+
+def parse_number(text: str, *, decimal_comma: bool = False) -> Quantity | None:
     """The one number that ``text`` is, with its unit; None if it is anything else.
 
-    Expressions (``2+3``), lists, ranges and wrong thousands separators (``1,23``) are None.
+    Expressions (``2+3``), lists, ranges and wrong thousands separators are None. Several numbers with
+    falling units of one dimension are one: "1 hour 30 minutes".
+
+    Args:
+        decimal_comma: read "56,28" as 56.28.
     """
-    text = text.strip().replace("\u2212", "-").replace("\u2013", "-").rstrip(".").strip()
-    text = re.sub(r"^\s*[a-zA-Z]\s*=\s*", "", text)
-    if not text or len(text) > 200:
+    text = text.strip()
+    if not text or len(text) > _LONGEST:
         return None
+    text = fold_number_signs(text).rstrip(".").strip()
+    if decimal_comma:
+        text = _DECIMAL_COMMA.sub(lambda m: f"{m[1].replace('.', '')}.{m[2]}", text)
+    text = re.sub(r"^\s*[a-zA-Z]\s*=\s*", "", text)
+    return _single(text) or _mixed(text)
+
+
+def _single(text: str) -> Quantity | None:
     prefix = _PREFIX.match(text)
-    unit = ""
+    currency = ""
     negative = False
     if prefix:
-        unit = CURRENCY[prefix.group("cur")]
+        currency = prefix.group("cur")
         negative = prefix.group("sign") == "-"
         text = text[prefix.end() :]
     match = _PLAIN.match(text)
     if match is None:
-        return _spelled(text, unit)
-    value, form, step = _value(match)
-    if value is None:
+        return _spelled(text, currency)
+    number = _value(match)
+    if number is None:
         return None
     tail = text[match.end() :].strip()
-    percent = tail.startswith("%")
-    tail = tail[1:].strip() if percent else tail
+    if half := re.match(r"and\s+(?:a|one)\s+half\b", tail, re.IGNORECASE):
+        number = replace(number, value=number.value + Fraction(1, 2), form="words", step=None)
+        tail = tail[half.end() :].strip()
+    if negative:
+        number = replace(number, value=-number.value)
+    return _with_tail(number, tail, currency)
+
+
+def _with_tail(number: Quantity, tail: str, currency: str) -> Quantity | None:
+    """With the scale, per cent sign and unit that ``tail`` gives; None if it is neither."""
+    scales = _OF_MONEY if currency else _FACTORS
+    factor = 1
+    while scale := re.match(r"[\s-]*([^\W\d_]+)\b\.?", tail):
+        word = scale[1].casefold()
+        if word not in scales or (word in {"m", "b", "k"} and scale.start(1) and not currency):
+            break
+        factor *= scales[word]
+        tail = tail[scale.end() :]
+    percent = re.match(r"\s*(?:%|per\s?cent\b|pct\b)", tail, re.IGNORECASE)
+    if percent:
+        tail = tail[percent.end() :]
+    tail = tail.strip()
     if not _is_unit(tail):
         return None
-    tail_unit, tail_percent, factor = _unit(tail)
-    if unit and tail_unit and tail_unit != unit:
-        return None
-    value = -value if negative else value
-    reduced = form != "fraction" or _is_reduced(match)
-    percent = percent or tail_percent
-    step = None if step is None else step * factor
-    return Quantity(value * factor, form, unit or tail_unit, percent, reduced, step)
+    if currency and not re.match(r"(?:/|per\b|an?\b|each\b|every\b)", tail, re.IGNORECASE):
+        named, remark = _split_unit(tail)
+        if read_unit(named) and not _agrees(named, currency):
+            return None  # "$5 euros"
+        tail = " ".join(part for part in ("" if read_unit(named) else named, remark) if part)
+        unit, remark = currency, tail
+    elif currency:
+        unit, remark = _split_unit(f"{currency} {tail}")
+    else:
+        unit, remark = _split_unit(tail)
+    step = None if number.step is None else number.step * factor
+    return replace(
+        number,
+        value=number.value * factor,
+        unit=unit,
+        percent=percent is not None,
+        step=step,
+        remark=remark,
+        places=number.places if factor == 1 else 0,
+    )
 
 
-def _is_reduced(match: re.Match[str]) -> bool:
-    top, bottom = match["num"] or match["n"], match["den"] or match["d"]
-    return math.gcd(int(top.replace(",", "")), int(bottom.replace(",", ""))) == 1
+def _agrees(named: str, currency: str) -> bool:
+    return any(
+        same_dimensions(one, other) for one in read_unit(named) for other in read_unit(currency)
+    )
+
+
+def _split_unit(tail: str) -> tuple[str, str]:
+    """The unit at the start of ``tail``, as long as one is known, else its first word; and the rest."""
+    words = tail.strip().split()
+    if words and words[0].casefold() == "in" and len(words) > 1:
+        words = words[1:]  # "4 in total"; "4 in" alone may be inches
+    words = [word for word in words if word.casefold().strip(".,") not in _SILENT]
+    if words and words[0].casefold() in _RATE and not read_unit(" ".join(words)):
+        return "", " ".join(["per", *words[1:]])  # "5 a day"
+    for end in range(min(len(words), 5), 0, -1):
+        if read_unit(" ".join(words[:end])):
+            return " ".join(words[:end]).strip("., "), " ".join(words[end:])
+    head = [word.strip(".,") for word in words]
+    return (head[0], " ".join(words[1:])) if head else ("", "")
 
 
 def _is_unit(tail: str) -> bool:
@@ -229,72 +268,197 @@ def _is_unit(tail: str) -> bool:
     if any(word in NUMERALS or word in TENS for word in words):
         return False
     first = words[0]
-    known = singular(first) in FAMILY_OF or first in _FACTORS
-    return first not in NOT_A_UNIT and "or" not in words and (known or len(first) > 1)
+    if len(first) == 1 and first not in "°¢$€£" and tail[:1] != "/":
+        return bool(read_unit(tail)) or bool(read_unit(tail.split()[0])) or first == "a"
+    return first not in NOT_A_UNIT and "or" not in words
 
 
-def _spelled(text: str, unit: str) -> Quantity | None:
+# ------------------------------------------------------------------------------------ mixed units
+_PART = re.compile(
+    rf"\s*(?:,|and\b|&)?\s*(?P<number>-?{_DIGITS}(?:\.\d+)?(?:\s+\d+/\d+|/\d+)?|[a-z]+(?:[ -][a-z]+)?)\s*"
+    r"(?P<unit>'|\"|′|″|[^\W\d_.,&]+)\.?(?=[\s,&\d]|$)",
+    re.IGNORECASE,
+)
+_MARKS = {"'": "ft", "′": "ft", '"': "inch", "″": "inch"}
+_HOURS = re.compile(r"(\d{1,3})\s*(?:h|:)\s*([0-5]\d)\s*(?:h|hours?|hrs?|m|min)?\.?", re.IGNORECASE)
+
+
+def _mixed(text: str) -> Quantity | None:
+    """ "1 hour 30 minutes", "5 feet 10 inches", "4 dollars and 50 cents" in the first of their units."""
+    if hours := _HOURS.fullmatch(text):
+        if ":" in text and not re.search(r"[a-z]", text, re.IGNORECASE):
+            return None  # a time of day, or a ratio
+        minutes = 60 * int(hours[1]) + int(hours[2])
+        return Quantity(Fraction(minutes), "integer", "minutes")
+    parts: list[tuple[Fraction, tuple[Unit, ...], str]] = []
+    at = 0
+    while at < len(text.rstrip()):
+        match = _PART.match(text, at)
+        if match is None:
+            return None
+        number = _single(match["number"])
+        name = _MARKS.get(match["unit"], match["unit"])
+        units = read_unit(name)
+        if number is None or not units or number.unit or (number.value < 0 and parts):
+            return None
+        parts.append((number.value, units, name))
+        at = match.end()
+    return _sum(parts) if len(parts) > 1 else None
+
+
+def _sum(parts: list[tuple[Fraction, tuple[Unit, ...], str]]) -> Quantity | None:
+    for first in parts[0][1]:
+        total = Fraction(0)
+        least = None
+        for value, units, _ in parts:
+            unit = next((one for one in units if same_dimensions(one, first)), None)
+            if unit is None or (least is not None and unit.factor >= least):
+                break
+            least = unit.factor
+            total += value * unit.factor * (-1 if value and parts[0][0] < 0 and total else 1)
+        else:
+            return Quantity(total / first.factor, "words", parts[0][2])
+    return None
+
+
+# ----------------------------------------------------------------------------------- number words
+_DENOMINATORS = {
+    "half": 2,
+    "halves": 2,
+    "quarter": 4,
+    "quarters": 4,
+    **{name: value for name, value in ORDINALS.items() if value > 2},
+    **{f"{name}s": value for name, value in ORDINALS.items() if value > 2},
+    "hundredth": 100,
+    "hundredths": 100,
+    "thousandths": 1000,
+}
+
+
+def _cardinal(words: list[str]) -> tuple[int, int] | None:
+    """(value, how many words were read) of number words at the start; None if there are none."""
+    total = current = 0
+    used = 0
+    for index, word in enumerate(words):
+        if word in NUMERALS and current % 10:
+            break  # "one two" is no number
+        if word in NUMERALS or word in TENS:
+            current += NUMERALS.get(word, 0) + TENS.get(word, 0)
+        elif word == "hundred" and used:
+            current = max(current, 1) * 100
+        elif word in _SCALES and used:
+            total += max(current, 1) * _SCALES[word]
+            current = 0
+        elif word == "and" and used and index + 1 < len(words) and words[index + 1] in NUMERALS:
+            if index + 2 < len(words) and words[index + 2] in _DENOMINATORS:
+                break  # "two and one half"
+            continue
+        elif word in {"a", "an"} and not used and words[1:2] and words[1] in _SCALES:
+            current = 1
+        else:
+            break
+        used = index + 1
+    return (total + current, used) if used else None
+
+
+def _fraction(words: list[str]) -> tuple[Fraction, int] | None:
+    """(value, words read) of "half", "a third", "two thirds" at the start."""
+    if words[:1] and words[0] in {"half", "quarter"}:
+        return Fraction(1, _DENOMINATORS[words[0]]), 1
+    top = 1 if words[:1] in (["a"], ["an"]) else NUMERALS.get(words[0], 0) if words else 0
+    if top and words[1:2] and words[1] in _DENOMINATORS:
+        return Fraction(top, _DENOMINATORS[words[1]]), 2
+    return None
+
+
+def _spelled(text: str, currency: str) -> Quantity | None:
+    if re.search(r"[,;&+=]", text):
+        return None
+    words = re.findall(r"[^\W_]+|[%°¢.]\S*", text.lower().replace("-", " "))
     sign = 1
-    words = text.lower().replace("-", " ").split()
     if words and words[0] in {"negative", "minus"}:
         sign, words = -1, words[1:]
-    read = _words_value(words)
-    if read is None:
+    value = Fraction(0)
+    used = 0
+    if fraction := _fraction(words):
+        value, used = fraction
+        if words[used : used + 1] in (["of"], ["a"], ["an"]):
+            used += 1
+            used += words[used : used + 1] in (["a"], ["an"])
+    elif read := _cardinal(words):
+        value, used = Fraction(read[0]), read[1]
+        if words[used : used + 1] == ["point"]:
+            digits = [NUMERALS.get(word, 10) for word in words[used + 1 :]]
+            count = next((at for at, digit in enumerate(digits) if digit > 9), len(digits))
+            value += sum(Fraction(digit, 10 ** (at + 1)) for at, digit in enumerate(digits[:count]))
+            used += 1 + count if count else 0
+        if words[used : used + 1] == ["and"] and (more := _fraction(words[used + 1 :])):
+            value, used = value + more[0], used + 1 + more[1]
+    elif words[:1] in (["a"], ["an"]) and len(words) > 1:
+        if words[1] not in _FACTORS and not read_unit(" ".join(words[1:])):
+            return None
+        value, used = Fraction(1), 1
+    else:
         return None
-    value, used = read
     tail = " ".join(words[used:])
-    if len(words) - used > 4 or re.search(r"\d|[^\w\s%.'-]", tail):
+    if len(words) - used > 5 or re.search(r"\d", tail):
         return None
     if any(word in NUMERALS or word in TENS for word in words[used:]):
         return None
-    tail_unit, percent, factor = _unit(tail)
-    return Quantity(Fraction(sign * value * factor), "words", unit or tail_unit, percent)
+    return _with_tail(Quantity(sign * value, "words"), tail, currency)
 
 
-_Form = Literal["integer", "decimal", "fraction"]
-
-
-def _value(match: re.Match[str]) -> tuple[Fraction | None, _Form, Fraction | None]:
-    """(value, form, step) of a number in digits; no value where it divides by zero."""
+# --------------------------------------------------------------------------------- digits to value
+def _value(match: re.Match[str]) -> Quantity | None:
+    """The bare number of digits; None where it divides by zero."""
     group = match.groupdict()
-    form: _Form = "integer"
-    step = None
-
-    def integer(digits: str | None) -> int:
-        return int(digits.replace(",", "")) if digits else 0
-
+    if any(len(digits) > _MOST_DIGITS for digits in group.values() if digits):
+        return None
     power = Fraction(10) ** int(group["pow"] or group["exp"] or 0)
+    form: Form = "integer"
+    step = None
+    places = digits = 0
+    reduced = True
+
+    def integer(name: str) -> int:
+        return int(group[name].replace(",", "")) if group[name] else 0
+
     if group["ten"] is not None:
         value = Fraction(10) ** int(group["ten"])
-    elif group["whole"] is not None:
+    elif group["whole"] is not None or group["num"] is not None:
         form = "fraction"
-        if integer(group["d"]) == 0:
-            return None, form, None
-        value = integer(group["whole"]) + Fraction(integer(group["n"]), integer(group["d"]))
-    elif group["num"] is not None:
-        form = "fraction"
-        if integer(group["den"]) == 0:
-            return None, form, None
-        value = Fraction(integer(group["num"]), integer(group["den"]))
+        top, bottom = ("n", "d") if group["whole"] is not None else ("num", "den")
+        if integer(bottom) == 0:
+            return None
+        value = integer("whole") + Fraction(integer(top), integer(bottom))
+        reduced = math.gcd(integer(top), integer(bottom)) == 1
     elif group["frac"] is not None:
         form = "decimal"
-        value = integer(group["int"]) + Fraction("0" + group["frac"])
-        step = _step(group["int"] or "", group["frac"][1:], power)
+        value = integer("int") + Fraction("0" + group["frac"])
+        written = ((group["int"] or "").replace(",", "") + group["frac"][1:]).lstrip("0")
+        places, digits = len(group["frac"]) - 1, len(written)
+        step = power / 10**places if digits >= _TELLING_DIGITS else None
     else:
-        value = Fraction(integer(group["int2"]))
+        value = Fraction(integer("int2"))
+        digits = len(str(abs(value.numerator)))
     value *= power
-    return (-value if group["sign"] == "-" else value), form, step
-
-
-def _step(whole: str, decimals: str, power: Fraction) -> Fraction | None:
-    telling = (whole.replace(",", "") + decimals).lstrip("0")
-    return power / 10 ** len(decimals) if len(telling) >= _TELLING_DIGITS else None
+    return Quantity(
+        -value if group["sign"] == "-" else value,
+        form,
+        reduced=reduced,
+        step=step,
+        places=places,
+        digits=digits,
+    )
 
 
 def count_numbers(text: str) -> list[Fraction]:
     """Every number written in digits in ``text``, signs ignored, in order; ``1/2`` is one."""
-    return [_value_of(found.group().replace(",", "")) for found in _ANY_NUMBER.finditer(text)]
+    found = _ANY_NUMBER.finditer(fold_number_signs(text))
+    return [_value_of(number.group().replace(",", "")) for number in found]
 
 
 def _value_of(written: str) -> Fraction:
+    if len(written) > _MOST_DIGITS:
+        return Fraction(int(hashlib.sha256(written.encode()).hexdigest(), 16) + 10**90)
     return Fraction("0" + written if written.startswith(".") else written)

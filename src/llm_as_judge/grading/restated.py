@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import takewhile
 
-from llm_as_judge.grading.denial import spelled_out
 from llm_as_judge.grading.whole_words import gold_places, one_sentence
 from llm_as_judge.grading.wordlists import (
     ASKING,
@@ -42,6 +41,22 @@ _DENIES = frozenset(map(stem, DENYING))
 _ASKS_TWICE = re.compile(rf"\b(?:and|or|but)\s+(?:\w+\s+)?(?:{'|'.join(sorted(ASKING))})\b", re.I)
 _DASH = re.compile(r"[-–—.]")
 _NO_MARK = re.compile(r"[^\S\n]|[\w\"'“”‘’$€£%]")
+_SHORT = re.compile(
+    r"\b(is|are|was|were|do|does|did|has|have|had|would|could|should|must|might|need)n['’ ]?t\b",
+    re.IGNORECASE,
+)
+_SHORTER = {
+    "can": re.compile(r"\bca(?:n['’ ]?t|nnot)\b", re.I),
+    "will": re.compile(r"\bwon['’]t\b", re.I),
+}
+
+
+def spelled_out(text: str) -> str:
+    """``text`` with "not" as a word: "isn't" -> "is not"."""
+    text = _SHORT.sub(r"\1 not", text)
+    for verb, pattern in _SHORTER.items():
+        text = pattern.sub(f"{verb} not", text)
+    return text
 
 
 def restates(question: str, gold: str, text: str) -> bool:

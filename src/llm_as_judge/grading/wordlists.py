@@ -33,13 +33,17 @@ class _File(BaseModel):
     helping: Words
     modal: Words
     joining: Words
-    doubting: Words
     limiting: Words
     naming: Words
     standing_for: Words
     not_units: Words
     verbs: tuple[Words, ...]
-    units: dict[str, Words]
+    measures: Words
+    prefixed: Words
+    money: dict[str, Words]
+    cents: Words
+    other_names: dict[str, str]
+    ambiguous: dict[str, Words]
 
 
 _TEXT = (resources.files("llm_as_judge.grading") / "words.yaml").read_text(encoding="utf-8")
@@ -57,13 +61,17 @@ ASKING = frozenset(_FILE.asking)
 HELPING = frozenset(_FILE.helping)
 MODAL = frozenset(_FILE.modal)
 JOINING = frozenset(_FILE.joining)
-DOUBTING = frozenset(_FILE.doubting)
 LIMITING = frozenset(_FILE.limiting)
 NAMING = frozenset(_FILE.naming)
 STANDING_FOR = frozenset(_FILE.standing_for)
 NOT_A_UNIT = frozenset(_FILE.not_units)
+MEASURES = frozenset(_FILE.measures)
+PREFIXED = frozenset(_FILE.prefixed)
+CURRENCIES = {name: code for code, names in _FILE.money.items() for name in names}
+HUNDREDTHS = frozenset(_FILE.cents)
+OTHER_UNIT_NAMES = _FILE.other_names
+AMBIGUOUS_UNITS = _FILE.ambiguous
 VERBS = {form: forms[0] for forms in _FILE.verbs for form in forms}
-UNIT_NAMES = {name: unit for unit, names in _FILE.units.items() for name in names}
 
 
 _DIGITS = {

@@ -19,6 +19,7 @@ from typing import Protocol, runtime_checkable
 from llm_as_judge.grading.extract import clean, declared_answer, guard
 from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.grading.graders import shipped_grading
+from llm_as_judge.grading.qa import UNEQUAL
 from llm_as_judge.grading.row_tests import TEST_LIMITS
 from llm_as_judge.grading.rules import RuleGrader, Rules
 from llm_as_judge.judge.owner import SetAnswers, with_set_answers
@@ -134,19 +135,31 @@ class Judge:
         if self._last is None:
             return self._without_model(verdict)
         declared = declared_answer(text, one_sentence=problem.domain == "math")
-        return await self._last.judge(problem, declared.text, verdict.score, fresh=fresh)
+        judged = await self._last.judge(problem, declared.text, verdict.score, fresh=fresh)
+        if judged.correct is None and verdict.rule == UNEQUAL and verdict.score == 0:
+            return _exact_match(
+                verdict
+            )  # a judge that never rejects leaves open what shares no word
+        return judged
 
     def _without_model(self, verdict: Verdict) -> Verdict:
         """What the rules left open: by the threshold, if there is one, else it stays open."""
         if self._f1_threshold is not None and verdict.stage == "qa" and verdict.score is not None:
             correct = verdict.score >= self._f1_threshold
             return replace(verdict, correct=correct, rule="qa.f1_threshold")
+        if verdict.rule == UNEQUAL:
+            return _exact_match(verdict)
         undecided = "undecided by the rules, and there is no judge model to ask"
         return replace(verdict, explanation=f"{verdict.explanation}; {undecided}")
 
     async def aclose(self) -> None:
         """Ends the rules' processes."""
         await self._rules.aclose()
+
+
+def _exact_match(verdict: Verdict) -> Verdict:
+    """A short text that is not the gold, with no judge that could say that it means the same."""
+    return replace(verdict, correct=False, rule="exact_match", score=verdict.score)
 
 
 class _Fresh:

@@ -80,6 +80,10 @@ _MEASURED: frozenset[AnswerKind | None] = frozenset(
 """Kinds that may have a tolerance or a unit; None: the kind is read from the answer."""
 
 
+UNSPECIFIED = AnswerSpec()
+"""Of a row whose owner says nothing: all is read from the answers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One task with its gold answers.
@@ -109,7 +113,7 @@ class Problem:
     """Code: Python sources that raise unless the solution is right. They alone grade, and what of them
     is no visible test, no solver sees."""
     meta: Mapping[str, str] = field(default_factory=dict)
-    spec: AnswerSpec = said_if_set(AnswerSpec())  # noqa: RUF009 - a field
+    spec: AnswerSpec = said_if_set(UNSPECIFIED)  # noqa: RUF009 - a field
     """How the owner of the row wants its answers compared."""
 
     @property

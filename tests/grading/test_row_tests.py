@@ -102,7 +102,7 @@ REFUSED_RUN = {
     ),
     "an object of its own": (
         "class Own:\n    pass\nassert f(Own()) == 2",
-        "is given a object of the tests' own (Own)",
+        "is given an object of the tests' own (Own)",
     ),
     "ends the process": ("import os\nos._exit(0)\nassert f(1)", "end their process"),
 }
@@ -205,6 +205,14 @@ HONEST = {
         ("class f:\n    def __init__(self): self.open = False\n    def __enter__(self):\n        self.open = True\n"
         "        return self\n    def __exit__(self, *a): self.open = False"),
         "with f() as one:\n    assert one.open is True\nassert one.open is False",
+    ),
+    "names like those of a stand-in": (
+        (
+            "class f:\n    def __init__(self): self._end, self._number, self.made = 1, 2, 3\n"
+            "    def used(self): return self.made\n    def ask(self): return f()"
+        ),
+        ("s = f()\ns._made = 4\nassert (s._end, s._number, s.used(), s._made) == (1, 2, 3, 4)\n"
+        "assert s.ask() != None and s.ask() is not None and s != None"),
     ),
     "a missing attribute": (
         "class f:\n    def __init__(self): self.a = 1",

@@ -28,7 +28,7 @@ from .crossing import (
 )
 from .frames import Channel, FrameError
 from .literals import LiteralError, decode, encode
-from .stand_ins import Function, Held, Live, LiveClass, Named
+from .stand_ins import Function, Held, Live, LiveClass, Named, mark_used
 from .testing import UncrossableError, Watch
 
 
@@ -274,18 +274,18 @@ class TestsEnd:
     def _form(self, value: Any) -> Form:
         if issubclass(type(value), Held):
             if issubclass(type(value), Live) and not self._compares:
-                value.used()
-            return {"#": "object", "id": value._number}  # noqa: SLF001 - its end
+                mark_used(value)
+            return {"#": "object", "id": value._remote_number}  # noqa: SLF001 - its end
         if isinstance(value, (Named, LiveClass)):
             return {"#": "object", "name": value.__name__}
         if (form := self._shared.form(value, self._encode) or named_form(value)) is not None:
             return form
         if callable(value) and not isinstance(value, type):
             return {"#": "callback", "id": self._given.number(value)}
-        what = "class" if isinstance(value, type) else "object"
+        what = "a class" if isinstance(value, type) else "an object"
         name = value.__name__ if isinstance(value, type) else type(value).__name__
         raise UncrossableError(
-            f"the solution is given a {what} of the tests' own ({name}); define it in the set-up code"
+            f"the solution is given {what} of the tests' own ({name}); define it in the set-up code"
         )
 
     def _known(self, form: Form) -> Any:

@@ -41,25 +41,34 @@ class Asking(Protocol):
 class Held:
     """An object that stayed in the solution's process: it can be handed back, nothing else.
 
-    To compare it or to ask for its truth is an error, so that neither ``==`` nor ``!=`` holds.
+    To compare it with more than None or to ask for its truth is an error, so that neither ``==`` nor
+    ``!=`` holds.
     """
 
-    __slots__ = ("_end", "_number", "_type_name")
-    _end: Asking
-    _number: int
-    _type_name: str
+    __slots__ = ("_remote_end", "_remote_number", "_remote_type_name")
+    _remote_end: Asking
+    _remote_number: int
+    _remote_type_name: str
 
     def __init__(self, end: Asking, number: int, type_name: str) -> None:
         for name, value in zip(Held.__slots__, (end, number, type_name), strict=True):
             object.__setattr__(self, name, value)
 
-    def _no_value(self, *_: Any) -> Any:
+    def _remote_no_value(self, *_: Any) -> Any:
         what = "a function of the solution" if isinstance(self, Function) else (
-            f"an object of the solution's class {self._type_name}"
+            f"an object of the solution's class {self._remote_type_name}"
         )  # fmt: skip
-        raise self._end.watch.raised(UncrossableError(f"{what} stands where a value is wanted"))
+        raise self._remote_end.watch.raised(
+            UncrossableError(f"{what} stands where a value is wanted")
+        )
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _no_value
+    def __eq__(self, other: object) -> bool:
+        return False if other is None else self._remote_no_value()
+
+    def __ne__(self, other: object) -> bool:
+        return True if other is None else self._remote_no_value()
+
+    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _remote_no_value
     __hash__ = object.__hash__
 
 
@@ -69,11 +78,11 @@ class Function(Held, Changing):
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._end.ask("call", self, args, kwargs)
+        return self._remote_end.ask("call", self, args, kwargs)
 
     def in_place(self, *args: Any, **kwargs: Any) -> Any:
         """Calls it; what it changed in its arguments is changed here, too."""
-        return self._end.ask("call", self, args, kwargs, in_place=True)
+        return self._remote_end.ask("call", self, args, kwargs, in_place=True)
 
 
 class Named(Changing):
@@ -97,82 +106,75 @@ class Named(Changing):
 
 
 class Live(Held):
-    """An object of a class that the tests name.
+    """An object of a class that the tests name. Names of its own begin with ``_remote``: all others
+    are the solution's.
 
     Args:
         made: the tests made it themselves.
     """
 
-    __slots__ = ("_fresh", "_made")
-    _made: bool
-    _fresh: bool
+    __slots__ = ("_remote_fresh", "_remote_made")
+    _remote_made: bool
+    _remote_fresh: bool
     """Made by the tests, and not used since then."""
 
     def __init__(self, end: Asking, number: int, type_name: str, made: bool = False) -> None:
         super().__init__(end, number, type_name)
-        object.__setattr__(self, "_made", made)
-        object.__setattr__(self, "_fresh", made)
+        object.__setattr__(self, "_remote_made", made)
+        object.__setattr__(self, "_remote_fresh", made)
 
-    def made_by_the_tests(self) -> Live:
-        """Another stand-in for the same object; a result of the solution never becomes one."""
-        return type.__call__(type(self), self._end, self._number, self._type_name, True)  # type: ignore[no-any-return]
-
-    def used(self) -> None:
-        """It may have changed: from now on it is compared with nothing."""
-        object.__setattr__(self, "_fresh", False)
-
-    def _itself(self, result: Any) -> Any:
+    def _remote_itself(self, result: Any) -> Any:
         """``result``, or this stand-in where it is of the same object."""
-        same = isinstance(result, Live) and result._number == self._number  # noqa: SLF001
+        same = isinstance(result, Live) and result._remote_number == self._remote_number  # noqa: SLF001
         return self if same else result
 
-    def _ask(self, operation: str, *args: Any) -> Any:
-        return self._end.ask(operation, self, args, {})
+    def _remote_ask(self, operation: str, *args: Any) -> Any:
+        return self._remote_end.ask(operation, self, args, {})
 
-    def _own(self) -> None:
-        if not self._made:
-            self._no_value()
+    def _remote_own(self) -> None:
+        if not self._remote_made:
+            self._remote_no_value()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
         if name in VALUE_METHODS:
-            self._own()
-        return self._ask("get", name)
+            self._remote_own()
+        return self._remote_ask("get", name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._ask("set", name, value)
+        self._remote_ask("set", name, value)
 
     def __delattr__(self, name: str) -> None:
-        self._ask("del", name)
+        self._remote_ask("del", name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._end.ask("call", self, args, kwargs)
+        return self._remote_end.ask("call", self, args, kwargs)
 
     def __iter__(self) -> Any:
-        items = self._ask("listed")
+        items = self._remote_ask("listed")
         return self if items is None else items
 
     def __contains__(self, item: Any) -> Any:
-        self._own()
-        return self._end.truth(self._ask("contains", item))
+        self._remote_own()
+        return self._remote_end.truth(self._remote_ask("contains", item))
 
     def __bool__(self) -> bool:
-        return self._end.truth(self._ask("bool"))
+        return self._remote_end.truth(self._remote_ask("bool"))
 
     def __enter__(self) -> Any:
-        return self._itself(self._ask("enter"))
+        return self._remote_itself(self._remote_ask("enter"))
 
     def __exit__(self, *_: Any) -> None:
-        self._ask("exit")
+        self._remote_ask("exit")
 
     def __round__(self, digits: int | None = None) -> Any:
-        return self._ask("round", *([] if digits is None else [digits]))
+        return self._remote_ask("round", *([] if digits is None else [digits]))
 
 
 def _one(operation: str) -> Callable[..., Any]:
     def ask(self: Live, *args: Any) -> Any:
-        return self._ask(operation, *args)
+        return self._remote_ask(operation, *args)
 
     return ask
 
@@ -180,19 +182,21 @@ def _one(operation: str) -> Callable[..., Any]:
 def _binary(operation: str, reflected: bool) -> Callable[[Live, Any], Any]:
     def ask(self: Live, other: Any) -> Any:
         if not isinstance(other, Live):
-            self._own()
+            self._remote_own()
         left, right = (other, self) if reflected else (self, other)
-        result = self._end.ask(operation, left, (right,), {})
-        return self._itself(result) if operation.startswith("i") else result
+        result = self._remote_end.ask(operation, left, (right,), {})
+        return self._remote_itself(result) if operation.startswith("i") else result
 
     return ask
 
 
 def _comparing(operation: str) -> Callable[[Live, Any], Any]:
     def ask(self: Live, other: Any) -> Any:
-        if not (isinstance(other, Live) and self._fresh and other._fresh):  # noqa: SLF001
-            self._no_value()
-        return self._end.truth(self._ask(operation, other))
+        if other is None and operation in ("eq", "ne"):
+            return operation == "ne"  # no object is None, whatever its class says
+        if not (isinstance(other, Live) and self._remote_fresh and other._remote_fresh):  # noqa: SLF001
+            return self._remote_no_value()
+        return self._remote_end.truth(self._remote_ask(operation, other))
 
     return ask
 
@@ -208,6 +212,11 @@ for _name in COMPARING:
     setattr(Live, f"__{_name}__", _comparing(_name))
 
 
+def mark_used(stand_in: Live) -> None:
+    """It may have changed: from now on it is compared with nothing."""
+    object.__setattr__(stand_in, "_remote_fresh", False)
+
+
 class LiveClass(type):
     """A class of the solution: called it makes an object there."""
 
@@ -215,7 +224,11 @@ class LiveClass(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = cls._home.ask("call", cls, args, kwargs)
-        return made.made_by_the_tests() if isinstance(made, Live) else made
+        if not isinstance(made, Live):
+            return made
+        # Another stand-in than the one that results of the solution get for the same object.
+        known = made._remote_end, made._remote_number, made._remote_type_name  # noqa: SLF001
+        return type.__call__(type(made), *known, True)
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):

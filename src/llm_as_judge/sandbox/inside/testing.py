@@ -136,14 +136,14 @@ class TestSource:
         trees = ast.parse(setup), ast.parse(source)  # once: parsing is a third of it all
         self.wanted = names_wanted(trees[0]) | names_wanted(trees[1])
         self.handled = _handled(trees[1])
-        self._only_defines_check = _defines(trees[1], "check") and "check" not in _called(trees[1])
-        self._functions = [
+        called = _called(trees[1])
+        functions = [
             node.name
             for node in trees[1].body
-            if isinstance(node, ast.FunctionDef)
-            and node.name.startswith("test")
-            and node.name not in _called(trees[1])
+            if isinstance(node, ast.FunctionDef) and node.name not in called
         ]
+        self._only_defines_check = "check" in functions
+        self._functions = [name for name in functions if name.startswith("test")]
         self._unittest = "unittest" in source or "unittest" in setup
         self._classes = [node.name for node in trees[1].body if isinstance(node, ast.ClassDef)]
         rewritten = [ast.fix_missing_locations(_Rewriting().visit(tree)) for tree in trees]
@@ -184,31 +184,20 @@ def names_wanted(tree: ast.Module) -> set[str]:
 
 
 def _handled(tree: ast.Module) -> list[str]:
-    handlers = [node.type for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
-    expected = [
-        node.args[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr.startswith("assertRaises")
-        and node.args
-    ]
-    names = {
-        part.id
-        for kind in [*handlers, *expected]
-        if kind is not None
-        for part in ast.walk(kind)
-        if isinstance(part, ast.Name)
-    }
+    """Builtin exceptions that a handler or ``assertRaises`` names."""
+    kinds: list[ast.expr | None] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler):
+            kinds.append(node.type)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            kinds += node.args[: node.func.attr.startswith("assertRaises")]
+    parts = [part for kind in kinds if kind is not None for part in ast.walk(kind)]
+    names = {part.id for part in parts if isinstance(part, ast.Name)}
     return sorted(name for name in names if _is_exception(getattr(builtins, name, None)))
 
 
 def _is_exception(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Exception)
-
-
-def _defines(tree: ast.Module, name: str) -> bool:
-    return any(isinstance(node, ast.FunctionDef) and node.name == name for node in tree.body)
 
 
 def _called(tree: ast.Module) -> set[str]:

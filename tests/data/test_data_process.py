@@ -2,6 +2,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from llm_as_judge.data.files import ProblemFile, read_problems
 from llm_as_judge.data.process import ProcessReport, process
 from llm_as_judge.errors import ConfigError, DataError, OutputError
-from llm_as_judge.types import DOMAINS, from_json
+from llm_as_judge.types import DOMAINS, Problem, from_json
 
 TEXTS = [f"w{i * 7919 % 997} x{i} y{i * i} z{i % 13} u{i * 31} v{i * 17 % 101}" for i in range(500)]
 
@@ -290,6 +291,25 @@ def test_bad_rows_of_all_types_of_a_file_are_told_at_once(tmp_path: Path) -> Non
         with pytest.raises(DataError) as caught:
             process(tmp_path, tmp_path / "data", sets=(), custom=[path], workers=workers)
         assert str(caught.value) == f"{told}mend these rows or pass --skip-bad"
+
+
+def faults(problems: Sequence[Problem]) -> list[str]:
+    return ["tests nothing" if problem.id.endswith("/3") else "" for problem in problems]
+
+
+def test_a_row_whose_tests_are_faulty_is_bad_where_it_can_be_mended(
+    raw: Path, tmp_path: Path
+) -> None:
+    row = {"type": "code", "answer": ["assert f(1) == 1"]}
+    rows = [{**row, "problem": f"Write f(x), {text}."} for text in TEXTS[:12]]
+    own = write_lines(tmp_path / "mine.jsonl", rows)
+    shipped = run(raw, tmp_path / "shipped", sets=("mbpp",), check_tests=faults).sets[0]
+    assert (shipped.rows, [one.reason for one in shipped.refusals]) == (24, ["tests nothing"])
+    with pytest.raises(DataError, match=r"mine\.jsonl:4: tests nothing"):
+        run(raw, tmp_path / "own", sets=(), custom=[own], check_tests=faults)
+    assert not (tmp_path / "own").exists()
+    left = run(raw, tmp_path / "own", sets=(), custom=[own], check_tests=faults, skip_bad=True)
+    assert (left.sets[0].rows, left.refused) == (11, 1)
 
 
 def test_skip_bad_counts_and_lists(tmp_path: Path) -> None:

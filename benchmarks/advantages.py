@@ -1,4 +1,4 @@
-"""What a run was taught by: its advantages by kind of group, under other rewards and scales.
+"""Advantages that a run was taught by, by kind of group, under other rewards and scales.
 
     python benchmarks/advantages.py RUN_DIR [--steps 1-8]
 

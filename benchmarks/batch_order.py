@@ -1,4 +1,4 @@
-"""How many greedy replies of the embedded engine change with the order in which requests come.
+"""Greedy replies of the embedded engine that change with the order in which requests come.
 
     python benchmarks/batch_order.py [--model qwen25-coder-0.5b] [--requests 48] [--tokens 96]
 

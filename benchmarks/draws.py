@@ -1,4 +1,4 @@
-"""What draws of one prompt cost: n in one request against n requests.
+"""Cost of draws of one prompt: n in one request against n requests.
 
     python benchmarks/draws.py [--model smollm2-135m] [--draws 5] [--max-tokens 96]
 

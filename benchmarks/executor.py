@@ -1,4 +1,4 @@
-"""How fast the embedded executor answers a training step's calls, by server settings.
+"""Speed of the embedded executor on a training step's calls, by server settings.
 
 Workload: every operator prompt (about 90 tokens) about every problem (about 120 tokens), two draws
 each, all at once, as the programs of a few groups send them. Settings are run one after the other

@@ -1,4 +1,4 @@
-"""What bfloat16 makes of log-probs, and what the bar on the gap between sampling and update catches.
+"""Log-probs in bfloat16, and what the bar on the gap between sampling and update catches.
 
     python benchmarks/half_precision.py [--model smollm2-135m] [--temperature 0.7]
 

@@ -1,4 +1,4 @@
-"""What labeled rows buy: trained judges of different sizes on the same labeled answers.
+"""Trained judges of different sizes on the same labeled answers: what labeled rows buy.
 
     llm-as-judge judge train --labeled rows.jsonl --out judges/500 --limit 500 ...    # once for each size
     python benchmarks/judge_curve.py --judge judges/500 --judge judges/5000 --labeled held_out.jsonl

@@ -1,5 +1,5 @@
-"""What two thresholds for questions buy, what bounding them by made wrong answers costs, and how many right
-answers are of the kinds that are never accepted.
+"""Measures of the judge's parts: what two thresholds for questions buy, what bounding them by made wrong answers
+costs, and how many right answers are of the kinds that are never accepted.
 
     python benchmarks/judge_parts.py --rows rows.jsonl
     llm-as-judge judge train --labeled rows.jsonl --out judges/mine ...

@@ -1,4 +1,4 @@
-"""What a benchmark of the update measures: clock, processor time, memory at its highest.
+"""Measures of one update: clock, processor time, memory at its highest.
 
 from measured import Measured, best, finish, peak_memory
 """

@@ -1,4 +1,4 @@
-"""What overlapping is worth: time of a training step with S = 0, 1, 2 against strictly in turn.
+"""Time of a training step with S = 0, 1, 2 against strictly in turn: what overlapping is worth.
 
 The schedule is the trainer's own (``RolloutRunner``, ``Pipeline``). Sampling and the update are
 waits of a fixed length in a thread, executor calls are ``asyncio.sleep`` of uneven length (2-60 s,

@@ -1,4 +1,4 @@
-"""Which loss learns a small task best: every preset, and the options of the `embedded` profile.
+"""Comparison of loss presets on a small task, with the options of the `embedded` profile.
 
 The task has what training here has: few samples of a problem (K = 6), a reward that is seldom unlike,
 and noise in it. Four problems, each one token of prompt; a completion of three tokens is right if its

@@ -1,4 +1,4 @@
-"""How long the policy's prompt is without its problem, by program form and prompt style.
+"""Length of the policy's prompt without its problem, by program form and prompt style.
 
     python benchmarks/prompt_tokens.py [--model qwen25-coder-0.5b]
 

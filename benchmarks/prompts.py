@@ -1,4 +1,4 @@
-"""How often the untrained policy writes a strictly valid program, by prompt.
+"""Rate of strictly valid programs of the untrained policy, by prompt.
 
     python benchmarks/prompts.py [--variants body/short/shots ...] [--samples 6] [--problems 4]
     python benchmarks/prompts.py --run qwen25-coder-1.5b --variants body/calls/shots class/calls/shots

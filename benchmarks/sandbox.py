@@ -1,4 +1,4 @@
-"""What a sandboxed run costs, beside the cost of starting an interpreter.
+"""Cost of a sandboxed run, beside the cost of starting an interpreter.
 
 The anchor is ``python -I -S -c pass``, spawned in turn with the runs that are measured, so that a
 busy machine slows both; each figure is printed with its ratio to the anchor. The throughput part

@@ -1,4 +1,4 @@
-"""How a recipe ends: what a person can mend is one line and exit status 2, as with the verbs."""
+"""Ending of a recipe: what a person can mend is one line and exit status 2, as with the verbs."""
 
 from __future__ import annotations
 

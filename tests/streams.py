@@ -1,4 +1,4 @@
-"""What a sampler streams, as lists; and one synced version of a policy to sample from."""
+"""Samples of a sampler's stream, as lists; and one synced version of a policy to sample from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which budget a policy is told: a function of seed, moment and problem."""
+"""The budget that a policy is told: a function of seed, moment and problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the executors of a configuration are asked, what they cost, and what a run will ask of them."""
+"""Settings of a configuration's executors, their cost, and what a run will ask of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the Hugging Face hub is, whether it answers, and downloads from it.
+"""The Hugging Face hub: its address, whether it answers, and downloads from it.
 
 A download is a process of its own (``python -m llm_as_judge.hub JSON``): its threads cannot be ended, a process
 can. Finished parts stay in the hub's cache.

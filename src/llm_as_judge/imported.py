@@ -1,4 +1,4 @@
-"""Which files a module is made of: its own, and those that it imports, read from their source.
+"""Source files of a module: its own, and those that it imports, read from their source.
 
 Nothing is imported for this. An import that runs only for type checkers is none.
 """

@@ -1,4 +1,4 @@
-"""What users add without changing this package: registries by name, and the modules that fill them.
+"""Registries of what users add without changing this package, and the modules that fill them.
 
 A plugin is a Python module. It is found by the key ``plugins`` of the configuration, or by an entry
 point of the group ``llm_as_judge.plugins`` of an installed package. Importing it runs its

@@ -1,4 +1,4 @@
-"""What pydantic refused, as place and reason: a missing key is told by name, with the keys that are there."""
+"""Pydantic's refusals as place and reason: a missing key is told by name, with the keys that are there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What search and headroom print of what they found: it fits 80 columns, and every table names its rows."""
+"""Search and headroom print what they found: it fits 80 columns, and every table names its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the quickstart prints, and what it says to bad input."""
+"""The quickstart's lines, and its answers to bad input."""
 
 from __future__ import annotations
 

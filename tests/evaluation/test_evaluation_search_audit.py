@@ -1,4 +1,4 @@
-"""What a person is told to do with rows of their own, by tables whose truth is known."""
+"""Advice on rows of one's own, by tables whose truth is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators added, by banks whose truth is known."""
+"""Credit of operators, by banks whose truth is known."""
 
 from __future__ import annotations
 

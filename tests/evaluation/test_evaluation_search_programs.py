@@ -1,4 +1,4 @@
-"""Which programs take part: shipped, given, written by a policy, drawn and mutated; equal ones once."""
+"""Programs that take part: shipped, given, written by a policy, drawn and mutated; equal ones once."""
 
 from __future__ import annotations
 

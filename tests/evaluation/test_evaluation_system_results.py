@@ -1,4 +1,4 @@
-"""Who is compared: files become systems, seeds are averaged, what is not alike is named."""
+"""Compared systems: files become systems, seeds are averaged, what is not alike is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is exported: ranked with care, checked again, and a merged model that says the same."""
+"""Exports: ranked with care, checked again, and a merged model that says the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What shares something with the gold and is no more than that: decided where it is safe, else open."""
+"""Answers that share something with the gold and no more: decided where it is safe, else open."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What stands near the gold is not the gold: no rule accepts it, and no score of a trained judge does."""
+"""Shifted golds are not the gold: no rule accepts one, and no score of a trained judge does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attempt counts: at most its bound, never nothing; a budget holds however many ask."""
+"""An attempt counts at most its bound, never nothing; a budget holds however many ask."""
 
 from __future__ import annotations
 

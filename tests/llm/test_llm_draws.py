@@ -1,4 +1,4 @@
-"""Which draws a program sees: by request, executor seed and index alone, and the same in a replay."""
+"""Draws that a program sees: by request, executor seed and index alone, and the same in a replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an endpoint is asked before work is sent to it, with and without a proxy."""
+"""Probes of an endpoint before work is sent to it, with and without a proxy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of an endpoint's errors: too long, filtered, no credit, a field or a role that it does not take."""
+"""Errors of an endpoint: too long, filtered, no credit, a field or a role that it does not take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read from a response: its text wherever it stands, the draws in their order, a use that can be."""
+"""A response is read: its text wherever it stands, the draws in their order, a use that can be."""
 
 from __future__ import annotations
 

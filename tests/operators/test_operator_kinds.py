@@ -1,4 +1,4 @@
-"""What each operator does, and the faults that earlier implementations had."""
+"""Each operator's work, and the faults that earlier implementations had."""
 
 from __future__ import annotations
 

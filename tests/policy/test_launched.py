@@ -1,4 +1,4 @@
-"""What the launchers' environment says."""
+"""Rank and world size by the launchers' environment."""
 
 from __future__ import annotations
 

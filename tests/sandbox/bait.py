@@ -1,4 +1,4 @@
-"""What attacks are after, and what the attacked host looks at afterwards."""
+"""Bait for attacks, and what the attacked host looks at afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sandbox has running, seen from outside."""
+"""Processes of a sandbox, seen from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sandbox is opened, and when none is."""
+"""The choice of a sandbox, and when none is opened."""
 
 from __future__ import annotations
 

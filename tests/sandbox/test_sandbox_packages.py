@@ -1,4 +1,4 @@
-"""What code of the executor may import beside the standard library, and who may not."""
+"""Packages that code of the executor may import beside the standard library, and who may not."""
 
 from __future__ import annotations
 

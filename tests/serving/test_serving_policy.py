@@ -1,4 +1,4 @@
-"""Who writes the programs: batches of the policy, files; and the process from start to signal."""
+"""Writers of programs: batches of the policy, files; and the process from start to signal."""
 
 from __future__ import annotations
 

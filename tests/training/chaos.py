@@ -1,4 +1,4 @@
-"""What the faults of the chaos suite have in common: who knows the answers, and what must hold after."""
+"""Common parts of the chaos suite's faults: who knows the answers, and what must hold after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bank teaches: its best programs, by data set or by problem, by their priced reward."""
+"""A bank's lessons: its best programs, by data set or by problem, by their priced reward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a step's groups are divided among processes."""
+"""Division of a step's groups among processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory weights and an adapter take is told from shapes alone."""
+"""Memory of weights and an adapter is told from shapes alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong before a run starts is said before anything is loaded or started."""
+"""Faults that can be seen before a run starts are said before anything is loaded or started."""
 
 from __future__ import annotations
 

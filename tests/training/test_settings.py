@@ -1,4 +1,4 @@
-"""Which settings bind finished rollouts, and that the learner gets the configured ones."""
+"""Settings that bind finished rollouts, and that the learner gets the configured ones."""
 
 from __future__ import annotations
 

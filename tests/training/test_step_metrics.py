@@ -1,4 +1,4 @@
-"""What a step's rollouts say of the policy, worked by hand."""
+"""Metrics of a step's rollouts, worked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a warm start will teach is said before any model is loaded, by domain."""
+"""The warm start's lessons are told before any model is loaded, by domain."""
 
 from __future__ import annotations
 

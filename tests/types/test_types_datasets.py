@@ -1,4 +1,4 @@
-"""What is known of data sets, and that it is known in one place."""
+"""Facts of data sets, known in one place."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which budget a policy is told for a problem that it learns from.
+"""The budget that a policy is told for a problem that it learns from.
 
 The word is a function of seed, moment and problem: nothing is remembered, so that a run that goes on from a
 checkpoint tells what the unbroken one would have told.

@@ -1,4 +1,4 @@
-"""Who answers ``choose``: the policy that writes the programs, or for written ones that of ``policy.reader``.
+"""Readers for ``choose``: the policy that writes the programs, or for written ones that of ``policy.reader``.
 
 What it answers is kept and replayed like an executor's replies, under a name that holds the adapter's
 digest. Not in training, where each update makes other weights: there it is computed again.

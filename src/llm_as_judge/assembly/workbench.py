@@ -1,4 +1,4 @@
-"""What running and grading programs needs: executor, judge, a place to work. No policy, no torch."""
+"""Executor, judge and a place to work: all that running and grading programs needs. No policy, no torch."""
 
 from __future__ import annotations
 

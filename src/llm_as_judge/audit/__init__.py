@@ -1,1 +1,1 @@
-"""What a judge must show before it may reward: attacks, bars, canaries, drift."""
+"""Audit of a judge before it may reward: attacks, bars, canaries, drift."""

@@ -1,4 +1,4 @@
-"""How well verdicts agree with labels: proportions and kappa, each with its interval."""
+"""Agreement of verdicts with labels: proportions and kappa, each with its interval."""
 
 from __future__ import annotations
 

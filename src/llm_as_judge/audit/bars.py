@@ -1,4 +1,4 @@
-"""What a judge must reach before it may train, and what it should.
+"""Bars for a judge: those that it must reach before it may train, and those that it should.
 
 It must accept no wrong answers, since a policy learns to write what is accepted, and reject few right ones.
 It should also leave few ungraded. What is ungraded rewards nothing and punishes nothing, and rules alone

@@ -1,4 +1,4 @@
-"""What an audit has graded so far: a killed one goes on where it stopped."""
+"""Journal of the answers that an audit has graded: a killed one goes on where it stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What search and headroom do with a bank: fill it, say what that will ask, show what was found."""
+"""Bank work of search and headroom: fill it, say what that will ask, show what was found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a long command is: a line now and then, on standard error."""
+"""Progress of a long command: a line now and then, on standard error."""
 
 from __future__ import annotations
 

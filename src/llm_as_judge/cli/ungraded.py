@@ -1,4 +1,4 @@
-"""What was not graded, in a line below the figures: how much, why, and where a person reads on."""
+"""A line below the figures for all that was not graded: how much, why, and where a person reads on."""
 
 from __future__ import annotations
 

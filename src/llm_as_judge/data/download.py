@@ -1,4 +1,4 @@
-"""Where upstream files come from: the hub, a folder of upstream files, or the built-in sample.
+"""Sources of upstream files: the hub, a folder of upstream files, or the built-in sample.
 
 :func:`acquire` decides, and says in the manifest what it used:
 

@@ -1,4 +1,4 @@
-"""Which problems the next training step works on: stratified, endless, resumable."""
+"""Stratified, endless, resumable choice of the problems for the next training step."""
 
 from __future__ import annotations
 

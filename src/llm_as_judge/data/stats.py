@@ -1,4 +1,4 @@
-"""What is in a data folder: rows, lengths, answer types, overlap, by set and split."""
+"""Statistics of a data folder: rows, lengths, answer types, overlap, by set and split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bank says of its problems: how often the draws of a way disagree, and which problems tell
+"""Figures of a bank's problems: how often the draws of a way disagree, and which problems tell
 programs apart."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where an evaluation lies on disk, and reading its results files.
+"""Layout of an evaluation on disk, and the reader of its results files.
 
     results/evaluation/
         NAME_results.json      the documented form

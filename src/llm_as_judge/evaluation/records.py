@@ -1,4 +1,4 @@
-"""What an evaluation leaves on disk, written as it goes so that nothing paid for is lost.
+"""Records of an evaluation, written as it goes so that nothing paid for is lost.
 
 The folder is named by a hash of everything that decides the figures (:mod:`.layout`). The same command again finds its folder and
 runs only what is missing or failed by our fault; another configuration gets a folder of its own.

@@ -1,4 +1,4 @@
-"""What a record comes to: its results files, the documented one and the full one."""
+"""Results files of a record: the documented one and the full one."""
 
 from __future__ import annotations
 

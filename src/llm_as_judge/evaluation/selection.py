@@ -1,4 +1,4 @@
-"""Which problems are evaluated: the rows of each file of the split, or a stratified sample of them."""
+"""Selection of the problems to evaluate: the rows of each file of the split, or a stratified sample of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is compared: evaluations read from disk, seeds of one evaluation as one system."""
+"""Systems of a comparison: evaluations read from disk, seeds of one evaluation as one system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is evaluated: a policy model, or programs that are written already (the baselines).
+"""Systems that can be evaluated: a policy model, or programs that are written already (the baselines).
 
 All of them go through :class:`RolloutRunner`: a baseline is a policy that always writes the same
 program, so executor, rows, sandbox and judge are the same by construction.

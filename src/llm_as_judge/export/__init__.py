@@ -1,1 +1,1 @@
-"""What a run leaves for others: its best programs as files, and the card of its merged model."""
+"""Exports of a run: its best programs as files, and the card of its merged model."""

@@ -1,4 +1,4 @@
-"""Which answers to one question are the same answer, by what the graders hold equal.
+"""Equivalence classes of the answers to one question, by what the graders hold equal.
 
 No gold answer takes part: the classes say how often each answer was given, not which is right.
 Numbers are compared as values, formulas by their normal form and then by algebra, short texts after

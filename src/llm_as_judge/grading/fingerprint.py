@@ -1,4 +1,4 @@
-"""What the rules are known by: the audit, kept verdicts and workers hold on to it."""
+"""Fingerprint of the rules: the audit, kept verdicts and workers hold on to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trained scoring judge is, beside its adapter: ``judge.json`` in its folder.
+"""``judge.json``: the description of a trained scoring judge, beside its adapter.
 
 FOLDER/
     adapter_config.json, adapter_model.safetensors    in PEFT's format

@@ -1,4 +1,4 @@
-"""Who judges what the rules leave open: ``judge.kind`` names it, ``@judge`` adds one of your own.
+"""Kinds of judge for what the rules leave open: ``judge.kind`` names one, ``@judge`` adds one of your own.
 
 The rules come first whichever it is, and their word is final. Code never reaches it.
 """

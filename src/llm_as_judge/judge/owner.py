@@ -1,4 +1,4 @@
-"""How the answers of a set are compared, where a row of it does not say so itself."""
+"""The owner's word on how answers of a set are compared, where a row of it does not say so itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the LLM judge keeps: verdicts by content, and every call it made."""
+"""Store of the LLM judge: verdicts by content, and every call it made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who a call is made for: it travels with the task in a context variable.
+"""Attributes each call to a problem, rollout and role through a context variable.
 
 Hundreds of problems run at once; each call is booked for its own problem, rollout and operator,
 because a task inherits the scope in which it was started.

@@ -1,5 +1,5 @@
-"""What a client sends: its connections and the places in flight over them, one request with its deadline,
-and the requests by which an endpoint is tried before work is sent to it."""
+"""Connections of a client: the places in flight over them, one request with its deadline, and the
+requests by which an endpoint is tried before work is sent to it."""
 
 from __future__ import annotations
 

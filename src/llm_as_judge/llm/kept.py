@@ -1,4 +1,4 @@
-"""Where the calls of a run are kept, and what is known of those who answered them."""
+"""Kept calls of a run, and what is known of the models that answered them."""
 
 from __future__ import annotations
 

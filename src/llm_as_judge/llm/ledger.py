@@ -1,4 +1,4 @@
-"""What a run used: tokens, dollars, calls and seconds, by role, operator and rollout; and its budget.
+"""Ledger of a run: tokens, dollars, calls and seconds, by role, operator and rollout; and its budget.
 
 Every attempt at an endpoint is written down here by the client itself, retries and unusable replies
 included, so the sums agree with the endpoint's own. What an endpoint does not say (it timed out, the

@@ -1,4 +1,4 @@
-"""Which server of several gets the next request, and how fast requests may start."""
+"""Choice among replicas: the server that gets the next request, and how fast requests may start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which draw of a pool a run sees: run m of a program begins at draw m and comes round to draw 0, so that
+"""Rotation of a pool's draws: run m of a program begins at draw m and comes round to draw 0, so that
 several runs read the same replies in another order.
 
 A problem that filling ended early has fewer draws; a second try after one draw that failed has that draw

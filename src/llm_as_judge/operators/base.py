@@ -1,4 +1,4 @@
-"""What an operator is: a class with a typed ``run``, and the context of one call.
+"""Base of the operators: a class with a typed ``run``, and the context of one call.
 
 Operators run in the host; a sandboxed program only sends requests. An operator never raises for
 what a model wrote: it raises :class:`ReplyError` inside ``run``, which becomes an error in the

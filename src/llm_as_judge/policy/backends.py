@@ -1,4 +1,4 @@
-"""Who writes programs: ``sampling.backend`` names a sampler, ``@sampler`` adds one of your own.
+"""Registry of samplers: ``sampling.backend`` names one, ``@sampler`` adds one of your own.
 
 What else depends on the sampler is a field of it, so that no other place asks for its name.
 """

@@ -1,4 +1,4 @@
-"""What rows that are being written remember of their prompts: three ways to the same logits.
+"""KV caches for K completions of a prompt: prefix-shared, with fixed slots (for graphs), and repeated (any model).
 
 ``SharedPrompts`` holds the keys and values of a prompt once for all its rows, and each row's own in a
 buffer of its own: a step reads the prompt's once, as one matrix product over all rows of the prompt, and

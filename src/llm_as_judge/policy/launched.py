@@ -1,4 +1,4 @@
-"""Which of the processes that ``accelerate launch`` (or torchrun) started this one is; no torch.
+"""Rank and world size from the launcher's environment (`accelerate launch`, torchrun); no torch.
 
 The launchers say it in the environment. Only ``train`` makes use of several processes.
 """

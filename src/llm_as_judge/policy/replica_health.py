@@ -1,4 +1,4 @@
-"""Which replicas may be asked: health, drain, and the way back in.
+"""Health of the replicas: which may be asked, drain, and the way back in.
 
 Every few seconds each replica is asked ``/health``. One that does not answer, or says 503, gets no new
 work until it answers again; it is then let in by a callback, which gives it the adapters that it has

@@ -1,4 +1,4 @@
-"""What a task writes, given to whoever iterates, as it is written."""
+"""A stream of samples that one task fills and a caller iterates over meanwhile."""
 
 from __future__ import annotations
 

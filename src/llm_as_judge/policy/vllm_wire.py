@@ -1,4 +1,4 @@
-"""What goes over the wire to ``vllm serve``, and what is believed of what comes back.
+"""Requests to ``vllm serve``, and the checks on what comes back.
 
 Names of fields and their meaning are those of vLLM 0.32 (``entrypoints/openai/completion/protocol.py``).
 Everything that shapes a distribution is said in each request: what is left out, vLLM takes from the

@@ -1,4 +1,4 @@
-"""Where a program is checked, run and graded: the interface, and the one that workflows have."""
+"""Environment of a rollout, in which a program is checked, run and graded: the interface, and that of workflows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What else happens while a program runs, a wrapper each: an environment around an environment."""
+"""Wrappers around an environment: one for each thing that also happens while a program runs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a run leaves on disk: log, journal, lock, and their reader."""
+"""Files of a run on disk: log, journal, lock, and their reader."""

@@ -1,4 +1,4 @@
-"""Which judges rewarded a policy, and whether one of them was never shown to be fit."""
+"""Judges that rewarded a policy, and whether one of them was never shown to be fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of the host a jail shows: what the interpreter needs, packages beside it, and nothing more."""
+"""Host files that a jail shows: what the interpreter needs, packages beside it, and nothing more."""
 
 from __future__ import annotations
 

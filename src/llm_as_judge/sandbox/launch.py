@@ -1,4 +1,4 @@
-"""How a child comes to life: a fresh interpreter for each run.
+"""Launch of a child: a fresh interpreter for each run.
 
 The weaker of the two mechanisms. The child has its own process group, resource limits, an empty
 environment and no inherited descriptor; it still sees the host's files and network.

@@ -1,4 +1,4 @@
-"""What a mechanism is seen to stop: hostile code is run once at start and watched.
+"""Probes of a mechanism: hostile code is run once at start, and what stops it is watched.
 
 Return codes of set-up calls are not believed; only what the code inside could and could not do,
 seen from both sides, goes into the report.

@@ -1,4 +1,4 @@
-"""Who writes the program of a request: the policy, requests of the same moment in one batch, or a file."""
+"""Program writers for requests: the policy, requests of the same moment in one batch, or a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller of :class:`GRPOTrainer` adds in Python: reward functions, graders, operators."""
+"""Additions to :class:`GRPOTrainer` in Python: reward functions, graders, operators."""
 
 from __future__ import annotations
 

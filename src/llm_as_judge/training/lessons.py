@@ -1,4 +1,4 @@
-"""What a bank teaches a policy before its first step: for each problem the programs to write.
+"""Lessons of a bank before the first step: for each problem the programs that a policy is to write.
 
 A problem's programs are weighed by the softmax of their reward: the policy that has the highest mean
 reward of those equally far from the uniform one (reward-weighted regression, Peters and Schaal 2007).

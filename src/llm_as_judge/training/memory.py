@@ -1,4 +1,4 @@
-"""How much memory a policy's weights and its adapter take, from the shapes alone: nothing is loaded."""
+"""Memory of a policy's weights and its adapter, from the shapes alone: nothing is loaded."""
 
 from __future__ import annotations
 

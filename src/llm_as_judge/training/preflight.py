@@ -1,4 +1,4 @@
-"""What can be said before a run starts, in a moment: files and folders, without torch."""
+"""Checks before a run starts, done in a moment: files and folders, without torch."""
 
 from __future__ import annotations
 

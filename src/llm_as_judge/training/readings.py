@@ -1,4 +1,4 @@
-"""What a bank teaches the policy to choose: sets of solutions that disagree, of which one is right.
+"""Lessons in choosing, from a bank: sets of solutions that disagree, of which one is right.
 
 The solutions are those of the bank's programs that ask once, at the draws that the bank knows: they are
 run again, from the pool where it has their replies, and graded. Nobody labels anything.

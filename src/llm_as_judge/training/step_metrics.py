@@ -1,4 +1,4 @@
-"""What a step's rollouts say, as numbers for the log; and whether too many of them are lost."""
+"""Metrics of a step's rollouts for the log; and whether too many rollouts are lost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the stage before the first step is to teach, and what of it is done: read from a bank, before any
-model is loaded."""
+"""The warm start's lessons and how many are done: read from a bank, before any model is loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a run while it goes on."""
+"""Interface of a view of a run while it goes on."""
 
 from __future__ import annotations
 

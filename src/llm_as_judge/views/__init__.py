@@ -1,1 +1,1 @@
-"""What people look at: the screen, the page of a run, advice."""
+"""Views for people: the screen, the page of a run, advice."""

@@ -1,4 +1,4 @@
-"""What to look at in a run, each with what to do about it. Pure: figures in, sentences out.
+"""Advice on a run: what to look at, each with what to do about it. Pure: figures in, sentences out.
 
 What only training can judge (entropy, variance, drift) it judges itself and writes beside its
 metrics; here is what a reader sees: losses, silence, the bill.

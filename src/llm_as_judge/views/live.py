@@ -1,4 +1,4 @@
-"""What a terminal shows of a run: progress while it goes on, and tables of what was logged."""
+"""Terminal view of a run: progress while it goes on, and tables of what was logged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where programs run and answers are graded: on this machine, or on workers of a Ray cluster.
+"""Places where programs run and answers are graded: this machine, or workers of a Ray cluster.
 
     LocalWork     this machine's sandbox and rules
     WorkerPool    the same interface over workers, whatever carries their messages (ray_workers)

@@ -1,4 +1,4 @@
-"""What driver and worker say to each other: data as JSON text, every field checked on arrival.
+"""Messages between driver and worker: data as JSON text, every field checked on arrival.
 
 Nothing that a model, a program or a row said is ever pickled: Ray carries these bytes as they are.
 """

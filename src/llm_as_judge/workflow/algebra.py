@@ -1,4 +1,4 @@
-"""What is done with values: who made what is computed, what holds where two paths meet.
+"""Algebra of values: who made what is computed, what holds where two paths meet.
 
 Where two paths meet, origins are united: ``ANSWER | OWN`` is an answer on one path and the
 program's own text on another. Where a value is computed from several, an operator's part makes the

@@ -1,4 +1,4 @@
-"""What sums, products and other operations on values give."""
+"""Results of sums, products and other operations on values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names a piece of a program binds, by Python's rule."""
+"""Names that a piece of a program binds, by Python's rule."""
 
 from __future__ import annotations
 

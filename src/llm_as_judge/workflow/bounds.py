@@ -1,4 +1,4 @@
-"""How often a loop runs, and what many rounds make of what one round changes."""
+"""Rounds of a loop, and what many of them make of what one round changes."""
 
 from __future__ import annotations
 

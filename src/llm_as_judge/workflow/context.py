@@ -1,4 +1,4 @@
-"""What one check accumulates, and where it is: the variables of each function at one point."""
+"""State of one check: what it has gathered, and the variables of each function at one point."""
 
 from __future__ import annotations
 

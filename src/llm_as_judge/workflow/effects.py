@@ -1,4 +1,4 @@
-"""What builtins and functions of the allowed modules give: a table from name to effect."""
+"""Effects of builtins and functions of the allowed modules: a table from name to effect."""
 
 from __future__ import annotations
 

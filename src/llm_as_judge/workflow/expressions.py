@@ -1,4 +1,4 @@
-"""What each expression of a program gives, and what goes wrong in it."""
+"""Values of a program's expressions, and what goes wrong in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the check can find, each with its code and the hint for mending it."""
+"""Findings of the check, each with its code and the hint for mending it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program is given: AFlow's own imports are known and dropped, the body form is wrapped."""
+"""Normalization of a given program: AFlow's own imports are known and dropped, the body form is wrapped."""
 
 from __future__ import annotations
 

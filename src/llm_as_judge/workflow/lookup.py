@@ -1,4 +1,4 @@
-"""What a name, an attribute or a key gives; what there is none of is a finding."""
+"""Lookup of a name, an attribute or a key; what there is none of is a finding."""
 
 from __future__ import annotations
 

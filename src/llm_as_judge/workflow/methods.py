@@ -1,4 +1,4 @@
-"""What methods of plain values give, and what they leave in the value: a table for each type."""
+"""Methods of plain values: what they give, and what they leave in the value, a table for each type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plain places hold (a variable, ``self.x``, an item of one), and what is put into them."""
+"""Plain places (a variable, ``self.x``, an item of one): what they hold, and what is put into them."""
 
 from __future__ import annotations
 

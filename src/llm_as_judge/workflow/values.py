@@ -1,4 +1,4 @@
-"""What the check knows of a value without running the program: a tagged union.
+"""Values as the check knows them without running the program: a tagged union.
 
 A value that holds data has an *origin*: the bits of those who had a part in it.
 """

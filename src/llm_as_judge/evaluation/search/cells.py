@@ -1,4 +1,4 @@
-"""This program on this problem at this draw: one run, and many that the bank does not hold yet."""
+"""Runs the (program, problem, draw) triples that the bank lacks."""
 
 from __future__ import annotations
 

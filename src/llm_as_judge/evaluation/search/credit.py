@@ -1,4 +1,4 @@
-"""What an operator adds to a program: pairs of programs of a bank that differ in one call of it.
+"""Credit of an operator: pairs of programs of a bank that differ in one call of it.
 
 The two run on the same problems from the same draws, so that the difference of a pair is that call's (and of
 what is done with its result, which another program without it has to do otherwise).

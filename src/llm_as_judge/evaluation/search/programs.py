@@ -1,4 +1,4 @@
-"""Which programs take part in a search: shipped, given, written by a policy, drawn, mutated."""
+"""Programs that take part in a search: shipped, given, written by a policy, drawn, mutated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search leaves: the programs, as folders that ``evaluate --policy`` takes, and the figures.
+"""Output of a search: the programs, as folders that ``evaluate --policy`` takes, and the figures.
 
 OUT/DOMAIN.py                     the best of each domain at the configured budget
 OUT/BUDGET/DOMAIN.py              the same at each budget: low, middle, high

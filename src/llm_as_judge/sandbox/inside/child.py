@@ -1,4 +1,4 @@
-"""Where a child begins: one task from the host, one way to run it, one way out."""
+"""Entry point of a child: one task from the host, one way to run it, one way out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a judge learns from: people's labels, and answers whose label is known because we made them.
+"""Training examples for a judge: people's labels, and answers whose label is known because we made them.
 
 A row with a label is an example as it is. A question with its reference alone is enough for free
 examples: each writer below makes answers that are surely wrong (another question's gold, one number

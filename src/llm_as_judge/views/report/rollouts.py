@@ -1,4 +1,4 @@
-"""What the page keeps of each rollout, and sums by step for the curves; read as a stream.
+"""Rollouts as the page keeps them, and their sums by step for the curves; read as a stream.
 
 Token ids and log-probs stay in rollouts.jsonl. Every text is cut to a length a person reads, so that
 ten thousand rollouts make a page of tens of megabytes at most. All of it is untrusted: here it is

@@ -428,9 +428,60 @@ def test_what_init_writes_is_read_back_as_it_was_told_or_not_at_all(name: str) -
     endpoint = Endpoint(base_url="http://h/v1", model_name="m")
     for task in (
         OwnTask(Path(name), "embedded", ["a", "b: c"], "m", "p/q", endpoint, Path("d: e")),
+        OwnTask(
+            Path(name), "embedded", ["a"], "m", "q", answers=[('"b\\: ä', "1 set"), ("c", "2")]
+        ),
         OwnTask(Path(name), "training", ["a"], "scripted", "q"),
     ):
         text = own_file_text(task)
         found = unedited_task(text)
         assert found is None or own_file_text(found) == text
         assert found is not None or "Every" in name
+
+
+def test_init_says_and_writes_what_the_answers_are_read_as(verb: Verbs) -> None:
+    lines: list[dict[str, object]] = [
+        {"problem": f"{n} boxes of {n * n} euros?", "answer": f"{n**3} EUR", "type": "math"}
+        for n in range(11)
+    ]
+    lines += [{"problem": "How many boxes are there?", "answer": 12, "type": "math"}]
+    lines += [
+        {"problem": f"Who keeps key {n * n}?", "answer": "Ada Moss", "type": "qa"} for n in range(8)
+    ]
+    lines += [
+        {
+            "problem": f"Why was delivery {n} late by {n * 7} days?",
+            "answer": "The truck broke down on the way to the northern warehouse.",
+            "type": "qa",
+        }
+        for n in range(4)
+    ]
+    written("mine.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    said = began(verb)
+    assert "answers  mine_math: 11 money, 1 number" in said
+    assert "answers  mine_qa: 8 short_text, 4 long_text" in said
+    assert "short texts: rules know no synonyms" in said
+    assert "long texts: rules do not read them" in said
+    text = Path("llm-as-judge.yaml").read_text("utf-8")
+    assert '"mine_math": {}  # read as 11 money, 1 number\n' in text
+    assert set(load_config().data.answers) == {"mine_math", "mine_qa"}
+    began(verb)  # over its own file
+
+
+def test_numbers_alone_need_no_line_on_texts(verb: Verbs) -> None:
+    rows()
+    said = began(verb)
+    assert "answers  mine: 12 number" in said
+    assert "short texts" not in said
+    assert "a judge reads" not in said
+
+
+def test_a_unit_that_nothing_knows_is_said_and_taken(verb: Verbs) -> None:
+    lines = [
+        {"problem": f"{n}?", "answer": n, "type": "math", "unit": "km/h" if n else "frobs"}
+        for n in range(12)
+    ]
+    written("mine.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    said = began(verb)
+    assert "mine: unit 'frobs' of 1 row is not known" in said
+    assert "km/h" not in said

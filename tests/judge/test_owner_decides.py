@@ -163,3 +163,49 @@ def test_a_set_with_a_key_that_does_not_fit_is_refused_in_one_line(given: str, r
     with pytest.raises(ConfigError, match=reason) as refused:
         load_config("embedded", overrides=[f"data.answers={{mine: {given}}}"])
     assert "\n" not in str(refused.value)
+
+
+LOAD = {"id": "1", "domain": "math", "question": "How heavy?", "reference": 12.5, "unit": "t"}
+COUNTRY = {**QA, "reference": "United Kingdom", "aliases": ["UK"]}
+
+
+@pytest.mark.parametrize(
+    ("row", "candidate", "correct", "rule"),
+    [
+        ({**QA, "reference": "12.5", "grader": "exact"}, "12.5", True, "qa.exact"),
+        ({**QA, "reference": "12.5", "grader": "exact"}, "12.50", False, "exact_match"),
+        ({**QA, "reference": "12.5", "grader": "typed"}, "12.50", True, "number.equal"),
+        ({**QA, "reference": "12.5", "kind": "short_text"}, "12.50", False, "exact_match"),
+        ({**COUNTRY, "grader": "exact"}, "the UK", True, "qa.exact"),
+        ({**COUNTRY, "grader": "typed"}, "Great Britain", False, "exact_match"),
+        ({**LOAD, "grader": "typed"}, "12500 kg", True, "number.converted"),
+        (LOAD, "12.5 kg", False, "number.different"),
+        ({**LOAD, "tolerance": 0.1}, "12.45", True, "number.equal"),
+        ({**LOAD, "tolerance": 0.1}, "12.7 t", False, "number.different"),
+        ({**LOAD, "unit": "EUR"}, "$12.5", False, "number.unit_mismatch"),
+        ({**LOAD, "unit": "EUR"}, "$12.5$", True, "number.equal"),
+        ({**LOAD, "unit": "EUR", "reference": "x+1"}, "$x+1$", True, "math.equal"),
+        ({**LOAD, "unit": "", "grader": "exact"}, "25/2", False, "exact_match"),
+    ],
+)
+async def test_rules_compare_as_the_row_says(
+    row: dict[str, Any], candidate: str, correct: bool, rule: str
+) -> None:
+    answer = read_answer({**row, "candidate": candidate})
+    judge = Judge(workers=1)
+    try:
+        verdict = await judge.grade(answer.problem, answer.candidate)
+    finally:
+        await judge.aclose()
+    assert (verdict.correct, verdict.rule) == (correct, rule)
+
+
+async def test_the_tests_of_a_code_row_may_be_named_as_its_grader() -> None:
+    row = {"id": "1", "domain": "code", "tests": ["assert f() == 1"], "grader": "tests"}
+    answer = read_answer({**row, "candidate": "def f(): return 1"})
+    judge = Judge()
+    try:
+        verdict = await judge.grade(answer.problem, answer.candidate)
+    finally:
+        await judge.aclose()
+    assert verdict.rule == "code.no_sandbox"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ class OwnTask:
     """Base model."""
     endpoint: Endpoint | None = None
     data_dir: Path = Path("data")
+    answers: Sequence[tuple[str, str]] = ()
+    """Sets that no tests grade, each with the kinds that its answers are read as: ``11 money, 1 number``."""
 
 
 def own_file_text(task: OwnTask) -> str:
@@ -47,6 +50,9 @@ def own_file_text(task: OwnTask) -> str:
             f"  train_file: {_text(str(task.data_dir / 'mixed' / 'train_mixed.jsonl'))}",
             f"  val_file: {_text(str(task.data_dir / 'mixed' / 'val_mixed.jsonl'))}",
         ]
+    if task.answers:
+        lines.append("  answers:  # how they are compared; docs/DATA.md lists the keys")
+        lines += [f"    {_text(name)}: {{}}  # read as {kinds}" for name, kinds in task.answers]
     lines += [
         "evaluation:",
         f"  sets: [{', '.join(map(_text, task.sets))}]",
@@ -58,13 +64,16 @@ def own_file_text(task: OwnTask) -> str:
         lines.append(f"  max_tokens: {HOSTED_TOKENS}  # of one reply; a longer one is cut off")
     lines += [
         "judge:",
-        "  kind: rules  # rules alone grade",
-        "  # kind: scoring with model: none: the shipped judge grades what they leave open (docs/judge.md)",
-        "  # kind: llm with model: openai:MODEL@URL: a model grades it",
+        "  kind: rules  # rules alone: another short text than the answer is wrong, a long one stays open",
+        "  # kind: scoring with model: none: the shipped judge reads both (docs/judge.md)",
+        "  # kind: llm with model: openai:MODEL@URL: a model reads both",
     ]
     if task.endpoint is not None:
         lines += _endpoint_lines(task.executor, task.endpoint)
     return "\n".join(lines) + "\n"
+
+
+_READ_AS = re.compile(r"""^    ("(?:[^"\\]|\\.)*"): \{\}  # read as (.*)$""", re.MULTILINE)
 
 
 def unedited_task(text: str) -> OwnTask | None:
@@ -81,6 +90,7 @@ def unedited_task(text: str) -> OwnTask | None:
             str(said["policy"]["name"]),
             Endpoint(base_url=entry["base_url"], model_name=entry["model_name"]) if entry else None,
             Path(said["data"].get("data_dir", "data")),
+            [(json.loads(name), kinds) for name, kinds in _READ_AS.findall(text)],
         )
         return task if own_file_text(task) == text else None
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError, RecursionError):

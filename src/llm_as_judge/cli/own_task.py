@@ -23,10 +23,12 @@ from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import OWN_FILE, RULES_ALONE, load_config, load_endpoints
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.files import write_atomically
+from llm_as_judge.quoting import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from llm_as_judge.assembly.answer_kinds import SetKinds
     from llm_as_judge.assembly.code_tests import CodeTestCheck
     from llm_as_judge.config import Config
     from llm_as_judge.data.process import ProcessReport
@@ -68,6 +70,7 @@ def init(
 
     The same command again replaces the file as long as nobody has edited it.
     """
+    from llm_as_judge.assembly.answer_kinds import kinds_of_sets
     from llm_as_judge.assembly.code_tests import CodeTestCheck
     from llm_as_judge.chat_models import require_known_models
     from llm_as_judge.data.hub import DatasetsHub, own_rows
@@ -92,6 +95,7 @@ def init(
         skip_bad=skip_bad,
         tests=CodeTestCheck(settings.workflow.sandbox, settings.output.cache_dir()),
     )
+    kinds = kinds_of_sets(home, [part.dataset for part in report.sets])
     task = OwnTask(
         file,
         config,
@@ -100,10 +104,11 @@ def init(
         endpoint=endpoint,
         policy=settings.policy.name,
         data_dir=home,
+        answers=[(one.name, one.shown) for one in kinds],
     )
     with write_atomically(OWN_FILE) as stream:
         stream.write(own_file_text(task).encode())
-    _tell(report)
+    _tell(report, kinds)
     trouble = _trouble(settings, task)
     if endpoint is not None and not trouble:
         say("endpoint it answers and serves the model")
@@ -205,7 +210,7 @@ def _trouble(settings: Config, task: OwnTask) -> str:
     return ""
 
 
-def _tell(report: ProcessReport) -> None:
+def _tell(report: ProcessReport, kinds: Sequence[SetKinds]) -> None:
     for part in report.sets:
         say(f"{part.dataset:14} train {part.train:6}  val {part.val:5}  test {part.test:5}")
         if part.by_question:
@@ -221,6 +226,7 @@ def _tell(report: ProcessReport) -> None:
         for refusal in part.refusals:
             say(f"  left out {refusal.where}: {refusal.reason}")
     say_remarks(report.sets)
+    _tell_kinds(kinds)
     bare = [f"{part.dataset} ({_why_no_val(part)})" for part in report.sets if not part.val]
     if bare:
         note(
@@ -236,6 +242,28 @@ def _tell(report: ProcessReport) -> None:
             "yellow",
         )
     say(f"written  {OWN_FILE}")
+
+
+def _tell_kinds(kinds: Sequence[SetKinds]) -> None:
+    """What the answers are read as, and what becomes of those that no rule can compare."""
+    for one in kinds:
+        say(f"answers  {one.name}: {one.shown}")
+    texts = sum(one.kinds["short_text"] for one in kinds)
+    long = sum(one.kinds["long_text"] for one in kinds)
+    if texts:
+        say(
+            "  short texts: rules know no synonyms; another text than the answer is wrong (exact_match)"
+        )
+    if long:
+        say("  long texts: rules do not read them; any other text stays open, and is counted")
+    if texts or long:
+        say("  a judge reads both: judge.kind in llm-as-judge.yaml (docs/judge.md#which-judge)")
+    for one in kinds:
+        for unit, count in one.units.items():
+            note(
+                f"warning: {one.name}: unit {quoted(unit, 40)!r} of {count} row{'s' * (count > 1)} is not known: an answer in another unit stays open",
+                "yellow",
+            )
 
 
 def _why_no_val(part: SetReport) -> str:

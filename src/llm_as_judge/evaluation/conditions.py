@@ -48,8 +48,18 @@ def conditions_of(results: FullResults) -> Conditions:
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of executor, judge and workflow that can change an answer or its verdict."""
-    answers = config.get("data", {}).get("answers")
+    answers = said_of_answers(config)
     return _flat(config, _SHARED) | ({"data.answers": answers} if answers else {})
+
+
+def said_of_answers(config: Mapping[str, Any]) -> dict[str, Any]:
+    """How the answers of own sets are compared, as far as ``data.answers`` says it."""
+    given = config.get("data", {}).get("answers", {})
+    said = {
+        name: {key: value for key, value in one.items() if value not in (None, "", {})}
+        for name, one in given.items()
+    }
+    return {name: one for name, one in said.items() if one}
 
 
 def of_executor(conditions: Conditions) -> Conditions:

@@ -19,6 +19,7 @@ import llm_as_judge
 from llm_as_judge.assembly import judge_fingerprint, versions
 from llm_as_judge.config import Config, config_files
 from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.conditions import said_of_answers
 from llm_as_judge.evaluation.layout import FULL, ISOLATION, LEDGER, PLAN, ROLLOUTS, run_folder
 from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.evaluation.systems import EvaluatedSystem
@@ -99,8 +100,8 @@ def make_plan(
     decisive = {section: tree[section] for section in _DECIDES}
     if config.executors:
         decisive["executors"] = tree["executors"]
-    if config.data.answers:
-        decisive["answers"] = tree["data"]["answers"]
+    if answers := said_of_answers(tree):
+        decisive["answers"] = answers
     budget = config.reward.told_budget if system.is_prompted else None
     if budget is not None:
         decisive["budget"] = budget

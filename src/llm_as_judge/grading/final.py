@@ -251,8 +251,13 @@ def _period(match: re.Match[str]) -> str:
     return f"{sign}{value}"
 
 
+_INLINE = re.compile(r"\A\s*\$\s*([^$]+?)\s*\$\s*\Z")
+"""A whole answer between the dollar signs of LaTeX, which are no currency: ``$5$``."""
+
+
 def plain_text(text: str) -> str | None:
     """An answer without LaTeX, as a person would write it; None where it is a formula."""
+    text = _INLINE.sub(r"\1", text)
     if in_currency(text) or parse_number(text, decimal_comma=True) or text.startswith("≈"):
         return text
     return without_latex(normalize(text))

@@ -66,7 +66,8 @@ async def _against(gold: str, declared: Declared, problem: Problem, pool: Killab
         declared.fault == "several" and _is_one_thing(gold_shape) and r"\pm" not in gold_latex
     ):
         return verdict_of(False, "extract.several", f"several answers declared: {declared.shown}")
-    if fold(normalize(declared.text)) == fold(gold_latex):
+    # the normal form drops the dollar sign, which decides where the owner says a unit
+    if not spec.unit and fold(normalize(declared.text)) == fold(gold_latex):
         return verdict_of(True, "exact.same_form", "same normal form")
     if spec.grader == "exact":
         return verdict_of(False, "exact_match", "not equal to the gold answer")
@@ -81,7 +82,7 @@ async def _against(gold: str, declared: Declared, problem: Problem, pool: Killab
     if fault is not None:
         return fault
     latex = normalize(candidate)
-    if fold(latex) == fold(gold_latex) or (
+    if (fold(latex) == fold(gold_latex) and not spec.unit) or (
         isinstance(gold_shape, Shape)
         and gold_shape.kind == "text"
         and words(latex) == words(gold_latex)

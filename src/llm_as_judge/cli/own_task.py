@@ -257,7 +257,7 @@ def _tell_kinds(kinds: Sequence[SetKinds]) -> None:
     if long:
         say("  long texts: rules do not read them; any other text stays open, and is counted")
     if texts or long:
-        say("  a judge reads both: judge.kind in llm-as-judge.yaml (docs/judge.md#which-judge)")
+        say("  a judge reads them: judge.kind in llm-as-judge.yaml (docs/judge.md#which-judge)")
     for one in kinds:
         for unit, count in one.units.items():
             note(

@@ -317,3 +317,12 @@ async def test_a_judge_model_sees_the_options_and_a_trained_judge_is_not_asked()
     await judge.aclose()
     assert "B. neon" in chat.requests[0].messages[-1].content
     assert part_of(problem, "maybe neon") == "qa" + CHOICE
+
+
+@pytest.mark.parametrize("answer", ["D = D, so A remain.", "B, hence A holds"])
+def test_a_capital_a_within_a_sentence_is_a_letter(answer: str) -> None:
+    assert read_choice(answer, ("4", "6", "8", "7"), "Which number is prime?").index is None
+
+
+def test_an_article_that_begins_a_sentence_is_none() -> None:
+    assert read_choice("D. A number above it is 8.", ("4", "6", "9", "7"), "Which?").index == 3

@@ -273,7 +273,8 @@ def _letter_index(match: re.Match[str], text: str, options: tuple[str, ...]) -> 
         return index
     following = re.match(r"[^\W\d_]+", text[match.end() :].lstrip())
     is_word = text[match.end() :].startswith(" ") and following is not None
-    if not is_word or before_own_text:
+    within = letter == "A" and _MID_SENTENCE.search(text[: match.start()])
+    if not is_word or before_own_text or within:
         return index
     assert following is not None
     word = following.group().casefold()
@@ -284,6 +285,10 @@ def _letter_index(match: re.Match[str], text: str, options: tuple[str, ...]) -> 
         if word in (_SAYING | _JOINING | _REASONS) or _starts_option(behind, options)
         else None
     )
+
+
+_MID_SENTENCE = re.compile(r"\b[a-z]+\s+\Z")
+"""Behind a small word the article is small, too: a capital A is a letter ("so A remain")."""
 
 
 def _starts_option(text: str, options: tuple[str, ...]) -> bool:

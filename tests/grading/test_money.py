@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
 import pytest
 
 from llm_as_judge.judge.cascade import Judge
@@ -74,3 +80,40 @@ async def test_a_quantity_that_the_question_names_is_the_one_asked_for(rules: Ju
         ("What is the price before VAT?", "20 euros before VAT"),
     ):
         assert await verdict_on(rules, "20", answer, question) is True
+
+
+INVOICES = [
+    row
+    for line in (Path(__file__).parents[2] / "examples" / "own_task.jsonl")
+    .read_text("utf-8")
+    .splitlines()
+    if (row := json.loads(line))["id"].startswith("invoice")
+]
+_AMOUNTS = re.compile(r"lists (\d+) \w+ at ([\d.]+) each and ([\d.]+) for delivery\. (\d+) %")
+
+
+def by_floats(count: str, price: str, delivery: str, tax: str) -> str:
+    return repr((int(count) * float(price) + float(delivery)) * (1 + int(tax) / 100))
+
+
+def by_fractions(count: str, price: str, delivery: str, tax: str) -> str:
+    return str((int(count) * Fraction(price) + Fraction(delivery)) * (100 + int(tax)) / 100)
+
+
+def by_rounding(count: str, price: str, delivery: str, tax: str) -> str:
+    return repr(round(float(by_floats(count, price, delivery, tax)), 2))
+
+
+@pytest.mark.parametrize("row", INVOICES, ids=lambda row: row["id"])
+@pytest.mark.parametrize("way", [by_floats, by_fractions, by_rounding])
+async def test_a_total_is_right_by_floats_by_fractions_and_rounded(
+    rules: Judge, row: dict[str, str], way: Callable[..., str]
+) -> None:
+    found = _AMOUNTS.search(row["problem"])
+    assert found is not None
+    total = way(*found.groups())
+    assert await verdict_on(rules, row["answer"], total, row["problem"]) is True, total
+    assert (
+        await verdict_on(rules, row["answer"], f"{float(row['answer']) + 0.01:.2f}", row["problem"])
+        is False
+    )

@@ -96,6 +96,8 @@ PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
             ("50%", "fifty percent", RIGHT),
             ("50%", "0.5", RIGHT),
             ("50%", "1/2", RIGHT),
+            ("6.67%", "1/15", RIGHT),
+            ("6.67%", "1/16", WRONG),
             ("5.0%", "50%", WRONG),
             ("-12%", "12%", WRONG),
             ("10.5%", "105%", WRONG),
@@ -122,6 +124,8 @@ PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
             ("the 1980s", "the 1990s", WRONG),
             ("44 BC", "AD 44", WRONG),
             ("March 1985", "15 March 1985", OPEN),
+            ("August 5, 1937", "5 August 1937", RIGHT),
+            ("August 5, 1937", "August 6, 1937", WRONG),
         ]
     ),
     *(
@@ -321,3 +325,10 @@ def test_mixed_units_are_their_sum(hours: int, minutes: int) -> None:
 def test_no_text_raises(gold: str, answer: str) -> None:
     compare_values(gold, answer, Asked("What is it?", "qa"))
     compare_values(gold, answer, Asked("What is it?", "math"))
+
+
+@pytest.mark.parametrize(
+    "answer", ["It ended on April 7, 2016.", "April 7, in the evening", "Ann, Bob and the others"]
+)
+def test_a_sentence_is_no_list(answer: str) -> None:
+    assert compare_values("April 7, 2016", answer, Asked("When?", "qa")) is None

@@ -160,7 +160,11 @@ HINTS_OF_GPT_OSS = {
 @pytest.mark.parametrize("operator", sorted(registry()))
 def test_gpt_oss_gets_hints_of_its_own_and_no_other_executor_does(operator: str) -> None:
     def hints(executor: str) -> set[str]:
-        return {e.name for e in load_enhancements() if e.applies(operator, "math", executor)}
+        return {
+            e.name
+            for e in load_enhancements()
+            if e.applies(operator, "math", executor, "What is it?")
+        }
 
     own = HINTS_OF_GPT_OSS[operator]
     assert hints("gpt-oss-120b") - hints("gpt-4o-mini") == own
@@ -222,3 +226,15 @@ def test_every_operator_is_shown_in_some_domain_with_its_own_call_in_the_example
 def test_unreadable_source_is_refused_with_a_reason(source: str, message: str) -> None:
     with pytest.raises(UnparsableError, match=message):
         parse_python(source)
+
+
+def test_a_question_that_asks_for_rounding_is_not_told_to_leave_values_exact() -> None:
+    exact = next(hint for hint in load_enhancements() if hint.name == "math_exact")
+    assert exact.applies("Programmer", "math", "any", "What is the total?")
+    assert exact.applies("Programmer", "math", "any", "How many rounds did she box?")
+    for question in (
+        "What is the total, rounded to cents?",
+        "Round to two decimal places.",
+        "To the nearest dollar?",
+    ):
+        assert not exact.applies("Programmer", "math", "any", question)

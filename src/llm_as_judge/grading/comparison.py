@@ -188,6 +188,9 @@ def _compare_percent(
         return True, "number.percent", "the per cent value equals the fraction"
     if gold.percent and gold.value / 100 == candidate.value and candidate.reduced:
         return True, "number.percent", "the fraction equals the per cent value"
+    rounded = gold.percent and gold.step is not None and candidate.form == "fraction"
+    if rounded and is_written_as(candidate.value * 100, gold.value, gold.step or Fraction(0)):
+        return True, "number.rounded", "the gold is this fraction in per cent, rounded"
     if same and not (_ASKS_PERCENT.search(_ask(question)) or spec.unit in {"%", "percent"}):
         return False, "number.percent_mismatch", "one is a percentage, the other is not"
     return None

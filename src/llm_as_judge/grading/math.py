@@ -26,6 +26,7 @@ from llm_as_judge.grading.values import Asked, compare_values, is_value
 from llm_as_judge.types import Problem, Verdict
 
 _LONGEST_ANSWER = 1500
+_DIVIDES_BY_ZERO = re.compile(r"/\s*0(?![\d.])|\\frac\s*\{[^{}]*\}\s*\{\s*0\s*\}")
 _SLASHES = re.compile(r"\s/\s")
 _EITHER_OR = (
     {"even", "odd", "neither"},
@@ -66,6 +67,8 @@ async def _against(gold: str, declared: Declared, problem: Problem, pool: Killab
         declared.fault == "several" and _is_one_thing(gold_shape) and r"\pm" not in gold_latex
     ):
         return verdict_of(False, "extract.several", f"several answers declared: {declared.shown}")
+    if _DIVIDES_BY_ZERO.search(gold_latex):
+        return verdict_of(None, "math.undefined", "the gold divides by zero")
     # the normal form drops the dollar sign, which decides where the owner says a unit
     if not spec.unit and fold(normalize(declared.text)) == fold(gold_latex):
         return verdict_of(True, "exact.same_form", "same normal form")

@@ -272,6 +272,7 @@ class CallContext:
             values,
             enhancements=execution.enhancements,
             domain=execution.problem.domain,
+            question=execution.problem.question,
             executor=asking.model,
         )
         for name in applied:

@@ -49,10 +49,14 @@ class Enhancement(BaseModel):
     domains: tuple[Domain, ...] = DOMAINS
     executors: tuple[str, ...] = ("*",)
     """Names of executor models, with wildcards."""
+    unless: re.Pattern[str] | None = None
+    """Left out where the problem's question has this, whatever its case."""
 
-    def applies(self, operator: str, domain: Domain, executor: str) -> bool:
+    def applies(self, operator: str, domain: Domain, executor: str, question: str) -> bool:
+        asked = self.unless is not None and re.search(self.unless.pattern, question, re.IGNORECASE)
         return (
-            domain in self.domains
+            not asked
+            and domain in self.domains
             and any(fnmatch.fnmatchcase(operator, pattern) for pattern in self.operators)
             and any(fnmatch.fnmatch(executor.lower(), p.lower()) for p in self.executors)
         )
@@ -91,10 +95,11 @@ class OperatorPrompts:
         enhancements: Iterable[Enhancement],
         domain: Domain,
         executor: str,
+        question: str,
     ) -> tuple[str, tuple[str, ...]]:
         """The prompt, and the names of the enhancements in it."""
         template = self.templates[name]
-        applied = [e for e in enhancements if e.applies(self.operator, domain, executor)]
+        applied = [e for e in enhancements if e.applies(self.operator, domain, executor, question)]
         if GUIDANCE not in placeholders(template):
             applied = []
         guidance = "".join(e.add.strip() + "\n" for e in applied)

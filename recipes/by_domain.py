@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+from llm_as_judge.accuracy import Accuracy, accuracy, right_of
+from llm_as_judge.accuracy import runs_of as verdicts_of
 from llm_as_judge.cli.tables import number_cell, show_table
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.metrics import is_correct, is_graded
-from llm_as_judge.evaluation.statistics import share_interval
 from llm_as_judge.runs.runlog import ROLLOUTS, newest_run, read_rollouts
 from llm_as_judge.types import Rollout, to_json
 from recipe import run
@@ -38,10 +38,8 @@ class DomainRow:
     rollouts: int
     strictly_valid: float
     executed: float
-    accuracy: float | None
-    """Of graded rollouts, each problem weighing the same, as in its interval; None where there is none."""
-    accuracy_low: float
-    accuracy_high: float
+    accuracy: Accuracy | None
+    """Of rollouts that did not fail, each problem weighing the same; None where there is none."""
     reward: float | None
     calls: float
     tokens: float
@@ -95,11 +93,10 @@ def rows_by_domain(run: Path, parts: int = 2) -> list[DomainRow]:
 
 
 def _row(run: str, steps: str, domain: str, rollouts: Sequence[Rollout]) -> DomainRow:
-    of_problem: dict[str, list[bool]] = defaultdict(list)
-    for rollout in filter(is_graded, rollouts):
-        of_problem[rollout.problem_id].append(is_correct(rollout))
-    right = [fmean(verdicts) for verdicts in of_problem.values()]
-    low, high = share_interval(right)
+    of_problem: dict[str, list[bool | None]] = defaultdict(list)
+    for rollout in rollouts:
+        of_problem[rollout.problem_id] += verdicts_of(rollout.verdict)
+    right = accuracy([one for one in map(right_of, of_problem.values()) if one is not None])
     executions = [r.execution for r in rollouts if r.execution]
     rewards = [r.reward.total for r in rollouts if r.reward]
     runnable = [r.program for r in rollouts if r.program.runnable]
@@ -111,9 +108,7 @@ def _row(run: str, steps: str, domain: str, rollouts: Sequence[Rollout]) -> Doma
         len(rollouts),
         fmean(r.program.strictly_valid for r in rollouts),
         sum(e.status == "ok" for e in executions) / len(rollouts),
-        fmean(right) if right else None,
-        low,
-        high,
+        right,
         fmean(rewards) if rewards else None,
         sum(e.llm_calls for e in executions) / len(rollouts),
         sum(e.tokens for e in executions) / len(rollouts),
@@ -136,10 +131,7 @@ def show(found: Sequence[DomainRow], markdown: bool) -> None:
 
 
 def _domain_cells(row: DomainRow) -> list[str]:
-    right = "-"
-    if row.accuracy is not None:
-        shares = (row.accuracy, row.accuracy_low, row.accuracy_high)
-        right = "{:.0f} [{:.0f}, {:.0f}]".format(*(100 * share for share in shares))
+    right = "-" if row.accuracy is None else row.accuracy.text().replace("%", "")
     return [
         row.steps,
         row.domain,

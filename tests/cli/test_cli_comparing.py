@@ -11,15 +11,15 @@ import pytest
 from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
-from llm_as_judge.cli.comparing import CHOOSING_PROBLEMS, _p_value, _remarks
+from llm_as_judge.cli.comparing import CHOOSING_PROBLEMS, _remarks
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.evaluation.compare import Front, Headroom
+from llm_as_judge.evaluation.compare import Front, Headroom, p_text
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
 
 @pytest.mark.slow
-def test_compare_is_against_the_untrained_and_names_who_graded_fewer(
+def test_compare_is_against_the_untrained_and_names_who_answered_fewer(
     verb: Verbs, folder: Path
 ) -> None:
     names: list[str] = []
@@ -35,7 +35,7 @@ def test_compare_is_against_the_untrained_and_names_who_graded_fewer(
     code, out, _ = verb("compare", *files)
     assert code == 0
     assert "Against model2" in out
-    assert "with fewer problems or graded ones: model0." in " ".join(out.split())
+    assert "with fewer problems or more failures: model0." in " ".join(out.split())
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_sanity_baselines_are_marked_and_neither_starred_nor_tested(
     ("problems", "shown"), [(CHOOSING_PROBLEMS - 1, False), (CHOOSING_PROBLEMS, True)]
 )
 def test_choosing_among_them_is_told_from_enough_problems_on(problems: int, shown: bool) -> None:
-    room = Headroom(problems, "cot", 0.5, {"math": "cot"}, 0.5, 0.6, None)
+    room = Headroom(problems, "cot", 0.5, {"math": "cot"}, 0.5, 0.6, None, None)
     (line,) = _remarks([], Front((), problems, (), True), room) or ("",)
     assert line.startswith(f"Choosing among them, on {problems} problems: ") == shown
 
@@ -105,7 +105,7 @@ def test_compare_opens_with_what_training_changed(verb: Verbs, folder: Path) -> 
     ]
     first, *_ = verb("compare", *files)[1].splitlines()
     assert first.startswith(
-        "Training made no difference that is shown: 5 graded problems can never show one, 8 or more can. "
+        "Training made no difference that is shown: 5 problems can never show one, 8 or more can. "
         "0 of 5 right after training"
     )
     assert json.loads(verb("compare", *files, "--json")[1])["verdict"] == [first]
@@ -114,7 +114,7 @@ def test_compare_opens_with_what_training_changed(verb: Verbs, folder: Path) -> 
 @pytest.mark.slow
 def test_the_first_line_says_that_so_few_problems_never_show_a_difference(verb: Verbs) -> None:
     files = evaluated(verb, "direct", "cot")
-    said = "No difference is shown: 5 graded problems can never show one, 8 or more can."
+    said = "No difference is shown: 5 problems can never show one, 8 or more can."
     assert verb("compare", *files)[1].splitlines()[0] == said
     assert json.loads(verb("compare", *files, "--json")[1])["verdict"] == []
     assert said not in verb("compare", files[0])[1]
@@ -204,5 +204,5 @@ def test_edited_rows_under_the_same_id_are_not_compared(verb: Verbs, folder: Pat
 
 
 @pytest.mark.parametrize(("p", "shown"), [(1e-9, "< 0.001"), (0.001, "0.001"), (0.5, "0.500")])
-def test_a_p_value_is_never_shown_as_zero(p: float, shown: str) -> None:
-    assert _p_value(p) == shown
+def test_ap_text_is_never_shown_as_zero(p: float, shown: str) -> None:
+    assert p_text(p) == shown

@@ -22,7 +22,24 @@ from llm_as_judge.judge.scoring import RIGHT, UNSURE, WRONG
 
 def pair(difference: float, p: float) -> Comparison:
     return Comparison(
-        "trained", "untrained", 48, difference, -0.1, 0.5, 16, 0, p, p, 1.1, None, 0.2
+        name="trained",
+        reference="untrained",
+        problems=48,
+        difference=difference,
+        low=-0.1,
+        high=0.5,
+        only_other=16,
+        only_reference=0,
+        p=p,
+        p_holm=p,
+        token_ratio=1.1,
+        cost_ratio=None,
+        detectable=0.2,
+        open=0,
+        least=difference,
+        most=difference,
+        p_most=p,
+        p_most_holm=p,
     )
 
 
@@ -39,7 +56,7 @@ def test_the_verdict_says_what_was_shown_and_what_to_do_where_nothing_was() -> N
     assert verdict(outcome(BETTER, BETTER, warm=BETTER))[1].startswith("GRPO added to")
     helped = verdict(outcome(BETTER, SAME))[0]
     assert "Training helped, but a fixed program does about as well" in helped
-    for nothing in (SAME, WORSE, replace(BETTER, p=0.02)):
+    for nothing in (SAME, WORSE, replace(BETTER, p_most=0.02)):
         said = verdict(outcome(nothing, BETTER))[0]
         assert said.startswith("Nothing is shown")
         assert "--steps 12" in said

@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 from written_results import row, system, written
 
+from llm_as_judge.accuracy import Accuracy, Right
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import (
     compare,
     headroom,
     pareto_front,
 )
-from llm_as_judge.evaluation.system_results import Share, SystemResults, read_systems
+from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.intervals import wilson
 
 
-def test_pairs_are_of_problems_that_both_have_graded(tmp_path: Path) -> None:
+def test_pairs_are_of_problems_on_which_neither_failed(tmp_path: Path) -> None:
     first = system(tmp_path, "a", "yyyyyyyn-", 50)
     second = system(tmp_path, "b", "nnnnnnyyy", 100)
     (pair,) = compare([first, second], second)
@@ -46,8 +47,26 @@ def test_a_comparison_of_one_domain_is_over_its_problems(tmp_path: Path) -> None
     assert (pair.problems, pair.only_other, pair.only_reference) == (2, 1, 0)
     alone = replace(first, domains=dict.fromkeys(domains, "code"))
     assert compare([alone, second], second, "code") == []
-    ungraded = replace(second, correct=dict.fromkeys(list(domains)[:2], 0.0))
-    assert compare([first, ungraded], ungraded, "qa") == []
+    failed = replace(second, right=dict.fromkeys(list(domains)[:2], Right(0.0)))
+    assert compare([first, failed], failed, "qa") == []
+
+
+def test_open_answers_are_not_right_and_no_difference_rests_on_them(tmp_path: Path) -> None:
+    perfect = system(tmp_path, "perfect", "y" * 12, 10)
+    half = system(tmp_path, "half", "y" * 6 + "?" * 6, 10)
+    (pair,) = compare([perfect, half], half)
+    assert (pair.problems, pair.open, pair.difference) == (12, 6, 0.5)
+    assert (pair.least, pair.most, pair.p_most) == (0.0, 0.5, 1.0)
+    assert (pair.only_other, pair.only_reference) == (6, 0)
+    assert pair.low < 0 < 0.5 < pair.high
+    assert pair.p == pytest.approx(2 / 2**6)
+    assert half.accuracy() == Accuracy(0.5, 1.0, wilson(6, 12)[0], 1.0, 12, 6)
+    assert half.open == {"gsm8k": 6}
+    room = headroom([perfect, half], audited=True)
+    assert room is not None
+    assert room.audit is not None
+    assert room.if_open_right is not None
+    assert (room.accuracy, room.if_open_right.oracle) == (1.0, 1.0)
 
 
 def test_more_comparisons_need_smaller_p(tmp_path: Path) -> None:
@@ -61,7 +80,7 @@ def test_more_comparisons_need_smaller_p(tmp_path: Path) -> None:
 def test_without_a_common_problem_there_is_no_comparison(tmp_path: Path) -> None:
     first = system(tmp_path, "a", "yy--", 1)
     second = system(tmp_path, "b", "--yy", 1)
-    with pytest.raises(DataError, match="a and b: no problem that both have graded"):
+    with pytest.raises(DataError, match="a and b: no problem that both have answered"):
         compare([first, second], second)
 
 
@@ -75,7 +94,7 @@ def test_equal_results_are_no_certainty(tmp_path: Path) -> None:
         )[0]
         for name in "ab"
     )
-    assert first.share() == Share(1.0, *wilson(1, 1), 1)
+    assert first.accuracy() == Accuracy(1.0, 1.0, *wilson(1, 1), 1)
     (pair,) = compare([first, second], second)
     assert pair.difference == 0
     assert (pair.low, pair.high) == pytest.approx((-wilson(0, 1)[1], wilson(0, 1)[1]))
@@ -108,7 +127,7 @@ def test_the_front_and_the_ratio_are_of_cost_where_every_file_says_it(tmp_path: 
     assert ratios == {"vote": 0.8, "old": None}
 
 
-def test_an_answer_that_could_not_be_graded_puts_nobody_out_of_the_front(tmp_path: Path) -> None:
+def test_a_run_that_failed_puts_nobody_out_of_the_front(tmp_path: Path) -> None:
     good = system(tmp_path, "good", "yyy-", 30)
     poor = system(tmp_path, "poor", "nnny", 20)
     wasteful = system(tmp_path, "wasteful", "nnyn", 40)
@@ -147,14 +166,14 @@ def test_headroom_is_what_choosing_for_everything_a_domain_and_a_problem_would_r
     assert (room.by_domain, room.by_problem) == (1.0, 1.0)
 
 
-def test_headroom_counts_what_all_have_graded_and_shares_over_seeds(tmp_path: Path) -> None:
+def test_headroom_counts_what_all_have_answered_and_shares_over_seeds(tmp_path: Path) -> None:
     first = two_domains(tmp_path, "first", "ynn-", 10)
     often = two_domains(tmp_path, "often", "nnny", 10)
-    often = replace(often, correct={**often.correct, "gsm8k/1": 0.5})
+    often = replace(often, right={**often.right, "gsm8k/1": Right(0.5)})
     room = headroom([first, often])
     assert room is not None
     assert (room.problems, room.by_problem) == (3, pytest.approx(0.5))
-    # graded of one of the two problems only: not a choice for the domain
+    # answered on one of the two problems only: not a choice for the domain
     half = two_domains(tmp_path, "half", "-y", 1)
     room = headroom([first, often, half])
     assert room is not None
@@ -169,7 +188,7 @@ def test_who_shares_no_problem_is_left_out_unless_nobody_does(tmp_path: Path) ->
     other = system(tmp_path, "other", "yy", 10)
     (apart,) = read_systems([written(tmp_path, "apart", [row(0, [True], 1, "squad2")])])
     assert [pair.name for pair in compare([reference, other, apart], reference)] == ["other"]
-    with pytest.raises(DataError, match="apart and ref: no problem that both have graded"):
+    with pytest.raises(DataError, match="apart and ref: no problem that both have answered"):
         compare([reference, apart], reference)
     assert compare([reference], reference) == []
 

@@ -18,10 +18,11 @@ from evaluation_values import (
     rollout,
 )
 
+from llm_as_judge.accuracy import Right
 from llm_as_judge.evaluation.metrics import (
     official_scores,
     over_sets,
-    problem_accuracy,
+    problem_right,
     set_metrics,
 )
 from llm_as_judge.evaluation.statistics import bootstrap
@@ -31,17 +32,19 @@ from llm_as_judge.types import Execution, Group, Problem, Verdict
 
 
 def test_metrics_worked_by_hand() -> None:
-    low, high = wilson(2, 3)
-    around = bootstrap([1.0, 0.0, 1.0])
+    low, high = wilson(2, 4)[0], wilson(3, 4)[1]
+    least, most = bootstrap([1.0, 0.0, 1.0, 0.0]), bootstrap([1.0, 0.0, 1.0, 1.0])
     assert set_metrics(five()) == pytest.approx(
         {
-            "accuracy": 2 / 3,  # of graded ones
+            "accuracy": 2 / 4,  # of those that did not fail
+            "accuracy_if_open_right": 3 / 4,
             "accuracy_low": low,
             "accuracy_high": high,
-            "bootstrap_low": around[0],
-            "bootstrap_high": around[1],
+            "bootstrap_low": least[0],
+            "bootstrap_high": most[1],
             "correct": 2,
             "graded": 3,
+            "open": 1,
             "score": (1 + 0.5 + 1) / 3,  # what was not graded has no say
             "not_graded": 2,  # one left open, one failed
             "failed": 1,
@@ -68,14 +71,16 @@ def test_a_small_set_weighs_as_much_as_a_large_one_in_the_balanced_accuracy() ->
     large = [group(problem(n), RIGHT) for n in range(9)]
     small = [group(problem(9, "mbpp", "code"), WRONG)]
     silent = [group(problem(10, "math"), OPEN)]
-    assert set_metrics([*large, *small, *silent])["accuracy"] == 0.9
-    found = over_sets([*large, *small, *silent])
+    assert set_metrics([*large, *small])["accuracy"] == 0.9
+    found = over_sets([*large, *small])
     assert (found["macro_accuracy"], found["macro_sets"]) == (0.5, 2.0)
     low, high = found["macro_accuracy_low"], found["macro_accuracy_high"]
     assert low is not None
     assert high is not None
     assert 0 < low < 0.5 < high < 1
-    assert over_sets(silent)["macro_accuracy"] is None
+    found = over_sets([*large, *silent])
+    assert (found["macro_accuracy"], found["macro_accuracy_if_open_right"]) == (0.5, 1.0)
+    assert over_sets([Group(problem(0), ())])["macro_accuracy"] is None
 
 
 def test_calls_to_two_executors_are_counted_apart() -> None:
@@ -104,13 +109,14 @@ def test_nothing_graded_has_the_widest_interval() -> None:
 
 
 def test_the_mean_of_nothing_is_not_known_and_no_0() -> None:
-    asked = set_metrics([group(problem(0), OPEN)])  # run, but not graded
-    assert (asked["accuracy"], asked["strictly_valid"]) == (None, 1.0)
+    asked = set_metrics([group(problem(0), OPEN)])  # run, but left open
+    assert (asked["accuracy"], asked["accuracy_if_open_right"]) == (0.0, 1.0)
     found = set_metrics([group(problem(0)), group(problem(1))])  # nothing of it was run
     known = {name: value for name, value in found.items() if value is not None}
     assert known == {
         **dict.fromkeys(("accuracy_high", "bootstrap_high"), 1),
         **dict.fromkeys(("accuracy_low", "bootstrap_low", "correct", "graded"), 0),
+        "open": 0,
         **dict.fromkeys(("not_graded", "failed"), 0),
     }
     assert {"accuracy", "executed", "calls", "tokens", "cost_usd", "seconds"} <= set(found)
@@ -120,12 +126,13 @@ def test_the_mean_of_nothing_is_not_known_and_no_0() -> None:
 
 def test_several_samples_of_a_problem_are_averaged_before_the_problems_are() -> None:
     groups = [group(problem(0), RIGHT, WRONG, WRONG, OPEN), group(problem(1), RIGHT, RIGHT)]
-    assert problem_accuracy(groups[0]) == pytest.approx(1 / 3)
+    assert problem_right(groups[0]) == Right(1 / 4, 1 / 4)
     found = set_metrics(groups)
-    assert found["accuracy"] == pytest.approx((1 / 3 + 1) / 2)
+    assert found["accuracy"] == pytest.approx((1 / 4 + 1) / 2)
     # an interval over problems: six rollouts of two problems are not six observations
-    assert (found["accuracy_low"], found["accuracy_high"]) == pytest.approx(wilson(4 / 3, 2))
-    assert (found["bootstrap_low"], found["bootstrap_high"]) == pytest.approx((1 / 3, 1))
+    ends = wilson(5 / 4, 2)[0], wilson(6 / 4, 2)[1]
+    assert (found["accuracy_low"], found["accuracy_high"]) == pytest.approx(ends)
+    assert (found["bootstrap_low"], found["bootstrap_high"]) == pytest.approx((1 / 4, 1))
 
 
 def test_several_samples_that_are_all_right_or_all_wrong_are_no_certainty() -> None:

@@ -61,7 +61,7 @@ async def test_a_set_that_was_not_reached_has_no_accuracy_and_its_results_can_be
     assert accuracies == {"gsm8k": 1.0, "squad2": None, "mixed": 1.0}
     assert found.domains["qa"]["tokens"] is None
     (one,) = read_systems([path])
-    assert (one.share(dataset="squad2"), len(one.correct)) == (None, 6)
+    assert (one.accuracy(dataset="squad2"), len(one.correct)) == (None, 6)
 
 
 async def test_a_stopped_evaluation_does_not_replace_finished_results(place: Path) -> None:

@@ -12,6 +12,7 @@ from llm_as_judge.evaluation.search.choices import Found
 from llm_as_judge.evaluation.search.credit import credits_of, pairs_of
 from llm_as_judge.evaluation.search.page import write_page
 from llm_as_judge.evaluation.search.written import write_found
+from llm_as_judge.evaluation.statistics import difference_interval
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.types import Domain
 from llm_as_judge.workflow.program import parse_program
@@ -46,6 +47,13 @@ def filled(folder: Path, cells: list[tuple[str, int, int, float | None, float]])
         return bank
 
 
+def test_an_open_answer_is_not_right_and_widens_the_interval(tmp_path: Path) -> None:
+    bank = filled(tmp_path, [("draft", 5, 0, None, 9.0), ("formatted", 5, 0, 1.0, 9.0)])
+    (credit,) = credits_of(bank, draws=2)
+    assert credit.gain.by_problem == {ROWS[5].id: 1.0}
+    assert credit.gain.low == difference_interval([0.0])[0]
+
+
 def test_a_credit_is_the_mean_over_problems_of_the_same_draws(tmp_path: Path) -> None:
     bank = filled(
         tmp_path,
@@ -56,7 +64,6 @@ def test_a_credit_is_the_mean_over_problems_of_the_same_draws(tmp_path: Path) ->
             *(("draft", 1, 0, 1.0, 100.0), ("formatted", 1, 0, 0.0, 120.0)),
             *(("draft", 2, 0, 1.0, 900.0), ("formatted", 3, 0, 1.0, 900.0)),
             *(("draft", 4, 0, 1.0, 900.0), ("formatted", 4, 1, 1.0, 900.0)),
-            *(("draft", 5, 0, None, 900.0), ("formatted", 5, 0, 1.0, 900.0)),
             *(("draft", 6, 2, 0.0, 900.0), ("formatted", 6, 2, 1.0, 900.0)),
         ],
     )

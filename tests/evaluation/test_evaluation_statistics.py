@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llm_as_judge.accuracy import Right
 from llm_as_judge.evaluation.statistics import (
     bootstrap,
     detectable,
     difference_interval,
     holm,
     mcnemar,
-    mean_of_shares,
+    paired,
     paired_p,
     pass_at_k,
     share_interval,
@@ -63,17 +65,6 @@ def test_the_interval_of_shares_holds_their_mean(values: list[float]) -> None:
     low, high = share_interval(values)
     assert 0 <= low <= sum(values) / len(values) + 1e-12
     assert sum(values) / len(values) - 1e-12 <= high <= 1
-
-
-def test_the_mean_of_parts_by_hand() -> None:
-    # 10 of 10 is [0.7225, 1] and 0 of 5 [0, 0.4345]: only one end of each is away from its mean
-    mean, low, high = mean_of_shares([[1.0] * 10, [0.0] * 5])
-    assert mean == 0.5
-    assert low == pytest.approx(0.5 - (1 - 0.72247) / 2, abs=1e-4)
-    assert high == pytest.approx(0.5 + 0.43449 / 2, abs=1e-4)
-    values = [1.0, 0.0, 0.0]  # one part: its own Wilson interval
-    assert mean_of_shares([values])[1:] == pytest.approx(share_interval(values))
-    assert mean_of_shares([]) == (None, 0.0, 1.0)
 
 
 def test_the_paired_interval_is_the_published_one() -> None:
@@ -228,3 +219,43 @@ def test_pass_at_k_is_the_share_of_subsets_with_a_right_one(n: int, data: st.Dat
 def test_impossible_counts_have_no_pass_at_k(samples: int, correct: int, k: int) -> None:
     with pytest.raises(ValueError, match="pass@"):
         pass_at_k(samples, correct, k)
+
+
+# --------------------------------------------------------------------------------- with open answers
+def test_an_open_answer_widens_the_difference_to_both_ends() -> None:
+    perfect, half = [Right(1.0)] * 12, [Right(1.0)] * 6 + [Right(0.0, 1.0)] * 6
+    found = paired(perfect, half)
+    assert (found.difference, found.least, found.most) == (0.5, 0.0, 0.5)
+    assert found.p == mcnemar(6, 0)
+    assert found.p_most == 1.0
+    assert (found.low, found.high) == (
+        difference_interval([0.0] * 12)[0],
+        difference_interval([1.0] * 6 + [0.0] * 6)[1],
+    )
+
+
+def test_without_open_answers_it_is_the_paired_test() -> None:
+    first, second = [Right(1.0)] * 9 + [Right(0.0)], [Right(0.0)] * 8 + [Right(1.0)] * 2
+    found, values = paired(first, second), [1.0] * 8 + [0.0, -1.0]
+    assert (found.p, found.p_most) == (paired_p(values), paired_p(values))
+    assert (found.low, found.high) == difference_interval(values)
+    assert found.least == found.difference == found.most == pytest.approx(0.7)
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from((Right(1.0), Right(0.0), Right(0.0, 1.0)))] * 2),
+        min_size=1,
+        max_size=6,
+    )
+)
+@settings(max_examples=40, deadline=None)
+def test_no_filling_of_the_open_answers_has_a_greater_p(pairs: list[tuple[Right, Right]]) -> None:
+    found = paired([a for a, _ in pairs], [b for _, b in pairs])
+    flat = [one for pair in pairs for one in pair]
+    for guess in itertools.product((0.0, 1.0), repeat=sum(one.open > 0 for one in flat)):
+        guesses = iter(guess)
+        known = [next(guesses) if one.open else one.right for one in flat]
+        differences = [a - b for a, b in zip(known[::2], known[1::2], strict=True)]
+        assert paired_p(differences) <= found.p_most + 1e-12
+        assert found.least - 1e-9 <= sum(differences) / len(differences) <= found.most + 1e-9

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 from evaluation_values import problem as made
-from written_results import row, system, written
+from written_results import OPEN, row, system, written
 
+from llm_as_judge.accuracy import Accuracy, Right
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import (
     compare,
 )
 from llm_as_judge.evaluation.results import content_digest
-from llm_as_judge.evaluation.system_results import Share, read_systems, reservations
+from llm_as_judge.evaluation.system_results import read_systems, reservations
 from llm_as_judge.intervals import wilson
 
 
@@ -192,13 +193,28 @@ def test_samples_of_a_problem_are_averaged(tmp_path: Path) -> None:
     assert found.correct == {"gsm8k/0": pytest.approx(1 / 3)}
 
 
+def test_an_open_sample_is_not_right_and_a_failed_one_takes_no_part(tmp_path: Path) -> None:
+    rows = [
+        row(0, [True, None], 1, undecided=OPEN),
+        row(1, [True, None], 1),
+        row(2, [None], 1),
+    ]
+    (found,) = read_systems([written(tmp_path, "p", rows)])
+    assert found.right == {"gsm8k/0": Right(0.5, 0.5), "gsm8k/1": Right(1.0)}
+    assert found.verdicts == {"gsm8k/0": (True, None), "gsm8k/1": (True,)}
+    assert (found.open, found.seed_accuracies) == ({"gsm8k": 1}, (0.75,))
+    old = [{key: value for key, value in rows[0].items() if key != "rule"}]  # does not say which
+    (found,) = read_systems([written(tmp_path / "old", "p", old)])
+    assert found.right == {"gsm8k/0": Right(0.5, 0.5)}
+
+
 def test_shares_by_set_and_domain(tmp_path: Path) -> None:
     rows = [row(0, [True], 1), row(1, [False], 1), row(0, [True], 1, "squad2")]
     (found,) = read_systems([written(tmp_path, "p", rows)])
-    assert found.share(dataset="gsm8k") == Share(0.5, *wilson(1, 2), 2)
-    assert found.share(domain="qa") == Share(1.0, *wilson(1, 1), 1)
-    assert found.share() == Share(2 / 3, *wilson(2, 3), 3)
-    assert found.share(dataset="mbpp") is None
+    assert found.accuracy(dataset="gsm8k") == Accuracy(0.5, 0.5, *wilson(1, 2), 2)
+    assert found.accuracy(domain="qa") == Accuracy(1.0, 1.0, *wilson(1, 1), 1)
+    assert found.accuracy() == Accuracy(2 / 3, 2 / 3, *wilson(2, 3), 3)
+    assert found.accuracy(dataset="mbpp") is None
 
 
 def test_the_mix_beside_its_sets_counts_in_nothing_but_its_own_row(tmp_path: Path) -> None:
@@ -206,14 +222,14 @@ def test_the_mix_beside_its_sets_counts_in_nothing_but_its_own_row(tmp_path: Pat
     both = {**row(1, [False], 10), "sets": ["gsm8k", "mixed"]}
     mix = {**row(2, [True], 500), "sets": ["mixed"]}
     (found,) = read_systems([written(tmp_path, "p", [own, both, mix])])
-    assert found.share() == Share(0.5, *wilson(1, 2), 2)
-    assert found.mix_fraction == Share(0.5, *wilson(1, 2), 2)
+    assert found.accuracy() == Accuracy(0.5, 0.5, *wilson(1, 2), 2)
+    assert found.mix_accuracy == Accuracy(0.5, 0.5, *wilson(1, 2), 2)
     assert found.mean_tokens == 10
     assert "gsm8k/2" not in found.datasets
     # the mix alone is what was evaluated
     (alone,) = read_systems([written(tmp_path, "alone", [mix])])
-    assert alone.share() == Share(1.0, *wilson(1, 1), 1)
-    assert alone.mix_fraction is None
+    assert alone.accuracy() == Accuracy(1.0, 1.0, *wilson(1, 1), 1)
+    assert alone.mix_accuracy is None
 
 
 def test_the_folder_of_several_evaluations_is_told_from_one(tmp_path: Path) -> None:

@@ -8,14 +8,28 @@ from typing import Any
 
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 
+OPEN = "qa.partial"
+"""Rule of an open answer."""
 
-def row(number: int, correct: list[bool | None], tokens: int, dataset: str = "gsm8k") -> Any:
+
+def row(
+    number: int,
+    correct: list[bool | None],
+    tokens: int,
+    dataset: str = "gsm8k",
+    undecided: str = "",
+) -> Any:
+    """
+    Args:
+        undecided: rule of what is neither right nor wrong; empty: it failed.
+    """
     return {
         "id": f"{dataset}/{number}",
         "dataset": dataset,
         "domain": "math" if dataset == "gsm8k" else "qa",
         "content": f"digest of {number}",
         "correct": correct,
+        "rule": [undecided if one is None else "r" for one in correct],
         "tokens": [tokens] * len(correct),
     }
 
@@ -54,8 +68,11 @@ def written(folder: Path, name: str, rows: list[Any], **more: Any) -> Path:
 
 
 def system(folder: Path, name: str, right: str, tokens: int, **more: Any) -> SystemResults:
-    """``right``: a letter a problem: y, n, or - for not graded."""
-    values = {"y": True, "n": False, "-": None}
-    rows = [row(i, [values[letter]], tokens) for i, letter in enumerate(right)]
+    """``right``: a letter a problem: y, n, ? for open, or - for failed."""
+    values = {"y": True, "n": False}
+    rows = [
+        row(i, [values.get(letter)], tokens, undecided=OPEN if letter == "?" else "")
+        for i, letter in enumerate(right)
+    ]
     (found,) = read_systems([written(folder, name, rows, **more)])
     return found

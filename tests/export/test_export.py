@@ -11,10 +11,12 @@ import torch
 import yaml
 from transformers import AutoModelForCausalLM
 
+from llm_as_judge.accuracy import Accuracy
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError, ModelError, OutputError
 from llm_as_judge.export.card import model_card
 from llm_as_judge.export.programs import best_programs, write_programs
+from llm_as_judge.intervals import wilson
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import save_checkpoint
 from llm_as_judge.policy.merged import save_base, save_merged
@@ -63,9 +65,10 @@ def test_a_program_right_often_stands_above_one_right_once(tmp_path: Path) -> No
     statistics = best["math"][0][1].statistics()
     assert (statistics["correct"], statistics["graded"], statistics["problems"]) == (4, 5, 5)
     assert (statistics["calls"], statistics["tokens"], statistics["reward"]) == (2.0, 30.0, 3.0)
-    assert best["qa"][0][1].graded == 2  # what was not graded says nothing
+    ends = wilson(1, 3)[0], wilson(2, 3)[1]
+    assert best["qa"][0][1].accuracy == Accuracy(1 / 3, 2 / 3, *ends, 3, 1)
     assert len(best_programs(log.folder, top=1, min_problems=1).programs["math"]) == 1
-    assert list(best_programs(log.folder, top=5, min_problems=3).programs) == ["math"]
+    assert list(best_programs(log.folder, top=5, min_problems=4).programs) == ["math"]
 
 
 def test_a_program_that_never_solved_anything_is_not_among_the_best(tmp_path: Path) -> None:
@@ -89,7 +92,7 @@ def test_exported_files_are_clean_programs_with_their_statistics(tmp_path: Path)
     best = best_programs(log.folder, top=5, min_problems=2).programs
     (path,) = write_programs(best, log.folder, out)
     text = path.read_text()
-    assert "# Right on 1 of 2 graded runs over 2 problems: 50% [9%, 91%]" in text
+    assert "# Right on 1 of 2 runs over 2 problems: 50% [9%, 91%]" in text
     assert parse_program(text, "math").strictly_valid
     (entry,) = json.loads((out / "programs.json").read_text())
     assert (entry["file"], entry["accuracy"]) == (f"math/{path.name}", 0.5)
@@ -207,10 +210,10 @@ def test_the_card_shows_results_with_intervals(tiny_weights: Path, tmp_path: Pat
     checkpoint = checkpoint_of(trained_policy(tiny_weights), tmp_path)
     card = model_card(checkpoint, {"ours": results(0.5, 100.0)})[1]
     assert "| gsm8k | 50% [40%, 60%] |" in card["README.md"]
-    figures = {**results(0.5, 100.0).overall, "graded": 0.0}
+    figures = {**results(0.5, 100.0).overall, "accuracy_if_open_right": 1.0}
     nothing = ({"dataset": "math", "metrics": figures},)
     card = model_card(tmp_path / "step_7", {"ours": results(0.5, 100.0, datasets=nothing)})[1]
-    assert "| math | none graded |" in card["README.md"]
+    assert "| math | 50% to 100% [40%, 60%] |" in card["README.md"]
     assert "**Warning**" not in card["README.md"]
 
 

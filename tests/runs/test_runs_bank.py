@@ -99,11 +99,12 @@ def test_a_line_that_is_no_cell_is_named(tmp_path: Path) -> None:
         Bank(tmp_path)
 
 
-def test_a_table_has_a_gap_where_nothing_ran_and_where_nothing_was_graded(tmp_path: Path) -> None:
+def test_a_table_has_a_gap_where_nothing_ran_and_an_open_run_is_not_right(tmp_path: Path) -> None:
     fill(tmp_path, cell(0), cell(2, None))
     table = Bank(tmp_path).table()
     assert table.right_JPD.shape == (1, 1, 3)
-    np.testing.assert_array_equal(table.right_JPD[0, 0], [1.0, np.nan, np.nan])
+    np.testing.assert_array_equal(table.right_JPD[0, 0], [1.0, np.nan, 0.0])
+    np.testing.assert_array_equal(table.open_JPD[0, 0], [0.0, np.nan, 1.0])
     np.testing.assert_array_equal(table.cost_JPD[0, 0], [12.5, np.nan, 12.5])
 
 
@@ -116,11 +117,12 @@ def test_what_can_be_compared_is_programs_that_ran_on_the_same_cells(tmp_path: P
         for n, row in enumerate(rows):
             bank.add_problem(row)
             for draw in range(2):
-                bank.add(cell(draw, None if n == 7 else 1.0, row.id))
+                if n != 7 or draw == 0:
+                    bank.add(cell(draw, None if n == 3 else 1.0, row.id))
         bank.add(replace(cell(), program=poor.key, problem=rows[0].id))
     whole = Bank(tmp_path).table().whole("math")
     assert [program.hash for program in whole.programs] == ["ab"]
-    assert len(whole.problems) == 19  # the one that was not graded is out
+    assert len(whole.problems) == 19  # the one that misses a draw is out
     assert Bank(tmp_path).table().whole("code").programs == ()
 
 

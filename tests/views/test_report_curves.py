@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from llm_as_judge.accuracy import Right
 from llm_as_judge.views.report import charts, curves
 from llm_as_judge.views.report.curves import Point, Series
 from llm_as_judge.views.report.results import audit_view, results_view
@@ -18,11 +19,11 @@ def sums(right: int, graded: int, *rewards: float, **operators: int) -> StepSums
     """One program a problem; rewards are of problems of their own."""
     found = StepSums(count=graded)
     for number in range(graded):
-        found.problems[f"p{number}"] = ProblemSums("math", 1, 1, 1, int(number < right))
+        found.problems[f"p{number}"] = ProblemSums("math", 1, 1, 1, 0, int(number < right))
     for number, reward in enumerate(rewards):
         found.problems[f"r{number}"] = ProblemSums("math", 1, rewards=[reward])
     for name in ("all", "math"):
-        found.graded[name], found.correct[name] = graded, right
+        found.judged[name], found.correct[name] = graded, right
     found.operators.update(operators)
     return found
 
@@ -30,7 +31,7 @@ def sums(right: int, graded: int, *rewards: float, **operators: int) -> StepSums
 def test_steps_are_pooled_into_bins_of_equal_width() -> None:
     bins = curves.pool({step: sums(1, 2) for step in range(1, 6)}, max_bins=2)
     assert [(b.first, b.last, b.x) for b in bins] == [(1, 3, 2.0), (4, 5, 4.5)]
-    assert (bins[0].sums.correct["all"], bins[0].sums.graded["all"]) == (3, 6)
+    assert (bins[0].sums.correct["all"], bins[0].sums.judged["all"]) == (3, 6)
 
 
 def test_a_share_has_its_wilson_interval() -> None:
@@ -49,7 +50,7 @@ def test_an_interval_is_over_problems_and_not_over_their_programs() -> None:
             verdict = {"correct": right}
             rollout = {"problem_id": name, "verdict": verdict, "reward": {"total": 4.0 * right}}
             count_rollout(found, {**rollout, "index": index}, "math")
-    assert found.graded["all"] == 32
+    assert found.judged["all"] == 32
     (point,) = curves.accuracy(curves.pool({1: found})).points
     assert (point.y, point.low, point.high, point.n) == (*curves.share([1.0, 0.0]), 2)
     (reward,) = curves.reward_mean(curves.pool({1: found})).points
@@ -60,7 +61,7 @@ def test_an_interval_is_over_problems_and_not_over_their_programs() -> None:
 
 def test_a_problem_that_comes_again_in_a_bin_is_one_problem() -> None:
     (both,) = curves.pool({1: sums(1, 1), 2: sums(0, 1)}, max_bins=1)
-    assert curves.right_shares(both.sums) == [0.5]
+    assert curves.right_shares(both.sums) == [Right(0.5)]
 
 
 def test_a_step_without_graded_answers_has_no_point() -> None:

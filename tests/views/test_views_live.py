@@ -92,17 +92,18 @@ def test_results_stand_side_by_side_with_their_intervals() -> None:
     assert "100" in rows["tokens per problem"]
 
 
-def test_a_set_without_a_graded_answer_has_no_accuracy() -> None:
+def test_a_set_whose_answers_are_all_open_says_how_far_its_accuracy_could_reach() -> None:
     console = screen()
+    open_ = {"graded": 0.0, "accuracy_if_open_right": 1.0, "accuracy_high": 1.0}
     found = Results.model_validate(
         {
-            "datasets": ({"dataset": "gsm8k", "metrics": metrics(0.2) | {"graded": 0.0}},),
+            "datasets": ({"dataset": "gsm8k", "metrics": metrics(0.2) | open_},),
             "overall": metrics(0.2) | {"graded": 10.0},
         }
     )
     console.print(results_table({"after": found}))
     rows = {line.split("│")[1].strip(): line for line in shown(console).splitlines() if "│" in line}
-    assert "none graded" in rows["gsm8k"]
+    assert "20% to 100% [10%, 100%]" in rows["gsm8k"]
     assert "20% [10%, 30%]" in rows["overall"]
     assert rows["graded"].split("│")[2].strip() == "10"
 

@@ -40,8 +40,8 @@ def test_the_view_fits_80_columns_and_shows_its_parts(tmp_path: Path) -> None:
     assert max(map(len, text.splitlines())) <= 80
     for part in ("step 3 of 9", "written 1 s ago", "reward", "right", "newest"):
         assert part in text
-    # 3 steps of right, wrong (write_run alternates); the qa rollout is not graded
-    assert "all 50% [13%, 87%]" in text
+    # 3 steps of right, wrong (write_run alternates); the qa rollout is open
+    assert "all 25% to 75% [" in text
     assert "math 50%" in text
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from llm_as_judge.cli.open_answers import open_runs
 from llm_as_judge.cli.options import note, say
 from llm_as_judge.cli.pace import Pace
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.tables import show_table
-from llm_as_judge.cli.ungraded import ungraded_runs
 from llm_as_judge.errors import ModelError
 from llm_as_judge.types import Domain, Problem
 
@@ -170,7 +170,7 @@ def show_found(found: Found) -> None:
     show_table("Best fixed programs, % right [95 % interval]", head, rows, False)
     for line in _reading(found, any(len(chosen) > 1 for chosen in budgets.values())):
         say(line)
-    if told := ungraded_runs(found.not_graded, found.search_runs):
+    if told := open_runs(found.not_graded, found.search_runs):
         say(told)
 
 

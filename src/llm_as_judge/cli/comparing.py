@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from llm_as_judge.cli.open_answers import POINTER, REACH, counted
 from llm_as_judge.cli.options import JsonOption, console, say
 from llm_as_judge.cli.tables import number_cell, show_table, turned
 from llm_as_judge.cli.verbs import verb
@@ -16,8 +18,9 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.types import to_json
 
 if TYPE_CHECKING:
+    from llm_as_judge.accuracy import Accuracy
     from llm_as_judge.evaluation.compare import Comparison, Front, Headroom
-    from llm_as_judge.evaluation.system_results import Share, SystemResults
+    from llm_as_judge.evaluation.system_results import SystemResults
 
 
 CHOOSING_PROBLEMS = 30
@@ -88,7 +91,7 @@ def compare(
         console.print()
     show_table("Accuracy, % [95 % interval]", *_accuracy_rows(systems, front, markdown), markdown)
     if apart:
-        say(f"no problem that {reference.name} has graded, too: {', '.join(apart)}; not tested")
+        say(f"no problem that {reference.name} has answered, too: {', '.join(apart)}; not tested")
     for part, tested_in in (
         ("", pairs),
         *((f", {name}", found) for name, found in of_domain.items()),
@@ -97,7 +100,7 @@ def compare(
             table = _pair_rows(tested_in)
             title = f"Against {reference.name}{part}"
             show_table(title, *(table if markdown else turned(*table)), markdown)
-    for line in _remarks(systems, front, room):
+    for line in [*_open(systems, pairs), *_remarks(systems, front, room)]:
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
 
 
@@ -117,10 +120,11 @@ def _summary(system: SystemResults) -> dict[str, Any]:
     names = sorted(set(system.datasets.values()))
     domains = sorted(set(system.domains.values()))
     return {
-        "overall": to_json(system.share()),
-        "balanced": to_json(system.balanced_fraction),
-        "by_dataset": {name: to_json(system.share(dataset=name)) for name in names},
-        "by_domain": {name: to_json(system.share(domain=name)) for name in domains},
+        "correct": system.correct,
+        "overall": to_json(system.accuracy()),
+        "balanced": to_json(system.balanced_accuracy),
+        "by_dataset": {name: to_json(system.accuracy(dataset=name)) for name in names},
+        "by_domain": {name: to_json(system.accuracy(domain=name)) for name in domains},
         "mean_tokens": system.mean_tokens,
         "mean_cost": system.mean_cost,
         "right_per_1000_tokens": system.right_per_1000_tokens,
@@ -135,14 +139,18 @@ def _accuracy_rows(
     names = list(dict.fromkeys(d for c in systems for d in c.datasets.values()))
     domains = list(dict.fromkeys(d for c in systems for d in c.domains.values()))
     head = ["", *(_heading(c, front, " *" if markdown else "*") for c in systems)]
-    rows = [[name, *(_cell(c.share(dataset=name)) for c in systems)] for name in names]
-    rows += [[f"all {name}", *(_cell(c.share(domain=name)) for c in systems)] for name in domains]
+    rows = [[name, *(_cell(c.accuracy(dataset=name)) for c in systems)] for name in names]
+    rows += [
+        [f"all {name}", *(_cell(c.accuracy(domain=name)) for c in systems)] for name in domains
+    ]
     if any(c.mix for c in systems):
-        rows.append(["mixed (not in overall)", *(_cell(c.mix_fraction) for c in systems)])
-    rows.append(["overall", *(_cell(c.share()) for c in systems)])
+        rows.append(["mixed (not in overall)", *(_cell(c.mix_accuracy) for c in systems)])
+    rows.append(["overall", *(_cell(c.accuracy()) for c in systems)])
     if len(names) > 1:
-        rows.append(["balanced over sets", *(_cell(c.balanced_fraction) for c in systems)])
-    rows.append(["problems", *(str(len(c.correct)) for c in systems)])
+        rows.append(["balanced over sets", *(_cell(c.balanced_accuracy) for c in systems)])
+    rows.append(["problems", *(str(len(c.right)) for c in systems)])
+    if any(c.open for c in systems):
+        rows.append(["open answers", *(str(sum(c.open.values())) for c in systems)])
     if any(len(c.seeds) > 1 for c in systems):
         rows.append(["seeds, deviation", *(_seeds(c) for c in systems)])
     rows.append(["executor tokens", *(f"{c.mean_tokens:.0f}" for c in systems)])
@@ -166,6 +174,8 @@ def _heading(system: SystemResults, front: Front, star: str) -> str:
 
 
 def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
+    from llm_as_judge.evaluation.compare import p_text
+
     head = ["", "problems", "difference, points", "only it : only ref.", "p", "p (Holm)"]
     head += ["shown in 80 %", "executor tokens"]
     rows = [
@@ -174,13 +184,18 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
             str(pair.problems),
             f"{100 * pair.difference:+.1f} [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}]",
             "-" if pair.only_other is None else f"{pair.only_other} : {pair.only_reference}",
-            _p_value(pair.p),
-            _p_value(pair.p_holm),
+            p_text(pair.p),
+            p_text(pair.p_holm),
             "-" if pair.detectable is None else f"{100 * pair.detectable:.0f}",
             number_cell(pair.token_ratio, "x {:.2f}"),
         ]
         for pair in pairs
     ]
+    if any(pair.open for pair in pairs):
+        head += ["by open answers, points", "p at most (Holm)"]
+        for row, pair in zip(rows, pairs, strict=True):
+            row.append(f"{100 * pair.least:+.1f} to {100 * pair.most:+.1f}")
+            row.append(p_text(pair.p_most_holm))
     if any(pair.cost_ratio is not None for pair in pairs):
         head.append("cost")
         for row, pair in zip(rows, pairs, strict=True):
@@ -188,16 +203,30 @@ def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]
     return head, rows
 
 
+def _open(systems: Sequence[SystemResults], pairs: Sequence[Comparison]) -> list[str]:
+    """What is open, and what it could change; nothing where nothing is."""
+    if not any(system.open for system in systems):
+        return []
+    counts = ", ".join(f"{c.name} {sum(c.open.values())}" for c in systems if c.open)
+    of_sets: Counter[str] = Counter()
+    for system in systems:
+        of_sets.update(system.open)
+    could = [f"{pair.name}: {pair.open_words}." for pair in pairs if pair.open]
+    return [f"open answers: {counts} ({counted(of_sets)}). {REACH} What to do: {POINTER}", *could]
+
+
 def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | None) -> list[str]:
     apart = ""
     if front.apart:
-        apart = f" No star for those with fewer problems or graded ones: {', '.join(front.apart)}."
+        apart = (
+            f" No star for those with fewer problems or more failures: {', '.join(front.apart)}."
+        )
     less, same = (
         ("at less", "at the same cost") if front.priced else ("with fewer", "with as many tokens")
     )
     best = (
         f"Star (*): no other is as accurate {less} {same.split()[-1]}, or more accurate {same}. Executor and "
-        f"policy are counted, on the {front.problems} problems that all have graded.{apart}"
+        f"policy are counted, on the {front.problems} problems that all have answered.{apart}"
     )
     lines = [best] if front.names else []
     if room and room.problems >= CHOOSING_PROBLEMS:
@@ -236,17 +265,12 @@ def _lacking(only: SystemResults) -> str:
     return f"One evaluation alone: {other}, to compare it with."
 
 
-def _cell(share: Share | None) -> str:
+def _cell(share: Accuracy | None) -> str:
     if share is None:
         return "-"
-    return f"{100 * share.value:.0f} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+    return share.text("{:.0%}").replace("%", "")
 
 
 def _seeds(system: SystemResults) -> str:
     deviation = system.seed_deviation
     return "1" if deviation is None else f"{len(system.seeds)}, {100 * deviation:.1f}"
-
-
-def _p_value(p: float) -> str:
-    """Never 0: an exact p is not."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"

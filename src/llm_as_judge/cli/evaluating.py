@@ -348,7 +348,7 @@ def say_replaced(earlier: Path) -> None:
 
 
 def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
-    from llm_as_judge.cli.ungraded import ungraded_answers
+    from llm_as_judge.cli.open_answers import open_answers
     from llm_as_judge.evaluation.layout import FULL, ROLLOUTS, run_folder
     from llm_as_judge.evaluation.results import results_of
 
@@ -357,7 +357,7 @@ def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
         print(json.dumps(data.as_json()))  # noqa: T201
         return
     console.print(results_table({record.plan.name: data}))
-    if told := ungraded_answers(record.groups(), record.folder / ROLLOUTS):
+    if told := open_answers(record.groups(), record.folder / ROLLOUTS):
         say(told)
     if run_folder(path) == record.folder:
         say(f"results  {path}")

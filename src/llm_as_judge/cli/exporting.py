@@ -49,9 +49,7 @@ def programs(
         return
     found = [record for records in best.programs.values() for _, record in records]
     for path, record in zip(paths, found, strict=True):
-        p, low, high = record.accuracy
-        share = f"{p:4.0%} [{low:.0%}, {high:.0%}] of {record.graded}"
-        say(f"{path}  {share}")
+        say(f"{path}  {record.accuracy.text()} of {record.runs}")
     if best.never_right:
         by_domain = ", ".join(f"{domain} {count}" for domain, count in best.never_right.items())
         note(f"left out, never right: {by_domain} programs")

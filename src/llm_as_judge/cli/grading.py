@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from llm_as_judge.cli.evaluating import say_replaced, show, sums
+from llm_as_judge.cli.open_answers import POINTER
 from llm_as_judge.cli.options import note, progress_bar, say, status_console
 from llm_as_judge.cli.stopping import stoppable
-from llm_as_judge.cli.ungraded import POINTER
 from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import RULES_ALONE, load_config
 from llm_as_judge.errors import ConfigError, DataError, ModelError

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from llm_as_judge.cli.bank_runs import say_estimate, searched, show_found, vectors_of
+from llm_as_judge.cli.open_answers import open_runs
 from llm_as_judge.cli.options import (
     ConfigOption,
     DryRunOption,
@@ -20,7 +21,6 @@ from llm_as_judge.cli.options import (
     say,
     settings_of,
 )
-from llm_as_judge.cli.ungraded import ungraded_runs
 from llm_as_judge.cli.verbs import verb
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.files import output_errors
@@ -94,6 +94,11 @@ def headroom(
     vectors = vectors_of(settings, [row for rows in problems.values() for row in rows])
     with searched(settings, out / "bank", problems, taking, options) as (found, filled):
         room = audit_of_search(found, filled, number, vectors)
+        reach = (
+            audit_of_search(found, filled, number, vectors, open_right=True)
+            if found.not_graded
+            else None
+        )
         told = advice(found, room, filled, number, settings.reward.one_budget)
         added = credits_of(filled, number, settings.executors)
         write_found(found, out, settings.reward.one_budget, room, added)
@@ -103,6 +108,8 @@ def headroom(
     for line in words[1:]:
         say(line)
     show_found(found)
+    if room is not None and reach is not None:
+        say(room.if_open_right(reach, "each domain"))
     say(f"programs, report.json and {PAGE} in {out}")
     if not any(cell.right for cell in filled.cells.values()):
         say(
@@ -128,15 +135,19 @@ def _of_folder(folder: Path, settings: Config) -> None:
     if (folder / CELLS).is_file():
         bank = Bank(folder)
         room = audited(bank.table(), vectors_of(settings, bank.problems.values()))
-        left = ungraded_runs(not_graded_by_set(bank, bank.cells), len(bank.cells))
+        of_sets = not_graded_by_set(bank, bank.cells)
+        left = open_runs(of_sets, len(bank.cells))
+        reach = audited(bank.table(), None, open_right=True) if of_sets else None
         one_for = "each domain"
     elif files := sorted(folder.glob("*_results.json")) or sorted(folder.glob("*/*/full.json")):
         systems = [system for system in read_systems(files) if not system.sanity_baseline]
         compared = of_results(systems)
         room = compared.audit if compared is not None else None
-        ids = [(system, id_) for system in systems for id_ in system.datasets]
-        of_sets = Counter(s.datasets[id_] for s, id_ in ids if id_ not in s.correct)
-        left = ungraded_runs(of_sets, len(ids))
+        reach = compared.if_open_right if compared is not None else None
+        open_ = Counter[str]()
+        for system in systems:
+            open_.update(system.open)
+        left = open_runs(open_, sum(len(runs) for s in systems for runs in s.verdicts.values()))
         one_for = "everything"
     else:
         raise DataError(
@@ -152,7 +163,8 @@ def _of_folder(folder: Path, settings: Config) -> None:
         if room.interaction is not None:  # the last line draws a conclusion
             lines = lines[:-1]
     say(f"{room.problems} problems, {room.programs} programs, {room.draws} draws")
-    for line in [*lines, left]:
+    could = room.if_open_right(reach, one_for) if reach is not None else ""
+    for line in [*lines, left, could]:
         if line:
             say(line)
 

@@ -301,7 +301,9 @@ SHARES = ("right", "vote", "mixed", "solved", "misled")
 def _show_ways(ways: list[dict[str, Any]]) -> None:
     rows = []
     for one in ways:
-        shares = ("-" if one[key] is None else f"{one[key]:.0%}" for key in SHARES)
+        shares = ["-" if one[key] is None else f"{one[key]:.0%}" for key in SHARES]
+        if one["open"]:
+            shares[0] += f" to {one['right_if_open_right']:.0%}"
         counts = (str(one["problems"]), str(one["draws"]))
         rows.append((f"{one['dataset']} {one['way']}", *counts, *shares, f"{one['cost']:.0f}"))
     head = ("set and way", "problems", "draws", *SHARES, "cost")

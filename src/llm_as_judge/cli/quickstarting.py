@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from llm_as_judge.chat_models import require_known_models
+from llm_as_judge.cli.open_answers import counted
 from llm_as_judge.cli.options import SeedOption, SetOption, say, settings_of
 from llm_as_judge.cli.pace import clock
 from llm_as_judge.cli.stopping import stoppable
@@ -197,12 +198,11 @@ def _show(outcome: Outcome, page: Path, config: str) -> None:
 
 def _graded_how(outcome: Outcome) -> list[str]:
     answers = sum(len(c.datasets) for c in outcome.systems)
-    counts = {c.name: len(c.datasets) - len(c.correct) for c in outcome.systems}
-    lines = [_verdicts(answers, outcome.judged, sum(counts.values()))]
-    if said := ", ".join(f"{name} {count}" for name, count in counts.items() if count):
-        lines.append(
-            f"not graded (counted as not right in the table, left out of the tests): {said}"
-        )
+    counts = {c.name: sum(c.open.values()) for c in outcome.systems if c.open}
+    failed = sum(len(c.datasets) - len(c.right) for c in outcome.systems)
+    lines = [_verdicts(answers - failed, outcome.judged, sum(counts.values()))]
+    if counts:
+        lines.append(f"open (not right in the table and in the tests): {counted(counts)}")
     return lines
 
 
@@ -210,17 +210,19 @@ def _verdicts(answers: int, judged: int, open_: int) -> str:
     by_rules = answers - judged - open_
     return (
         f"verdicts on {answers} answers: {by_rules} by rules and tests, {judged} by the trained judge, which is asked "
-        f"where these leave an answer open; {open_} not graded"
+        f"where these leave an answer open; {open_} open"
     )
 
 
 def _difference(what: str, pair: Comparison) -> str:
-    p = "< 0.001" if pair.p < 0.001 else f"{pair.p:.3f}"
+    from llm_as_judge.evaluation.compare import p_text
+
+    open_ = f". {pair.open_words}" if pair.open else ""
     cost = "" if pair.token_ratio is None else f"; executor tokens x {pair.token_ratio:.2f}"
     return (
         f"{what}: {100 * pair.difference:+.0f} points [{100 * pair.low:+.0f}, {100 * pair.high:+.0f}] "
         f"on {pair.problems} rows, only it right {pair.only_other}, only the other "
-        f"{pair.only_reference}, p {p}{cost}"
+        f"{pair.only_reference}, p {p_text(pair.p)}{cost}{open_}"
     )
 
 

@@ -144,6 +144,11 @@ def search(
     say_estimate(settings, problems, taking, options, bank)
     with searched(settings, bank, problems, taking, options) as (found, filled):
         room = audit_of_search(found, filled, options.draws, vectors)
+        reach = (
+            audit_of_search(found, filled, options.draws, vectors, open_right=True)
+            if found.not_graded
+            else None
+        )
         added = credits_of(filled, options.draws, settings.executors)
         write_found(found, out, settings.reward.one_budget, room, added)
         words = room.lines() if room is not None else []
@@ -151,6 +156,8 @@ def search(
     show_found(found)
     for line in words:
         say(line)
+    if room is not None and reach is not None:
+        say(room.if_open_right(reach, "each domain"))
     say(f"programs, report.json and {PAGE} in {out}")
 
 

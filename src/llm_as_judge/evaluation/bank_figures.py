@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from llm_as_judge.accuracy import Right, accuracy, right_of
 from llm_as_judge.evaluation.results import content_digest
 from llm_as_judge.runs.bank import Bank, Cell
 from llm_as_judge.types import Problem
@@ -30,8 +31,12 @@ class WayFigures:
     problems: int
     draws: int
     """In all."""
-    right: float | None
-    """Mean over problems of the share of right draws; None: none was graded."""
+    right: float
+    """Mean over problems of the share of right draws, open ones not right."""
+    right_if_open_right: float
+    """The same, were all open ones right."""
+    open: int
+    """Draws that were left open."""
     vote: float | None
     """Share of problems whose most given answer is right."""
     mixed: float | None
@@ -64,28 +69,33 @@ def _figures(dataset: str, way: str, cells: Sequence[Cell]) -> WayFigures:
     by_problem: dict[str, list[Cell]] = defaultdict(list)
     for cell in sorted(cells, key=lambda cell: cell.draw):
         by_problem[cell.problem].append(cell)
-    shares, votes = [], []
+    votes = []
     for drawn in by_problem.values():
         right = [cell.right for cell in drawn]
-        graded = [share for share in right if share is not None]
-        if graded:
-            shares.append(fmean(graded))
         verdicts = [None if share is None else share >= 1 for share in right]
         won = vote([cell.answer for cell in drawn], verdicts)
         if won is not None:
             votes.append(float(won))
+    share = accuracy([one for one in map(_right, by_problem.values()) if one is not None])
+    assert share is not None, "a way has cells"
     return WayFigures(
         dataset,
         way,
         len(by_problem),
         len(cells),
-        _mean(shares),
+        share.value,
+        share.most,
+        sum(cell.right is None for cell in cells),
         _mean(votes),
         _mean([float(is_disputed(drawn)) for drawn in by_problem.values()]),
         _mean([float(any(cell.right for cell in drawn)) for drawn in by_problem.values()]),
         _mean([float(_agree_wrongly(drawn)) for drawn in by_problem.values()]),
         fmean(cell.cost for cell in cells),
     )
+
+
+def _right(drawn: Sequence[Cell]) -> Right | None:
+    return right_of(cell.right for cell in drawn)
 
 
 def _agree_wrongly(drawn: Sequence[Cell]) -> bool:

@@ -1,6 +1,6 @@
 """Before and after a training run: its own evaluations, found beside it, and what they say in a sentence.
 
-The sentence is over the problems that both have graded, paired, so that a difference is never one of
+The sentence is over the problems that both have answered, paired, so that a difference is never one of
 rows: right before and after, the difference with its interval, p, n, and what a problem costs.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from llm_as_judge.errors import DataError
@@ -34,12 +35,12 @@ def too_few(pair: Comparison) -> bool:
 
 
 def few_words(problems: int) -> str:
-    return f"{problems} graded problems can never show one, {FEWEST} or more can"
+    return f"{problems} problems can never show one, {FEWEST} or more can"
 
 
 def is_shown(pair: Comparison) -> bool:
-    """Whether the two differ beyond chance."""
-    return pair.p < LEVEL
+    """Whether the two differ beyond chance, whatever the open answers are."""
+    return pair.p_most < LEVEL
 
 
 # ----------------------------------------------------------------------------------- the sentence
@@ -66,11 +67,11 @@ def sentence(
     """As :func:`verdict`, of evaluations that are read.
 
     Raises:
-        DataError: they have no graded problem in common, or rows of one id are not the same problem.
+        DataError: they have no answered problem in common, or rows of one id are not the same problem.
     """
     pair = compare([second, first], first)[0]
-    common = first.correct.keys() & second.correct.keys()
-    after_, before_ = (sum(one.correct[id_] for id_ in common) for one in (second, first))
+    common = first.right.keys() & second.right.keys()
+    after_, before_ = (sum(one.right[id_].right for id_ in common) for one in (second, first))
     few = f"{few_words(pair.problems)}. " if too_few(pair) else ""
     line = (
         f"{_head(pair, names)}: {few}{_right(after_, pair)} right {_when(names[1])}, "
@@ -78,7 +79,8 @@ def sentence(
         f"(95 % interval {100 * pair.low:+.0f} to {100 * pair.high:+.0f}), {_p(pair)}, "
         f"n = {pair.problems}."
     )
-    return line + _cost(first, second, names)
+    open_ = f" {pair.open_words}." if pair.open else ""
+    return line + open_ + _cost(first, second, names)
 
 
 def sentences(systems: Sequence[SystemResults]) -> list[str]:
@@ -100,16 +102,16 @@ def sentences(systems: Sequence[SystemResults]) -> list[str]:
     after, found = last[0], []
     start = [one for one in untrained if _same_model(one, after)]
     before = [one for one in start if not one.sampled]
-    if len(before) == 1 and before[0].correct.keys() & after.correct.keys():
+    if len(before) == 1 and before[0].right.keys() & after.right.keys():
         choice = len(trained) > 1 or len(untrained) > 1
         which = f" Before: {before[0].name}, after: {after.name}." if choice else ""
         found.append(sentence(before[0], after) + which)
     elif start and len(before) != 1:
         found.append(_no_before(before, start))
-    fixed = [one for one in policies if one not in trained + untrained and one.share()]
+    fixed = [one for one in policies if one not in trained + untrained and one.right]
     if fixed:
-        best = max(fixed, key=lambda one: share.value if (share := one.share()) else 0.0)
-        if best.correct.keys() & after.correct.keys():
+        best = max(fixed, key=lambda one: fmean(right.right for right in one.right.values()))
+        if best.right.keys() & after.right.keys():
             found.append(sentence(best, after, (best.name, after.name)))
     return found
 
@@ -171,7 +173,7 @@ def _when(name: str) -> str:
 def _right(right: float, pair: Comparison) -> str:
     """
     Args:
-        right: sum over the problems that both have graded.
+        right: sum over the problems that both have answered.
     """
     if pair.only_other is None:  # shares of several samples
         return f"{right / pair.problems:.0%}"

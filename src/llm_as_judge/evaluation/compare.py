@@ -1,6 +1,7 @@
 """Evaluations side by side: paired tests, accuracy for tokens, what choosing among them could reach.
 
-Comparisons are over the problems that both have graded, so that a difference is never one of rows.
+Comparisons are over all problems that both have answered, so that a difference is never one of rows. An open
+answer is not right; how far the open ones could change a difference stands beside it.
 """
 
 from __future__ import annotations
@@ -16,21 +17,22 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.headroom import Headroom as Audit
 from llm_as_judge.evaluation.headroom import Part
 from llm_as_judge.evaluation.headroom import headroom as audit
-from llm_as_judge.evaluation.statistics import detectable, difference_interval, holm, paired_p
+from llm_as_judge.evaluation.statistics import holm, paired
 from llm_as_judge.evaluation.system_results import SystemResults
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A system against the reference, on the problems that both have graded."""
+    """A system against the reference, on the problems of which neither failed."""
 
     name: str
     reference: str
     problems: int
     difference: float
-    """Accuracy of the system minus that of the reference."""
+    """Accuracy of the system minus that of the reference, open answers not right in both."""
     low: float
     high: float
+    """95 % interval, whatever the open answers are."""
     only_other: int | None
     """Problems that only the system got right; None where shares are not 0 or 1."""
     only_reference: int | None
@@ -44,48 +46,74 @@ class Comparison:
     detectable: float | None
     """True difference that so many problems would show in 80 of 100 repetitions; None where they
     are too few to show any, or it is not known."""
+    open: int
+    """Problems that either left open, in some run."""
+    least: float
+    most: float
+    """The difference were the open answers as bad, or as good, as can be for the system."""
+    p_most: float
+    """Greatest p, whatever the open answers are."""
+    p_most_holm: float
+
+    @property
+    def open_words(self) -> str:
+        """What the open answers could change, as a sentence; empty without any."""
+        if not self.open:
+            return ""
+        return (
+            f"Open answers on {self.open} of these problems count as not right: whatever they are, the difference is "
+            f"between {100 * self.least:+.1f} and {100 * self.most:+.1f} points, p at most {p_text(self.p_most)}"
+        )
+
+
+def p_text(p: float) -> str:
+    """Never 0: an exact p is not."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def compare(
     systems: Sequence[SystemResults], reference: SystemResults, domain: str | None = None
 ) -> list[Comparison]:
-    """Every other system against ``reference``, but those that share no graded problem with it.
+    """Every other system against ``reference``, but those that share no problem with it.
 
     Args:
         domain: on its problems alone.
     Raises:
-        DataError: none of several shares a graded problem with it, of whatever domain.
+        DataError: none of several shares a problem with it, of whatever domain.
     """
     everyone = [other for other in systems if other is not reference]
     others = [other for other in everyone if _common(other, reference, domain)]
     if everyone and not others and domain is None:
         raise DataError(
             f"{', '.join(other.name for other in everyone)} and {reference.name}: no problem that both "
-            "have graded; evaluate both on the same rows (sets, --split, --limit, data.seed)"
+            "have answered; evaluate both on the same rows (sets, --split, --limit, data.seed)"
         )
     pairs = [_compare(other, reference, domain) for other in others]
-    adjusted = holm([pair.p for pair in pairs])
-    return [replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
+    adjusted = holm([pair.p for pair in pairs]), holm([pair.p_most for pair in pairs])
+    return [
+        replace(pair, p_holm=p, p_most_holm=most)
+        for pair, p, most in zip(pairs, *adjusted, strict=True)
+    ]
 
 
 def _common(other: SystemResults, reference: SystemResults, domain: str | None) -> list[str]:
-    """Problems that both have graded."""
+    """Problems of which neither failed."""
     return [
         id_
-        for id_ in reference.correct
-        if id_ in other.correct and domain in (None, reference.domains[id_])
+        for id_ in reference.right
+        if id_ in other.right and domain in (None, reference.domains[id_])
     ]
 
 
 def _compare(other: SystemResults, reference: SystemResults, domain: str | None) -> Comparison:
     common = _common(other, reference, domain)
-    first = [other.correct[id_] for id_ in common]
-    second = [reference.correct[id_] for id_ in common]
-    differences = [a - b for a, b in zip(first, second, strict=True)]
-    low, high = difference_interval(differences)
-    single = all(value in (0.0, 1.0) for value in (*first, *second))
-    only_first = sum(a > b for a, b in zip(first, second, strict=True)) if single else None
-    only_second = sum(a < b for a, b in zip(first, second, strict=True)) if single else None
+    first = [other.right[id_] for id_ in common]
+    second = [reference.right[id_] for id_ in common]
+    both = list(zip(first, second, strict=True))
+    found = paired(first, second)
+    single = all(one.right in (0.0, 1.0) for one in (*first, *second))
+    only_first = sum(a.right > b.right for a, b in both) if single else None
+    only_second = sum(a.right < b.right for a, b in both) if single else None
     spent = fmean(other.tokens.get(id_, 0.0) for id_ in common)
     base = fmean(reference.tokens.get(id_, 0.0) for id_ in common)
     cost, base_cost = _mean_cost(other, common), _mean_cost(reference, common)
@@ -93,16 +121,21 @@ def _compare(other: SystemResults, reference: SystemResults, domain: str | None)
         other.name,
         reference.name,
         len(common),
-        fmean(first) - fmean(second),
-        low,
-        high,
+        found.difference,
+        found.low,
+        found.high,
         only_first,
         only_second,
-        p := paired_p(differences),
-        p,
+        found.p,
+        found.p,
         spent / base if base else None,
         cost / base_cost if cost is not None and base_cost else None,
-        detectable(differences),
+        found.detectable,
+        sum(a.open + b.open > 0 for a, b in both),
+        found.least,
+        found.most,
+        found.p_most,
+        found.p_most,
     )
 
 
@@ -119,22 +152,22 @@ class Front:
 
     names: tuple[str, ...]
     problems: int
-    """That everybody who takes part has graded; the front is of these."""
+    """Of which nobody who takes part failed; the front is of these."""
     apart: tuple[str, ...]
-    """Who does not take part: evaluated on fewer problems, or graded less than half of them."""
+    """Who does not take part: evaluated on fewer problems, or failed on more than half of them."""
     priced: bool
     """By cost; False: by tokens."""
 
 
 def pareto_front(systems: Sequence[SystemResults]) -> Front:
-    """Of those who were evaluated on as many problems as the widest; a few answers that could not
-    be graded put nobody out."""
+    """Of those who were evaluated on as many problems as the widest; a few runs that failed put nobody
+    out."""
     taking, common = _widest(systems)
     costs = {c.name: _mean_cost(c, common) for c in taking} if common else {}
     priced = None not in costs.values()
     points = {
         c.name: (
-            fmean(c.correct[id_] for id_ in common),
+            fmean(c.right[id_].right for id_ in common),
             (costs[c.name] or 0.0) + c.policy_tokens
             if priced
             else fmean(c.tokens.get(id_, 0.0) for id_ in common) + c.policy_tokens,
@@ -157,13 +190,13 @@ def pareto_front(systems: Sequence[SystemResults]) -> Front:
 
 
 def _widest(systems: Sequence[SystemResults]) -> tuple[list[SystemResults], list[str]]:
-    """(Who was evaluated on as many problems as anybody, the problems that all of these have graded)."""
+    """(Who was evaluated on as many problems as anybody, the problems of which none of these failed)."""
     widest = max((len(c.datasets) for c in systems), default=0)
-    taking = [c for c in systems if len(c.datasets) == widest and 2 * len(c.correct) >= widest]
+    taking = [c for c in systems if len(c.datasets) == widest and 2 * len(c.right) >= widest]
     common = [
         id_
-        for id_ in (taking[0].correct if taking else ())
-        if all(id_ in system.correct for system in taking)
+        for id_ in (taking[0].right if taking else ())
+        if all(id_ in system.right for system in taking)
     ]
     return taking, common
 
@@ -177,7 +210,7 @@ class Headroom:
     """
 
     problems: int
-    """Graded of everybody who was evaluated on as many as the widest; the figures are of these."""
+    """Of which nobody failed who was evaluated on as many as the widest; the figures are of these."""
     best: str
     accuracy: float
     """Of ``best``, one system for everything."""
@@ -191,12 +224,14 @@ class Headroom:
     audit: Audit | None
     """The same choices made on other problems or draws than they are counted on, and luck's part; of
     those who take part alone. None where fewer than two do, or nobody asked for it."""
+    if_open_right: Audit | None
+    """The same, were all open answers right; None where nothing is open."""
 
 
 def headroom(systems: Sequence[SystemResults], *, audited: bool = True) -> Headroom | None:
-    """None for fewer than two systems, or where no problem is graded of all that take part.
+    """None for fewer than two systems, or where on each problem some that take part failed.
 
-    Who was evaluated on fewer problems is chosen from where it has graded all that count (of the
+    Who was evaluated on fewer problems is chosen from where it has answered all that count (of the
     domain, or the one problem). Equals: the one of fewer executor tokens, then the first.
 
     Args:
@@ -213,11 +248,14 @@ def headroom(systems: Sequence[SystemResults], *, audited: bool = True) -> Headr
     return Headroom(
         len(common),
         best.name,
-        fmean(best.correct[id_] for id_ in common),
+        fmean(best.right[id_].right for id_ in common),
         {name: system.name for name, system in chosen.items()},
-        fmean(chosen[name].correct[id_] for name, ids in domains.items() for id_ in ids),
-        fmean(max(c.correct.get(id_, 0.0) for c in systems) for id_ in common),
+        fmean(chosen[name].right[id_].right for name, ids in domains.items() for id_ in ids),
+        fmean(max(c.right[id_].right for c in systems if id_ in c.right) for id_ in common),
         audit([_part(taking, common)]) if audited else None,
+        audit([_part(taking, common, True)])
+        if audited and any(c.right[id_].open for c in taking for id_ in common)
+        else None,
     )
 
 
@@ -225,25 +263,33 @@ _LEAST_WHOLE = 0.8
 """Share of the problems that have all their runs, from which the others are left out."""
 
 
-def _part(systems: Sequence[SystemResults], ids: Sequence[str]) -> Part:
-    """Verdicts of these systems, all of which have graded these problems. Problems of which a run is
-    missing or not graded are left out; where they are more than a fifth, or some systems have fewer
+def _part(systems: Sequence[SystemResults], ids: Sequence[str], open_right: bool = False) -> Part:
+    """Verdicts of these systems, none of which failed on these problems. Problems of which a run is
+    missing or failed are left out; where they are more than a fifth, or some systems have fewer
     samples than others, each problem's mean stands for one draw."""
     most = max(len(c.verdicts[id_]) for c in systems for id_ in ids)
     whole = [id_ for id_ in ids if all(len(c.verdicts[id_]) == most for c in systems)]
     drawn = len(whole) >= _LEAST_WHOLE * len(ids)
     ids = whole if drawn else ids
-    right = [[c.verdicts[id_] if drawn else (c.correct[id_],) for id_ in ids] for c in systems]
+    right = [
+        [
+            [float(open_right if one is None else one) for one in c.verdicts[id_]]
+            if drawn
+            else [c.right[id_].most if open_right else c.right[id_].right]
+            for id_ in ids
+        ]
+        for c in systems
+    ]
     spent = [[(c.costs.get(id_, c.tokens.get(id_, 0.0)),) for id_ in ids] for c in systems]
     sets = [systems[0].datasets[id_] for id_ in ids]
     return Part(np.array(right), np.array(spent), sets, [c.calls for c in systems])
 
 
 def _best(systems: Sequence[SystemResults], ids: Sequence[str]) -> SystemResults:
-    """Most accurate on these problems, among those that have graded all of them."""
+    """Most accurate on these problems, among those that failed on none of them."""
 
     def rank(system: SystemResults) -> tuple[float, float]:
         tokens = fmean(system.tokens.get(id_, 0.0) for id_ in ids)
-        return fmean(system.correct[id_] for id_ in ids), -tokens
+        return fmean(system.right[id_].right for id_ in ids), -tokens
 
-    return max((c for c in systems if all(id_ in c.correct for id_ in ids)), key=rank)
+    return max((c for c in systems if all(id_ in c.right for id_ in ids)), key=rank)

@@ -143,6 +143,23 @@ class Headroom:
         )
         return [*([choices] if fixed_for else []), oracle, self.words]
 
+    def if_open_right(self, other: Headroom, fixed_for: str) -> str:
+        """What ``other`` says, which counts all open answers as right.
+
+        Args:
+            fixed_for: what has one program in ``fixed``.
+        """
+        choosing = (
+            ""
+            if other.interaction is None
+            else f"; choosing a program for each problem gains {_points(other.interaction)}"
+        )
+        return (
+            f"Were all open answers right: one program for {fixed_for} {_percent(other.fixed)} right instead of "
+            f"{_percent(self.fixed)}, the luckiest program of each problem {_percent(other.oracle)} instead of "
+            f"{_percent(self.oracle)}{choosing}."
+        )
+
 
 def _percent(share: float) -> str:
     return f"{round(share, 6) + 0.0:.1%}"  # what decides between equals can make it a negative zero

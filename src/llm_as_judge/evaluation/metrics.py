@@ -1,7 +1,7 @@
 """Figures of an evaluation: accuracy and official metrics with intervals, shares, what it cost.
 
-Accuracy is over graded rollouts and comes from verdicts; what was not graded is counted beside
-it. Several samples of one problem are averaged first: the problem is the unit of every interval.
+Accuracy is over all rollouts that did not fail, by the rule of :mod:`llm_as_judge.accuracy`. Several
+samples of one problem are averaged first: the problem is the unit of every interval.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from llm_as_judge.accuracy import Accuracy, Right, accuracy, balanced_accuracy, right_of
 from llm_as_judge.evaluation.statistics import (
     bootstrap,
-    mean_of_shares,
     pass_at_k,
     share_interval,
 )
@@ -41,10 +41,9 @@ def is_correct(rollout: Rollout) -> bool:
     return rollout.verdict is not None and rollout.verdict.correct is True
 
 
-def problem_accuracy(group: Group) -> float | None:
-    """Share of right among the graded rollouts of one problem; None where none was graded."""
-    graded = [is_correct(r) for r in group.rollouts if is_graded(r)]
-    return fmean(graded) if graded else None
+def problem_right(group: Group) -> Right | None:
+    """Of the rollouts of one problem that did not fail; None where all failed."""
+    return right_of(r.verdict.correct for r in group.rollouts if r.verdict is not None)
 
 
 def set_metrics(groups: Sequence[Group]) -> Metrics:
@@ -54,35 +53,43 @@ def set_metrics(groups: Sequence[Group]) -> Metrics:
 
 def over_sets(groups: Sequence[Group]) -> Metrics:
     """Accuracy balanced over data sets: the mean of theirs, however many problems each has. Sets of
-    which nothing was graded do not count.
+    which all failed do not count.
     """
-    values: dict[str, list[float]] = {}
+    values: dict[str, list[Right]] = {}
     for group in groups:
-        if (accuracy := problem_accuracy(group)) is not None:
-            values.setdefault(group.problem.dataset, []).append(accuracy)
-    mean, low, high = mean_of_shares(list(values.values()))
+        if (right := problem_right(group)) is not None:
+            values.setdefault(group.problem.dataset, []).append(right)
+    found = _named("macro_accuracy", balanced_accuracy(values.values()))
+    return {**found, "macro_sets": float(len(values))}
+
+
+def _named(name: str, found: Accuracy | None) -> Metrics:
+    """Value, reach of the open answers and ends of the interval."""
     return {
-        "macro_accuracy": mean,
-        "macro_accuracy_low": low,
-        "macro_accuracy_high": high,
-        "macro_sets": float(len(values)),
+        name: found.value if found else None,
+        f"{name}_if_open_right": found.most if found else None,
+        f"{name}_low": found.low if found else 0.0,
+        f"{name}_high": found.high if found else 1.0,
     }
 
 
 def _accuracy(groups: Sequence[Group]) -> Metrics:
-    values = [a for group in groups if (a := problem_accuracy(group)) is not None]
+    found = [right for group in groups if (right := problem_right(group)) is not None]
     graded = [r for group in groups for r in group.rollouts if is_graded(r)]
     correct = sum(map(is_correct, graded))
-    low, high = share_interval(values)
-    bootstrap_low, bootstrap_high = bootstrap(values) if values else (0.0, 1.0)
+    open_ = [r for g in groups for r in g.rollouts if r.verdict is not None and not is_graded(r)]
+    low, high = (0.0, 1.0)
+    if found:
+        low, high = bootstrap([one.right for one in found])
+        if open_:
+            high = bootstrap([one.most for one in found])[1]
     metrics: Metrics = {
-        "accuracy": fmean(values) if values else None,
-        "accuracy_low": low,
-        "accuracy_high": high,
-        "bootstrap_low": bootstrap_low,
-        "bootstrap_high": bootstrap_high,
+        **_named("accuracy", accuracy(found)),
+        "bootstrap_low": low,
+        "bootstrap_high": high,
         "correct": float(correct),
         "graded": float(len(graded)),
+        "open": float(len(open_)),
     }
     scores = [r.verdict.score for r in graded if r.verdict and r.verdict.score is not None]
     if scores:
@@ -175,16 +182,18 @@ def _mean_scores(group: Group) -> Mapping[str, float]:
 
 
 def _passes(groups: Sequence[Group]) -> Metrics:
-    """pass@k for every k that all problems have samples for."""
-    counts = [
-        (len(graded), sum(map(is_correct, graded)))
-        for group in groups
-        if (graded := [r for r in group.rollouts if is_graded(r)])
-    ]
-    most = min((samples for samples, _ in counts), default=1)
+    """pass@k for every k that all problems have samples for; an open one is not right."""
+    runs = [[r.verdict.correct for r in g.rollouts if r.verdict is not None] for g in groups]
+    counts = [(len(of), of.count(True), of.count(None)) for of in runs if of]
+    most = min((samples for samples, *_ in counts), default=1)
     metrics: Metrics = {}
     for k in (k for k in _PASS_AT if k <= most):
-        metrics |= _with_interval(f"pass_at_{k}", [pass_at_k(n, right, k) for n, right in counts])
+        found = [
+            Right(known, pass_at_k(n, right + left, k) - known)
+            for n, right, left in counts
+            for known in [pass_at_k(n, right, k)]
+        ]
+        metrics |= _named(f"pass_at_{k}", accuracy(found))
     return metrics
 
 

@@ -22,7 +22,7 @@ from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.quickstart import write_quickstart
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.baselines import UNTRAINED, find_system
-from llm_as_judge.evaluation.before_after import LEVEL
+from llm_as_judge.evaluation.before_after import is_shown
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.evaluate import open_evaluation, results_folder, run_evaluation
 from llm_as_judge.evaluation.layout import read_full
@@ -90,7 +90,7 @@ class Outcome:
     def unlearned(self) -> bool:
         """Whether GRPO is shown to have lost part of what imitation had taught."""
         pair = self.against_warm
-        return pair.difference < 0 and pair.p < LEVEL
+        return pair.difference < 0 and is_shown(pair)
 
     @property
     def grpo_added(self) -> bool:
@@ -104,7 +104,7 @@ class Outcome:
 
 
 def _is_shown(pair: Comparison) -> bool:
-    return pair.difference > 0 and pair.p < LEVEL
+    return pair.difference > 0 and is_shown(pair)
 
 
 def quickstart(settings: Config, view: View, work: Work) -> Outcome:
@@ -179,9 +179,11 @@ def _evaluated(settings: Config, spec: str, name: str, view: View, work: Work) -
 
 
 def right_of(system: SystemResults, dataset: str | None = None) -> str:
-    """``14 of 16``: an answer that the rules could not decide is not right."""
+    """``14 of 16``; with open answers ``14 to 15 of 16``."""
     rows = [id_ for id_, name in system.datasets.items() if dataset in (None, name)]
-    return f"{sum(system.correct.get(id_, 0.0) for id_ in rows):.0f} of {len(rows)}"
+    found = [system.right[id_] for id_ in rows if id_ in system.right]
+    least, most = sum(one.right for one in found), sum(one.most for one in found)
+    return f"{least:.0f}{f' to {most:.0f}' if most > least else ''} of {len(rows)}"
 
 
 def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:

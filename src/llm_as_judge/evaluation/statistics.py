@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
+from dataclasses import dataclass
+from statistics import NormalDist, fmean
 
 import numpy as np
 
+from llm_as_judge.accuracy import Right
 from llm_as_judge.intervals import wilson
 
 RESAMPLES = 5_000
@@ -53,30 +55,6 @@ def share_interval(values: Sequence[float]) -> tuple[float, float]:
     a width where all values are equal.
     """
     return wilson(math.fsum(values), len(values))
-
-
-def mean_of_shares(parts: Sequence[Sequence[float]]) -> tuple[float | None, float, float]:
-    """Mean of the parts' means, each part weighing the same, with its 95 % interval; (None, 0, 1)
-    without parts.
-
-    The parts' Wilson intervals are joined: the distances of their ends from the means are added in
-    squares. It has a width where all values are equal.
-    Source: MOVER, Zou & Donner 2008, https://doi.org/10.1002/sim.3095.
-
-    Args:
-        parts: of each its values in 0..1, at least one.
-    """
-    if not parts:
-        return None, 0.0, 1.0
-    means = [math.fsum(values) / len(values) for values in parts]
-    ends = [share_interval(values) for values in parts]
-    mean = math.fsum(means) / len(parts)
-    down, up = (
-        math.hypot(*(mean_ - pair[side] for mean_, pair in zip(means, ends, strict=True)))
-        / len(parts)
-        for side in (0, 1)
-    )
-    return mean, max(0.0, mean - down), min(1.0, mean + up)
 
 
 def difference_interval(
@@ -174,6 +152,57 @@ def paired_p(differences: Sequence[float]) -> float:
         (data,), lambda each, axis: each.mean(axis=axis), permutation_type="samples", rng=0
     )
     return float(found.pvalue)
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """The first of two against the second, on the same problems."""
+
+    difference: float
+    """Of the accuracies, open answers not right on both sides."""
+    least: float
+    most: float
+    """The difference were open answers as bad, or as good, as can be for the first."""
+    low: float
+    high: float
+    """95 % interval: from the lower end of ``least``'s to the upper end of ``most``'s."""
+    p: float
+    """Of ``difference``."""
+    p_most: float
+    """Greatest p, whatever the open answers are; 1 where they could turn the difference round."""
+    detectable: float | None
+
+
+def paired(first: Sequence[Right], second: Sequence[Right]) -> Paired:
+    """
+    Args:
+        first, second: of the same problems, in the same order.
+    Raises:
+        ValueError: no problems.
+    """
+    both = list(zip(first, second, strict=True))
+    known = [a.right - b.right for a, b in both]
+    least, most = [a.right - b.most for a, b in both], [a.most - b.right for a, b in both]
+    p = paired_p(known)
+    if known == least == most:
+        low, high = difference_interval(known)
+        p_most = p
+    else:
+        low, high = difference_interval(least)[0], difference_interval(most)[1]
+        # every other filling of the open answers has more that differ the same way, or fewer the other way
+        nearest = least if math.fsum(least) > 0 else most if math.fsum(most) < 0 else None
+        p_most = 1.0 if nearest is None else paired_p(nearest)
+    count = len(both)
+    return Paired(
+        fmean(a.right for a, _ in both) - fmean(b.right for _, b in both),
+        math.fsum(least) / count,
+        math.fsum(most) / count,
+        low,
+        high,
+        p,
+        max(p, p_most),
+        detectable(known),
+    )
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

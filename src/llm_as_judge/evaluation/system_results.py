@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, pstdev
 
+from llm_as_judge.accuracy import Accuracy, Right, accuracy, balanced_accuracy, right_of
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.conditions import (
     Conditions,
@@ -17,20 +18,9 @@ from llm_as_judge.evaluation.conditions import (
 )
 from llm_as_judge.evaluation.layout import read_full, run_folder
 from llm_as_judge.evaluation.selection import MIXED
-from llm_as_judge.evaluation.statistics import mean_of_shares, share_interval
-from llm_as_judge.runs.results import FullResults
+from llm_as_judge.runs.results import FullResults, ProblemRow
 
 _SUFFIX = "_results.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """An accuracy with its 95 % interval over problems."""
-
-    value: float
-    low: float
-    high: float
-    problems: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +47,14 @@ class SystemResults:
     domains: Mapping[str, str]
     contents: Mapping[str, str]
     """Digest of each problem that the files have one of."""
-    correct: Mapping[str, float]
-    """Share of right of each graded problem, over samples and seeds."""
-    verdicts: Mapping[str, tuple[float, ...]]
-    """Right or not of each graded sample of each problem, seed after seed."""
-    mix: Mapping[str, float]
-    """The same shares of the mix, which is drawn from the sets and beside them counts in nothing else."""
+    right: Mapping[str, Right]
+    """Of each problem that did not fail, over samples and seeds."""
+    verdicts: Mapping[str, tuple[bool | None, ...]]
+    """Right, wrong or open (None) of each sample of each problem that did not fail, seed after seed."""
+    mix: Mapping[str, Right]
+    """The same of the mix, which is drawn from the sets and beside them counts in nothing else."""
+    open: Mapping[str, int]
+    """Open answers, by data set; sets without any are left out."""
     tokens: Mapping[str, float]
     """Executor tokens of each problem, per rollout."""
     costs: Mapping[str, float]
@@ -78,29 +70,33 @@ class SystemResults:
     incomplete: tuple[str, ...]
     """Those of ``files`` that rollouts are missing in."""
 
-    def share(self, dataset: str | None = None, domain: str | None = None) -> Share | None:
-        """Accuracy in all, of a set, or of a domain; None where nothing of it is graded."""
-        return _share(
+    def accuracy(self, dataset: str | None = None, domain: str | None = None) -> Accuracy | None:
+        """In all, of a set, or of a domain; None where all of it failed."""
+        return accuracy(
             [
-                value
-                for id_, value in self.correct.items()
+                right
+                for id_, right in self.right.items()
                 if dataset in (None, self.datasets[id_]) and domain in (None, self.domains[id_])
             ]
         )
 
     @property
-    def mix_fraction(self) -> Share | None:
-        """Accuracy of the mix; None where it was not evaluated."""
-        return _share(list(self.mix.values()))
+    def correct(self) -> dict[str, float]:
+        """Share of right of each problem of ``right``, open ones not right."""
+        return {id_: one.right for id_, one in self.right.items()}
 
     @property
-    def balanced_fraction(self) -> Share | None:
-        """Mean accuracy of the sets, however many problems each has; None where nothing is graded."""
-        values: dict[str, list[float]] = defaultdict(list)
-        for id_, value in self.correct.items():
-            values[self.datasets[id_]].append(value)
-        mean, low, high = mean_of_shares(list(values.values()))
-        return None if mean is None else Share(mean, low, high, len(self.correct))
+    def mix_accuracy(self) -> Accuracy | None:
+        """Of the mix; None where it was not evaluated."""
+        return accuracy(list(self.mix.values()))
+
+    @property
+    def balanced_accuracy(self) -> Accuracy | None:
+        """Mean accuracy of the sets, however many problems each has; None where all failed."""
+        sets: dict[str, list[Right]] = defaultdict(list)
+        for id_, right in self.right.items():
+            sets[self.datasets[id_]].append(right)
+        return balanced_accuracy(sets.values())
 
     @property
     def mean_tokens(self) -> float:
@@ -119,12 +115,8 @@ class SystemResults:
 
     @property
     def right_per_1000_tokens(self) -> float | None:
-        whole = self.share()
+        whole = self.accuracy()
         return 1000 * whole.value / self.mean_tokens if whole and self.mean_tokens else None
-
-
-def _share(values: Sequence[float]) -> Share | None:
-    return Share(fmean(values), *share_interval(values), len(values)) if values else None
 
 
 # ---------------------------------------------------------------------------------------- reading
@@ -228,27 +220,27 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResults:
     runs = [results for _, results in found]
-    correct: dict[str, list[float]] = defaultdict(list)
-    verdicts: dict[str, list[float]] = defaultdict(list)
+    right: dict[str, list[Right]] = defaultdict(list)
+    left: Counter[str] = Counter()
+    verdicts: dict[str, list[bool | None]] = defaultdict(list)
     tokens: dict[str, list[float]] = defaultdict(list)
     spent: dict[str, list[float]] = defaultdict(list)
     read = [row for results in runs for row in results.problems]
-    # the mix is drawn from the sets: beside them it counts in nothing but its own row
-    of_sets = [row for row in read if row.sets != (MIXED,)]
-    rows = of_sets or read
+    of_sets, rows = _of_sets(read), _of_sets(read) or read
     for row in rows:
-        graded = [float(value) for value in row.correct if value is not None]
-        if graded:
-            correct[row.id].append(fmean(graded))
-            verdicts[row.id] += graded
+        outcomes = _runs(row)
+        if (of_row := right_of(outcomes)) is not None:
+            right[row.id].append(of_row)
+            verdicts[row.id] += outcomes
+            left[row.dataset] += outcomes.count(None)
         if row.tokens:
             tokens[row.id].append(fmean(row.tokens))
         if row.cost:
             spent[row.id].append(fmean(row.cost))
-    mix: dict[str, list[float]] = defaultdict(list)
+    mix: dict[str, list[bool | None]] = defaultdict(list)
     for row in read:
         if of_sets and MIXED in row.sets:
-            mix[row.id] += [float(value) for value in row.correct if value is not None]
+            mix[row.id] += _runs(row)
     costs = [results.overall["cost_usd"] for results in runs]
     means = {
         name: fmean(results.overall[name] or 0.0 for results in runs)
@@ -270,14 +262,15 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
         sanity_baseline=runs[0].control,
         seeds=tuple(results.seed for results in runs),
         seed_accuracies=tuple(
-            a for results in runs if (a := results.overall["accuracy"]) is not None
+            one.value for results in runs if (one := _accuracy_of(results)) is not None
         ),
         datasets={row.id: row.dataset for row in rows},
         domains={row.id: row.domain for row in rows},
         contents={row.id: row.content for row in rows if row.content is not None},
-        correct={id_: fmean(values) for id_, values in correct.items()},
+        right={id_: _mean_right(values) for id_, values in right.items()},
         verdicts={id_: tuple(values) for id_, values in verdicts.items()},
-        mix={id_: fmean(values) for id_, values in mix.items() if values},
+        mix={id_: of_mix for id_, each in mix.items() if (of_mix := right_of(each)) is not None},
+        open={name: count for name, count in left.most_common() if count},
         tokens={id_: fmean(values) for id_, values in tokens.items()},
         costs={id_: fmean(values) for id_, values in spent.items()},
         policy_tokens=means["policy_tokens"],
@@ -288,6 +281,26 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
         unchecked=tuple(what for what, missing in unchecked.items() if missing),
         incomplete=tuple(name for name, results in found if not results.complete),
     )
+
+
+def _of_sets(rows: Sequence[ProblemRow]) -> list[ProblemRow]:
+    """The mix is drawn from the sets: beside them it counts in nothing but its own row."""
+    return [row for row in rows if row.sets != (MIXED,)]
+
+
+def _accuracy_of(results: FullResults) -> Accuracy | None:
+    rows = _of_sets(results.problems) or results.problems
+    return accuracy([one for row in rows if (one := right_of(_runs(row))) is not None])
+
+
+def _mean_right(seeds: Sequence[Right]) -> Right:
+    return Right(fmean(one.right for one in seeds), fmean(one.open for one in seeds))
+
+
+def _runs(row: ProblemRow) -> list[bool | None]:
+    """Right, wrong or open (None) of each run that did not fail: a failed one has no rule."""
+    rules = row.rule or ("not said",) * len(row.correct)
+    return [one for one, rule in zip(row.correct, rules, strict=True) if one is not None or rule]
 
 
 def _check_rows(systems: Sequence[SystemResults]) -> None:

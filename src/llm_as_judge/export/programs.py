@@ -6,16 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
+from llm_as_judge.accuracy import Accuracy, accuracy, right_of
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_text
 from llm_as_judge.jsonl import Broken, JsonLines
 from llm_as_judge.runs.rundir import finite, read_run, require_run
 from llm_as_judge.runs.runlog import ROLLOUTS
 from llm_as_judge.types import DOMAINS, Domain, Program
-from llm_as_judge.views.report.curves import share
 from llm_as_judge.views.screen import plain
 from llm_as_judge.workflow.program import parse_program
 
@@ -27,32 +26,35 @@ class ProgramRecord:
     domain: Domain
     runnable: str
     runs: int = 0
-    graded: int = 0
+    open: int = 0
     correct: int = 0
     rewards: list[float] = field(default_factory=list)
     calls: float = 0.0
     tokens: float = 0.0
-    problems: dict[str, list[bool]] = field(default_factory=dict)
-    """Right or not of each graded run, by problem."""
+    problems: dict[str, list[bool | None]] = field(default_factory=dict)
+    """Right, wrong or open (None) of each run, by problem."""
 
     @property
-    def accuracy(self) -> tuple[float, float, float]:
-        """Share of right answers, each problem weighing the same, with its Wilson interval (95 %) over
-        problems; graded >= 1."""
-        return share([fmean(runs) for runs in self.problems.values()])
+    def accuracy(self) -> Accuracy:
+        """Each problem weighing the same; runs >= 1."""
+        found = accuracy([one for one in map(right_of, self.problems.values()) if one is not None])
+        assert found is not None, "a record has runs"
+        return found
 
     @property
     def reward(self) -> float:
         return sum(self.rewards) / len(self.rewards) if self.rewards else 0.0
 
     def statistics(self) -> dict[str, Any]:
-        p, low, high = self.accuracy
+        right = self.accuracy
         return {
-            "accuracy": p,
-            "accuracy_low": low,
-            "accuracy_high": high,
+            "accuracy": right.value,
+            "accuracy_if_open_right": right.most,
+            "accuracy_low": right.low,
+            "accuracy_high": right.high,
             "correct": self.correct,
-            "graded": self.graded,
+            "graded": self.runs - self.open,
+            "open": self.open,
             "problems": len(self.problems),
             "reward": self.reward,
             "calls": self.calls / self.runs,
@@ -77,9 +79,9 @@ def best_programs(run_dir: Path, *, top: int, min_problems: int) -> Best:
     then by mean reward. Every program is checked again: a log is a file like any other.
 
     Args:
-        min_problems: different problems that a program must have been graded on.
+        min_problems: different problems that a program must have run on.
     Raises:
-        DataError: no run there, or no program that is right and has that many graded problems.
+        DataError: no run there, or no program that is right and has run on so many problems.
     """
     require_run(run_dir)
     records = _records(run_dir)
@@ -93,7 +95,7 @@ def best_programs(run_dir: Path, *, top: int, min_problems: int) -> Best:
         able = [r for r in tried if r.correct]
         if len(able) < len(tried):
             never_right[domain] = len(tried) - len(able)
-        able.sort(key=lambda r: (-r.accuracy[1], -r.reward, r.runnable))
+        able.sort(key=lambda r: (-r.accuracy.low, -r.reward, r.runnable))
         for record in able:
             program = parse_program(record.runnable, domain, executors=executors)
             refused += not program.strictly_valid
@@ -106,7 +108,7 @@ def best_programs(run_dir: Path, *, top: int, min_problems: int) -> Best:
         )
     if not any(best.values()):
         raise DataError(
-            f"{run_dir}: no valid program with a right answer was graded on {min_problems} problems "
+            f"{run_dir}: no valid program with a right answer has run on {min_problems} problems "
             f"or more ({sum(never_right.values())} were, and never right); lower --min-problems, or "
             "let the run go on"
         )
@@ -122,13 +124,14 @@ def _records(run_dir: Path) -> list[ProgramRecord]:
         program, verdict = _part(rollout, "program"), _part(rollout, "verdict")
         execution, reward = _part(rollout, "execution"), _part(rollout, "reward")
         correct, runnable = verdict.get("correct"), program.get("runnable")
-        if not isinstance(correct, bool) or not isinstance(runnable, str) or not runnable:
+        if not verdict or not isinstance(runnable, str) or not runnable:
             continue
+        correct = correct if isinstance(correct, bool) else None
         key = (domain, str(program.get("hash")))
         record = records.setdefault(key, ProgramRecord(domain, runnable))
         record.runs += 1
-        record.graded += 1
-        record.correct += correct
+        record.open += correct is None
+        record.correct += correct is True
         record.problems.setdefault(str(rollout.get("problem_id")), []).append(correct)
         if (total := finite(reward.get("total"))) is not None:
             record.rewards.append(total)
@@ -164,8 +167,9 @@ def write_programs(
 
 def _with_header(program: Program, record: ProgramRecord, run_dir: Path) -> str:
     s = record.statistics()
-    right = f"{s['accuracy']:.0%} [{s['accuracy_low']:.0%}, {s['accuracy_high']:.0%}]"
-    runs = f"{s['correct']} of {s['graded']} graded runs over {s['problems']} problems"
+    right = record.accuracy.text()
+    left = f" ({record.open} open)" if record.open else ""
+    runs = f"{s['correct']} of {record.runs} runs{left} over {s['problems']} problems"
     used = f"{s['calls']:.1f} executor calls and {s['tokens']:.0f} tokens a run"
     header = (
         f"Workflow {program.hash} for {record.domain}; operators: {', '.join(program.operators)}.",

@@ -62,7 +62,7 @@ class Cell:
     """Id of the problem."""
     draw: int
     right: float | None
-    """1 or 0; None = not graded."""
+    """1 or 0; None = open: not graded."""
     cost: float
     """In written tokens: each prompt of the run once, at its price."""
     tokens: int
@@ -90,7 +90,9 @@ class Table:
     programs: tuple[BankProgram, ...]
     problems: tuple[Problem, ...]
     right_JPD: Array
-    """NaN also where a run is not graded."""
+    """An open run is not right: 0."""
+    open_JPD: Array
+    """1 where a run was left open, else 0."""
     cost_JPD: Array
     tokens_JPD: Array
     calls_JPD: Array
@@ -108,6 +110,7 @@ class Table:
             tuple(self.programs[j] for j in programs),
             tuple(self.problems[p] for p in problems),
             self.right_JPD[at],
+            self.open_JPD[at],
             self.cost_JPD[at],
             self.tokens_JPD[at],
             self.calls_JPD[at],
@@ -115,14 +118,14 @@ class Table:
 
     def whole(self, domain: Domain) -> Table:
         """What can be compared cell by cell: the problems of a domain that its most-run program has
-        been graded on at every draw, and the programs that have been on all of these."""
+        been run on at every draw, and the programs that have been on all of these."""
         mine = [j for j, program in enumerate(self.programs) if program.domain == domain]
         right_JPD = self.right_JPD[mine]
         there_JP: npt.NDArray[np.bool_] = np.logical_not(np.isnan(right_JPD).any(axis=2))
         if not there_JP.any():
             return self.of([], [])
         problems = np.flatnonzero(there_JP[int(there_JP.sum(axis=1).argmax())])
-        # a few answers that could not be graded must not put a program out: its problems go instead
+        # a few runs that failed must not put a program out: its problems go instead
         near = np.flatnonzero(there_JP[:, problems].mean(axis=1) >= 0.9)
         problems = problems[there_JP[near][:, problems].all(axis=0)]
         return self.of([mine[int(j)] for j in near], [int(p) for p in problems])
@@ -254,13 +257,18 @@ class Bank:
         keys = list(self.programs) if programs is None else list(programs)
         ids = list(self.problems) if problems is None else list(problems)
         most = draws or 1 + max((draw for _, _, draw in self.cells), default=0)
-        arrays = [np.full((len(keys), len(ids), most), np.nan) for _ in range(4)]
+        arrays = [np.full((len(keys), len(ids), most), np.nan) for _ in range(5)]
         for j, key in enumerate(keys):
             for p, id_ in enumerate(ids):
                 for draw in range(most):
                     if cell := self.cells.get((key, id_, draw)):
-                        right = np.nan if cell.right is None else cell.right
-                        values = (right, cell.cost, cell.tokens, cell.calls)
+                        values = (
+                            cell.right or 0.0,
+                            cell.right is None,
+                            cell.cost,
+                            cell.tokens,
+                            cell.calls,
+                        )
                         for array, value in zip(arrays, values, strict=True):
                             array[j, p, draw] = value
         return Table(

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import get_args
 
+from llm_as_judge.accuracy import right_of, runs_of
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.types import Execution, ExecutionStatus, Group, Rollout
@@ -26,7 +27,8 @@ def solve_rates(groups: Sequence[Group]) -> dict[str, float]:
 def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
     """What a step's rollouts say: shares in 0..1 of all rollouts unless the name says otherwise.
 
-    ``accuracy*`` is over graded rollouts and comes from verdicts, never from rewards.
+    ``accuracy*`` is over rollouts that did not fail, open answers not right, and comes from verdicts, never
+    from rewards.
     """
     rollouts = [r for g in groups for r in g.rollouts]
     count = len(rollouts)
@@ -55,14 +57,15 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
     for failure in filter(None, (r.failure for r in rollouts)):
         kind = f"rollout/failed/{failure.stage}_{failure.kind}"
         metrics[kind] = metrics.get(kind, 0.0) + 1 / count
-    if graded:
-        metrics["accuracy/all"] = _accuracy(graded)
+    judged = [r for r in rollouts if r.verdict]
+    if judged:
+        metrics["accuracy/all"] = _accuracy(judged)
     for status in get_args(ExecutionStatus):
         shares = (sum(e.status == status for e in runs) / len(runs) for runs in programs)
         metrics[f"execution/{status}"] = sum(shares) / count
     for domain in sorted({g.problem.domain for g in groups}):
         ids = {g.problem.id for g in groups if g.problem.domain == domain}
-        if of_domain := [r for r in graded if r.problem_id in ids]:
+        if of_domain := [r for r in judged if r.problem_id in ids]:
             metrics[f"accuracy/{domain}"] = _accuracy(of_domain)
     if rewards:
         metrics["reward/mean"] = _mean([reward.total for reward in rewards])
@@ -99,8 +102,8 @@ def _budget_metrics(groups: Sequence[Group]) -> dict[str, float]:
         rollouts = [r for g in groups if g.prompt.budget == word for r in g.rollouts]
         runs = [r.execution.runs for r in rollouts if r.execution]
         found[f"budget/{word}_cost"] = _of_runs(runs, lambda e: e.cost)
-        if graded := [r for r in rollouts if r.verdict and r.verdict.correct is not None]:
-            found[f"budget/{word}_accuracy"] = _accuracy(graded)
+        if judged := [r for r in rollouts if r.verdict]:
+            found[f"budget/{word}_accuracy"] = _accuracy(judged)
     return found
 
 
@@ -173,8 +176,13 @@ def _of_runs(programs: Sequence[Sequence[Execution]], value: Callable[[Execution
     return _mean([_mean([value(run) for run in runs]) for runs in programs])
 
 
-def _accuracy(graded: Sequence[Rollout]) -> float:
-    return _mean([r.verdict.right for r in graded if r.verdict and r.verdict.right is not None])
+def _accuracy(judged: Sequence[Rollout]) -> float:
+    """
+    Args:
+        judged: rollouts with a verdict.
+    """
+    found = (right_of(runs_of(r.verdict)) for r in judged)
+    return _mean([one.right for one in found if one is not None])
 
 
 def _distinct_fraction(groups: Sequence[Group]) -> float:

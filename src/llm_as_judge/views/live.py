@@ -47,6 +47,7 @@ def cells(row: Mapping[str, Any]) -> list[str]:
 LINE: Sequence[tuple[str, str]] = (
     ("time/step_s", "{:.0f} s"),
     ("accuracy/all", "right {:.0%}"),
+    ("rollout/not_graded", "open {:.0%}"),
     ("rollout/strictly_valid", "valid {:.0%}"),
     ("reward/mean", "reward {:+.2f}"),
     ("ledger/cost", "cost {:,.0f} written tokens"),
@@ -58,7 +59,11 @@ out."""
 
 def step_line(step: int, steps: int, metrics: Mapping[str, float]) -> str:
     """``step 3 of 20: 41 s, right 50%, valid 97%, reward +1.20, cost 1,234 written tokens``"""
-    said = [form.format(metrics[key]) for key, form in LINE if metrics.get(key) is not None]
+    said = [
+        form.format(metrics[key])
+        for key, form in LINE
+        if metrics.get(key) is not None and (metrics[key] or key != "rollout/not_graded")
+    ]
     free = metrics.get("ledger/cost_usd") == 0
     return f"step {step} of {steps}: {', '.join(said[:-1] if free else said)}"
 

@@ -15,6 +15,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from llm_as_judge.accuracy import accuracy
 from llm_as_judge.jsonl import Broken, JsonLines
 from llm_as_judge.quoting import quoted
 from llm_as_judge.runs.rundir import RunDir, finite
@@ -31,7 +32,7 @@ from llm_as_judge.views.advice import (
     warnings,
 )
 from llm_as_judge.views.live import step_table
-from llm_as_judge.views.report.curves import right_shares, share
+from llm_as_judge.views.report.curves import right_shares
 from llm_as_judge.views.report.rollouts import StepSums, count_rollout
 
 TAIL_BYTES = 8 * 2**20
@@ -138,9 +139,8 @@ def _accuracies(tail: Tail, domain: str) -> str:
         whole.add(tail.sums[step])
     found = []
     for name in ("all", *DOMAINS) if domain == "all" else (domain,):
-        if values := right_shares(whole, name):
-            p, low, high = share(values)
-            found.append(f"{name} {p:.0%} [{low:.0%}, {high:.0%}]")
+        if right := accuracy(right_shares(whole, name)):
+            found.append(f"{name} {right.text()}")
     return f"{' · '.join(found)} (last {WINDOW} steps)" if found else ""
 
 
@@ -148,7 +148,7 @@ def _shares(last: Sequence[Mapping[str, float]]) -> str:
     named = {
         "valid": "rollout/strictly_valid",
         "ran": "execution/ok",
-        "not graded": "rollout/not_graded",
+        "open": "rollout/not_graded",
         "failed": "rollout/failed",
         "distinct": "rollout/distinct_programs",
     }
@@ -208,7 +208,7 @@ def _programs(tail: Tail) -> list[tuple[str, str]]:
     for step, domain, rollout in reversed(tail.newest):
         verdict, program = rollout.get("verdict"), rollout.get("program")
         correct = verdict.get("correct") if isinstance(verdict, dict) else None
-        word = ("right" if correct else "wrong") if isinstance(correct, bool) else "not graded"
+        word = ("right" if correct else "wrong") if isinstance(correct, bool) else "open"
         source = program.get("source") if isinstance(program, dict) else ""
         text = f"step {step} {plain(domain, 6)} {word}: {plain(str(source), 150)}"
         told[text] = told.get(text, 0) + 1
@@ -226,8 +226,8 @@ def _rows_of(tail: Tail) -> list[dict[str, float]]:
             "rollout/strictly_valid": sums.valid / sums.count,
             "execution/ok": sums.executed / sums.count,
         }
-        for name in sums.graded:
-            row[f"accuracy/{name}"] = sums.correct[name] / sums.graded[name]
+        for name in sums.judged:
+            row[f"accuracy/{name}"] = sums.correct[name] / sums.judged[name]
         if rewards := [reward for p in sums.problems.values() for reward in p.rewards]:
             row["reward/mean"] = sum(rewards) / len(rewards)
         made.append(row)

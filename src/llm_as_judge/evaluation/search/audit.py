@@ -8,11 +8,12 @@ from statistics import fmean
 
 import numpy as np
 
+from llm_as_judge.accuracy import Right
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.evaluation.headroom import Headroom, Part, headroom
 from llm_as_judge.evaluation.search.choices import DOMAIN, Found
 from llm_as_judge.evaluation.search.halving import mean_of_draws
-from llm_as_judge.evaluation.statistics import difference_interval
+from llm_as_judge.evaluation.statistics import paired
 from llm_as_judge.llm.weights import installed
 from llm_as_judge.runs.bank import Bank, Table
 from llm_as_judge.types import DOMAINS, Budget, Problem
@@ -45,25 +46,33 @@ def text_vectors(problems: Sequence[Problem], config: Config) -> Vectors | None:
     return {problem.id: vector for problem, vector in zip(problems, texts, strict=True)}
 
 
-def audited(table: Table, vectors: Vectors | None, seed: int = 0) -> Headroom | None:
+def audited(
+    table: Table, vectors: Vectors | None, seed: int = 0, *, open_right: bool = False
+) -> Headroom | None:
     """Of the programs of each domain that have run on the same cells; None where there is none to
-    choose from."""
+    choose from.
+
+    Args:
+        open_right: open answers count as right; else as not right.
+    """
     parts = []
     for domain in DOMAINS:
         whole = table.whole(domain)
         known = vectors is not None and all(p.id in vectors for p in whole.problems)
         found = np.array([vectors[p.id] for p in whole.problems]) if vectors and known else None
         calls_J = [float(calls_PD.mean()) if calls_PD.size else 0.0 for calls_PD in whole.calls_JPD]
-        parts.append(Part(whole.right_JPD, whole.cost_JPD, whole.sets, calls_J, found))
+        right_JPD = whole.right_JPD + whole.open_JPD if open_right else whole.right_JPD
+        parts.append(Part(right_JPD, whole.cost_JPD, whole.sets, calls_J, found))
     return headroom(parts, seed)
 
 
 def audit_of_search(
-    found: Found, bank: Bank, draws: int, vectors: Vectors | None
+    found: Found, bank: Bank, draws: int, vectors: Vectors | None, *, open_right: bool = False
 ) -> Headroom | None:
-    """Of a search's finalists, on the problems that it chose on."""
+    """Of a search's finalists, on the problems that it chose on. See :func:`audited`."""
     keys = [p.key for programs in found.finalists.values() for p in programs]
-    return audited(bank.table(keys, list(found.chosen_on), draws), vectors)
+    table = bank.table(keys, list(found.chosen_on), draws)
+    return audited(table, vectors, open_right=open_right)
 
 
 TRAIN, TOO_FEW = "train", "too few rows to say"
@@ -85,18 +94,19 @@ def advice(found: Found, room: Headroom | None, bank: Bank, draws: int, budget: 
     plain = _plain(bank, draws)
     ids = [id_ for id_ in chosen if id_ in plain]
     names, several = _named(found, budget)
-    gains = [chosen[id_][0] - plain[id_] for id_ in ids]
-    low, high = difference_interval(gains) if gains else (-1.0, 1.0)
+    pair = (
+        paired([chosen[id_].verdict for id_ in ids], [plain[id_] for id_ in ids]) if ids else None
+    )
     gain = (
         f"The best fixed {'programs' if several else 'program'} ({names}) "
-        f"{'gain' if several else 'gains'} {100 * fmean(gains):+.1f} points "
-        f"[{100 * low:+.1f}, {100 * high:+.1f}] over a direct call on {len(ids)} rows."
-        if gains
-        else "No row was graded under both the best fixed program and a direct call."
+        f"{'gain' if several else 'gains'} {100 * pair.difference:+.1f} points "
+        f"[{100 * pair.low:+.1f}, {100 * pair.high:+.1f}] over a direct call on {len(ids)} rows."
+        if pair is not None
+        else "No row was answered under both the best fixed program and a direct call."
     )
     if len(ids) < FEW_ROWS:
         gain += f" Fewer than {FEW_ROWS} rows show little: take more."
-        right = fmean([chosen[id_][0] for id_ in ids]) if ids else 0.0
+        right = fmean([chosen[id_].verdict.most for id_ in ids]) if ids else 0.0
         if right < HARDLY_RIGHT:
             gain += (
                 " Hardly a row is right under any program: look at a reply first (wrong executor, replies "
@@ -106,7 +116,7 @@ def advice(found: Found, room: Headroom | None, bank: Bank, draws: int, budget: 
     if room is not None and room.adaptation and room.clear:
         return Advice(TRAIN, f"{room.words} {gain}")
     said = f"{room.words} {gain}" if room is not None else gain
-    if gains and low > 0:
+    if pair is not None and pair.low > 0:
         return Advice(f"use this fixed program: {names}", said)
     return Advice("no room", said)
 
@@ -122,13 +132,13 @@ def _named(found: Found, budget: Budget) -> tuple[str, bool]:
     return ", ".join(f"{name} for {' and '.join(of)}" for name, of in domains.items()), True
 
 
-def _plain(bank: Bank, draws: int) -> dict[str, float]:
-    """Share of right draws of a direct call, by problem."""
+def _plain(bank: Bank, draws: int) -> dict[str, Right]:
+    """Of the draws of a direct call, by problem."""
     keys = [key for key, program in bank.programs.items() if program.name == PLAIN]
     table = bank.table(keys, draws=draws)
-    right = mean_of_draws(table.right_JPD)
+    right, left = mean_of_draws(table.right_JPD), mean_of_draws(table.open_JPD)
     return {
-        problem.id: float(right[j, p])
+        problem.id: Right(float(right[j, p]), float(left[j, p]))
         for j in range(len(keys))
         for p, problem in enumerate(table.problems)
         if not np.isnan(right[j, p])

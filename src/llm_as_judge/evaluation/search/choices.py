@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
+from llm_as_judge.accuracy import Right, accuracy
 from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
 from llm_as_judge.evaluation.search.halving import (
     mean_of_draws,
@@ -21,7 +23,6 @@ from llm_as_judge.evaluation.search.halving import (
     mixed_order,
     values_of,
 )
-from llm_as_judge.evaluation.statistics import share_interval
 from llm_as_judge.reward import PRICES, priced
 from llm_as_judge.runs.bank import Array, Bank, BankProgram, Place, Table
 from llm_as_judge.types import Budget, Domain, Problem
@@ -32,8 +33,14 @@ SCOPES = (EVERYTHING, DOMAIN, SET)
 
 Finalists = Callable[[BankRunner, Domain, Sequence[Problem]], Awaitable[Sequence[BankProgram]]]
 """The programs that a search keeps when it sees these problems alone; they have run on all of them."""
-Outcome = tuple[float, float]
-"""(right, cost) of one problem."""
+
+
+class Outcome(NamedTuple):
+    """Of one problem, a mean of its draws."""
+
+    verdict: Right
+    cost: float
+    """In written tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +48,12 @@ class Score:
     """Means over problems."""
 
     right: float
+    """Open ones not right."""
+    most: float
+    """Were all open ones right."""
     low: float
     high: float
-    """95 % interval of ``right`` over problems."""
+    """95 % interval over problems, whatever the open ones are."""
     cost: float
     """In written tokens."""
     problems: int
@@ -102,7 +112,7 @@ class Found:
     measuring_runs: int
     """Runs that were made for the crossed figures; what else they needed was there."""
     not_graded: Mapping[str, int]
-    """By data set, the runs asked for whose answers were not graded."""
+    """By data set, the runs asked for whose answers were left open."""
 
     def chosen(self, scope: str, of: str, budget: Budget) -> Choice:
         return next(c for c in self.choices if (c.scope, c.of, c.budget) == (scope, of, budget))
@@ -243,13 +253,14 @@ def _split(
 def _outcomes(
     tables: Mapping[Domain, Table], chosen: Chosen
 ) -> dict[tuple[str, Budget], dict[str, Outcome]]:
-    """By scope and budget, (right, cost) of each problem under the program chosen for it. A set of
+    """By scope and budget, the outcome of each problem under the program chosen for it. A set of
     which nothing was seen when programs were chosen has that of its domain."""
     found: dict[tuple[str, Budget], dict[str, Outcome]] = {}
     for budget in PRICES:
         for scope in SCOPES:
             for domain, table in tables.items():
                 right, cost = mean_of_draws(table.right_JPD), mean_of_draws(table.cost_JPD)
+                left = mean_of_draws(table.open_JPD)
                 at = {program.key: j for j, program in enumerate(table.programs)}
                 for p, problem in enumerate(table.problems):
                     of = _what(problem, scope)
@@ -260,7 +271,9 @@ def _outcomes(
                         continue
                     j = at[by[domain].key]
                     if not np.isnan(right[j, p]):
-                        outcome = (float(right[j, p]), float(cost[j, p]))
+                        outcome = Outcome(
+                            Right(float(right[j, p]), float(left[j, p])), float(cost[j, p])
+                        )
                         found.setdefault((scope, budget), {})[problem.id] = outcome
     return found
 
@@ -270,13 +283,11 @@ def _what(problem: Problem, scope: str) -> str:
 
 
 def _score(outcomes: Mapping[str, Outcome]) -> Score:
-    rights = [right for right, _ in outcomes.values()]
-    if not rights:
-        return Score(float("nan"), 0.0, 1.0, float("nan"), 0)
-    low, high = share_interval(rights)
-    return Score(
-        fmean(rights), low, high, fmean(cost for _, cost in outcomes.values()), len(rights)
-    )
+    found = accuracy([one.verdict for one in outcomes.values()])
+    if found is None:
+        return Score(float("nan"), float("nan"), 0.0, 1.0, float("nan"), 0)
+    cost = fmean(one.cost for one in outcomes.values())
+    return Score(found.value, found.most, found.low, found.high, cost, found.problems)
 
 
 def _as_choices(

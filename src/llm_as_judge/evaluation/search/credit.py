@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from llm_as_judge.evaluation.statistics import difference_interval
+from llm_as_judge.accuracy import right_of
+from llm_as_judge.evaluation.statistics import paired
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.types import Domain
 from llm_as_judge.workflow.outline import Outline, outline, without_one
@@ -91,7 +92,7 @@ def credits_of(bank: Bank, draws: int, executors: Collection[str] = ()) -> list[
     """
     cells: Cells = defaultdict(dict)
     for cell in bank.cells.values():
-        if cell.right is not None and cell.draw < draws:
+        if cell.draw < draws:
             cells[cell.program][cell.problem, cell.draw] = cell
     by_operator: dict[tuple[Domain, str], list[Pair]] = defaultdict(list)
     for pair in pairs_of(list(bank.programs.values()), executors):
@@ -109,15 +110,19 @@ def credits_of(bank: Bank, draws: int, executors: Collection[str] = ()) -> list[
 
 
 def _gain(pairs: Sequence[Pair], cells: Cells) -> Gain:
-    rights: dict[str, list[float]] = defaultdict(list)
+    with_it: dict[str, list[float | None]] = defaultdict(list)
+    without: dict[str, list[float | None]] = defaultdict(list)
     costs: dict[str, list[float]] = defaultdict(list)
     for pair in pairs:
         having, lacking = cells[pair.having.key], cells[pair.lacking.key]
         for place in having.keys() & lacking.keys():
             one, other = having[place], lacking[place]
-            rights[place[0]].append((one.right or 0.0) - (other.right or 0.0))
+            with_it[place[0]].append(one.right)
+            without[place[0]].append(other.right)
             costs[place[0]].append(one.cost - other.cost)
-    by_problem = {id_: fmean(rights[id_]) for id_ in sorted(rights)}
-    low, high = difference_interval(list(by_problem.values()))
-    right = fmean(by_problem.values())
-    return Gain(right, low, high, fmean(fmean(costs[id_]) for id_ in by_problem), by_problem)
+    sides = {id_: (right_of(with_it[id_]), right_of(without[id_])) for id_ in sorted(with_it)}
+    both = {id_: (a, b) for id_, (a, b) in sides.items() if a is not None and b is not None}
+    found = paired([a for a, _ in both.values()], [b for _, b in both.values()])
+    by_problem = {id_: a.right - b.right for id_, (a, b) in both.items()}
+    cost = fmean(fmean(costs[id_]) for id_ in by_problem)
+    return Gain(found.difference, found.low, found.high, cost, by_problem)

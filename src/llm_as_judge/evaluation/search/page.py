@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from llm_as_judge.accuracy import Right, accuracy
 from llm_as_judge.evaluation.search.choices import Choice, Found, Score
 from llm_as_judge.evaluation.search.credit import Credit, Gain
 from llm_as_judge.evaluation.search.halving import mean_of_draws
-from llm_as_judge.evaluation.statistics import share_interval
 from llm_as_judge.runs.bank import Bank, Table
 from llm_as_judge.views.report import charts, curves
 from llm_as_judge.views.report.page import TextTable, write_plain
@@ -52,14 +52,16 @@ def write_page(
 
 def _front(domain: str, table: Table) -> charts.Chart | None:
     right, cost = mean_of_draws(table.right_JPD), mean_of_draws(table.cost_JPD)
+    left = mean_of_draws(table.open_JPD)
     named = []
     for j, program in enumerate(table.programs):
-        there = right[j][~np.isnan(right[j])]
-        if len(there):
-            low, high = share_interval([float(value) for value in there])
+        there = ~np.isnan(right[j])
+        pairs = zip(right[j][there], left[j][there], strict=True)
+        share = accuracy([Right(float(a), float(b)) for a, b in pairs])
+        if share is not None:
             spent = float(cost[j][~np.isnan(cost[j])].mean())
             short = program.name.rpartition("/")[2].removesuffix(".py")
-            named.append((short, curves.Point(spent, float(there.mean()), low, high)))
+            named.append((short, curves.Point(spent, share.value, share.low, share.high)))
     return charts.front_chart(
         f"front-{domain}",
         f"Cost and accuracy: {domain}",
@@ -140,7 +142,8 @@ def right_text(score: Score) -> str:
     """``61.5 [50, 72]``, in per cent; a mean of nothing is a dash."""
     if not score.problems:
         return "-"
-    return f"{100 * score.right:.1f} [{100 * score.low:.0f}, {100 * score.high:.0f}]"
+    reach = f" to {100 * score.most:.1f}" if score.most > score.right else ""
+    return f"{100 * score.right:.1f}{reach} [{100 * score.low:.0f}, {100 * score.high:.0f}]"
 
 
 def cost_text(score: Score) -> str:

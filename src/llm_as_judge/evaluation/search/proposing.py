@@ -63,11 +63,10 @@ class Proposing:
     """Called with each program and the share of rows that it had right."""
 
     async def score(self, program: BankProgram) -> float:
-        """Share of right rows at the first draw; an answer that was not graded is none."""
+        """Share of right rows at the first draw; an open answer is not right."""
         await self.runner.fill(all_cells([program], self.problems, 1))
         cells = [self.runner.bank.cells[program.key, p.id, 0] for p in self.problems]
-        rights = [cell.right for cell in cells if cell.right is not None]
-        share = sum(rights) / len(rights) if rights else 0.0
+        share = sum(cell.right or 0.0 for cell in cells) / len(cells) if cells else 0.0
         if self.on_program is not None:
             self.on_program(program, share)
         return share

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from llm_as_judge.accuracy import Right
+from llm_as_judge.accuracy import accuracy as of_problems
 from llm_as_judge.intervals import wilson
 from llm_as_judge.runs.rundir import finite
 from llm_as_judge.types import DOMAINS
@@ -69,26 +71,26 @@ def share(values: Sequence[float]) -> tuple[float, float, float]:
     return fmean(values), *wilson(math.fsum(values), len(values))
 
 
-def right_shares(sums: StepSums, domain: str = "all") -> list[float]:
-    """Share of right answers among the graded ones of each problem that has any."""
+def right_shares(sums: StepSums, domain: str = "all") -> list[Right]:
+    """Of each problem that has a verdict."""
     return [
-        problem.correct / problem.graded
+        Right(problem.correct / problem.judged, problem.open / problem.judged)
         for problem in sums.problems.values()
-        if problem.graded and domain in ("all", problem.domain)
+        if problem.judged and domain in ("all", problem.domain)
     ]
 
 
 def accuracy(bins: Sequence[Bin], domain: str = "all") -> Series:
-    """Share of right answers, each problem weighing the same."""
+    """Share of right answers, open ones not right, each problem weighing the same."""
     points = []
     for item in bins:
-        if values := right_shares(item.sums, domain):
-            points.append(Point(item.x, *share(values), len(values)))
+        if found := of_problems(right_shares(item.sums, domain)):
+            points.append(Point(item.x, found.value, found.low, found.high, found.problems))
     return Series("all domains" if domain == "all" else domain, tuple(points))
 
 
 def accuracy_by_domain(bins: Sequence[Bin]) -> list[Series]:
-    known = {name for item in bins for name in item.sums.graded} - {"all"}
+    known = {name for item in bins for name in item.sums.judged} - {"all"}
     ordered = [name for name in DOMAINS if name in known] + sorted(known - set(DOMAINS))
     return [accuracy(bins, name) for name in ordered]
 

@@ -188,7 +188,8 @@ def _log_charts(run: RunDir) -> list[charts.Chart | None]:
 
 
 def _summary(run: RunDir, found: Gathered) -> list[tuple[str, str]]:
-    graded = sum(s.graded["all"] for s in found.sums.values())
+    judged = sum(s.judged["all"] for s in found.sums.values())
+    left = sum(s.not_graded for s in found.sums.values())
     correct = sum(s.correct["all"] for s in found.sums.values())
     facts = [
         ("folder", str(run.folder)),
@@ -197,7 +198,7 @@ def _summary(run: RunDir, found: Gathered) -> list[tuple[str, str]]:
         ("judge", str(run.facts.get("judge", "-"))),
         ("steps", str(len(run.steps))),
         ("rollouts", f"{found.rollouts:,}"),
-        ("right of graded", f"{correct:,} of {graded:,}"),
+        ("right", f"{correct:,} of {judged:,}" + (f", {left:,} open" if left else "")),
         ("operator calls", f"{sum(sum(s.operators.values()) for s in found.sums.values()):,}"),
     ]
     if warning := unaudited_warning(judges_of(run.folder)):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from llm_as_judge.accuracy import interval_text
 from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import finite
 from llm_as_judge.views.report import charts, curves
@@ -118,19 +119,20 @@ def heading_of(name: str, data: Results) -> str:
 def balanced(overall: Mapping[str, float | None]) -> dict[str, float | None]:
     """Of overall figures those that are balanced over sets, as accuracy and interval; without them
     in older files."""
-    ends = ("accuracy", "accuracy_low", "accuracy_high")
+    ends = ("accuracy", "accuracy_if_open_right", "accuracy_low", "accuracy_high")
     return {name: overall.get(f"macro_{name}") for name in ends}
 
 
 def accuracy_text(metrics: Mapping[str, float | None]) -> str:
-    """``30% [11%, 60%]``; a share of nothing is no 0 %."""
-    if metrics.get("graded") == 0:
-        return "none graded"
+    """``30% [11%, 60%]``, with open answers ``30% to 50% [11%, 75%]``; a share of nothing is no 0 %."""
     ends = ("accuracy", "accuracy_low", "accuracy_high")
     right, low, high = (metrics.get(key) for key in ends)
     if right is None:
         return "-"
-    return f"{right:.0%}" if low is None or high is None else f"{right:.0%} [{low:.0%}, {high:.0%}]"
+    most = metrics.get("accuracy_if_open_right")
+    if low is None or high is None:
+        return f"{right:.0%}"
+    return interval_text(right, right if most is None else most, low, high, "{:.0%}")
 
 
 def _cell(row: Mapping[str, Any], key: str, form: str) -> str:

@@ -33,14 +33,18 @@ class ProblemSums:
     domain: str
     count: int = 0
     valid: int = 0
-    graded: int = 0
+    judged: int = 0
+    """With a verdict."""
+    open: int = 0
+    """Of these, neither right nor wrong."""
     correct: int = 0
     rewards: list[float] = field(default_factory=list)
 
     def add(self, other: ProblemSums) -> None:
         self.count += other.count
         self.valid += other.valid
-        self.graded += other.graded
+        self.judged += other.judged
+        self.open += other.open
         self.correct += other.correct
         self.rewards += other.rewards
 
@@ -57,7 +61,7 @@ class StepSums:
     problems: dict[str, ProblemSums] = field(default_factory=dict)
     """By id."""
     parts: dict[str, list[float]] = field(default_factory=dict)
-    graded: Counter[str] = field(default_factory=Counter)
+    judged: Counter[str] = field(default_factory=Counter)
     """By domain, and ``all``."""
     correct: Counter[str] = field(default_factory=Counter)
     operators: Counter[str] = field(default_factory=Counter)
@@ -73,7 +77,7 @@ class StepSums:
             self.problems.setdefault(id_, ProblemSums(problem.domain)).add(problem)
         for name, scores in other.parts.items():
             self.parts.setdefault(name, []).extend(scores)
-        self.graded += other.graded
+        self.judged += other.judged
         self.correct += other.correct
         self.operators += other.operators
 
@@ -212,12 +216,14 @@ def count_rollout(sums: StepSums, rollout: Mapping[str, Any], domain: str) -> No
     sums.failed += failed
     correct = verdict.get("correct")
     sums.not_graded += not failed and not isinstance(correct, bool)
-    if isinstance(correct, bool):
-        problem.graded += 1
-        problem.correct += correct
+    if verdict and not failed:
+        right = correct is True
+        problem.judged += 1
+        problem.open += not isinstance(correct, bool)
+        problem.correct += right
         for name in ("all", domain):
-            sums.graded[name] += 1
-            sums.correct[name] += correct
+            sums.judged[name] += 1
+            sums.correct[name] += right
     for call in _objects(execution.get("calls")):
         sums.operators[_asked(call)] += 1
     reward = _part(rollout, "reward")

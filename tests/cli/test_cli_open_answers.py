@@ -1,4 +1,4 @@
-"""A person is told what was not graded, why, and where to read on; answers are untrusted text."""
+"""A person is told what was left open, why, and where to read on; answers are untrusted text."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from evaluation_values import RIGHT, answered, group, problem
 from held_out import OPTIONS
 from planted import problems, programs
 
-from llm_as_judge.cli.ungraded import POINTER, ungraded_answers, ungraded_runs
+from llm_as_judge.cli.open_answers import POINTER, REACH, open_answers, open_runs
 from llm_as_judge.evaluation.search.cells import all_cells
-from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.runs.bank import Bank, Cell
 from llm_as_judge.types import Verdict
 
@@ -32,16 +31,16 @@ def test_the_line_has_how_many_of_which_sets_why_an_example_and_where_to_read() 
         answered(problem(2, "own_qa", "qa"), "in a week", left_open("0.33")),
         answered(problem(3), "x", Verdict(None, "math", "math.form", "not in the form asked for")),
     ]
-    assert ungraded_answers(groups, Path("run/rollouts.jsonl")) == (
-        f"not graded: 3 of 4 answers (own_qa 2, gsm8k 1). Most often (2): {NOBODY}. "
-        'Example: "Question 1?" -> "in two weeks". '
+    assert open_answers(groups, Path("run/rollouts.jsonl")) == (
+        f"open: 3 of 4 answers (own_qa 2, gsm8k 1), by rule qa.partial 2, math.form 1. {REACH} "
+        f'Example: "Question 1?" -> "in two weeks" (official F1 0.40; {NOBODY}). '
         f'All: the lines with "correct": null in run/rollouts.jsonl. What to do: {POINTER}'
     )
-    assert ungraded_answers(groups[:1], Path("run")) == ""
+    assert open_answers(groups[:1], Path("run")) == ""
 
 
 def test_an_answer_is_shown_on_one_line_cut_short_and_without_control_characters() -> None:
-    told = ungraded_answers(
+    told = open_answers(
         [answered(problem(1), "\x1b[31mred\nand\u202e more" + " words" * 100, left_open("0.1"))],
         Path("f"),
     )
@@ -50,39 +49,34 @@ def test_an_answer_is_shown_on_one_line_cut_short_and_without_control_characters
     assert len(told) < 400
 
 
-def test_a_judge_that_is_unsure_is_said_to_be_in_words() -> None:
-    verdicts = [
-        Verdict(None, "llm", UNSURE, f"right with probability 0.{n}", 0.1) for n in (48, 52)
-    ]
-    told = ungraded_answers([answered(problem(1), "x", verdict) for verdict in verdicts], Path("f"))
-    assert "Why: the judge is unsure" in told
-    assert "probability 0" not in told
-
-
 def test_runs_of_a_bank_are_counted_by_set() -> None:
-    assert ungraded_runs({}, 9) == ""
-    assert ungraded_runs({"a": 1, "b": 2}, 9).startswith("not graded: 3 of 9 runs (b 2, a 1). ")
+    assert open_runs({}, 9) == ""
+    assert open_runs({"a": 1, "b": 2}, 9).startswith("open: 3 of 9 runs (b 2, a 1). ")
 
 
 @pytest.mark.usefixtures("held_out_rows")
-def test_evaluate_says_below_its_table_what_was_not_graded(verb: Verbs, folder: Path) -> None:
+def test_evaluate_says_below_its_table_what_was_left_open(verb: Verbs, folder: Path) -> None:
     direct = ("evaluate", *OPTIONS, "--policy", "direct")
     code, out, err = verb(*direct)
     assert code == 0, err
-    assert "not graded:" not in out
+    assert "open:" not in out
     (file,) = (folder / "results" / "evaluation" / "direct").glob("*/rollouts.jsonl")
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     rows[0]["rollout"]["verdict"] |= {"correct": None, "explanation": NOBODY}
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     _, out, _ = verb(*direct)
-    (line,) = (line for line in out.splitlines() if line.startswith("not graded: "))
-    assert line.startswith(f"not graded: 1 of 5 answers (gsm8k 1). Why: {NOBODY}. Example: ")
+    (line,) = (line for line in out.splitlines() if line.startswith("open: "))
+    rule = rows[0]["rollout"]["verdict"]["rule"]
+    assert line.startswith(f"open: 1 of 5 answers (gsm8k 1), by rule {rule} 1. {REACH} Example: ")
+    assert f"({NOBODY})" in line
     assert str(file.relative_to(folder)) in line
     assert '"correct": null' in file.read_text()
     assert line.endswith(POINTER)
 
 
-def test_headroom_says_how_many_runs_were_left_ungraded(verb: Verbs, folder: Path) -> None:
+def test_headroom_says_how_many_runs_were_left_open_and_what_they_could_change(
+    verb: Verbs, folder: Path
+) -> None:
     rows, taking = problems(6), programs(3)
     with Bank.writing(folder / "bank", {}) as bank:
         for one in taking:
@@ -94,7 +88,8 @@ def test_headroom_says_how_many_runs_were_left_ungraded(verb: Verbs, folder: Pat
             bank.add(replace(cell, right=None) if row is rows[0] else cell)
     code, out, err = verb("headroom", "bank", *OPTIONS[:2])
     assert code == 0, err
-    assert "not graded: 3 of 18 runs (gsm8k 3). No share counts them." in out
+    assert "open: 3 of 18 runs (gsm8k 3). Every share counts them as not right." in out
+    assert "Were all open answers right: one program for each domain 100.0% right instead of" in out
     assert POINTER in out
 
 

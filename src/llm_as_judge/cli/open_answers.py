@@ -1,0 +1,59 @@
+"""Answers left open, in a line below the figures: how many, by which rule, an example, what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from llm_as_judge.types import Group
+from llm_as_judge.views.screen import plain
+
+POINTER = "docs/judge.md#which-judge"
+REACH = "They count as not right; the figure behind `to` is with all of them right."
+_LONGEST = 60
+"""Of the question and of the answer, in characters."""
+
+
+def open_answers(groups: Sequence[Group], file: Path) -> str:
+    """The line of an evaluation; empty where every answer that there is was decided.
+
+    Args:
+        file: has the answers and the reasons.
+    """
+    judged = [(g.problem, r.execution, r.verdict) for g in groups for r in g.rollouts if r.verdict]
+    left = [one for one in judged if one[2].correct is None]
+    if not left:
+        return ""
+    rules = Counter(verdict.rule for *_, verdict in left)
+    (commonest, _), *_ = rules.most_common()
+    problem, execution, verdict = next(one for one in left if one[2].rule == commonest)
+    answer = execution.answer if execution is not None else ""
+    return (
+        f"open: {len(left)} of {len(judged)} answers ({counted([p.dataset for p, *_ in left])}), by rule "
+        f"{counted(rules)}. {REACH} "
+        f'Example: "{plain(problem.question, _LONGEST)}" -> "{plain(answer, _LONGEST)}" '
+        f"({plain(verdict.explanation or verdict.rule, 200)}). "
+        f'All: the lines with "correct": null in {file}. What to do: {POINTER}'
+    )
+
+
+def open_runs(of_sets: Mapping[str, int], runs: int) -> str:
+    """The line of a bank, which keeps no answers; empty where everything was decided.
+
+    Args:
+        of_sets: runs that were left open, by data set.
+        runs: in all.
+    """
+    left = sum(of_sets.values())
+    if not left:
+        return ""
+    return (
+        f"open: {left} of {runs} runs ({counted(of_sets)}). Every share counts them as not right. "
+        f"What to do: {POINTER}"
+    )
+
+
+def counted(names: Sequence[str] | Mapping[str, int]) -> str:
+    """``own_task_qa 3, own_task_math 1``"""
+    return ", ".join(f"{name} {times}" for name, times in Counter(names).most_common())

@@ -1,0 +1,92 @@
+"""The own-task example, answered in words that rules leave open on half of the policy questions: what
+`evaluate` and `compare` print, word for word, here and in docs/grading.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from called_verbs import Verbs
+from evaluation_values import RIGHT, rollout
+
+from documented import ROOT
+from llm_as_judge.cli.evaluating import show
+from llm_as_judge.cli.open_answers import POINTER, REACH
+from llm_as_judge.config import Config
+from llm_as_judge.data.files import read_problems
+from llm_as_judge.evaluation.baselines import find_system
+from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
+from llm_as_judge.evaluation.results import write_results
+from llm_as_judge.evaluation.selection import EvaluatedSet
+from llm_as_judge.types import Execution, Problem, Rollout, Verdict
+
+NOBODY = "undecided by the rules, and there is no judge model to ask"
+OPEN = Verdict(None, "qa", "qa.partial", NOBODY)
+
+
+def evaluated(folder: Path, name: str, right: int) -> tuple[EvaluationRecord, Path]:
+    """Twelve policy questions, of which the first ``right`` are answered in the words of the reference."""
+    rows = [
+        row
+        for row in read_problems(ROOT / "examples" / "own_task.jsonl")
+        if row.domain == "qa" and row.answers
+    ]
+    config = Config.model_validate(
+        {
+            "executor": {"model": "scripted"},
+            "judge": {"model": "none"},
+            "output": {"results": folder, "cache": folder / "cache"},
+        }
+    )
+    sets = [EvaluatedSet("own_task_qa", tuple(rows), len(rows))]
+    plan = make_plan(config, name, find_system("direct", config), sets)
+    record = EvaluationRecord.begin(folder / "evaluation" / name / plan.hash, plan, config, rows)
+    for number, row in enumerate(rows):
+        record.add(_answered(row, number < right))
+    return record, write_results(record, folder / "evaluation")
+
+
+def _answered(row: Problem, right: bool) -> Rollout:
+    answer = row.answers[0] if right else "That is settled by the head of the department alone."
+    return rollout(row, Execution("ok", answer), RIGHT if right else OPEN)
+
+
+def printed(text: str) -> list[str]:
+    """Its lines as words with single blanks, without the frame of a table."""
+    plain = text.translate({ord(mark): " " for mark in "┏┳┓┡╇┩└┴┘├┼┤━─│┃"})
+    return [" ".join(line.split()) for line in plain.splitlines() if line.split()]
+
+
+def test_half_open_is_half_right_and_no_difference_rests_on_it(
+    verb: Verbs, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, half = evaluated(folder, "half", 6)
+    _, perfect = evaluated(folder, "perfect", 12)
+    show(record, half, False)
+    shown = printed(capsys.readouterr().out)
+    compared = printed(verb("compare", str(perfect), str(half), "--against", "half")[1])
+    said = shown[-2].partition(" Example: ")[0]
+    block = [*shown[1:4], said, *compared[1:7], *compared[13:]]
+    wanted = (
+        "data set half",
+        "own_task_qa 50% to 100% [25%, 100%]",
+        "overall 50% to 100% [25%, 100%]",
+        f"open: 6 of 12 answers (own_task_qa 6), by rule qa.partial 6. {REACH}",
+        "perfect* half",
+        "own_task_qa 100 [76, 100] 50 to 100 [25, 100]",
+        "open answers 0 6",
+        "difference, points +50.0 [-24.2, +74.6]",
+        "only it : only ref. 6 : 0",
+        "p 0.031",
+        "by open answers, points +0.0 to +50.0",
+        "p at most (Holm) 1.000",
+        f"open answers: half 6 (own_task_qa 6). {REACH} What to do: {POINTER}",
+        (
+            "perfect: Open answers on 6 of these problems count as not right: whatever they are, the difference is between "
+            "+0.0 and +50.0 points, p at most 1.000."
+        ),
+    )
+    assert [line for line in wanted if line not in block] == []
+    page = (ROOT / "docs" / "grading.md").read_text(encoding="utf-8")
+    documented = printed(page.partition("<!-- half open -->")[2].partition("<!-- end -->")[0])
+    assert [line for line in wanted if line not in documented] == []

@@ -13,6 +13,7 @@ import pytest
 from evaluation_values import LATE, MENDED, OPEN, WRONG, problem, rollout
 
 from by_domain import rows_by_domain, runs_of
+from llm_as_judge.accuracy import Accuracy
 from llm_as_judge.errors import DataError
 from llm_as_judge.intervals import wilson
 from llm_as_judge.runs.runlog import RunLog
@@ -45,11 +46,13 @@ def test_figures_by_domain_and_part_worked_by_hand(tmp_path: Path) -> None:
     ]
     first = rows[0]
     assert (first.run, first.strictly_valid, first.executed) == ("train_x", 0.5, 0.5)
-    assert (first.accuracy, first.reward, first.calls, first.tokens) == (0.5, 9.0, 3.0, 60.0)
-    assert (first.accuracy_low, first.accuracy_high) == wilson(0.5, 1)  # two programs, one problem
+    assert (first.reward, first.calls, first.tokens) == (9.0, 3.0, 60.0)
+    # two programs, one problem
+    assert first.accuracy == Accuracy(0.5, 0.5, *wilson(0.5, 1), 1)
     assert first.operators == ("Custom 50%",)
-    assert (rows[2].accuracy, rows[2].reward) == (0.0, None)
-    assert rows[4].accuracy is None
+    assert rows[2].accuracy == Accuracy(0.0, 0.0, *wilson(0, 1), 1)
+    assert rows[2].reward is None
+    assert rows[4].accuracy == Accuracy(0.0, 1.0, 0.0, 1.0, 1, 1)  # left open
 
 
 def test_parts_are_of_equal_size_and_no_more_than_steps(tmp_path: Path) -> None:

@@ -158,6 +158,8 @@ PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
             ("one year", "12 months", RIGHT),
             ("30 days", "1 month", OPEN),
             ("half an hour", "30 minutes", RIGHT),
+            ("90 minutes", "an hour and a half", RIGHT),
+            ("2 hours and a half", "150 minutes", RIGHT),
             ("24 hours", "48 hours", WRONG),
         ]
     ),
@@ -233,6 +235,7 @@ def test_values_of_one_kind(kind: AnswerKind, gold: str, answer: str, correct: b
         ("90", "90 hours", "How many minutes does it take?", WRONG),
         ("90", "25 m/s", "How fast is it in km/h?", RIGHT),
         ("4.50", "450 cents", "How much is it in dollars?", RIGHT),
+        ("1080", "$1,080", "How many dollars has she after 2 years?", RIGHT),
         ("18", "18 euros", "How many dollars has she?", WRONG),
         ("4", "4 crashes", "How many probes landed?", OPEN),
         ("72", "72 clips", "How many clips has she?", RIGHT),

@@ -51,7 +51,7 @@ _CURRENCIES = (
 )
 _PREFIX = re.compile(rf"^(?P<sign>[-+])?\s*(?P<cur>{_CURRENCIES})\s*")
 _UNIT_TAIL = re.compile(
-    r"^[\s-]*(?:(?:/\s*)?[^\W\d_][\w²³^.'%/·⋅$-]*(?:[ /'-]+[^\W\d_][\w²³^.'%/·⋅-]*){0,5}|[°¢$€£¥₹₩′″℃℉][\w/²³ ]*)?$"
+    r"^[\s-]*(?:(?:/\s*)?[^\W\d_][\w²³^.'%/·⋅$-]*(?:[ /'-]+[^\W\d_][\w²³^.'%/·⋅-]*){0,6}|[°¢$€£¥₹₩′″℃℉][\w/²³ ]*)?$"
 )
 _GROUPS = re.compile(
     r"(?<![\w.,])\d{1,3}(?:(?P<by>[ '’]|\\,|,\\!|\{,\})\d{3})(?:(?P=by)\d{3})*(?![\d/]|\s*/)"
@@ -226,9 +226,12 @@ def _with_tail(number: Quantity, tail: str, currency: str) -> Quantity | None:
     else:
         unit, remark = _split_unit(tail)
     step = None if number.step is None else number.step * factor
+    half = re.match(r"(?:and )?an? half\b\s*", remark, re.IGNORECASE)  # "an hour and a half"
+    if half:
+        remark = remark[half.end() :]
     return replace(
         number,
-        value=number.value * factor,
+        value=number.value * factor + (Fraction(1, 2) if half else 0),
         unit=unit,
         percent=percent is not None,
         step=step,
@@ -395,13 +398,13 @@ def _spelled(text: str, currency: str) -> Quantity | None:
         if words[used : used + 1] == ["and"] and (more := _fraction(words[used + 1 :])):
             value, used = value + more[0], used + 1 + more[1]
     elif words[:1] in (["a"], ["an"]) and len(words) > 1:
-        if words[1] not in _FACTORS and not read_unit(" ".join(words[1:])):
+        if words[1] not in _FACTORS and not read_unit(_split_unit(" ".join(words[1:]))[0]):
             return None
         value, used = Fraction(1), 1
     else:
         return None
     tail = " ".join(words[used:])
-    if len(words) - used > 5 or re.search(r"\d", tail):
+    if len(words) - used > 7 or re.search(r"\d", tail):
         return None
     if any(word in NUMERALS or word in TENS for word in words[used:]):
         return None

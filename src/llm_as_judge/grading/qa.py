@@ -54,6 +54,8 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
         return _verdict(typed.correct, typed.rule, typed.why, float(typed.correct), typed.kind)
     if problem.spec.grader in ("exact", "typed"):
         return _verdict(False, "exact_match", "not equal to any gold answer", 0.0)
+    if any(_is_surname(gold, text, problem.question) for gold in problem.answers):
+        return _verdict(True, "qa.surname", "the family name of a person asked for", score)
     if _is_restated(problem, text):
         return _verdict(True, "qa.restated", "the question's own words with a gold answer", score)
     broken = _no_single_answer(text, problem)
@@ -83,6 +85,14 @@ def _typed(problem: Problem, text: str) -> Comparison | None:
     compared = [one for one in found if one is not None]
     order = (True, None, False)
     return min(compared, key=lambda one: order.index(one.correct), default=None)
+
+
+def _is_surname(gold: str, text: str, question: str) -> bool:
+    """The family name of a person whom the question asks for."""
+    names = gold.split()
+    if len(names) not in {2, 3} or not all(name.isalpha() and name.istitle() for name in names):
+        return False
+    return bool(re.search(r"\bwho(?:m|se)?\b", question, re.I)) and text.strip() == names[-1]
 
 
 def _is_restated(problem: Problem, text: str) -> bool:

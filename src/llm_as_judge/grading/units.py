@@ -32,6 +32,8 @@ ANY_UNIT = "unit"
 """The dimension of a length whose unit is not told: "square units"."""
 _NO_UNIT = frozenset(["a", "as", "at"])
 """pint's symbols of the year, the attosecond and the technical atmosphere; in a text they are words."""
+_SHORTEST_PLURAL = 3
+"""Letters up to which a plural is a word: "has" is no two hectares."""
 _CALENDAR = frozenset(["month", "year", "decade", "century"])
 _NOT_PINT = {"decade": ("year", Fraction(10))}
 
@@ -189,7 +191,11 @@ def _one(name: str) -> tuple[Unit, ...]:
         return (Unit(Fraction(1), ((name, 1),)),)
     registry = _registry()
     alias, times = _NOT_PINT.get(name, (name, Fraction(1)))
-    for prefix, base, _ in registry.parse_unit_name(alias):
+    if alias.endswith("s") and 1 < len(alias) <= _SHORTEST_PLURAL:
+        parsed = [one for one in registry.parse_unit_name(alias) if one[0]]  # "ms", no "has"
+    else:
+        parsed = registry.parse_unit_name(alias)
+    for prefix, base, _ in parsed:
         if base not in MEASURES or (prefix and base not in PREFIXED):
             continue
         worth = registry.Quantity(Fraction(1), f"{prefix}{base}").to_base_units()

@@ -241,3 +241,16 @@ def test_init_and_data_process_say_what_they_read_and_what_they_do_not(verb: Ver
         assert "1 row is a copy: mine.jsonl:13 of mine.jsonl:4" in text
         assert "1 row contradicts an earlier one: mine.jsonl:14 says '7'" in text
         assert "columns not used: author" in text
+
+
+def test_grade_says_of_which_references_an_answer_was_read(verb: Verbs) -> None:
+    graded = [
+        {"id": n, "domain": "math", "reference": reference, "candidate": "72"}
+        for n, reference in enumerate(("It is 72.\n#### 72", "72", r"so $\boxed{72}$"))
+    ]
+    written("rows.jsonl", "".join(json.dumps(row) + "\n" for row in graded))
+    code, out, err = verb("grade", "--in", "rows.jsonl", "--out", "v.jsonl", "--rules-only")
+    assert code == 0, err
+    assert "3 rows graded: 3 right" in out
+    assert "2 of 3 references are whole solutions" in err
+    assert "rows.jsonl:1 gives '72'" in err

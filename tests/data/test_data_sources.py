@@ -409,6 +409,7 @@ names = [
     "title",
     "context",
 ]
+names += ["kind", "tolerance", "unit", "aliases", "grader", "options"]
 names += ["answers", "is_impossible", "supporting_facts", "choices", "answerKey", "subject", "stem"]
 
 

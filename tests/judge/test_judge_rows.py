@@ -190,7 +190,13 @@ JSON = st.recursive(
 
 @given(
     st.dictionaries(
-        st.sampled_from([*MATH, "tests", "context", "options", "predicted_facts"]), JSON
+        st.sampled_from(
+            [
+                *(*MATH, "tests", "context", "options", "predicted_facts"),
+                *("kind", "tolerance", "unit", "aliases", "grader"),
+            ]
+        ),
+        JSON,
     )
 )
 def test_any_row_is_a_problem_or_a_data_error(row: dict[str, Any]) -> None:

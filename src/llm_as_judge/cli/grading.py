@@ -16,6 +16,7 @@ from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import RULES_ALONE, load_config
 from llm_as_judge.errors import ConfigError, DataError, ModelError
+from llm_as_judge.quoting import quoted
 from llm_as_judge.views.live import ProgressView
 
 if TYPE_CHECKING:
@@ -114,6 +115,11 @@ def _grade_rows(
     rows = placed_rows(in_path, read_answer)
     if not rows:
         raise DataError(f"--in {in_path}: holds no row; wanted one answer a line (docs/grading.md)")
+    if read := [(place, one.problem.answers[0]) for place, one in rows if one.read_of_solution]:
+        note(
+            f"{len(read)} of {len(rows)} references are whole solutions, of which the answer is read: {read[0][0]} "
+            f"gives {quoted(read[0][1], 40)!r}"
+        )
     code = [(place, one.problem) for place, one in rows if one.problem.domain == "code"]
     if code:
         tests = CodeTestCheck(settings.workflow.sandbox, settings.output.cache_dir())

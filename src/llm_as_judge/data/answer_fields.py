@@ -9,6 +9,7 @@ from typing import Any
 
 from llm_as_judge.data.fields import texts
 from llm_as_judge.data.rows import RowError
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import ANSWER_KINDS, GRADER_NAMES, AnswerSpec, Domain
 
 ANSWER_FIELDS = ("kind", "tolerance", "unit", "aliases", "grader")
@@ -54,9 +55,11 @@ _GRADERS = "exact, typed or judge"
 
 
 def _name(record: Mapping[str, Any], field: str, names: Sequence[Any]) -> Any:
-    """One of ``names``; None where the row does not say it."""
+    """One of ``names``; None where the row does not say it, or has an empty cell of a table."""
     found = record.get(field)
-    if found is None or found in names:
+    if found in (None, ""):
+        return None
+    if found in names:
         return found
     near = difflib.get_close_matches(str(found), names, n=1, cutoff=0.6)
     meant = f"; did you mean {near[0]!r}?" if near else ""
@@ -64,17 +67,20 @@ def _name(record: Mapping[str, Any], field: str, names: Sequence[Any]) -> Any:
 
 
 def _tolerance(found: Any) -> float | None:
-    if found is None:
+    """Tables of texts hold it as text, or an empty one."""
+    if found is None or found == "":
         return None
-    if isinstance(found, bool) or not isinstance(found, (int, float)):
-        raise RowError(f"'tolerance' is {found!r}, wanted a number from 0 on, without quotes")
     try:
-        return float(found)
-    except OverflowError:
-        raise RowError("'tolerance' is too large, wanted a number from 0 on") from None
+        if not isinstance(found, bool) and isinstance(found, (int, float, str)):
+            return float(found)
+    except (ValueError, OverflowError):
+        pass
+    shown = quoted(str(found) if isinstance(found, str) else repr(found), 40)
+    raise RowError(f"'tolerance' is {shown}, wanted a number from 0 on")
 
 
 def _unit(found: Any) -> str:
+    found = "" if found is None else found
     if not isinstance(found, str):
         raise RowError(f"'unit' is {found!r}, wanted a text such as 'km/h'")
     return found.strip()
@@ -86,8 +92,8 @@ def read_aliases(record: Mapping[str, Any]) -> tuple[str, ...]:
     Raises:
         RowError: not a text or a list of texts, or an empty one.
     """
-    found = record.get("aliases")
-    given = texts([found] if isinstance(found, str) else found or [], "aliases")
+    found = record.get("aliases") or []
+    given = texts([found] if isinstance(found, str) else found, "aliases")
     if not all(one.strip() for one in given):
         raise RowError("'aliases' holds an empty text; leave it out")
     return tuple(one.strip() for one in given)

@@ -66,8 +66,8 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
         return _with_answers(common, record)
     spec = read_spec(record)
     require_fitting(spec, domain, ())
-    if said := {"aliases", "options"}.intersection(record):
-        raise RowError(f"{min(said)!r} of a code row, which its tests grade; leave it out")
+    if said := [name for name in ("aliases", "options") if record.get(name)]:
+        raise RowError(f"{said[0]!r} of a code row, which its tests grade; leave it out")
     tests = _tests(record["answer"])
     setup = field(record, "setup_code", str) if "setup_code" in record else ""
     return replace(

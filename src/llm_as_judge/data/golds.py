@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from llm_as_judge.data.mathematics import boxed_answer
@@ -90,9 +89,8 @@ def read_golds(
     return tuple(dict.fromkeys(golds))
 
 
-def markers_of(record: Mapping[str, Any]) -> set[Marker]:
-    """What marks the answers of a row's whole solutions; empty where it holds the answer alone."""
-    answer = record.get("answer")
+def markers_of(answer: Any) -> set[Marker]:
+    """What marks the whole solutions among a row's answers; empty where it holds answers alone."""
     given = answer if isinstance(answer, list) else [answer]
     found = {solution_answer(one)[1] for one in given if isinstance(one, str)}
     return {marker for marker in found if marker is not None}

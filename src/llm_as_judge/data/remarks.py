@@ -59,7 +59,7 @@ class RowRemarks:
         known = FIELDS[problem.domain]
         self._columns.update(dict.fromkeys(str(name) for name in record if name not in known))
         if problem.domain != "code":
-            for marker in sorted(markers_of(record)):
+            for marker in sorted(markers_of(record.get("answer"))):
                 said = f"{row.where} gives {quoted(problem.answers[0], 40)!r}"
                 self._solutions.setdefault(marker, _Found()).add(said)
         golds = problem.hidden_tests if problem.domain == "code" else problem.answers

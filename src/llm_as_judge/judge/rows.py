@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from llm_as_judge.data.answer_fields import read_aliases, read_spec, require_fitting
-from llm_as_judge.data.golds import as_text, read_golds
+from llm_as_judge.data.golds import as_text, markers_of, read_golds
 from llm_as_judge.data.rows import TABLES, RowError
 from llm_as_judge.data.tests import read_tests, tested_function
 from llm_as_judge.errors import DataError, OutputError
@@ -60,6 +60,8 @@ class Answer:
     problem: Problem
     candidate: str
     facts: Facts | None = None
+    read_of_solution: bool = False
+    """Is the reference a whole solution, of which the answer is read?"""
 
 
 def read_answer(row: AnswerRow) -> Answer:
@@ -120,7 +122,12 @@ def _answer(row: AnswerRow) -> Answer:
         spec=spec,
     )
     _require_an_option(problem)
-    return Answer(problem, row["candidate"], _facts(row, "predicted_facts"))
+    return Answer(
+        problem,
+        row["candidate"],
+        _facts(row, "predicted_facts"),
+        kind != "code" and bool(markers_of(row.get("reference"))),
+    )
 
 
 def _tested(row: AnswerRow) -> str:

@@ -9,6 +9,9 @@ AUDIT  ?= .venv-audit
 # test files in processes side by side, so that each prepares its place once; AT_ONCE= one after the other
 AT_ONCE ?= -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
+# each guards a figure of the documents; the other files of benchmarks/ are what they share
+BENCHES := training whole_step group_size lora pipeline sandbox program_check pool data_pipeline verdicts engines serving
+
 .PHONY: run test check smoke bench kills setup format clean help
 
 help:            ## this list
@@ -48,7 +51,7 @@ smoke: $(READY)  ## one real training step with SmolLM2-135M as policy and execu
 	$(BIN)/python scripts/smoke.py
 
 bench: $(READY)  ## every benchmark; each prints a ratio measured in one run
-	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	for name in $(BENCHES); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 .PHONY: bench-training
 bench-training: $(READY) ## update and sampling against TRL, e.g. ARGS=--quick or ARGS="--model smollm2-135m"

@@ -2,8 +2,8 @@
 
     python scripts/figures_only.py RUN_DIR OUT
 
-Writes OUT/config.yaml and OUT/rollouts.jsonl, from which benchmarks/advantages.py, benchmarks/ablations.py and
-`python analyze_by_domain.py` make the tables that they make of the run. Problems are ids; of programs stay
+Writes OUT/config.yaml and OUT/rollouts.jsonl, from which `python analyze_by_domain.py` makes the table that it makes of
+the run. Problems are ids; of programs stay
 operators, findings, calls and hashes of their lines (rewards count repeated ones); of answers the verdict; of calls what they
 used. No text of a data set, of the policy or of the executor is kept.
 """

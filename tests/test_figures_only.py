@@ -25,6 +25,7 @@ from llm_as_judge.types import (
 )
 
 ROOT = Path(__file__).parent.parent
+TABLE = ("recipes/by_domain.py",)
 SECRET = "Natalia sold 48 clips"
 
 
@@ -75,30 +76,19 @@ def test_tables_are_those_of_the_whole_run_and_no_text_is_kept(tmp_path: Path) -
     kept = (out / "rollouts.jsonl").read_text()
     assert not any(word in kept for word in ("Natalia", "clips", "custom(", "first"))
     assert json.loads(kept.splitlines()[0])["rollout"]["program"]["operators"] == ["Custom"]
-    for table in ("benchmarks/advantages.py", "benchmarks/ablations.py"):
-        whole, shared = script(table, run), script(table, out)
-        assert whole.returncode == 0, whole.stderr
-        assert shared.stdout == whole.stdout.replace(str(run), str(out))
-        assert whole.stdout.count("%") >= 4
-
-
-@pytest.mark.slow
-def test_steps_that_are_none_or_not_there_are_one_line() -> None:
-    run = "examples/learned/runs/gated"
-    for table in ("benchmarks/advantages.py", "benchmarks/ablations.py"):
-        done = script(table, run, "--steps", "abc")
-        assert done.returncode == 2
-        assert "'abc': wanted FIRST-LAST" in done.stderr.splitlines()[-1]
-        done = script(table, run, "--steps", "90-91")
-        (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-        assert (done.returncode, "no such steps" in line) == (2, True)
-        assert "Traceback" not in done.stderr
+    whole, shared = (script(*TABLE, folder, "--json") for folder in (run, out))
+    assert whole.returncode == 0, whole.stderr
+    rows, of_shared = (
+        [{**row, "run": ""} for row in json.loads(x.stdout)] for x in (whole, shared)
+    )
+    assert of_shared == rows
+    assert len(rows) >= 2
 
 
 @pytest.mark.slow
 def test_a_folder_that_is_no_run_is_one_line(tmp_path: Path) -> None:
-    for table in ("scripts/figures_only.py", "benchmarks/advantages.py", "benchmarks/ablations.py"):
-        done = script(table, tmp_path, *([tmp_path / "out"] if "figures" in table else []))
+    for table, *more in (("scripts/figures_only.py", tmp_path / "out"), TABLE):
+        done = script(table, tmp_path, *more)
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
         assert line.startswith("error: ")

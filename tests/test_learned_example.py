@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
-import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from typing import Any
 import pytest
 import yaml
 
-from by_domain import rows_by_domain
 from llm_as_judge.assembly import PromptRecord, under_trained_prompt
 from llm_as_judge.cli import main
 from llm_as_judge.config import load_config
@@ -23,7 +20,6 @@ from llm_as_judge.evaluation.systems import check_base_model
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.renamed import with_new_keys
 from llm_as_judge.runs.judges import judges_of, unaudited_warning
-from llm_as_judge.types import to_json
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples" / "learned"
@@ -135,73 +131,6 @@ def test_the_command_of_its_page_tells_the_same_figures_from_others(tmp_path: Pa
     data["overall"]["accuracy"] = 0.5
     mine.write_text(json.dumps(data))
     assert "0.5" in said()
-
-
-@pytest.mark.slow
-def test_the_held_out_tables_of_its_page_are_what_compare_makes_of_the_kept_figures(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    page = (ROOT / "docs" / "results" / "learning.md").read_text()
-    (given,) = re.findall(
-        r"compare examples/learned/held_out/\{([\w,]+)\}/\* --against trained", page
-    )
-    names = given.split(",")
-    assert sorted(names) == sorted(folder.name for folder in HELD_OUT.iterdir())
-    files = [folder for name in names for folder in (HELD_OUT / name).iterdir()]
-    command("compare", *files, "--against", "trained", "--by-domain", "--markdown")
-    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-    assert len(rows) > 20
-    assert [row for row in rows if row not in page] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "table",
-    [
-        ("benchmarks/ablations.py", "runs/second"),
-        ("benchmarks/ablations.py", "runs/second", "runs/gated", "runs/group", "--steps", "1-4"),
-    ],
-)
-def test_the_tables_of_the_second_run_are_made_of_the_kept_rollouts(table: tuple[str, ...]) -> None:
-    page = (ROOT / "docs" / "results" / "learning.md").read_text()
-    shown = [f"examples/learned/{part}" if part.startswith("runs/") else part for part in table]
-    assert " ".join(["python", *shown]) + "\n" in page
-    made = subprocess.run(
-        [sys.executable, *shown], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    rows = made.stdout.splitlines()
-    assert len(rows) > 2
-    assert [row for row in rows if row not in page] == []
-
-
-def test_what_the_second_run_learned_is_as_its_page_says() -> None:
-    page = (ROOT / "docs" / "results" / "learning.md").read_text()
-    _, _, page = page.partition("## A second run")
-    for row in map(to_json, rows_by_domain(FOLDER / "runs" / "second", 5)):
-        start = f"| {row['steps']} | {row['domain']} | {row['rollouts']} |"
-        if row["domain"] == "all" or row["steps"] in ("1-6", "25-30"):
-            (line,) = (line for line in page.splitlines() if line.startswith(start))
-            assert f" {row['strictly_valid']:.0%} | {row['executed']:.0%} |" in line
-            assert all(used in line for used in row["operators"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("steps", ["1-8", "9-30"])
-def test_what_the_second_run_was_taught_by_is_as_its_page_says(steps: str) -> None:
-    page = (ROOT / "docs" / "results" / "learning.md").read_text()
-    _, _, page = page.partition(f"| {steps} | first |")
-    (line,) = page.splitlines()[1:2]
-    made = subprocess.run(
-        [sys.executable, "benchmarks/advantages.py", FOLDER / "runs" / "second", "--steps", steps],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    start = "| weighted | leave_one_out, batch | "
-    (row,) = (row for row in made.stdout.splitlines() if row.startswith(start))
-    cells = row.removeprefix(start).split(" | ")[:-1]  # not "wrong, up"
-    assert line == f"| | second | {' | '.join(cells)} |"
 
 
 def test_the_kept_figures_hold_no_row_of_the_data_sets() -> None:

@@ -226,7 +226,7 @@ def test_a_wrong_command_is_found() -> None:
         "llm-as-judge evaluate --executor",
         "make no-such-target",
         "python scripts/no_such_script.py",
-        "python benchmarks/presets.py --no-such-option",
+        "python benchmarks/pool.py --no-such-option",
         "python train.py --no-such-option",
         "pip install -e '.[no_such_extra]'",
         "curl http://127.0.0.1:8080/v1/chat/completions -d '{}'",

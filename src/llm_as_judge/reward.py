@@ -49,7 +49,7 @@ INVALID_TEXT = -0.5
 """Of a text that cannot run, under this scheme: less than a wrong program of any usual cost."""
 REPAIRED = 0.1
 """What a repair takes away, under this scheme. Without it a policy unlearns what a repair puts back: after 97
-steps of GRPO 2 % of its programs were valid as written. docs/results/adaptive.md, GRPO."""
+steps of GRPO 2 % of its programs were valid as written. docs/results/learning.md, GRPO."""
 
 
 @dataclass(frozen=True, slots=True)

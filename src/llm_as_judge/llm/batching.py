@@ -1,7 +1,7 @@
 """Replies of one GGUF model, many at once: OpenVINO GenAI's continuous batching, in one thread.
 
 Each request has a generator of its own, so who else is in the batch changes a reply by rounding alone: the
-engine computes a row alike in most batches of two rows or more (benchmarks/batch_order.py counts how
+engine computes a row alike in most batches of two rows or more (batch_order.py at commit 7c35486 counts how
 often not). A batch of one row it computes by another way, so a request that is alone gets a companion
 that nobody reads.
 

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What was measured to serve a few concurrent short requests best: docs/results/calls.md."""
+    """Those that served a few concurrent short requests best (``python benchmarks/engines.py``)."""
 
     slots: int = 8
     """Requests served at once."""

@@ -178,7 +178,7 @@ def pick_dtype(name: Literal["auto", "bfloat16", "float32"], device: torch.devic
     """bfloat16 only where the hardware multiplies in it.
 
     On a CPU without such instructions a bfloat16 product of 256 rows was measured 7 times slower
-    than the float32 one (benchmarks/dtype.py).
+    than the float32 one (dtype.py at commit 7c35486).
     """
     if name != "auto":
         return torch.bfloat16 if name == "bfloat16" else torch.float32

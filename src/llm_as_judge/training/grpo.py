@@ -85,7 +85,7 @@ def entropy_bonus(logprobs_S: Sequence[Sequence[float]], floor: float) -> float:
     :data:`ENTROPY_WEIGHT`.
 
     It grows to 9 as the entropy falls, so no reward outweighs it for long; a bonus in proportion to
-    what lacks let the entropy fall on (docs/results/adaptive.md).
+    what lacks let the entropy fall on (docs/results/learning.md).
 
     Args:
         logprobs_S: of each token of the step's programs, at sampling. Their mean is an unbiased estimate of

@@ -255,7 +255,7 @@ class Learner:
 
         In half precision it is so but for rounding, which grows with the depth of a model and the size
         of its logits. A mean gap above the usual bar is therefore held against what the update's own
-        two ways differ by on the same completions (docs/results/rounding.md).
+        two ways differ by on the same completions (docs/results/training-speed.md).
 
         Args:
             reports: of all micro-batches of the step.

@@ -28,12 +28,12 @@ from llm_as_judge.types import Problem, to_json
 
 TEMPERATURE = 0.02
 """Of the softmax: a program whose reward is so much higher weighs e times as much. At 0.1 programs two points apart
-were taught nearly alike, and the seed decided which of them the policy wrote (docs/results/adaptive.md)."""
+were taught nearly alike, and the seed decided which of them the policy wrote (docs/results/learning.md)."""
 MOST_PROGRAMS = 4
 """Of one problem; the others would teach it to write anything that is right somewhere."""
 PRIOR_DRAWS = 100
 """Draws on a problem that weigh as much as what the program does on the data set. Many, since little of what
-suits one problem can be read in its text, which is all that the policy sees (docs/results/adaptive.md)."""
+suits one problem can be read in its text, which is all that the policy sees (docs/results/learning.md)."""
 PAYS_BY_PROBLEM = 0.05
 """Share of right runs that choosing by problem must gain on other draws. A bank of the six sets shows 0.00 to 0.04, part of it
 luck: draws of programs that ask several times share replies."""

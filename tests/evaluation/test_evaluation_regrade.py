@@ -19,6 +19,7 @@ from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.regrade import plan_regrade, regrade
 from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.files import exclusive
+from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.llm.billing import Attempt, current_scope
 from llm_as_judge.types import Problem, Rollout, Usage, Verdict
 
@@ -233,3 +234,11 @@ def test_a_record_without_an_execution_is_refused(record: EvaluationRecord, tmp_
     (record.folder / "rollouts.jsonl").write_text("")
     with pytest.raises(DataError, match="holds no execution to grade; evaluate again"):
         plan_regrade(EvaluationRecord.read(record.folder), tmp_path, "y")
+
+
+async def test_new_verdicts_are_of_todays_version_of_the_rules(
+    record: EvaluationRecord, judge: SaysRight, tmp_path: Path
+) -> None:
+    record.plan = replace(record.plan, grading_version=1)
+    new, _ = await regrade(plan_regrade(record, tmp_path, "y"))
+    assert new.plan.grading_version == GRADING_VERSION

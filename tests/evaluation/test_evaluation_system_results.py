@@ -279,3 +279,23 @@ def test_missing_or_empty_results_say_what_to_run(tmp_path: Path) -> None:
         read_systems([tmp_path])
     with pytest.raises(DataError, match="no rollout in it; run: llm-as-judge evaluate"):
         read_systems([written(tmp_path, "p", [row(0, [], 0)])])
+
+
+def test_verdicts_of_two_versions_of_the_rules_are_refused_with_what_grades_again(
+    tmp_path: Path,
+) -> None:
+    new = written(tmp_path, "new", [row(0, [True], 1)])
+    old = written(tmp_path, "old", [row(0, [True], 1)], grading_version=1)
+    with pytest.raises(DataError, match=r"old was graded by the rules of version 1, new by those"):
+        read_systems([old, new])
+    with pytest.raises(DataError, match="it holds no answers: evaluate again"):
+        read_systems([old, new])
+    (old / "rollouts.jsonl").write_text("")
+    with pytest.raises(DataError, match=f"Grade old again: llm-as-judge grade {old}"):
+        read_systems([new, old])
+
+
+def test_older_verdicts_are_compared_among_themselves_and_said_to_be_such(tmp_path: Path) -> None:
+    files = [written(tmp_path, name, [row(0, [True], 1)], grading_version=1) for name in ("a", "b")]
+    (line,) = reservations(read_systems(files))
+    assert line.startswith("a, b: verdicts of the grading rules of version 1; those of today are ")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
+from llm_as_judge.grading.version import GRADING_VERSION
 
 OPEN = "qa.partial"
 """Rule of an open answer."""
@@ -54,6 +55,7 @@ def written(folder: Path, name: str, rows: list[Any], **more: Any) -> Path:
         "executor": "e",
         "judge": "j",
         "seed": 0,
+        "grading_version": GRADING_VERSION,
         "datasets": [],
         "problems": rows,
         "overall": overall,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from llm_as_judge.errors import DataError, OutputError
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.runs.bank import VERSION, Bank, BankProgram, Cell, grading_version
 from llm_as_judge.types import Problem
 
 ABOUT = {"executor.model": "small"}
@@ -146,3 +146,16 @@ def test_a_bank_of_cells_without_answers_is_read_and_has_the_digest_that_it_had(
     path.write_text(json.dumps({**row, "answer": 3}) + "\n")
     with pytest.raises(DataError, match=r"cells\.jsonl:1: 'answer' is 3; remove that line"):
         Bank(tmp_path)
+
+
+def test_a_bank_says_the_version_of_the_rules_and_an_old_one_is_of_the_first(
+    tmp_path: Path,
+) -> None:
+    assert grading_version(tmp_path / "none") == 1
+    for about, version in (({}, 1), ({VERSION: 7}, 7)):
+        with Bank.writing(tmp_path / str(version), about):
+            pass
+        assert grading_version(tmp_path / str(version)) == version
+    (tmp_path / "7" / "about.json").write_text("[")
+    with pytest.raises(DataError, match=r"about\.json: cannot be read"):
+        grading_version(tmp_path / "7")

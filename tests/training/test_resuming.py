@@ -8,11 +8,23 @@ from typing import Any
 
 import pytest
 
+from llm_as_judge.config import Config
 from llm_as_judge.errors import ModelError
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import LATEST, MANIFEST, save_checkpoint
 from llm_as_judge.policy.model import Policy, load_policy
-from llm_as_judge.training.resuming import resumable
+from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
+from llm_as_judge.runs.runlog import RunLog
+from llm_as_judge.training.resuming import Recovered, resumable
+from llm_as_judge.types import (
+    Completion,
+    Execution,
+    Problem,
+    Program,
+    PromptFacts,
+    Rollout,
+    Verdict,
+)
 
 LEARNER = {"scheduler_step": 3, "updates": 2, "policy_version": 2}
 
@@ -117,3 +129,17 @@ def test_a_state_that_no_run_could_have_written_is_damage_too(
     taken, said = resumed(tmp_path)
     assert taken == "step_1"
     assert "step_2: not a checkpoint of a run" in said[0]
+
+
+def test_what_older_rules_graded_is_graded_again_and_not_run_again(tmp_path: Path) -> None:
+    log, config = RunLog(tmp_path), Config()
+    log.write_config(config.model_dump(mode="json"))
+    completion = Completion((1,), (2,), (-1.0,), "t", "stop")
+    verdict, execution = Verdict(True, "exact", "r"), Execution("ok", "4")
+    done = Rollout("m/1", 0, completion, Program("a", "a"), execution, verdict)
+    PendingRollouts(tmp_path).add(Place(1, 0, 0), Kept(done, PromptFacts()))
+    row = Problem("m/1", "m", "math", "2 + 2?", ("4",))
+    for again, wanted in ((False, verdict), (True, None)):
+        recovered, _ = Recovered.after(0, PendingRollouts(tmp_path), log, config, grade_again=again)
+        (kept,) = recovered.take(1, [row]).values()
+        assert (kept.rollout.execution, kept.rollout.verdict) == (execution, wanted)

@@ -46,7 +46,7 @@ def compare(
 
     Seeds of one evaluation are averaged.
     Conditions that differ (executor, judge, limits) are listed above the tables. Results in which
-    one id names two different problems are refused.
+    one id names two different problems are refused, and verdicts of two versions of the grading rules.
     """
     from llm_as_judge.evaluation import compare as comparing
     from llm_as_judge.evaluation.before_after import few_words, sentences, too_few

@@ -307,12 +307,19 @@ def _warn_of_settings(spec: str, settings: Config) -> None:
 
 
 def _announce(record: EvaluationRecord) -> None:
+    from llm_as_judge.grading.version import older_verdicts
+    from llm_as_judge.runs.judges import grading_version_of
+
     plan, split = record.plan, record.config.evaluation.split
     for planned in plan.sets:
         seen = planned.seen_in_training
         overlap = f", {seen} of them also in the training mix" if seen else ""
         of_split = "" if split == "test" else f" ({split})"
         note(f"{planned.name + of_split:14} {planned.sample}{overlap}")
+    if plan.checkpoint and (
+        line := older_verdicts(plan.checkpoint, grading_version_of(Path(plan.checkpoint)))
+    ):
+        note(f"rewarded by {line}")
     if any(planned.seen_in_training is None for planned in plan.sets):
         note(f"seen in training: not known, no training mix ({record.config.data.train_file})")
     limit = record.config.evaluation.limit_per_set

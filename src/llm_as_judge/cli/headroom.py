@@ -130,10 +130,13 @@ def _of_folder(folder: Path, settings: Config) -> None:
     from llm_as_judge.evaluation.search.audit import FEW_ROWS, audited
     from llm_as_judge.evaluation.search.choices import not_graded_by_set
     from llm_as_judge.evaluation.system_results import read_systems
-    from llm_as_judge.runs.bank import CELLS, Bank
+    from llm_as_judge.grading.version import older_verdicts
+    from llm_as_judge.runs.bank import CELLS, Bank, grading_version
 
     if (folder / CELLS).is_file():
         bank = Bank(folder)
+        if line := older_verdicts(folder, grading_version(folder)):
+            note(line)
         room = audited(bank.table(), vectors_of(settings, bank.problems.values()))
         of_sets = not_graded_by_set(bank, bank.cells)
         left = open_runs(of_sets, len(bank.cells))

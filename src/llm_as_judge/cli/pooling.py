@@ -196,11 +196,14 @@ def stats(
     """Show what the pool holds, where its replies come from, and how often draws of a problem disagree."""
     from llm_as_judge.evaluation.bank_figures import way_figures
     from llm_as_judge.evaluation.ways import ways_of
-    from llm_as_judge.runs.bank import Bank
+    from llm_as_judge.grading.version import older_verdicts
+    from llm_as_judge.runs.bank import Bank, grading_version
 
     settings = settings_of(config, set_, executor=executor)
     kept = _opened(settings)
     runs = Bank(bank)
+    if line := older_verdicts(bank, grading_version(bank)):
+        note(line)
     ways = {way.key for found in ways_of(settings).values() for way in found}
     drawn = [problem for program, problem, _ in runs.cells if program in ways]
     origins = [
@@ -255,11 +258,14 @@ def prune(
     from llm_as_judge.data.files import write_problems
     from llm_as_judge.evaluation.bank_figures import prune as pruned
     from llm_as_judge.evaluation.filling import disputed_file
-    from llm_as_judge.runs.bank import Bank
+    from llm_as_judge.grading.version import older_verdicts
+    from llm_as_judge.runs.bank import Bank, grading_version
 
     settings = settings_of(config, set_, executor=executor, data_dir=data_dir)
     train_file = settings.data.train_file
     runs = Bank.named(bank, "--bank")
+    if line := older_verdicts(bank, grading_version(bank)):
+        note(line)
     problems = {problem.id: problem for problem in problem_file(train_file)}
     found = pruned(list(problems.values()), runs)
     note(

@@ -21,6 +21,7 @@ from llm_as_judge.evaluation.records import EvaluationRecord, Plan, PlannedSet
 from llm_as_judge.evaluation.regrade import Regrade, regrade
 from llm_as_judge.evaluation.results import write_results
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
+from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.types import Problem, Rollout, from_json, to_json
 
@@ -100,7 +101,18 @@ def _plan(one: Recorded) -> Plan:
     sets = tuple(
         PlannedSet(name, tuple(held), len(held), "all rows", None) for name, held in ids.items()
     )
-    return Plan(one.system, one.system, None, (), 1, one.seed, "recorded", sets, {})
+    return Plan(
+        one.system,
+        one.system,
+        None,
+        (),
+        1,
+        one.seed,
+        "recorded",
+        sets,
+        {},
+        grading_version=GRADING_VERSION,
+    )
 
 
 def recorded_of(record: EvaluationRecord, system: str) -> list[dict[str, Any]]:

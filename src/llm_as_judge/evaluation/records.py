@@ -24,6 +24,7 @@ from llm_as_judge.evaluation.layout import FULL, ISOLATION, LEDGER, PLAN, ROLLOU
 from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.evaluation.systems import EvaluatedSystem
 from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.kept import model_identity
@@ -81,6 +82,8 @@ class Plan:
     ``judge`` (model and rules), ``code``, each ``plugin``; none in plans of before they were kept."""
     budget: Budget | None = None
     """That the policy is told for every problem; None: none."""
+    grading_version: int = 1
+    """Of the rules that grade, see ``grading/version.py``."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -140,6 +143,7 @@ def make_plan(
         versions(),
         facts,
         budget,
+        GRADING_VERSION,
     )
 
 

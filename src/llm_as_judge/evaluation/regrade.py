@@ -18,6 +18,7 @@ from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, Plan, code_digest
 from llm_as_judge.files import exclusive
+from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.kinds import rules_alone
 from llm_as_judge.llm.billing import metered
@@ -90,7 +91,13 @@ def plan_regrade(
     decisive = [record.plan.hash, by, code_digest(), graded]
     digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())
     facts = {**record.plan.facts, "judge": by} if record.plan.facts else {}
-    plan = replace(record.plan, name=name, hash=digest.hexdigest()[:12], facts=facts)
+    plan = replace(
+        record.plan,
+        name=name,
+        hash=digest.hexdigest()[:12],
+        facts=facts,
+        grading_version=GRADING_VERSION,
+    )
     return Regrade(executions, plan, config, folder / plan.name / plan.hash)
 
 

@@ -45,6 +45,7 @@ def _figures(record: EvaluationRecord) -> dict[str, Any]:
         "samples": plan.samples,
         "draws": config.workflow.draws,
         "budget": plan.budget,
+        "grading_version": plan.grading_version,
         "run": str(Path(plan.name) / record.folder.name),
         "complete": record.complete,
         "datasets": tuple(_set_results(planned, by_set[planned.name]) for planned in plan.sets),

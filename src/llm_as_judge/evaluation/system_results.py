@@ -16,8 +16,9 @@ from llm_as_judge.evaluation.conditions import (
     conditions_of,
     differing,
 )
-from llm_as_judge.evaluation.layout import read_full, run_folder
+from llm_as_judge.evaluation.layout import ROLLOUTS, read_full, run_folder
 from llm_as_judge.evaluation.selection import MIXED
+from llm_as_judge.grading.version import GRADING_VERSION, older_verdicts
 from llm_as_judge.runs.results import FullResults, ProblemRow
 
 _SUFFIX = "_results.json"
@@ -69,6 +70,8 @@ class SystemResults:
     """What its files do not say of themselves: ``settings``, ``rows``."""
     incomplete: tuple[str, ...]
     """Those of ``files`` that rollouts are missing in."""
+    grading_version: int
+    """Of the rules that graded."""
 
     def accuracy(self, dataset: str | None = None, domain: str | None = None) -> Accuracy | None:
         """In all, of a set, or of a domain; None where all of it failed."""
@@ -131,6 +134,7 @@ def read_systems(paths: Sequence[Path]) -> list[SystemResults]:
     """
     names = _names(paths)
     found = [(name, read_full(path)) for name, path in zip(names, paths, strict=True)]
+    _require_one_version(found, paths)
     parts: dict[str, list[tuple[str, FullResults]]] = defaultdict(list)
     for name, results in found:
         parts[all_but_seed(results) or f"alone: {name}"].append((name, results))
@@ -163,6 +167,7 @@ def read_trainings(name: str, paths: Sequence[Path]) -> tuple[SystemResults, lis
             f"{len(names)} evaluation given; wanted two or more, one for each seed of the training"
         )
     found = [(one, read_full(path)) for one, path in zip(names, paths, strict=True)]
+    _require_one_version(found, paths)
     apart = differing({one: _alike_in_trainings(results) for one, results in found})
     if apart:
         raise DataError(f"{apart[0]}; seeds of one training are evaluated alike")
@@ -280,6 +285,7 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
         conditions=conditions_of(runs[0]),
         unchecked=tuple(what for what, missing in unchecked.items() if missing),
         incomplete=tuple(name for name, results in found if not results.complete),
+        grading_version=runs[0].grading_version,
     )
 
 
@@ -303,6 +309,22 @@ def _runs(row: ProblemRow) -> list[bool | None]:
     return [one for one, rule in zip(row.correct, rules, strict=True) if one is not None or rule]
 
 
+def _require_one_version(found: Sequence[tuple[str, FullResults]], paths: Sequence[Path]) -> None:
+    """
+    Raises:
+        DataError: verdicts of different grading rules; says what grades the older ones again.
+    """
+    newest, latest = max(((r.grading_version, name) for name, r in found), default=(1, ""))
+    for (name, results), path in zip(found, paths, strict=True):
+        if results.grading_version < newest:
+            kept = (run_folder(path) / ROLLOUTS).is_file()
+            again = f"llm-as-judge grade {path}" if kept else "it holds no answers: evaluate again"
+            raise DataError(
+                f"{name} was graded by the rules of version {results.grading_version}, {latest} by those of "
+                f"version {newest}: no difference of theirs is one of programs. Grade {name} again: {again}"
+            )
+
+
 def _check_rows(systems: Sequence[SystemResults]) -> None:
     seen: dict[str, tuple[str, str]] = {}
     for system in systems:
@@ -322,6 +344,9 @@ def reservations(systems: Sequence[SystemResults]) -> list[str]:
         f"not the same conditions: {phrase}"
         for phrase in differing({c.name: c.conditions for c in systems})
     ]
+    older = [one.name for one in systems if one.grading_version != GRADING_VERSION]
+    if older:
+        lines.append(older_verdicts(", ".join(older), systems[0].grading_version))
     open_ = [file for c in systems for file in c.incomplete]
     if open_:
         lines.append(f"not complete, rollouts are missing: {', '.join(open_)}")

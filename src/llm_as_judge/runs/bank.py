@@ -30,6 +30,8 @@ from llm_as_judge.types import Domain, Problem, from_json, to_json
 
 ABOUT, PROGRAMS, PROBLEMS, CELLS = "about.json", "programs.jsonl", "problems.jsonl", "cells.jsonl"
 ANOTHER = "name another --bank (headroom: another --out)"
+VERSION = "version of the grading rules"
+"""Among the conditions in about.json; a bank without it is of version 1."""
 Array = npt.NDArray[np.float64]
 
 
@@ -311,6 +313,22 @@ def _cell(row: Mapping[str, Any]) -> Cell:
     if not isinstance(answer, str):
         raise TypeError(f"'answer' is {answer!r}")
     return Cell(**{name: row[name] for name in _FORM}, answer=answer)
+
+
+def grading_version(folder: Path) -> int:
+    """Of the rules that graded the runs of a bank.
+
+    Raises:
+        DataError: its about.json cannot be read.
+    """
+    path = folder / ABOUT
+    try:
+        version = json.loads(path.read_text(encoding="utf-8")).get(VERSION, 1)
+    except FileNotFoundError:
+        return 1
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(f"{path}: cannot be read: {error}; remove the folder") from None
+    return version if isinstance(version, int) else 1
 
 
 def _other(path: Path, about: Mapping[str, Any]) -> str:

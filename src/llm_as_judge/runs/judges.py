@@ -23,6 +23,15 @@ def judges_of(folder: Path) -> list[dict[str, Any]]:
     return []
 
 
+def grading_version_of(checkpoint: Path) -> int:
+    """Of the rules that rewarded a checkpoint (state.json); 1 where it does not say."""
+    try:
+        version = json.loads((checkpoint / "state.json").read_text("utf-8"))["grading_version"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return 1
+    return version if isinstance(version, int) else 1
+
+
 def unaudited_warning(judges: Sequence[Mapping[str, Any]]) -> str | None:
     """One line for people; None if every judge had passed its audit."""
     forced = [one for one in judges if one.get("audit") != "passed"]

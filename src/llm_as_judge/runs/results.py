@@ -110,6 +110,8 @@ class Results(_Part):
     """That the policy was told; None: none."""
     run: str | None = None
     """Folder of the evaluation, beside the file."""
+    grading_version: int = 1
+    """Of the rules that graded, see ``grading/version.py``."""
     complete: bool = True
     datasets: tuple[SetResults, ...]
     domains: Mapping[str, Figures] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from llm_as_judge.config import Config
@@ -115,10 +116,18 @@ class Recovered:
 
     @classmethod
     def after(
-        cls, step: int, pending: PendingRollouts, log: RunLog, config: Config
+        cls,
+        step: int,
+        pending: PendingRollouts,
+        log: RunLog,
+        config: Config,
+        *,
+        grade_again: bool = False,
     ) -> tuple[Recovered, str]:
         """What there is of later steps, and a line that says how much; empty = nothing.
 
+        Args:
+            grade_again: the verdicts are of older grading rules, and are given anew.
         Raises:
             ConfigError: they were made under other settings.
         """
@@ -140,6 +149,11 @@ class Recovered:
             f"after step {step}: {len(kept)} programs were written already, {ended} of them run "
             "and graded"
         )
+        if grade_again:
+            kept = {
+                place: replace(one, rollout=replace(one.rollout, verdict=None))
+                for place, one in kept.items()
+            }
         return cls(pending, kept), said
 
     def take(self, step: int, problems: Sequence[Problem]) -> dict[tuple[int, int], Kept]:

@@ -23,8 +23,10 @@ from llm_as_judge.data.manifest import origins_of
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import BudgetError, DataError
 from llm_as_judge.executor_settings import training_estimate
+from llm_as_judge.grading.version import GRADING_VERSION, older_verdicts
 from llm_as_judge.llm.estimate import measured_means
 from llm_as_judge.policy.checkpoint import PROMPT, SavedState, save_checkpoint
+from llm_as_judge.runs.judges import grading_version_of
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
 from llm_as_judge.runs.runlog import LEDGER, RunLog, read_steps
 from llm_as_judge.training.early_warning import early_warnings, news
@@ -123,9 +125,12 @@ class Run:
             self._sampler.load_state_dict(saved.state["sampler"])
             self._cursor = saved.state["sampler"]
             self._pipeline = self._pipeline_from(self.step)
+            older = older_verdicts(saved.folder, grading_version_of(saved.folder))
             self._recovered, said = Recovered.after(
-                self.step, self._pending, self._log, self._config
+                self.step, self._pending, self._log, self._config, grade_again=bool(older)
             )
+            if older:
+                self._view.warning(f"{older}; steps from {self.step + 1} on are rewarded by them")
             if said:
                 self._view.stage(said)
             for row in self._log.steps():
@@ -136,6 +141,7 @@ class Run:
         self._log.write_config(self._config.model_dump(mode="json"))
         path = self._learner.path
         facts = {**self._system.facts(), "judges": self._judges, "update_path": asdict(path)}
+        facts["grading_version"] = GRADING_VERSION
         self._facts = {**facts, "learner_processes": self._learner.processes}
         self._write_facts()
         if path.name != "packed":
@@ -311,6 +317,7 @@ class Run:
             "base_model": self._config.policy.name,
             PROMPT: PromptRecord.of(self._config).model_dump(mode="json"),
             "judges": self._judges,
+            "grading_version": GRADING_VERSION,
             "data": self._origins,
             "judge_watch": self.watch.state_dict() if self.watch else {},
             "warm_start": to_json(self._taught) if self._taught else {},

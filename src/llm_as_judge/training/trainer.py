@@ -26,10 +26,12 @@ from llm_as_judge.chat_models import embedded_weights
 from llm_as_judge.config import Config, known_model, load_config
 from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.files import exclusive
+from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.llm.weights import installed
 from llm_as_judge.operators import Operator
 from llm_as_judge.policy.checkpoint import SavedState
 from llm_as_judge.policy.launched import launched
+from llm_as_judge.runs.bank import grading_version
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.runs.sinks import open_sinks
 from llm_as_judge.training.additions import Additions
@@ -140,6 +142,9 @@ class GRPOTrainer:
             problems = problem_file(self.config.data.train_file)
             sampler = await asyncio.to_thread(problem_sampler, problems, self.config)
             teacher = await asyncio.to_thread(Teacher.of, self.config, problems, saved)
+            for bank in filter(None, (self.config.training.warm_start, self.config.data.bank)):
+                if line := older_verdicts(bank, grading_version(bank)):
+                    self._view.warning(line)
             await asyncio.to_thread(require_usable_policy, self.config)
             audit_status = await require_audit(self.config, force=self._force, say=self._view.stage)
             ranks = self._ranks(stack)

@@ -15,8 +15,9 @@ from llm_as_judge.evaluation.conditions import settings_of
 from llm_as_judge.evaluation.records import code_digest
 from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.grading.graders import failed_as_open
+from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.llm.kept import model_identity
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.runs.bank import VERSION, Bank, BankProgram, Cell
 from llm_as_judge.types import Domain, Execution, Problem, Program, Verdict
 from llm_as_judge.workflow.program import DEFAULT_MAX_CALLS, form_of, parse_program
 
@@ -58,6 +59,7 @@ def conditions(config: Config) -> dict[str, Any]:
             for name, one in config.executors.items()
         },
         "rules and model of the judge": judge_fingerprint(config),
+        VERSION: GRADING_VERSION,
         "code of sandbox, operators and judge": code_digest(),
     }
 

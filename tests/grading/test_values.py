@@ -69,6 +69,7 @@ PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
             ("1.5 km", "1500 m", RIGHT),
             ("32 °F", "0 °C", RIGHT),
             ("-5 °C", "5 °C", WRONG),
+            ("-5 °C", "minus 5 degrees Celsius", RIGHT),
             ("3 kg/m^3", "3 g/m^3", WRONG),
             ("4 in", "4 cm", WRONG),
             ("12 kWh", "12 kW", WRONG),
@@ -88,6 +89,7 @@ PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
             ("£20", "20 pounds", RIGHT),
             ("£20", "20 pence", WRONG),
             ("131.28 euros", "131,28 EUR", RIGHT),
+            ("131,28 €", "131.28 euros", RIGHT),
         ]
     ),
     *(

@@ -27,6 +27,7 @@ from llm_as_judge.types import Problem, Verdict
 
 _LONGEST_ANSWER = 1500
 _DIVIDES_BY_ZERO = re.compile(r"/\s*0(?![\d.])|\\frac\s*\{[^{}]*\}\s*\{\s*0\s*\}")
+_NAMED = re.compile(r"([a-zA-Z])\s*=(?:[^=a-zA-Z\\]|\\[a-zA-Z]+)*$")
 _SLASHES = re.compile(r"\s/\s")
 _EITHER_OR = (
     {"even", "odd", "neither"},
@@ -69,6 +70,9 @@ async def _against(gold: str, declared: Declared, problem: Problem, pool: Killab
         return verdict_of(False, "extract.several", f"several answers declared: {declared.shown}")
     if _DIVIDES_BY_ZERO.search(gold_latex):
         return verdict_of(None, "math.undefined", "the gold divides by zero")
+    names = [_NAMED.match(text) for text in (gold_latex, normalize(declared.text))]
+    if all(names) and len({name[1].casefold() for name in names if name}) > 1:
+        return verdict_of(None, "math.other_name", "the value has another name")
     # the normal form drops the dollar sign, which decides where the owner says a unit
     if not spec.unit and fold(normalize(declared.text)) == fold(gold_latex):
         return verdict_of(True, "exact.same_form", "same normal form")

@@ -173,6 +173,7 @@ def parse_number(text: str, *, decimal_comma: bool = False) -> Quantity | None:
     if decimal_comma:
         text = _DECIMAL_COMMA.sub(lambda m: f"{m[1].replace('.', '')}.{m[2]}", text)
     text = re.sub(r"^\s*[a-zA-Z]\s*=\s*", "", text)
+    text = re.sub(r"^(?:minus|negative)\s+(?=[\d$€£])", "-", text, flags=re.IGNORECASE)
     return _single(text) or _mixed(text)
 
 

@@ -3,7 +3,7 @@
 anybody may", "120 euros a year", "30 working days".
 
 People rarely write such replies: of 5,038 that hold the gold and that other rules leave open 164 do, and 163 of
-these are right all the same (``python benchmarks/judge_parts.py --rows``). But one word makes a right answer wrong
+these are right all the same (judge_parts.py at commit 7c35486). But one word makes a right answer wrong
 there, so a policy that is rewarded for such replies would find them.
 """
 

@@ -275,6 +275,8 @@ def _read_number(text: str) -> Quantity | None:
 
 def _number(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     wanted = parse_number(gold)
+    if wanted is None and (comma := parse_number(gold, decimal_comma=True)) and comma.unit:
+        wanted = comma  # "19,99 €" is no list
     if wanted is None or any(date.span > 1 for date in read_dates(gold)) or _is_era(wanted):
         return None  # "the 1980s"
     said = _read_number(candidate)

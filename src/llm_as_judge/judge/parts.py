@@ -15,7 +15,7 @@ Nor is a reply to a multiple choice that names no option plainly: the judge has 
 it such a reply is not asked at all.
 
 Of 13,237 answers that people call right, the rules leave 7,575 open; 292 of these are of the four kinds
-(``python benchmarks/judge_parts.py --rows``).
+(judge_parts.py at commit 7c35486).
 """
 
 from __future__ import annotations

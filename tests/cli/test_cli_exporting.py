@@ -45,7 +45,7 @@ def test_programs_of_the_newest_run_become_files(
     out, err = capsys.readouterr()
     assert "never right" not in err
     (file,) = Path("exported/math").iterdir()
-    assert out.startswith(f"{file}   50% [9%, 91%] of 2")
+    assert out.startswith(f"{file}  50% [9%, 91%] of 2")
     assert export("programs", "logs/run", "--json", "--out", "again") == 0
     assert json.loads(capsys.readouterr().out)[0]["graded"] == 2
     with pytest.raises(SystemExit) as clean:

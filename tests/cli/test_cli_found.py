@@ -96,7 +96,7 @@ async def test_what_measuring_took_is_told_apart_from_what_was_asked_for_it(
     )
     assert measured is not None
     assert measured[2] == "All of them were kept: nobody was asked."
-    assert "not graded: 8 of 480 runs (gsm8k 8). " in out
+    assert "open: 8 of 480 runs (gsm8k 8). " in out
     show_found(replace(found, measuring_runs=12))
     assert " 12 of them were made for that, the others were kept." in capsys.readouterr().out
 

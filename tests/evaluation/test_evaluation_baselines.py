@@ -167,7 +167,7 @@ def test_who_is_nobody_is_one_line_that_lists_who_there_is(tmp_path: Path) -> No
         ConfigError, match=r"--policy 'cott': wanted untrained, choose_of_3, cot, direct"
     ):
         find_system("cott", CONFIG)
-    with pytest.raises(ConfigError, match="wanted untrained"):
+    with pytest.raises(ConfigError, match="neither a checkpoint nor programs in it; wanted"):
         find_system(str(tmp_path), CONFIG)
     with pytest.raises(DataError, match=r"--policy none\.py: no such file; wanted a program"):
         find_system("none.py", CONFIG)

@@ -57,6 +57,7 @@ async def test_weights_of_a_trained_judge_are_read_when_an_answer_reaches_it(
 
     monkeypatch.setattr("llm_as_judge.policy.label_scorer.LabelScorer.load", load)
     monkeypatch.setattr(workbench, "fetch", lambda entry, cache: tmp_path)
+    monkeypatch.setattr(workbench, "unpack_gguf", lambda weights: weights)
     async with open_judge(judging(tmp_path)) as opened:
         assert (await opened.grade(OPEN, "sky blue")).correct
         assert loaded == []
@@ -111,6 +112,7 @@ async def test_a_trained_judge_without_a_report_is_audited_on_the_spot(
         (folder / "judge.json").read_text().replace('"seed": 0', '"seed": 1')
     )
     monkeypatch.setattr(workbench, "fetch", lambda entry, cache: tmp_path)
+    monkeypatch.setattr(workbench, "unpack_gguf", lambda weights: weights)
     monkeypatch.setattr(
         "llm_as_judge.policy.label_scorer.LabelScorer.load", lambda *_, **__: Wrong()
     )

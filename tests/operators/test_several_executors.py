@@ -48,7 +48,7 @@ async def test_each_call_costs_what_its_own_executor_costs_and_its_prompt_once()
     [
         ("tiny", "'tiny'"),
         ("", "''"),
-        ("x" * 10_000, "'" + "x" * 40 + "...'"),
+        ("x" * 10_000, "'" + "x" * 37 + " ..."),
         (["small"], "\"['small']\""),
         ({"small": 1}, "\"{'small': 1}\""),
         (None, "'None'"),

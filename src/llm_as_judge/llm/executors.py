@@ -20,7 +20,7 @@ def among_known(name: str, others: Collection[str]) -> str:
     Args:
         others: names of those beside the default one.
     """
-    return f"{quoted(name, 40)!r} (known: {', '.join((DEFAULT_EXECUTOR, *sorted(others)))})"
+    return f"{quoted(repr(name), 42)} (known: {', '.join((DEFAULT_EXECUTOR, *sorted(others)))})"
 
 
 class Executors:

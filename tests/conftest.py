@@ -32,6 +32,10 @@ from restored import restored
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
 
+# What verbs print is as wide wherever the tests run: before the first console is made.
+os.environ["COLUMNS"] = "200"
+os.environ.pop("LINES", None)
+
 # Tiny matrices: a second thread costs more than it gives, and on a busy machine far more.
 torch.set_num_threads(1)
 

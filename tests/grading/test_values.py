@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from llm_as_judge.grading.units import read_unit, same_dimensions
 from llm_as_judge.grading.values import Asked, compare_values, gold_kind
+from llm_as_judge.grading.wordlists import MEASURES, PREFIXED
 from llm_as_judge.types import AnswerKind, AnswerSpec, Domain
 
 RIGHT, WRONG, OPEN = True, False, None
@@ -337,3 +338,14 @@ def test_no_text_raises(gold: str, answer: str) -> None:
 )
 def test_a_sentence_is_no_list(answer: str) -> None:
     assert compare_values("April 7, 2016", answer, Asked("When?", "qa")) is None
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_every_unit_in_the_list_can_be_read(name: str) -> None:
+    for text in (name, *([f"kilo{name}"] if name in PREFIXED else [])):
+        read_unit(text)
+
+
+def test_decibels_are_compared_as_they_are() -> None:
+    assert verdict("60 dB", "60 decibels") is RIGHT
+    assert verdict("60 dB", "50 dB") is WRONG

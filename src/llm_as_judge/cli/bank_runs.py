@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from llm_as_judge.evaluation.search.halving import Rung
     from llm_as_judge.evaluation.search.programs import Programs
     from llm_as_judge.evaluation.search.run import Rows, SearchOptions
-    from llm_as_judge.runs.bank import Bank, BankProgram, Cell, Place
+    from llm_as_judge.runs.bank import Bank, Cell, Place
 
 
 @contextmanager
@@ -38,7 +37,7 @@ def searched(
     """What a search found, and the bank that it filled."""
     from llm_as_judge.assembly import open_workbench
     from llm_as_judge.evaluation.search.cells import BankRunner, conditions, program_runner
-    from llm_as_judge.evaluation.search.run import View, expected_runs
+    from llm_as_judge.evaluation.search.run import expected_runs
     from llm_as_judge.evaluation.search.run import search as run_search
     from llm_as_judge.runs.bank import Bank
 
@@ -55,8 +54,7 @@ def searched(
         async with open_workbench(settings) as bench:
             at_once = settings.workflow.concurrency
             runner = BankRunner(bank, program_runner(bench, bank), at_once, counted)
-            view = View(_show_rung, _show_program)
-            return await run_search(bench, runner, problems, programs, options, view)
+            return await run_search(bench, runner, problems, programs, options, _show_rung)
 
     with Bank.writing(folder, conditions(settings)) as bank:
         known |= _kept(
@@ -143,12 +141,8 @@ def _show_rung(domain: Domain, rung: Rung) -> None:
     )
 
 
-def _show_program(program: BankProgram, share: float) -> None:
-    note(f"{program.domain}: {share:.0%} right, {program.name} ({program.origin})")
-
-
 def show_found(found: Found) -> None:
-    from llm_as_judge.evaluation.search.page import cost_text, right_text
+    from llm_as_judge.evaluation.search.written import cost_text, right_text
 
     short = short_names({choice.name for choice in found.choices})
     budgets: dict[tuple[str, str], dict[tuple[str, ...], list[str]]] = {}
@@ -200,7 +194,7 @@ def _reading(found: Found, by_budget: bool) -> list[str]:
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
     """Of each program the shortest end of its path that no other has: ``until_3`` for
-    ``exported/math/until_3.py``, with the mark of a mutation or proposal."""
+    ``exported/math/until_3.py``, with the mark of a mutation."""
     parts = {name: _path_and_mark(name) for name in names}
     whole = [f"/{path}{mark}" for path, mark in parts.values()]
     found = {}
@@ -214,5 +208,5 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 def _path_and_mark(name: str) -> tuple[str, str]:
     """``("exported/qa", "~a1b2c3")`` of ``exported/qa.py~a1b2c3``."""
-    path = re.split("[~>]", name)[0]
+    path = name.partition("~")[0]
     return path.removesuffix(".py"), name[len(path) :]

@@ -54,7 +54,7 @@ def headroom(
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", help="Folder for the bank, the programs and the page.")
+        Path, typer.Option("--out", help="Folder for the bank, the programs and the figures.")
     ] = ROOM,
     config: ConfigOption = None,
     executor: ExecutorOption = None,
@@ -67,8 +67,6 @@ def headroom(
     Asks the executor. Its replies are kept: the same command never pays for one twice.
     """
     from llm_as_judge.evaluation.search.audit import TOO_FEW, TRAIN, advice, audit_of_search
-    from llm_as_judge.evaluation.search.credit import credits_of
-    from llm_as_judge.evaluation.search.page import PAGE, write_page
     from llm_as_judge.evaluation.search.programs import shipped
     from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
     from llm_as_judge.evaluation.search.written import write_found
@@ -100,17 +98,14 @@ def headroom(
             else None
         )
         told = advice(found, room, filled, number, settings.reward.one_budget)
-        added = credits_of(filled, number, settings.executors)
-        write_found(found, out, settings.reward.one_budget, room, added)
-        words = [f"{told.answer}.", *(room.lines()[:-1] if room is not None else []), told.reason]
-        write_page(found, filled, number, words, out / PAGE, added)
+        write_found(found, out, settings.reward.one_budget, room)
     say(f"answer: {told.answer}", "bold")
-    for line in words[1:]:
+    for line in [*(room.lines()[:-1] if room is not None else []), told.reason]:
         say(line)
     show_found(found)
     if room is not None and reach is not None:
         say(room.if_open_right(reach, "each domain"))
-    say(f"programs, report.json and {PAGE} in {out}")
+    say(f"programs and report.json in {out}")
     if not any(cell.right for cell in filled.cells.values()):
         say(
             "next   no program was right on any row: read a reply first, with llm-as-judge evaluate --policy direct, "

@@ -24,13 +24,11 @@ from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.cli.verbs import verb
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.files import output_errors
-from llm_as_judge.renamed import hint
 from llm_as_judge.types import DOMAINS, Domain, Problem
 
 if TYPE_CHECKING:
     from llm_as_judge.config import Config
     from llm_as_judge.evaluation.search.programs import Programs
-    from llm_as_judge.evaluation.search.run import Strategy
 
 OUT = Path("results/searched")
 
@@ -41,15 +39,6 @@ def search(
         Path, typer.Option("--out", help="Folder for the programs and report.json.")
     ] = OUT,
     bank: BankOption = BANK,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            "--strategy",
-            metavar="halving|tree|prompt",
-            help="halving: compares shipped, given, random and mutated programs; tree: the executor changes "
-            "programs; prompt: the executor writes instructions. Default: halving.",
-        ),
-    ] = None,
     rows: Annotated[int, typer.Option("--rows", min=2, help="Most problems of each domain.")] = 40,
     split: Annotated[
         str, typer.Option("--split", metavar="val|train", help="Rows to choose the programs on.")
@@ -67,7 +56,7 @@ def search(
         typer.Option(
             "--count",
             min=0,
-            help="halving: programs of each domain; shipped and given ones always take part. 0: those of --programs "
+            help="Programs of each domain; shipped and given ones always take part. 0: those of --programs "
             "and --policy alone.",
         ),
     ] = 50,
@@ -83,10 +72,6 @@ def search(
         typer.Option(
             "--policy", help="Also take programs of this policy: untrained or a checkpoint folder."
         ),
-    ] = None,
-    rounds: Annotated[
-        int | None,
-        typer.Option("--rounds", min=0, help="tree and prompt: proposals of each domain."),
     ] = None,
     cost: Annotated[
         float | None,
@@ -107,20 +92,13 @@ def search(
     Measure it on test rows with: llm-as-judge evaluate --policy OUT
     """
     from llm_as_judge.evaluation.search.audit import audit_of_search
-    from llm_as_judge.evaluation.search.credit import credits_of
-    from llm_as_judge.evaluation.search.page import PAGE, write_page
     from llm_as_judge.evaluation.search.programs import given, sampled, shipped, together
     from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
     from llm_as_judge.evaluation.search.written import write_found
 
     settings = settings_of(config, set_, executor=executor, data_dir=data_dir, seed=seed)
     options = SearchOptions(
-        _strategy(strategy, rounds),
-        count,
-        usual_draws(settings) if draws is None else draws,
-        rounds,
-        cost,
-        settings.training.seed,
+        count, usual_draws(settings) if draws is None else draws, cost, settings.training.seed
     )
     check_options(options, settings)
     problems = _rows(settings, split, rows, bank)
@@ -130,8 +108,7 @@ def search(
         rows_of_all = [row for found in problems.values() for row in found]
         with stoppable("") as work:
             written = work.run(sampled(policy, settings, rows_of_all))
-    given_alone = count == 0 and options.strategy == "halving"
-    others = {} if given_alone else shipped(settings, tuple(problems))
+    others = shipped(settings, tuple(problems)) if count else {}
     taking = together(own, others, written)
     if without := [domain for domain in problems if not taking.get(domain)]:
         raise ConfigError(
@@ -149,30 +126,13 @@ def search(
             if found.not_graded
             else None
         )
-        added = credits_of(filled, options.draws, settings.executors)
-        write_found(found, out, settings.reward.one_budget, room, added)
-        words = room.lines() if room is not None else []
-        write_page(found, filled, options.draws, words, out / PAGE, added)
+        write_found(found, out, settings.reward.one_budget, room)
     show_found(found)
-    for line in words:
+    for line in room.lines() if room is not None else []:
         say(line)
     if room is not None and reach is not None:
         say(room.if_open_right(reach, "each domain"))
-    say(f"programs, report.json and {PAGE} in {out}")
-
-
-def _strategy(strategy: str | None, rounds: int | None) -> Strategy:
-    from llm_as_judge.evaluation.search.run import STRATEGIES
-
-    if strategy is None and rounds is not None:  # what --rounds said before there were strategies
-        hint("search --rounds N is called search --strategy prompt --rounds N now")
-        return "prompt"
-    if strategy is None:
-        return "halving"
-    for known in STRATEGIES:
-        if known == strategy:
-            return known
-    raise ConfigError(f"--strategy {strategy!r}: wanted {', '.join(STRATEGIES)}")
+    say(f"programs and report.json in {out}")
 
 
 def _rows(settings: Config, split: str, rows: int, bank: Path) -> dict[Domain, list[Problem]]:

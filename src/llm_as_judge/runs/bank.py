@@ -45,8 +45,7 @@ class BankProgram:
     name: str
     """What it is shown as: a shipped workflow, a file, or how it was made."""
     origin: str
-    """``shipped``, ``given``, ``sampled`` (by a policy), ``drawn`` (from the grammar), ``mutated`` or
-    ``proposed`` (by a model)."""
+    """``shipped``, ``given``, ``sampled`` (by a policy), ``drawn`` (from the grammar) or ``mutated``."""
     text: str
 
     @property

@@ -1,8 +1,8 @@
 """Search for the best fixed program, over a bank of what programs do on problems.
 
 cells.py       this program on this problem at this draw -> right, cost, status
-programs.py    which programs take part: shipped, given, sampled, mutated, proposed
+programs.py    the programs that take part: shipped, given, sampled, mutated
 choices.py     the best program for everything, a domain or a set; figures that are not flattered
-halving.py     poor programs get few runs · tree.py, prompts.py  programs that a model proposes
-run.py         all of it for one configuration · written.py  what a search leaves
+halving.py     poor programs get few runs
+run.py         all of it for one configuration · written.py  the files of a search
 """

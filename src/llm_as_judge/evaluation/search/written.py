@@ -10,31 +10,22 @@ OUT/report.json                   every figure, crossed and flattered
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from llm_as_judge.evaluation.headroom import Headroom
 from llm_as_judge.evaluation.search.choices import DOMAIN, EVERYTHING, Choice, Found, Score
-from llm_as_judge.evaluation.search.credit import Credit, Gain
 from llm_as_judge.files import write_text
 from llm_as_judge.types import Budget, to_json
 
 REPORT = "report.json"
 
 
-def write_found(
-    found: Found,
-    out: Path,
-    budget: Budget,
-    room: Headroom | None,
-    added: Sequence[Credit] = (),
-) -> None:
+def write_found(found: Found, out: Path, budget: Budget, room: Headroom | None) -> None:
     """
     Args:
         budget: of the programs that stand in ``out`` itself.
         room: the audit of the finalists.
-        added: what operators added.
     Raises:
         OutputError: the folder cannot be written.
     """
@@ -42,7 +33,7 @@ def write_found(
         for domain, program in choice.programs.items():
             for path in _paths(choice, domain, out, budget):
                 write_text(path, program.text)
-    write_text(out / REPORT, json.dumps(as_json(found, room, added), indent=1) + "\n")
+    write_text(out / REPORT, json.dumps(as_json(found, room), indent=1) + "\n")
 
 
 def _paths(choice: Choice, domain: str, out: Path, budget: Budget) -> list[Path]:
@@ -55,7 +46,7 @@ def _paths(choice: Choice, domain: str, out: Path, budget: Budget) -> list[Path]
     return [folder / "sets" / f"{choice.of}.py"]
 
 
-def as_json(found: Found, room: Headroom | None, added: Sequence[Credit] = ()) -> dict[str, Any]:
+def as_json(found: Found, room: Headroom | None) -> dict[str, Any]:
     """The figures as plain data; a mean of nothing is null."""
     return {
         "choices": [
@@ -83,29 +74,8 @@ def as_json(found: Found, room: Headroom | None, added: Sequence[Credit] = ()) -
         "search_cost": round(found.search_cost, 1),
         "search_runs": found.search_runs,
         "measuring_cost": round(found.measuring_cost, 1),
-        "operators": [_operator(credit) for credit in added],
         "headroom": None if room is None else {**to_json(room), "words": room.words},
     }
-
-
-def _operator(credit: Credit) -> dict[str, Any]:
-    pairs = [
-        {"with": having, "without": lacking, **_gain(gain)}
-        for having, lacking, gain in credit.pairs
-    ]
-    named = {"domain": credit.domain, "operator": credit.operator}
-    return {
-        **named,
-        **_gain(credit.gain),
-        "by_problem": {id_: round(right, 6) for id_, right in credit.gain.by_problem.items()},
-        "pairs": pairs,
-    }
-
-
-def _gain(gain: Gain) -> dict[str, float | int]:
-    figures = {"right": gain.right, "low": gain.low, "high": gain.high, "cost": gain.cost}
-    rounded: dict[str, float | int] = {name: round(value, 6) for name, value in figures.items()}
-    return {**rounded, "problems": len(gain.by_problem)}
 
 
 def _score(score: Score) -> dict[str, float | int] | None:
@@ -115,3 +85,16 @@ def _score(score: Score) -> dict[str, float | int] | None:
         name: round(value, 6) for name, value in to_json(score).items()
     }
     return {**rounded, "problems": score.problems}
+
+
+def right_text(score: Score) -> str:
+    """``61.5 [50, 72]``, in per cent; a mean of nothing is a dash."""
+    if not score.problems:
+        return "-"
+    reach = f" to {100 * score.most:.1f}" if score.most > score.right else ""
+    return f"{100 * score.right:.1f}{reach} [{100 * score.low:.0f}, {100 * score.high:.0f}]"
+
+
+def cost_text(score: Score) -> str:
+    """In written tokens."""
+    return f"{score.cost:.0f}" if score.problems else "-"

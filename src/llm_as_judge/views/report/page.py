@@ -241,39 +241,3 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class TextTable:
-    """The first column names the rows."""
-
-    title: str
-    note: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def write_plain(
-    path: Path,
-    title: str,
-    paragraphs: Sequence[str],
-    tables: Sequence[TextTable],
-    pictures: Sequence[charts.Chart],
-) -> None:
-    """
-    Raises:
-        OutputError: the file cannot be written.
-    """
-    style = template_text("style.css")
-    page = environment().get_template("plain.html")
-    write_text(
-        path,
-        page.render(
-            title=title,
-            policy=page_policy(style, ""),
-            style=Markup(style),
-            paragraphs=paragraphs,
-            tables=tables,
-            charts=pictures,
-        ),
-    )

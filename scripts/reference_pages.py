@@ -15,7 +15,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.config.endpoints import Endpoint
 from llm_as_judge.config.loading import FLAT_KEYS
 from llm_as_judge.config.reading import Section
-from llm_as_judge.renamed import KEYS
+from llm_as_judge.renamed import GONE, KEYS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 
@@ -50,6 +50,7 @@ def configuration_page() -> str:
         "",
     ]
     lines += ["| before | now |", "|---|---|", *(f"| `{a}` | `{b}` |" for a, b in KEYS.items())]
+    lines += [f"| `{key}` | nothing |" for key in GONE]
     return "\n".join(lines) + "\n"
 
 

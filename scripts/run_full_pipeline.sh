@@ -45,7 +45,7 @@ while [ $# -gt 0 ]; do
         --warm-start)
           [[ "$2" =~ ^([2-9]|[1-9][0-9]+)$ ]] || fail "--warm-start $2: wanted a number of rows, at least 2"
           searched=(--split train --rows "$2")
-          taught=(--set sampling.prompt_style=signatures --set training.warm_start=results/bank --set data.bank=results/bank --set training.entropy_floor=0.06) ;;
+          taught=(--set sampling.prompt_style=signatures --set training.warm_start=results/bank --set training.entropy_floor=0.06) ;;
         --source) source="$2" ;;
       esac
       shift 2 ;;

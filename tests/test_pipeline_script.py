@@ -141,7 +141,7 @@ def test_a_warm_start_searches_first_and_its_policy_gets_the_short_prompt(
     (search,) = given_to("search", tmp_path)
     assert search == "--config embedded --seed 3 --split train --rows 40"
     (train,) = given_to("train", tmp_path)
-    assert "--set training.warm_start=results/bank --set data.bank=results/bank" in train
+    assert "--set training.warm_start=results/bank --set training.entropy_floor=0.06" in train
     assert "--set sampling.prompt_style=signatures" in train
     untrained, trained = given_to("evaluate", tmp_path)
     assert untrained == f"{trained} --untrained"  # a checkpoint keeps its prompt itself

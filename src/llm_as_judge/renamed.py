@@ -30,7 +30,7 @@ KEYS: Mapping[str, str] = {
     "training.scale": "training.advantage_norm",
 }
 """Keys of the configuration; ``models``: of an entry of models.yaml."""
-GONE = ("sampling.constrained",)
+GONE = ("data.bank", "policy.price", "policy.reader", "sampling.constrained")
 """Keys that say nothing any more."""
 
 RECORDED: Mapping[str, str] = {

@@ -196,12 +196,10 @@ def test_a_dry_run_says_what_memory_weights_and_adapter_take(
     )
 
 
-@pytest.mark.parametrize("key", ["training.warm_start", "data.bank"])
-def test_a_dry_run_refuses_a_folder_that_is_no_bank_and_says_how_to_fill_one(
-    verb: Verbs, key: str
-) -> None:
+def test_a_dry_run_refuses_a_folder_that_is_no_bank_and_says_how_to_fill_one(verb: Verbs) -> None:
     rows()
     began(verb)
+    key = "training.warm_start"
     line = verb.refused("train", "--dry-run", "--set", f"{key}=results/headrom/bank")
     assert f"{key}: results/headrom/bank is no bank (no cells.jsonl); fill one: " in line
     assert "headroom FILE" in line
@@ -214,8 +212,6 @@ def test_a_dry_run_refuses_a_bank_of_other_problems(verb: Verbs) -> None:
     line = verb.refused("train", "--dry-run", "--set", "training.warm_start=bank")
     assert "none of its 1 problems is one of the " in line
     assert "llm-as-judge headroom FILE" in line
-    line = verb.refused("train", "--dry-run", "--set", "data.bank=bank")
-    assert "training problems are in the bank, and none of them has a mean" in line
 
 
 def test_a_dry_run_says_what_the_warm_start_will_teach(verb: Verbs, folder: Path) -> None:

@@ -39,7 +39,6 @@ def test_a_shipped_workflow_passes_the_check_as_written(path: Path) -> None:
 
 def test_the_documented_baselines_are_there() -> None:
     assert baseline_names() == [
-        "choose_of_3",
         "cot",
         "direct",
         "free_cot",
@@ -58,7 +57,6 @@ def test_the_documented_baselines_are_there() -> None:
         "program_of_thought": {"math"},
         "free_cot": {"math"},
         "until_passed": {"code"},
-        "choose_of_3": {"math", "qa"},
     }
     for name in baseline_names():
         assert find_system(name, CONFIG).domains == of_some.get(name, set(DOMAINS))
@@ -163,9 +161,7 @@ def test_files_folders_and_checkpoints_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_who_is_nobody_is_one_line_that_lists_who_there_is(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"--policy 'cott': wanted untrained, choose_of_3, cot, direct"
-    ):
+    with pytest.raises(ConfigError, match=r"--policy 'cott': wanted untrained, cot, direct"):
         find_system("cott", CONFIG)
     with pytest.raises(ConfigError, match="neither a checkpoint nor programs in it; wanted"):
         find_system(str(tmp_path), CONFIG)

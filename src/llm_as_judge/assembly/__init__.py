@@ -12,13 +12,6 @@ from llm_as_judge.assembly.models import (
 )
 from llm_as_judge.assembly.policy_prompt import policy_prompt
 from llm_as_judge.assembly.problems import problem_file, problem_sampler, rows_file
-from llm_as_judge.assembly.reading import (
-    calls_reader,
-    kept_reader,
-    open_workbench_for,
-    reader_digest,
-    with_reader,
-)
 from llm_as_judge.assembly.system import (
     System,
     adapters_folder,
@@ -47,9 +40,7 @@ __all__ = [
     "Workbench",
     "adapters_folder",
     "answers_of_sets",
-    "calls_reader",
     "judge_fingerprint",
-    "kept_reader",
     "load_policy_of",
     "model_weights",
     "open_grading",
@@ -58,11 +49,9 @@ __all__ = [
     "open_memory",
     "open_system",
     "open_workbench",
-    "open_workbench_for",
     "policy_prompt",
     "problem_file",
     "problem_sampler",
-    "reader_digest",
     "require_draws",
     "require_usable_policy",
     "rollout_runner",
@@ -70,5 +59,4 @@ __all__ = [
     "run_limits",
     "under_trained_prompt",
     "versions",
-    "with_reader",
 ]

@@ -8,20 +8,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.assembly.budgets import budget_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.files import ProblemFile, encode_problem, how_rows_come
-from llm_as_judge.data.informative import InformativeSampler
 from llm_as_judge.data.process import plugins_of_rows
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
-from llm_as_judge.runs.bank import Bank
 from llm_as_judge.types import Problem
-
-LEAST_CELLS = 4
-"""Runs that a problem's mean over the bank wants."""
 
 
 def problem_file(path: Path) -> ProblemFile:
@@ -67,25 +61,7 @@ def _line(row: Problem | Mapping[str, Any], number: int) -> bytes:
 
 
 def problem_sampler(problems: ProblemFile, config: Config) -> StratifiedSampler:
-    """The order in which training sees them: all, or those that the bank calls informative.
-
-    Raises:
-        DataError: the bank cannot be read, or says so of none.
-    """
+    """The order in which training sees them."""
     training = config.training
     rows = (problems.ids, problems.datasets, problems.domains)
-    if config.data.bank is None:
-        return StratifiedSampler(*rows, training.problems_per_step, training.seed)
-    rates = Bank.named(config.data.bank, "data.bank").means(LEAST_CELLS)
-
-    def told_low(step: int, problem_id: str) -> bool:
-        return budget_of(config, problem_id, "step", step) == "low"
-
-    return InformativeSampler(
-        *rows,
-        training.problems_per_step,
-        training.seed,
-        rates,
-        training.max_staleness,
-        told_low if config.reward.draws_budgets else None,
-    )
+    return StratifiedSampler(*rows, training.problems_per_step, training.seed)

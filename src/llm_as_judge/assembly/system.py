@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.assembly.models import load_policy_of, model_weights
 from llm_as_judge.assembly.policy_prompt import policy_prompt
-from llm_as_judge.assembly.reading import kept_reader, with_reader
 from llm_as_judge.assembly.trained_prompt import under_trained_prompt
 from llm_as_judge.assembly.workbench import Workbench, open_workbench
 from llm_as_judge.config import Config, find_model
@@ -114,7 +113,6 @@ async def open_system(
     async with open_workbench(config) as bench:  # first: what it lacks is found out in a moment
         memory = await in_thread(open_memory, config, adapter, training=training)
         policy = await in_thread(load_policy_of, config, adapter, launched())
-        from llm_as_judge.policy.reader import PolicyReader
         from llm_as_judge.policy.thread import PolicyThread
 
         on_policy = PolicyThread(policy.base)
@@ -128,11 +126,6 @@ async def open_system(
         async with AsyncExitStack() as stack:
             stack.callback(on_policy.close)
             sampler = await stack.enter_async_context(backend.open(place))
-            if not launched().sharded:
-                live = PolicyReader(
-                    policy, on_policy, bench.ledger, written_price=config.policy.price
-                )
-                bench = with_reader(bench, live if training else kept_reader(bench, adapter, live))
             runner = rollout_runner(bench, prompt, sampler, config.sampling.form)
             yield System(bench, policy, prompt, sampler, runner, on_policy, memory)
 

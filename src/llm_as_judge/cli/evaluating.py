@@ -61,7 +61,7 @@ def evaluate(
             "--baseline",
             help="What to evaluate: untrained; a checkpoint folder; a program FILE.py; a folder of math.py, qa.py, code.py; "
             "a baseline: direct, cot, free_cot, self_consistency, program_of_thought, hand_crafted, vote_of_3, "
-            "vote_of_5, choose_of_3, until_two_agree, two_ways_else_third, until_passed, small_first, random; or a "
+            "vote_of_5, until_two_agree, two_ways_else_third, until_passed, small_first, random; or a "
             "sanity check without model calls: gold, empty, wrong. Default: the model's latest checkpoint.",
         ),
     ] = None,

@@ -98,7 +98,7 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Run a program on one problem: answer, calls, tokens, cost, seconds, status."""
-    from llm_as_judge.assembly import open_workbench_for
+    from llm_as_judge.assembly import open_workbench
 
     task = wanted_problem(problem, problem_file, wanted_domain(domain), entry_point)
     settings = load_config(
@@ -114,7 +114,7 @@ def run(
     program = parse_file(file, task.domain, form, most_calls, settings.executors)
 
     async def job() -> tuple[Execution, IsolationReport]:
-        async with open_workbench_for(settings, [program.source]) as bench:
+        async with open_workbench(settings) as bench:
             return await bench.run(program, task, bench.executor), bench.work.isolation
 
     execution, isolation = asyncio.run(job())

@@ -55,14 +55,6 @@ class DataConfig(Section):
     data_dir: Path = Field(Path("data"), description="Holds raw/, processed/, mixed/, test/.")
     source: Path | None = Field(None, description="Folder of upstream files, instead of the hub.")
     train_file: Path = Field(Path("data/mixed/train_mixed.jsonl"), description="Training problems.")
-    bank: Path | None = Field(
-        None,
-        description="Folder of a bank. Training draws the problems that its programs solve sometimes. "
-        "Default: all problems.\n"
-        "`search --split train` fills a bank. Sometimes means a share right of 0.1 to 0.9.\n"
-        "Problems with more left to learn are drawn more often.\n"
-        "Where `reward.scheme: priced` draws budgets, any problem of the bank may come, told `low`.",
-    )
     val_file: Path = Field(Path("data/mixed/val_mixed.jsonl"), description="Validation problems.")
     sets: tuple[str, ...] = Field(
         DATASETS,

@@ -38,20 +38,6 @@ class PolicyConfig(Section):
         False, description="Recompute activations in the backward pass: less memory, more time."
     )
 
-    price: Number = Field(
-        1.0,
-        ge=0,
-        description="Price of the token that the policy writes for `choose`, in written tokens of "
-        "executor.model.\n"
-        "A token of the prompt of `choose` costs a quarter of it.",
-    )
-    reader: Path | None = Field(
-        None,
-        description="Checkpoint that answers `choose` in fixed programs. Default: the untrained policy.\n"
-        "`evaluate --policy NAME` and `run` use it. A policy that writes the programs answers "
-        "`choose` itself.",
-    )
-
     @property
     def label(self) -> str:
         """What files and folders of this policy are called."""

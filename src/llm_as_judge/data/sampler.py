@@ -90,7 +90,7 @@ class StratifiedSampler:
         drawn = self._check_state(state)
         if "rates" in state:
             raise DataError(
-                "sampler state: of a run that drew the problems of a bank; give its data.bank, or "
+                "sampler state: of a run that drew the problems of a bank, which none does any more; "
                 "start a new run"
             )
         self._start()
@@ -98,20 +98,13 @@ class StratifiedSampler:
             next(self._sequence)
         self._drawn = drawn
 
-    def learn(self, step: int, rates: Mapping[str, float]) -> None:
-        """What the programs of a step did on its problems: nothing follows from it here."""
-
-    def learned(self) -> dict[str, Json]:
-        """What a checkpoint keeps of it."""
-        return {}
-
     def _check_state(self, state: Mapping[str, Json]) -> int:
         """How many problems were drawn.
 
         Raises:
             DataError: it belongs to other rows, another seed or another split.
         """
-        mine = StratifiedSampler.state_dict(self)
+        mine = self.state_dict()
         for key in ("seed", "name", "rows"):
             if state.get(key) != mine[key]:
                 raise DataError(

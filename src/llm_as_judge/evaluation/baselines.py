@@ -1,7 +1,7 @@
 """The systems by name: baselines of ``workflows/``, one's own programs, checkpoints.
 
 direct · cot · free_cot · self_consistency · program_of_thought · hand_crafted ·
-vote_of_3 · vote_of_5 · choose_of_3 · until_two_agree · two_ways_else_third ·
+vote_of_3 · vote_of_5 · until_two_agree · two_ways_else_third ·
 until_passed · small_first: workflows/NAME/DOMAIN.py
 gold · empty · wrong    no programs: known answers, by which the measuring is measured
 random                  a random valid workflow for each problem
@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from llm_as_judge.assembly import calls_reader, reader_digest
 from llm_as_judge.config import Config, shipped_dir
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
@@ -116,8 +115,6 @@ def program_of(path: Path, domain: Domain, config: Config) -> str:
 def _written(label: str, files: Mapping[Domain, Path], config: Config) -> ProgramSystem:
     chosen = {domain: program_of(path, domain, config) for domain, path in files.items()}
     contents = "\0".join(f"{domain}\0{text}" for domain, text in sorted(chosen.items()))
-    if calls_reader(chosen.values()):
-        contents += f"\0reader\0{reader_digest(config.policy.reader)}"
     samplers = {domain: FixedProgram(text) for domain, text in chosen.items()}
     return ProgramSystem(label, samplers, contents)
 

@@ -113,7 +113,7 @@ def without_test_rows(config: Config, problems: Iterable[Problem]) -> list[Probl
     """Those of one's own rows whose question and passage stand in none of one's own test files.
 
     One that `init` put into training or validation is taken as it stands there, and once, so that what programs
-    do on it can teach: ``training.warm_start``, ``data.bank``.
+    do on it can teach: ``training.warm_start``.
     """
     splits: tuple[Split, ...] = ("train", "val", "test")
     split = {

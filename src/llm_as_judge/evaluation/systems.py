@@ -17,15 +17,12 @@ from typing import Protocol
 
 from llm_as_judge.assembly import (
     Workbench,
-    kept_reader,
     open_memory,
     open_system,
     open_workbench,
-    open_workbench_for,
     policy_prompt,
     require_draws,
     rollout_runner,
-    with_reader,
 )
 from llm_as_judge.config import Config
 from llm_as_judge.config.names import file_label
@@ -153,7 +150,6 @@ class PolicySystem:
         policy = {"base": config.policy.name, **self.identity()}
         if config.calls.mode == "replay":
             async with open_workbench(config) as bench:
-                bench = with_reader(bench, kept_reader(bench, self.adapter, None))
                 sampler = RecordedSampler(None, _recording(bench), policy)
                 memory = await in_thread(open_memory, config, self.adapter)
                 prompt = policy_prompt(config, memory=memory)
@@ -240,7 +236,7 @@ class ProgramSystem:
     contents: str
     """What decides the programs: their texts, or the grammar they are drawn from."""
     open_bench: Callable[[Config], AbstractAsyncContextManager[Workbench]] | None = None
-    """None: a workbench of its own, with the policy where a program wants it to read."""
+    """None: a workbench of its own."""
 
     @property
     def domains(self) -> frozenset[Domain]:
@@ -270,10 +266,6 @@ class ProgramSystem:
             if isinstance(sampler, FixedProgram)
         }
 
-    def _workbench(self, config: Config) -> AbstractAsyncContextManager[Workbench]:
-        written = [s.text for s in self.samplers.values() if isinstance(s, FixedProgram)]
-        return open_workbench_for(config, written)
-
     def identity(self) -> Mapping[str, str]:
         return {"programs": _digest(self.contents.encode())}
 
@@ -287,7 +279,7 @@ class ProgramSystem:
 
     @asynccontextmanager
     async def open(self, config: Config) -> AsyncIterator[Opened]:
-        opening = self.open_bench(config) if self.open_bench else self._workbench(config)
+        opening = (self.open_bench or open_workbench)(config)
         async with opening as bench:
 
             async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:

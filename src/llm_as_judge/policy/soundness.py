@@ -72,11 +72,3 @@ def require_finite_logprobs(logprobs: Iterable[float], who: str) -> None:
     """
     if not all(map(math.isfinite, logprobs)):
         raise ModelError(f"{who}: its logits are not finite numbers; {_REMEDY}")
-
-
-def require_finite_logits(logits: Tensor, who: str) -> None:
-    """
-    Raises:
-        ModelError: one is NaN or infinite.
-    """
-    require_finite_logprobs(logits.flatten().tolist(), who)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from llm_as_judge.config import READER
 from llm_as_judge.errors import RefusedRequestError
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.recorded import recorded_run
@@ -134,8 +133,6 @@ class WorkflowEnvironment:
         """The same of the executor that the request names."""
         assert self.rotated is not None
         executor = request.executor
-        if executor == READER:  # it has one reply to a prompt
-            return request
         if not executor:
             return self.rotated(model, request, offset)
         asked = dataclasses.replace(request, executor="")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from llm_as_judge.assembly import Workbench, open_system, open_workbench_for
+from llm_as_judge.assembly import Workbench, open_system, open_workbench
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.policy.prompt import PolicyPrompt
@@ -186,7 +186,7 @@ async def open_writer(
     """
     path = Path(policy)
     if path.suffix == ".py" and path.is_file():
-        async with open_workbench_for(config, [path.read_text("utf-8")]) as bench:
+        async with open_workbench(config) as bench:
             yield bench, FileWriter(path, bench)
         return
     if policy != UNTRAINED and not path.is_dir():

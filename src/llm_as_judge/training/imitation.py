@@ -4,9 +4,6 @@ Problems come in a seeded order, ``training.problems_per_step`` to an update, ea
 it is sampled with; where training draws budgets, each epoch draws one for each problem, whose programs are then
 weighed at its price. The loss is the weighted negative log-likelihood of the programs, by the learner
 that GRPO has, too, with an optimizer of its own.
-
-Where the policy is shown ``choose``, which it answers itself, updates on disputed solutions of the same
-problems stand between them (:mod:`readings`): a letter is one token, and would count for nothing among programs.
 """
 
 from __future__ import annotations
@@ -24,24 +21,18 @@ from llm_as_judge.assembly.budgets import budgets_told
 from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.errors import DataError
-from llm_as_judge.operators import LETTERS, reading_prompt
 from llm_as_judge.policy.chat_template import FENCE, prompt_ids
-from llm_as_judge.policy.reader import letter_ids, reader_prompt_ids
 from llm_as_judge.runs.bank import BankProgram
 from llm_as_judge.training.lessons import Lesson, Write
 from llm_as_judge.training.micro_batches import Tree
 from llm_as_judge.training.ranks import Peers
-from llm_as_judge.training.readings import Reading
 from llm_as_judge.training.reference import UpdatePath
 from llm_as_judge.training.settings import imitator_of
 from llm_as_judge.training.teacher import KEY, Teacher, in_the_policys_form
-from llm_as_judge.types import Budget, Completion, Message
+from llm_as_judge.types import Budget, Completion
 
 Told = tuple[Lesson, Budget | None]
 """What is learned for a problem, and the budget that its prompt names."""
-Batch = Sequence[Told] | Sequence[Reading]
-READINGS_PER_PROBLEM = 4
-"""Sets of an update for each of ``training.problems_per_step``: each teaches by one token."""
 
 
 class Imitation:
@@ -64,9 +55,7 @@ class Imitation:
         self._config, self._system, self.taught = config, system, teacher.taught
         write = cache(_writer(config, system.policy.tokenizer))
         by_budget = teacher.lessons(config, write)
-        self._batches: list[Batch] = interleaved(
-            batches_of(by_budget, config), reading_batches(teacher.readings, config)
-        )
+        self._batches = batches_of(by_budget, config)
         if self.taught.batches not in (None, len(self._batches)):
             raise DataError(
                 f"{KEY}: the stage had {self.taught.batches} updates and has {len(self._batches)} "
@@ -76,7 +65,6 @@ class Imitation:
         lessons = [lesson for one in by_budget.values() for lesson in one]
         self.taught.problems = len({lesson.problem.id for lesson in lessons})
         self.taught.programs = len({ids for lesson in lessons for ids in lesson.programs_K})
-        self.taught.readings = len(teacher.readings)
         self.said = teacher.says(lessons, len(self._batches))
         """What is taught, in a line."""
         self._learner = imitator_of(config, system.policy, len(self._batches), path, peers)
@@ -123,21 +111,8 @@ class Imitation:
         temperature = self._config.sampling.temperature
         return self._learner.imitate(trees, temperature=temperature)["update/loss"]
 
-    def _trees(self, batch: Batch) -> list[Tree]:
+    def _trees(self, batch: Sequence[Told]) -> list[Tree]:
         """The prompts of these problems, as they are sampled with, and what is to be written."""
-        readings = [one for one in batch if isinstance(one, Reading)]
-        told = [one for one in batch if not isinstance(one, Reading)]
-        return self._programs(told) if told else list(map(self._letters, readings))
-
-    def _letters(self, reading: Reading) -> Tree:
-        tokenizer = self._system.policy.tokenizer
-        text = reading_prompt(reading.problem.statement(), reading.votes)
-        prompt = tuple(reader_prompt_ids(tokenizer, [Message("user", text)]))
-        ids = letter_ids(tokenizer, [LETTERS[i] for i in reading.right])
-        weight = 1 / len(ids)
-        return [Completion(prompt, (n,), (), "", "stop") for n in ids], [weight] * len(ids)
-
-    def _programs(self, batch: Sequence[Told]) -> list[Tree]:
         lessons, budgets = [lesson for lesson, _ in batch], [budget for _, budget in batch]
         prompts = self._system.prompt.write([lesson.problem for lesson in lessons], budgets)
         tokenizer = self._system.policy.tokenizer
@@ -175,23 +150,6 @@ def batches_of(lessons: Mapping[Budget, Sequence[Lesson]], config: Config) -> li
         size = training.problems_per_step
         found += [told[at : at + size] for at in range(0, len(told), size)]
     return found
-
-
-def reading_batches(readings: Sequence[Reading], config: Config) -> list[list[Reading]]:
-    """The updates on disputed solutions, ``training.warm_start_epochs`` times all."""
-    training, found = config.training, []
-    size = training.problems_per_step * READINGS_PER_PROBLEM
-    for epoch in range(training.warm_start_epochs):
-        order = list(readings)
-        named_rng(training.seed, "readings", str(epoch)).shuffle(order)
-        found += [order[at : at + size] for at in range(0, len(order), size)]
-    return found
-
-
-def interleaved(many: Sequence[Batch], few: Sequence[Batch]) -> list[Batch]:
-    """Both in their orders, spread evenly."""
-    placed = [((i + 0.5) / len(one), batch) for one in (many, few) for i, batch in enumerate(one)]
-    return [batch for _, batch in sorted(placed, key=lambda item: item[0])]
 
 
 def _writer(config: Config, tokenizer: Any) -> Write:

@@ -18,7 +18,6 @@ from llm_as_judge.policy.launched import launched
 from llm_as_judge.reward import RewardOptions, reward_group
 from llm_as_judge.runs.runlog import is_used
 from llm_as_judge.runs.sinks import require_sinks
-from llm_as_judge.training.readings import teaches_choice
 from llm_as_judge.types import (
     Completion,
     Execution,
@@ -64,11 +63,6 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
             "another engine by; take truncated_is, or training.max_staleness 0 and sampling.backend hf"
         )
     _check_processes(config, sampler)
-    if teaches_choice(config) and config.training.max_staleness:
-        raise ConfigError(
-            "training.max_staleness: sampling.operators has an operator that the policy answers (Choose); "
-            "an update beside it would decide which weights answer: set training.max_staleness 0"
-        )
     root = checkpoint_root(config)
     found = latest_checkpoint(root)
     _refuse_another_base(root, found, config.policy.name)

@@ -39,7 +39,6 @@ from llm_as_judge.training.settings import learner_of
 from llm_as_judge.training.step_metrics import (
     group_metrics,
     refuse_too_many_lost,
-    solve_rates,
     stage_times,
     staleness,
 )
@@ -242,7 +241,6 @@ class Run:
         if step == 1 and self._taught is not None:
             metrics.update(self._taught.metrics())
         self.step, self._cursor = step, started.cursor
-        self._sampler.learn(step, solve_rates(groups))
         self._log.step(step, metrics, self._warn(metrics))
         return metrics
 
@@ -311,7 +309,7 @@ class Run:
         state: dict[str, Any] = {
             "step": self.step,
             "learner": plain,
-            "sampler": {**self._cursor, **self._sampler.learned()},
+            "sampler": self._cursor,
             "ledger": self._ledger.snapshot(),
             "run_dir": str(self._log.folder),
             "base_model": self._config.policy.name,

@@ -13,17 +13,6 @@ from llm_as_judge.errors import TrainingError
 from llm_as_judge.types import Execution, ExecutionStatus, Group, Rollout
 
 
-def solve_rates(groups: Sequence[Group]) -> dict[str, float]:
-    """Mean right of the graded programs of each problem, by its id."""
-    rights = {
-        group.problem.id: [
-            right for r in group.rollouts if r.verdict and (right := r.verdict.right) is not None
-        ]
-        for group in groups
-    }
-    return {id_: _mean(found) for id_, found in rights.items() if found}
-
-
 def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
     """What a step's rollouts say: shares in 0..1 of all rollouts unless the name says otherwise.
 

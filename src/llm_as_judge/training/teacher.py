@@ -17,9 +17,7 @@ from llm_as_judge.policy.checkpoint import SavedState
 from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.bank import Bank, BankProgram
 from llm_as_judge.training.lessons import Cells, Lesson, Write, lessons_of, taught_cells
-from llm_as_judge.training.readings import Reading, teaches_choice
 from llm_as_judge.types import BUDGETS, DOMAINS, Budget, from_json
-from llm_as_judge.types.plain import said_if_set
 from llm_as_judge.workflow.forms import in_form
 from llm_as_judge.workflow.program import parse_program
 
@@ -38,8 +36,6 @@ class Taught:
     """That teach something."""
     programs: int = 0
     """Different ones that are taught."""
-    readings: int = said_if_set(0)
-    """Sets of disputed solutions."""
     batches: int | None = None
     """Of the whole stage; None = not yet begun."""
     losses: tuple[float, ...] = ()
@@ -64,7 +60,6 @@ class Taught:
             "warm_start/problems": float(self.problems),
             "warm_start/programs": float(self.programs),
             "warm_start/updates": float(len(self.losses)),
-            **({"warm_start/readings": float(self.readings)} if self.readings else {}),
             **({} if not self.losses else ends),
         }
 
@@ -77,8 +72,6 @@ class Teacher:
     problems: ProblemFile
     cells: Cells
     taught: Taught
-    readings: Sequence[Reading] = ()
-    """Found when the system is open: the solutions are drawn again."""
 
     @classmethod
     def of(
@@ -146,10 +139,9 @@ class Teacher:
             for d, ids in here.items()
             if d in self.problems.domains and not taught & ids
         ]
-        sets = f", {len(self.readings)} sets of solutions teach to choose" if self.readings else ""
         return (
             f"warm start: {len(taught)} of the bank's {len(self.cells)} training problems teach "
-            f"{programs} program{'s' * (programs != 1)} ({', '.join(told)}){sets}: {updates} "
+            f"{programs} program{'s' * (programs != 1)} ({', '.join(told)}): {updates} "
             f"update{'s' * (updates != 1)}"
         )
 
@@ -208,5 +200,4 @@ def foretold(config: Config, teacher: Teacher) -> str:
     training = config.training
     of_epoch = math.ceil(len(next(iter(by_budget.values()))) / training.problems_per_step)
     lessons = [lesson for one in by_budget.values() for lesson in one]
-    more = ", and those on solutions that disagree" if teaches_choice(config) else ""
-    return teacher.says(lessons, training.warm_start_epochs * of_epoch) + more
+    return teacher.says(lessons, training.warm_start_epochs * of_epoch)

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,6 @@ from llm_as_judge.training.additions import Additions
 from llm_as_judge.training.judge_gate import judge_entry, judge_history, require_audit
 from llm_as_judge.training.judge_watch import JudgeWatch
 from llm_as_judge.training.preflight import check_before_training, checkpoint_root, refuse_used
-from llm_as_judge.training.readings import readings_of, teaches_choice
 from llm_as_judge.training.resuming import resumable
 from llm_as_judge.training.run import Run
 from llm_as_judge.training.stopping import heeding_sigterm
@@ -142,9 +141,9 @@ class GRPOTrainer:
             problems = problem_file(self.config.data.train_file)
             sampler = await asyncio.to_thread(problem_sampler, problems, self.config)
             teacher = await asyncio.to_thread(Teacher.of, self.config, problems, saved)
-            for bank in filter(None, (self.config.training.warm_start, self.config.data.bank)):
-                if line := older_verdicts(bank, grading_version(bank)):
-                    self._view.warning(line)
+            bank = self.config.training.warm_start
+            if bank is not None and (line := older_verdicts(bank, grading_version(bank))):
+                self._view.warning(line)
             await asyncio.to_thread(require_usable_policy, self.config)
             audit_status = await require_audit(self.config, force=self._force, say=self._view.stage)
             ranks = self._ranks(stack)
@@ -157,12 +156,6 @@ class GRPOTrainer:
             system = await stack.enter_async_context(
                 open_system(self.config, adapter=saved.folder if saved else None, training=True)
             )
-            if isinstance(teacher, Teacher) and teaches_choice(self.config):
-                self._view.stage("warm start: drawing the solutions that disagree")
-                found = await readings_of(
-                    self.config, system, teacher.bank, list(problems), teacher.cells
-                )
-                teacher = replace(teacher, readings=found)
             earlier = saved.state.get("judges", []) if saved else []
             first = saved.state["step"] + 1 if saved else 1
             run = Run(

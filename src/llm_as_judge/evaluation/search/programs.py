@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
-from llm_as_judge.assembly import calls_reader, open_system, under_trained_prompt
+from llm_as_judge.assembly import open_system, under_trained_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.errors import ConfigError, DataError
@@ -45,7 +45,7 @@ def shipped(config: Config, domains: Sequence[Domain]) -> dict[Domain, list[Bank
         if folder.name in NOT_TAKEN or not WANTS.get(folder.name, set()) <= config.executors.keys():
             continue
         for domain, path in program_files(folder).items():
-            if domain in found and not calls_reader([path.read_text("utf-8")]):
+            if domain in found:
                 found[domain].append(_of_file(path, domain, folder.name, "shipped", config))
     return {domain: _different(programs) for domain, programs in found.items()}
 
@@ -55,7 +55,7 @@ def given(folder: Path, config: Config, domains: Sequence[Domain]) -> Programs:
 
     Raises:
         DataError: no program there, or one that cannot be read.
-        ConfigError: a program that does not pass the check, with its finding, or that the policy answers.
+        ConfigError: a program that does not pass the check, with its finding.
     """
     if not folder.is_dir():
         raise DataError(f"--programs {folder}: no such folder; `export programs` makes one")
@@ -64,11 +64,6 @@ def given(folder: Path, config: Config, domains: Sequence[Domain]) -> Programs:
         paths = [folder / f"{domain}.py", *sorted((folder / domain).glob("*.py"))]
         for path in (path for path in paths if path.is_file()):
             one = _of_file(path, domain, str(path), "given", config)
-            if calls_reader([one.text]):
-                raise ConfigError(
-                    f"{path}: calls an operator that the policy answers; a bank is of the executor "
-                    f"alone: take the file out, and measure it by evaluate --policy {path}"
-                )
             found.setdefault(domain, []).append(one)
     if not found:
         raise DataError(
@@ -99,7 +94,7 @@ async def written_by(
         async for p, k, completion in stream:
             text, domain = extract(completion.text), problems[p].domain
             made = bank_program(domain, text, "", "sampled", executors=executors)
-            if made is not None and not calls_reader([made.text]):
+            if made is not None:
                 found[p, k] = replace(made, name=f"sampled~{made.hash[:6]}")
     finally:
         await stream.aclose()

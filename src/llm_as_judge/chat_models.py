@@ -194,6 +194,7 @@ class ChatModels:
                 tokens_per_minute=endpoint.tokens_per_minute,
                 thinking_tokens=endpoint.thinking_tokens,
                 reasoning_effort=endpoint.reasoning_effort,
+                logprobs=endpoint.logprobs,
             ),
             no_proxy=endpoint.no_proxy,
             ledger=self.ledger,
@@ -316,6 +317,7 @@ def embedded_limits(config: Config) -> EndpointLimits:
         concurrency=min(executor.concurrency, executor.slots),
         timeout_s=executor.timeout_s,
         retries=executor.retries,
+        logprobs=0,
     )
 
 

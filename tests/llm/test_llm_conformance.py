@@ -39,7 +39,13 @@ class Endpoint:
     def reply(self, text: str, body: dict[str, object]) -> dict[str, object]:
         choice: dict[str, object] = {"message": {"content": text}, "finish_reason": "stop"}
         if body.get("logprobs") and "logprobs" not in self.lacks:
-            choice["logprobs"] = {"content": [{"token": "a", "logprob": -0.5}]}
+            likeliest = (
+                [{"token": t, "logprob": -1.0} for t in "ab"] if body.get("top_logprobs") else []
+            )
+            if "likeliest" in self.lacks:
+                likeliest = []
+            token = {"token": "a", "logprob": -0.5, "top_logprobs": likeliest}
+            choice["logprobs"] = {"content": [token]}
         if body.get("return_token_ids") and "ids" not in self.lacks:
             choice["token_ids"] = [1, 2]
         usage = {"prompt_tokens": 5, "completion_tokens": 3}
@@ -52,7 +58,8 @@ async def test_an_endpoint_that_can_do_everything() -> None:
     assert report.served == ("first", "second")
     assert (report.usage, report.seed, report.seeds_differ) == (True, True, True)
     assert (report.json_schema, report.logprobs, report.token_ids) == (True, True, True)
-    assert report.several_draws is True
+    assert (report.top_logprobs, report.several_draws) == (True, True)
+    assert report.logprobs_to_write == "; keep them with logprobs: 5 in its entry"
     assert (report.empty_fraction, report.readable) == (0.0, 8)
     assert list(report.tokens_per_s) == [1, 2, 4]
     assert report.best_concurrency in (1, 2, 4)
@@ -65,7 +72,8 @@ async def test_an_endpoint_that_can_do_everything() -> None:
         ("usage", {"usage": False}),
         ("seed", {"seed": False, "seeds_differ": True}),
         ("schema", {"json_schema": False}),
-        ("logprobs", {"logprobs": False}),
+        ("logprobs", {"logprobs": False, "top_logprobs": False, "logprobs_to_write": ""}),
+        ("likeliest", {"logprobs": True, "top_logprobs": False}),
         ("ids", {"token_ids": False}),
         ("draws", {"several_draws": False}),
         ("text", {"empty_fraction": 1.0, "readable": 0, "seed": None, "best_concurrency": 1}),

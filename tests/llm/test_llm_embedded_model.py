@@ -77,6 +77,30 @@ async def test_draws_of_one_request_are_those_of_requests_with_the_seeds_that_fo
         )
 
 
+async def test_a_reply_has_the_log_probs_of_the_models_own_distribution(
+    server: EmbeddedServer,
+) -> None:
+    limits = EndpointLimits(timeout_s=300, retries=0, logprobs=0)
+    asked = OpenAIChat("smollm2-135m", server.base_url, api_key=server.api_key, limits=limits)
+    async with asked.opened() as chat, client(server).opened() as plain:
+        greedy = await chat.chat(replace(SHIP, temperature=0.0))
+        nearly = await chat.chat(replace(SHIP, temperature=0.01))
+        hot = await chat.chat(replace(SHIP, temperature=1.5))
+        together = await chat.draws(SHIP, 4)
+        without = await plain.chat(replace(SHIP, temperature=0.0))
+    assert (without.text, without.logprobs) == (greedy.text, None)
+    for reply in (greedy, hot, *together):
+        assert reply.logprobs is not None
+        assert reply.logprobs.tokens == reply.usage.completion_tokens
+        assert reply.logprobs.entropy is None
+    assert greedy.logprobs is not None
+    assert nearly.logprobs is not None
+    assert hot.logprobs is not None
+    if nearly.text == greedy.text:
+        assert nearly.logprobs.mean == pytest.approx(greedy.logprobs.mean, abs=0.02)
+    assert hot.logprobs.mean < greedy.logprobs.mean < 0
+
+
 def same_but_for_rounding(texts: list[str], others: list[str]) -> bool:
     """Five of eight agree: who else is in the batch rounds otherwise, and two tokens can be as likely.
 
@@ -163,7 +187,7 @@ def test_slots_that_no_memory_holds_are_one_line_that_says_what_to_lower() -> No
         ({"messages": []}, "messages"),
         ({"temperature": -1}, "temperature"),
         ({"stream": True}, "stream is not supported"),
-        ({"logprobs": True}, "logprobs is not supported"),
+        ({"logprobs": True, "top_logprobs": 2}, "top_logprobs is not supported"),
         ({"n": 9}, "at most 8"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -33,8 +33,7 @@ def test_only_a_request_that_wants_them_asks_for_them() -> None:
 
 def test_the_listed_tokens_are_read() -> None:
     said = response(listed({"token": "Yes", "logprob": -0.1}, {"token": "No", "logprob": -2}))
-    assert read_response(200, {}, said, first_token=True).first_token == {"Yes": -0.1, "No": -2.0}
-    assert read_response(200, {}, said).first_token is None
+    assert read_response(200, {}, said).first_token == {"Yes": -0.1, "No": -2.0}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +56,7 @@ def test_the_listed_tokens_are_read() -> None:
     ],
 )
 def test_what_lists_no_log_probability_gives_none(logprobs: Any) -> None:
-    assert read_response(200, {}, response(logprobs), first_token=True).first_token is None
+    assert read_response(200, {}, response(logprobs)).first_token is None
 
 
 def test_a_reply_with_first_tokens_is_recorded_as_it_is() -> None:

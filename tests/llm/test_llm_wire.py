@@ -89,7 +89,7 @@ def test_a_log_prob_that_cannot_be_is_none(value: object) -> None:
         "message": {"content": "Yes"},
         "logprobs": {"content": [{"top_logprobs": listed}]},
     }
-    found = read_response(200, {}, of(choices=[choice]), first_token=True)
+    found = read_response(200, {}, of(choices=[choice]))
     assert found.first_token == {"No": -0.5}
 
 

@@ -194,7 +194,7 @@ def _probe_table(report: Conformance) -> Table:
         ("equal seed, equal reply", words[report.seed]),
         ("other seed, other reply", words[report.seeds_differ]),
         ("follows a JSON schema", words[report.json_schema]),
-        ("log-probs", words[report.logprobs]),
+        ("log-probs", words[report.logprobs] + report.logprobs_to_write),
         ("token ids", words[report.token_ids]),
         ("several draws a request", words[report.several_draws]),
         ("tokens a second", rates or "every try failed"),

@@ -65,6 +65,13 @@ class Endpoint(Section):
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = Field(
         None, description="How long a reasoning model thinks; null: the server's own choice."
     )
+    logprobs: int | None = Field(
+        None,
+        ge=0,
+        le=20,
+        description="Asks for the log-probabilities of each reply's tokens, with so many of the likeliest "
+        "(0: none); `models probe` says what the server gives.",
+    )
     usd_per_million_prompt_tokens: Number | None = Field(
         None, ge=0, description="Price in dollars; both prices or neither."
     )

@@ -42,6 +42,7 @@ class Sampling:
     stop: tuple[str, ...] = ()
     json_schema: str = ""
     """EBNF; empty = none."""
+    logprobs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,9 @@ class Drawn:
     tokens: int
     """Written, the one that ends the reply included."""
     finish: Literal["stop", "length"]
+    logprobs: tuple[tuple[str, float], ...] = ()
+    """Each token's text and its log-probability, nats, by the model's own distribution, before temperature
+    and the bounds of the draw; empty where not asked for."""
 
 
 @dataclass(slots=True)
@@ -61,6 +65,7 @@ class _Job:
     reply: Future[Drawn]
     handle: Any = None
     written: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
     finish: Literal["stop", "length"] = "stop"
 
 
@@ -185,6 +190,7 @@ class Batch:
             while job.handle.can_read():
                 for output in job.handle.read().values():
                     job.written += output.generated_ids
+                    job.logprobs += output.generated_log_probs
                     if output.finish_reason == GenerationFinishReason.LENGTH:
                         job.finish = "length"
             running = job.handle.get_status() == GenerationStatus.RUNNING
@@ -203,7 +209,13 @@ class Batch:
         if ends:
             text = text[: min(ends)]
         if job.reply.set_running_or_notify_cancel():
-            job.reply.set_result(Drawn(text, len(job.written), job.finish))
+            job.reply.set_result(Drawn(text, len(job.written), job.finish, self._listed(job)))
+
+    def _listed(self, job: _Job) -> tuple[tuple[str, float], ...]:
+        if not job.sampling.logprobs:
+            return ()
+        texts = self._tokenizer.decode([[n] for n in job.written], skip_special_tokens=False)
+        return tuple(zip(texts, job.logprobs, strict=True))
 
 
 def _pipeline(
@@ -237,6 +249,7 @@ def _generation_config(sampling: Sampling, room: int) -> Any:
         if sampling.top_k:
             config.top_k = sampling.top_k
         config.rng_seed = sampling.seed
+    config.logprobs = int(sampling.logprobs)
     if sampling.json_schema:
         config.structured_output_config = StructuredOutputConfig(json_schema=sampling.json_schema)
     return config

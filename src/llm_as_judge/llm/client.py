@@ -67,6 +67,9 @@ class EndpointLimits:
     """Added to every request's ``max_tokens``: a reasoning model thinks before it replies."""
     reasoning_effort: str | None = None
     """Asked of a reasoning model; None = nothing is asked."""
+    logprobs: int | None = None
+    """Log-probabilities of every reply's tokens are asked for, each with so many of the likeliest; 0 = of
+    the drawn ones alone; None = not asked for."""
 
 
 class OpenAIChat:
@@ -221,6 +224,7 @@ class OpenAIChat:
                 left_out=tuple(self.left_out),
                 draws=wanted,
                 count_each=count_each,
+                logprobs=self.limits.logprobs,
             )
             try:
                 replies, seconds = await self._attempt(request, body, attempt + uncounted + 1)
@@ -294,9 +298,11 @@ class OpenAIChat:
             timeout_s=self.limits.timeout_s,
         )
         if "n" in body:
-            replies, usage = read_draws(*response, count_each="logprobs" in body)
+            known = self._known_draws
+            count_each = known is not None and known.count_each
+            replies, usage = read_draws(*response, count_each=count_each)
         else:
-            replies = [read_response(*response, first_token="top_logprobs" in body)]
+            replies = [read_response(*response)]
             usage = replies[0].usage
         self._notice_model(replies[0].model)
         # replies go to files and programs, and an endpoint may repeat what it was sent
@@ -343,7 +349,8 @@ class OpenAIChat:
             seconds=seconds,
             attempts=attempts,
             shared_prompt=of_prompt,
-            first_token=reply.first_token,
+            first_token=reply.first_token if request.top_logprobs else None,
+            logprobs=reply.logprobs if self.limits.logprobs is not None else None,
         )
 
     def _dollars(self, usage: Usage | None) -> float | None:

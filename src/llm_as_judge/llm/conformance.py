@@ -16,6 +16,7 @@ import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
+from llm_as_judge.llm.logprobs import of_tokens
 from llm_as_judge.types import ChatReply, ChatRequest, Json, Message
 
 _SCHEMA = {
@@ -24,6 +25,8 @@ _SCHEMA = {
     "required": ["colour", "count"],
     "additionalProperties": False,
 }
+LIKELIEST = 5
+"""Tokens beside each drawn one that are asked for."""
 _STORY = ChatRequest(
     (Message("user", "Write one sentence about a ship and a number."),),
     max_tokens=24,
@@ -52,6 +55,9 @@ class Conformance:
     """... and another seed another one."""
     json_schema: bool | None = None
     logprobs: bool | None = None
+    """Of the tokens of a reply ..."""
+    top_logprobs: bool | None = None
+    """... and of the likeliest ones beside each."""
     token_ids: bool | None = None
     """Sampled token ids are returned (vLLM ``return_token_ids``, llama.cpp ``return_tokens``)."""
     several_draws: bool | None = None
@@ -62,6 +68,13 @@ class Conformance:
     """Requests at once -> completion tokens a second of all together."""
     failures: dict[str, int] = field(default_factory=dict)
     """Failed attempts of the probe by kind."""
+
+    @property
+    def logprobs_to_write(self) -> str:
+        """The key of its entry by which replies are kept with their log-probs; empty: there are none."""
+        if not self.logprobs:
+            return ""
+        return f"; keep them with logprobs: {LIKELIEST if self.top_logprobs else 0} in its entry"
 
     def as_json(self) -> dict[str, Json]:
         rates: dict[str, Json] = {str(n): round(rate, 1) for n, rate in self.tokens_per_s.items()}
@@ -77,6 +90,7 @@ class Conformance:
             "seeds_differ": self.seeds_differ,
             "json_schema": self.json_schema,
             "logprobs": self.logprobs,
+            "top_logprobs": self.top_logprobs,
             "token_ids": self.token_ids,
             "several_draws": self.several_draws,
             "best_concurrency": self.best_concurrency,
@@ -126,6 +140,7 @@ async def examine(
         told(f"{name}: tokens a second, up to {max_concurrency} requests at once")
         rates = await _throughput(chat, max_concurrency)
         told(f"{name}: seeds, JSON schema, log-probs, several draws")
+        logprobs, top_logprobs = await _gives_logprobs(chat)
         return Conformance(
             url=url,
             model=name,
@@ -137,7 +152,8 @@ async def examine(
             seed=await _same(chat, [_STORY, _STORY]),
             seeds_differ=len({reply.text for reply in good}) > 1 if len(good) > 1 else None,
             json_schema=await _follows_schema(chat),
-            logprobs=await chat.returns({"logprobs": True}, "logprobs"),
+            logprobs=logprobs,
+            top_logprobs=top_logprobs,
             token_ids=await chat.returns(
                 {"return_token_ids": True, "return_tokens": True}, "token_ids", "tokens"
             ),
@@ -180,6 +196,18 @@ async def _follows_schema(chat: OpenAIChat) -> bool | None:
         and data["colour"] in ("red", "blue")
         and isinstance(data["count"], int)
     )
+
+
+async def _gives_logprobs(chat: OpenAIChat) -> tuple[bool | None, bool | None]:
+    """Of the drawn tokens, and of the likeliest ones; None: a request for them is refused."""
+    alone = await chat.answer_to({"logprobs": True})
+    likeliest = await chat.answer_to({"logprobs": True, "top_logprobs": LIKELIEST})
+    if alone is None:
+        return None, None
+    found = [
+        of_tokens(next(iter((said or {}).get("choices", ())), None)) for said in (alone, likeliest)
+    ]
+    return found[0] is not None, found[1] is not None and found[1].entropy is not None
 
 
 async def _throughput(chat: OpenAIChat, most: int) -> dict[int, float]:

@@ -50,6 +50,7 @@ class _Body(BaseModel):
     stop: str | list[str] = []
     n: int = Field(1, ge=1)
     response_format: _ResponseFormat | None = None
+    logprobs: bool | None = None
 
     def sampling(self, room: int) -> Sampling:
         schema = self.response_format.json_schema if self.response_format else None
@@ -60,10 +61,12 @@ class _Body(BaseModel):
             seed=self.seed,
             stop=(self.stop,) if isinstance(self.stop, str) else tuple(self.stop),
             json_schema=json.dumps(schema.schema_) if schema else "",
+            logprobs=bool(self.logprobs),
         )
 
 
-_REFUSED = ("stream", "tools", "logprobs")
+_REFUSED = ("stream", "tools", "top_logprobs")
+"""The engine has the log-probabilities of the drawn tokens alone."""
 
 
 class _Refusal(Exception):  # noqa: N818  a response with a status of its own
@@ -174,6 +177,7 @@ def _completion(model_name: str, prompt_tokens: int, draws: list[Drawn]) -> Mapp
                 "index": place,
                 "message": {"role": "assistant", "content": draw.text},
                 "finish_reason": draw.finish,
+                "logprobs": _logprobs(draw),
             }
             for place, draw in enumerate(draws)
         ],
@@ -183,6 +187,14 @@ def _completion(model_name: str, prompt_tokens: int, draws: list[Drawn]) -> Mapp
             "total_tokens": prompt_tokens + written,
         },
     }
+
+
+def _logprobs(draw: Drawn) -> Mapping[str, Any] | None:
+    listed: list[dict[str, Any]] = [
+        {"token": token, "logprob": value, "bytes": None, "top_logprobs": []}
+        for token, value in draw.logprobs
+    ]
+    return {"content": listed, "refusal": None} if listed else None
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -18,7 +18,7 @@ from llm_as_judge.types import Usage
 
 OPTIONAL_FIELDS = (
     *("response_format", "seed", "top_p", "temperature", "stop"),
-    "reasoning_effort",
+    *("reasoning_effort", "logprobs", "top_logprobs"),
 )
 """Fields that some endpoints refuse; such an endpoint gets its requests without them."""
 ROLES = "messages with these roles"

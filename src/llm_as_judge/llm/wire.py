@@ -11,15 +11,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from llm_as_judge.llm.logprobs import of_first_token, of_tokens, tokens_listed
 from llm_as_judge.llm.refusals import ROLES, Unusable, filters, refusal, shown
 from llm_as_judge.quoting import quoted
 from llm_as_judge.thoughts import REPLY_FIELDS, without_thoughts
-from llm_as_judge.types import ChatRequest, Message, Usage
+from llm_as_judge.types import ChatRequest, Message, ReplyLogProbs, Usage
 
 _MAX_SEED = 2**31 - 1
 _MOST_TOKENS = 10**9
 """Of one usage: no model reads or writes as many for one request."""
-_LEAST_LOGPROB = -1e6
 _FINISH_CHARS = 40
 _TEXT_PARTS = ("text", "output_text")
 _BESIDE_TEXT = frozenset({"role", "content", "refusal"})
@@ -33,6 +33,7 @@ class WireReply:
     """None: the endpoint did not say what it used."""
     first_token: Mapping[str, float] | None = None
     """See :attr:`ChatReply.first_token`."""
+    logprobs: ReplyLogProbs | None = None
     model: str = ""
     """The model that the endpoint says it is of; empty: it does not say."""
 
@@ -47,6 +48,7 @@ def request_body(
     left_out: Collection[str],
     draws: int = 1,
     count_each: bool = False,
+    logprobs: int | None = None,
 ) -> dict[str, Any]:
     """The JSON of one attempt.
 
@@ -58,6 +60,7 @@ def request_body(
         draws: of the prompt, this one and those after it.
         count_each: for a server whose usage tells the first draw's tokens alone (llama.cpp): ask for
             an entry for each token.
+        logprobs: see :attr:`EndpointLimits.logprobs`.
     """
     body: dict[str, Any] = {
         "model": model_name,
@@ -73,10 +76,10 @@ def request_body(
         body["seed"] = (request.seed + 7919 * attempt) % _MAX_SEED
     if draws > 1:
         body["n"] = draws
-        if count_each:
-            body |= {"logprobs": True, "top_logprobs": 1}
-    if request.top_logprobs:
-        body |= {"logprobs": True, "top_logprobs": request.top_logprobs}
+    if logprobs is not None or count_each or request.top_logprobs:
+        body["logprobs"] = True
+    if likeliest := max(logprobs or 0, int(count_each), request.top_logprobs):
+        body["top_logprobs"] = likeliest
     if effort is not None:
         body["reasoning_effort"] = effort
     if request.stop:
@@ -91,6 +94,8 @@ def request_body(
             body["max_completion_tokens"] = body.pop("max_tokens")
         else:
             body.pop(name, None)
+        if name == "logprobs":  # the other has no meaning without it
+            body.pop("top_logprobs", None)
     return body
 
 
@@ -119,36 +124,14 @@ def sent(body: Mapping[str, Any], name: str) -> bool:
     return alternating(messages) != messages
 
 
-def read_response(
-    status: int, headers: Mapping[str, str], content: bytes, *, first_token: bool = False
-) -> WireReply:
+def read_response(status: int, headers: Mapping[str, str], content: bytes) -> WireReply:
     """The reply in a response.
 
-    Args:
-        first_token: with the likeliest first tokens, where it has them.
     Raises:
         Unusable: status, JSON, shape or text cannot be used.
     """
     data, usage = _read(status, headers, content)
-    reply = _reply(data, 0, usage, content)
-    return replace(reply, first_token=_first_token(data["choices"][0])) if first_token else reply
-
-
-def _first_token(choice: Any) -> Mapping[str, float] | None:
-    """None: the choice does not list any."""
-    try:
-        listed = choice["logprobs"]["content"][0]["top_logprobs"]
-        said = [(one["token"], one["logprob"]) for one in listed]
-    except (KeyError, IndexError, TypeError):
-        return None
-    return {
-        token: float(value)
-        for token, value in said
-        if isinstance(token, str)
-        and isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and _LEAST_LOGPROB < value <= 0
-    } or None
+    return _reply(data, 0, usage, content)
 
 
 def read_draws(
@@ -158,17 +141,17 @@ def read_draws(
     usage of all: the prompt once, and every written token.
 
     Args:
-        count_each: see :func:`request_body`.
+        count_each: see :func:`request_body`; without an entry for each token the usage is not known.
     Raises:
         Unusable: the first draw cannot be used, or as :func:`read_response`.
     """
     data, usage = _read(status, headers, content)
     choices = data.get("choices") if isinstance(data, dict) else None
     count = len(choices) if isinstance(choices, list) else 0
-    written = [_tokens_listed(choice) for choice in choices or []] if count_each else []
+    listed = [n for choice in choices or [] if (n := tokens_listed(choice))]
+    exact = len(listed) == count and sum(listed) >= (usage.completion_tokens if usage else 0)
     if usage is not None and count_each:
-        whole = all(n is not None for n in written)
-        usage = replace(usage, completion_tokens=sum(n or 0 for n in written)) if whole else None
+        usage = replace(usage, completion_tokens=sum(listed)) if exact else None
     replies: list[WireReply] = []
     for place in range(max(1, count)):
         try:
@@ -180,18 +163,11 @@ def read_draws(
     if usage is None:
         return replies, None
     shares = _shares(usage.completion_tokens, [len(r.text.encode()) for r in replies])
-    tokens = [n or 0 for n in written] if written else shares
+    tokens = listed if exact and sum(listed) == usage.completion_tokens else shares
     return [
         replace(reply, usage=replace(usage, completion_tokens=n))
         for reply, n in zip(replies, tokens, strict=False)
     ], usage
-
-
-def _tokens_listed(choice: object) -> int | None:
-    try:
-        return len(choice["logprobs"]["content"])  # type: ignore[index]
-    except (KeyError, TypeError):
-        return None
 
 
 def _shares(total: int, sizes: Sequence[int]) -> list[int]:
@@ -257,7 +233,14 @@ def _reply(data: Any, place: int, usage: Usage | None, content: bytes) -> WireRe
         raise _no_text(finish, usage, message)
     model = data.get("model")
     model = quoted(model) if isinstance(model, str) else ""
-    return WireReply(text.encode(errors="replace").decode(), finish, usage, model=model)
+    return WireReply(
+        text=text.encode(errors="replace").decode(),
+        finish_reason=finish,
+        usage=usage,
+        first_token=of_first_token(choice),
+        logprobs=of_tokens(choice),
+        model=model,
+    )
 
 
 def _text_of(content: Any) -> str | None:

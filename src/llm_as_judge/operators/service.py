@@ -130,6 +130,7 @@ class _Record:
             error=self.error if self.finished else "cut off",
             notes=tuple(self.context.notes),
             executor=self.context.executor,
+            logprobs=tuple(reply.logprobs for reply in replies if reply.logprobs is not None),
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from llm_as_judge.types.plain import said_if_set
-from llm_as_judge.types.values import Completion, Json, Problem, PromptFacts
+from llm_as_judge.types.values import Completion, Json, Problem, PromptFacts, ReplyLogProbs
 
 T = TypeVar("T")
 
@@ -89,6 +89,8 @@ class ChatReply:
     first_token: Mapping[str, float] | None = said_if_set(None)
     """Log-probability, nats, of the likeliest first tokens; None: not asked for, or the endpoint gives
     none."""
+    logprobs: ReplyLogProbs | None = said_if_set(None)  # noqa: RUF009 - a field
+    """Of the reply's tokens; None: likewise, or of a recording of before they were kept."""
 
 
 class ChatModel(Protocol):

@@ -197,6 +197,19 @@ PROMPT_PRICE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyLogProbs:
+    """How sure a model was of the tokens of a reply, in nats, by its own distribution."""
+
+    tokens: int
+    """Listed by the endpoint: those of thoughts, and the one that ends the reply, where it lists them."""
+    mean: float
+    """Log-probability of the tokens that were drawn."""
+    entropy: float | None = said_if_set(None)
+    """Mean over the tokens, of the likeliest ones that the endpoint lists and the rest as one; None: it
+    lists the drawn ones alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorCall:
     """One operator call of a workflow, with what its executor calls used."""
 
@@ -218,6 +231,8 @@ class OperatorCall:
     before; all at the price of the executor that was asked. None in files of before it was kept."""
     executor: str = said_if_set("")
     """Which of several executors it asked; empty = the default one."""
+    logprobs: tuple[ReplyLogProbs, ...] = said_if_set(())
+    """Of its replies in their order; those of an endpoint that gives none are left out."""
 
 
 ExecutionStatus = Literal[

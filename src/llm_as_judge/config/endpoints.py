@@ -69,8 +69,7 @@ class Endpoint(Section):
         None,
         ge=0,
         le=20,
-        description="Asks for the log-probabilities of each reply's tokens, with so many of the likeliest "
-        "(0: none); `models probe` says what the server gives.",
+        description="Asks for each reply's log-probs, with so many of the likeliest tokens (0: none).",
     )
     usd_per_million_prompt_tokens: Number | None = Field(
         None, ge=0, description="Price in dollars; both prices or neither."

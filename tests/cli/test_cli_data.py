@@ -1,4 +1,4 @@
-"""download, process, data stats, grade, models: what goes in and out as files."""
+"""download, process, grade, models: what goes in and out as files."""
 
 from __future__ import annotations
 

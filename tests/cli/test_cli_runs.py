@@ -14,7 +14,7 @@ import typer
 from called_verbs import Verbs, written
 
 from llm_as_judge.audit.audit import run_audit
-from llm_as_judge.cli import app, main
+from llm_as_judge.cli import app
 from llm_as_judge.cli.judging import _what_now
 from llm_as_judge.cli.stopping import KEPT, stopped_line
 from llm_as_judge.config import load_models
@@ -216,16 +216,6 @@ def test_help_is_0_and_a_wrong_option_2(verb: Verbs) -> None:
     for name in ("check", "run", "solve", "train", "evaluate", "grade", "data", "models"):
         assert name in out
     assert verb("check", "--nosuch")[0] == 2
-
-
-def test_data_stats_without_processed_data_says_what_to_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as stop:
-        main(["data", "stats"])
-    assert stop.value.code == 2
-    assert "process" in capsys.readouterr().err
 
 
 # ----------------------------------------------------------------------------------------- audit

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from llm_as_judge.cli.tables import show_table, turned
-from llm_as_judge.data.stats import SetStats, stats_table
 
 NAMES = ("direct *", "program_of_thought", "qwen25-coder-0.5b_untrained", "self_consistency")
 
@@ -51,18 +50,6 @@ def test_a_table_that_fits_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     show_table("T", ["", "a b", "c"], [["x", "1", "2"], ["[y]", "3", "4"]], markdown=False)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines == [["T"], ["a", "b", "c"], ["x", "1", "2"], ["[y]", "3", "4"]]
-
-
-def test_the_headings_of_data_stats_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    entry = SetStats(
-        "commonsenseqa", "train", 12_000, 45, 57, 1_000, {"unanswerable": 100, "number": 9}, 10, 20
-    )
-    show_table("Data sets", *stats_table([entry]), markdown=False)
-    first, *rest = capsys.readouterr().out.splitlines()[1:]
-    for heading in ("rows", "median", "p95", "max", "answers"):
-        assert heading in first.split()
-    assert "12000" in rest[0].split()
-    assert max(map(len, (first, *rest))) <= 80
 
 
 def test_a_document_gets_one_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,9 +17,7 @@ from llm_as_judge.cli.options import (
     note,
     progress_bar,
     say,
-    settings_of,
 )
-from llm_as_judge.cli.tables import show_table
 from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import load_config
 from llm_as_judge.types import to_json
@@ -145,24 +143,3 @@ def say_remarks(sets: Sequence[SetReport]) -> None:
             note(f"{entry.dataset}: {line}", "yellow")
     if line := unused_columns([(entry.dataset, entry.unused) for entry in sets]):
         note(line, "yellow")
-
-
-@data.command(epilog="Example: llm-as-judge data stats --json")
-def stats(
-    data_dir: DataDirOption = None,
-    config: ConfigOption = None,
-    set_: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show rows, lengths, answer types and overlap by set and split."""
-    from llm_as_judge.data.stats import data_stats, stats_table
-
-    settings = settings_of(config, set_, data_dir=data_dir).data
-    with progress_bar() as show:
-        found = data_stats(settings.data_dir, progress=show)
-    if as_json:
-        print(json.dumps(to_json(found)))  # noqa: T201
-    else:
-        show_table(
-            "Data sets (lengths in tokens of the statement)", *stats_table(found), markdown=False
-        )

@@ -7,5 +7,5 @@ code      raw record -> Problem: HumanEval, MBPP
 files     unified JSONL <-> Problem
 duplicates, split, mix    pure: groups, 5:1, shares
 download, process         the two steps a user runs
-sampler, stats            what training and reports read
+sampler                   what training reads
 """

@@ -127,10 +127,8 @@ async def one_answer(client: openai.AsyncOpenAI, findings: Findings) -> None:
     findings.note("one request: seconds", round(found["seconds"], 1), found["status"] == 200)
     findings.note("usage sums all inner calls", usage, usage["total_tokens"] == inner > 0)
     findings.note("its program", workflow["program"])
-    shown = {key: workflow[key] for key in ("status", "fallback", "calls")}
-    findings.note(
-        "how it ran", {**shown, "answer": found["body"]["choices"][0]["message"]["content"]}
-    )
+    answer = found["body"]["choices"][0]["message"]["content"]
+    findings.note("how it ran", {"calls": workflow["calls"], "answer": answer})
 
 
 async def one_stream(client: openai.AsyncOpenAI, findings: Findings) -> None:
@@ -164,15 +162,15 @@ async def many(client: openai.AsyncOpenAI, server: Served, count: int, findings:
     statuses = Counter(one["status"] for one in found)
     findings.note(f"{count} at once and {SURPLUS} more", dict(statuses), statuses[429] == SURPLUS)
     done = [(a, one) for a, one in zip(asked, found, strict=True) if one["status"] == 200]
-    findings.note("answered", len(done), len(done) == count)
+    without = statuses[422]  # an untrained policy writes many of these
+    findings.note("answered", len(done), len(done) + without == count)
+    findings.note("programs without an answer", without)
     seconds = sorted(one["seconds"] for _, one in done)
     workflows = [one["body"]["workflow"] for _, one in done]
     if done:
         pace = {"all": round(took, 1), "median": round(median(seconds), 1)}
         findings.note("seconds", {**pace, "longest": round(seconds[-1], 1)})
         findings.note("requests a minute", round(60 * len(done) / took, 1))
-    findings.note("runs", dict(Counter(w["status"] for w in workflows)))
-    findings.note("fallbacks, marked", sum(w["fallback"] for w in workflows))
     findings.note("different programs", len({w["program"] for w in workflows}))
     right = sum(
         answer in one["body"]["choices"][0]["message"]["content"] for (_, _, answer), one in done
@@ -229,11 +227,8 @@ async def hostile(client: openai.AsyncOpenAI, findings: Findings) -> None:
     OWNED.unlink(missing_ok=True)
     for name, text in HOSTILE.items():
         found = await ask(client, text)
-        workflow = found["body"].get("workflow", found["body"])
-        seen = {key: workflow.get(key) for key in ("status", "fallback")}
-        findings.note(
-            f"hostile prompt ({name})", {"http": found["status"], **seen}, found["status"] == 200
-        )
+        status = found["status"]
+        findings.note(f"hostile prompt ({name}): status", status, status in (200, 422))
     findings.note("file that the attacks would make", OWNED.exists(), not OWNED.exists())
 
 

@@ -13,10 +13,10 @@ from llm_as_judge.serving.server import Server
 
 
 @asynccontextmanager
-async def running(app: Any, port: int = 0, limits: FrontLimits | None = None) -> AsyncIterator[str]:
+async def running(app: Any, port: int = 0, front: Front | None = None) -> AsyncIterator[str]:
     """The address of ``app`` while it runs."""
     listener = socket.create_server(("127.0.0.1", port))
-    server = Server(app, Front(limits or FrontLimits(connections=200)), grace_s=30)
+    server = Server(app, front or Front(FrontLimits(connections=200)), grace_s=30)
     ready = asyncio.Event()
     server.on_ready = ready.set
     task = asyncio.create_task(server.serve([listener]))

@@ -82,16 +82,14 @@ async def served(
     bench: Workbench,
     writer: Any,
     options: ServerOptions | None = None,
-    *,
-    fallback_s: float = 30.0,
 ) -> AsyncIterator[str]:
     """The address of a running server."""
-    app = make_app(Answerer(bench, writer, fallback_s=fallback_s), options or ServerOptions())
+    app = make_app(Answerer(bench, writer), options or ServerOptions())
     async with running(app) as address:
         yield address
 
 
-async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 600.0) -> None:
     """Returns once ``condition`` holds; the deadline only ends a test that has failed."""
     for _ in range(int(seconds / 0.02)):
         if condition():

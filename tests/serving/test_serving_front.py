@@ -24,22 +24,23 @@ from serving_fakes import TextWriter, scripted, until
 from llm_as_judge.assembly import Workbench
 from llm_as_judge.serving.answering import Answerer
 from llm_as_judge.serving.app import ServerOptions, make_app
-from llm_as_judge.serving.front import FrontLimits, places
+from llm_as_judge.serving.front import Front, FrontLimits, places
 from running_app import running
 from written_programs import ONE_CALL
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ASK = {"model": "llm-as-judge", "messages": [{"role": "user", "content": "MARK-1?"}]}
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n"
+PATIENT = FrontLimits(10, head_s=3600, body_s=3600)
 Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @asynccontextmanager
 async def guarded(
-    bench: Workbench, limits: FrontLimits, options: ServerOptions | None = None
+    bench: Workbench, front: Front, options: ServerOptions | None = None
 ) -> AsyncIterator[str]:
-    app = make_app(Answerer(bench, TextWriter(ONE_CALL), fallback_s=30), options or ServerOptions())
-    async with running(app, limits=limits) as url:
+    app = make_app(Answerer(bench, TextWriter(ONE_CALL)), options or ServerOptions())
+    async with running(app, front=front) as url:
         yield url
 
 
@@ -72,29 +73,31 @@ def quiet(bench: Workbench) -> Workbench:
 
 # ------------------------------------------------------------------------------------- half sent
 @pytest.mark.parametrize(
-    ("sent", "reason"),
+    ("sent", "part"),
     [
-        (b"", "cut: no whole head in 0.3 s"),
-        (b"POST /v1/chat/comp", "cut: no whole head in 0.3 s"),
-        (HEAD, "cut: no whole head in 0.3 s"),
-        (HEAD + b"content-length: 90\r\n\r\n{", "cut: no whole body in 0.4 s"),
-        (HEAD + b"transfer-encoding: chunked\r\n\r\n1\r\n{\r\n", "cut: no whole body in 0.4 s"),
+        (b"", "head"),
+        (b"POST /v1/chat/comp", "head"),
+        (HEAD, "head"),
+        (HEAD + b"content-length: 90\r\n\r\n{", "body"),
+        (HEAD + b"transfer-encoding: chunked\r\n\r\n1\r\n{\r\n", "body"),
     ],
 )
 async def test_half_a_request_is_waited_for_only_so_long(
-    quiet: Workbench, caplog: pytest.LogCaptureFixture, sent: bytes, reason: str
+    quiet: Workbench, caplog: pytest.LogCaptureFixture, sent: bytes, part: str
 ) -> None:
-    limits = FrontLimits(10, head_s=0.3, body_s=0.4)
-    async with guarded(quiet, limits) as url:
+    changed = {"head": FrontLimits(10, 0.2, 3600), "body": FrontLimits(10, 3600, 0.2)}
+    front = Front(changed[part])
+    async with guarded(quiet, front) as url:
         assert await ended(await opened(url, sent)) == b""
+        front.limits = PATIENT
         assert await answered(url) == 200
     assert [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING] == [
-        f"connections ended by the server: 1 {reason}"
+        f"connections ended by the server: 1 cut: no whole {part} in 0.2 s"
     ]
 
 
 async def test_a_byte_now_and_then_gives_no_more_time(quiet: Workbench) -> None:
-    async with guarded(quiet, FrontLimits(10, head_s=0.5)) as url:
+    async with guarded(quiet, Front(FrontLimits(10, head_s=0.2))) as url:
         client = await opened(url, b"POST ")
         for _ in range(200):
             client[1].write(b"/")
@@ -109,7 +112,7 @@ async def test_a_byte_now_and_then_gives_no_more_time(quiet: Workbench) -> None:
 async def test_when_all_places_are_taken_who_has_sent_nothing_whole_gives_way(
     quiet: Workbench,
 ) -> None:
-    async with guarded(quiet, FrontLimits(3)) as url:
+    async with guarded(quiet, Front(dataclasses.replace(PATIENT, connections=3))) as url:
         half = [await opened(url, HEAD) for _ in range(3)]
         assert await answered(url) == 200
         assert await ended(half[0]) == b""
@@ -121,7 +124,7 @@ async def test_when_all_places_are_taken_who_has_sent_nothing_whole_gives_way(
 async def test_two_lengths_are_refused_and_nothing_behind_them_is_read(quiet: Workbench) -> None:
     smuggled = b"GET /health HTTP/1.1\r\nhost: h\r\n\r\n"
     sent = HEAD + b"content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled
-    async with guarded(quiet, FrontLimits(10)) as url:
+    async with guarded(quiet, Front(PATIENT)) as url:
         said = await ended(await opened(url, sent))
     assert said.startswith(b"HTTP/1.1 400 ")
     assert said.count(b"HTTP/1.1") == 1
@@ -141,7 +144,7 @@ async def test_two_lengths_are_refused_and_nothing_behind_them_is_read(quiet: Wo
 async def test_clients_that_leave_or_speak_another_language_leave_no_traceback(
     quiet: Workbench, caplog: pytest.LogCaptureFixture, sent: bytes
 ) -> None:
-    async with guarded(quiet, FrontLimits(10)) as url:
+    async with guarded(quiet, Front(PATIENT)) as url:
         for _ in range(20):
             _, writer = await opened(url, sent)
             await writer.drain()
@@ -157,7 +160,7 @@ async def test_clients_that_leave_or_speak_another_language_leave_no_traceback(
 async def test_unfinished_bodies_share_what_memory_they_may_hold(quiet: Workbench) -> None:
     options = ServerOptions(unfinished_bytes=300_000)
     sent = HEAD + b"content-length: 400000\r\n\r\n" + b" " * 200_000
-    async with guarded(quiet, FrontLimits(50), options) as url:
+    async with guarded(quiet, Front(PATIENT), options) as url:
         first, second, third = [await opened(url, sent) for _ in range(3)]
         said = await asyncio.wait_for(third[0].read(20), 20)
         assert said.startswith(b"HTTP/1.1 503")

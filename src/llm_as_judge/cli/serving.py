@@ -64,6 +64,7 @@ def solve(
     as_json: JsonOption = False,
 ) -> None:
     """Solve one problem and show every stage: prompt, program, calls, answer, verdict."""
+    from llm_as_judge.cli.writers import open_writer
     from llm_as_judge.solving.solve import solve as run_solve
 
     settings = settings_of(
@@ -91,8 +92,12 @@ def solve(
         else:
             _print_stage(stage, to_json(value))
 
-    execution = asyncio.run(run_solve(settings, task, policy, show, graded=bool(reference)))
-    raise typer.Exit(0 if execution.status == "ok" else 1)
+    async def run() -> int:
+        async with open_writer(settings, policy) as (bench, writer):
+            execution = await run_solve(bench, writer, task, show, graded=bool(reference))
+        return 0 if execution.status == "ok" else 1
+
+    raise typer.Exit(asyncio.run(run()))
 
 
 def _program_file(policy: str) -> str | None:
@@ -176,14 +181,12 @@ def serve(
     timeout: Annotated[
         float, typer.Option("--timeout", min=0.1, help="Seconds that a request's program may run.")
     ] = 180.0,
-    fallback_timeout: Annotated[
-        float,
-        typer.Option(
-            "--fallback-timeout",
-            min=0.1,
-            help="Seconds for the direct call that follows a failed program.",
-        ),
-    ] = 60.0,
+    head_timeout: Annotated[
+        float, typer.Option("--head-timeout", min=0.1, help="Seconds for the head of a request.")
+    ] = 10.0,
+    body_timeout: Annotated[
+        float, typer.Option("--body-timeout", min=0.1, help="Seconds for the body of a request.")
+    ] = 30.0,
     max_body: Annotated[
         int, typer.Option("--max-body", min=1024, help="Most bytes of a request.")
     ] = 2**20,
@@ -204,6 +207,7 @@ def serve(
 
     The API key is read from the environment variable LLM_AS_JUDGE_API_KEY.
     """
+    from llm_as_judge.cli.writers import open_writer
     from llm_as_judge.serving.app import ServerOptions
     from llm_as_judge.serving.requests import RequestLimits
     from llm_as_judge.serving.server import Binding, safe_options
@@ -228,15 +232,13 @@ def serve(
         max_body_bytes=max_body,
         limits=RequestLimits(max_calls, max_tokens, timeout),
     )
-    binding = Binding(host, port, grace, max_connections)
+    binding = Binding(host, port, grace, max_connections, head_timeout, body_timeout)
     safe_options(options, binding)  # refused before a model is loaded
     asyncio.run(
         run_server(
-            settings,
-            policy,
+            open_writer(settings, policy),
             options,
             binding,
-            fallback_s=fallback_timeout,
             announce=lambda url: note(f"serving  {url}"),
         )
     )

@@ -1,9 +1,4 @@
-"""One request from question to answer: write a program, run it within the limits, or fall back.
-
-A program that cannot answer is the rule rather than the exception for a weak policy, and a client
-wants an answer: then the executor is asked directly, and the reply says so. A fault of ours
-(endpoint, sandbox) is no reason to fall back: it is an error.
-"""
+"""One request from question to answer: a program is written, and runs within the limits."""
 
 from __future__ import annotations
 
@@ -13,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from llm_as_judge.assembly import Workbench
-from llm_as_judge.errors import ContextError, LlmAsJudgeError, RefusedRequestError
-from llm_as_judge.executor_settings import operator_settings
+from llm_as_judge.errors import LlmAsJudgeError
 from llm_as_judge.llm.billing import Dollars
 from llm_as_judge.serving.requests import Ask, RequestError, RequestLimits
 from llm_as_judge.solving.writers import ProgramWriter, Written
@@ -48,10 +42,6 @@ class Spent:
     @property
     def tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
-
-    @property
-    def usage(self) -> Usage:
-        return Usage(self.prompt_tokens, self.completion_tokens)
 
     def add(self, request: ChatRequest, reply: ChatReply) -> None:
         self.prompt_tokens += reply.usage.prompt_tokens
@@ -101,9 +91,6 @@ class MeteredChat:
 
 
 OnProgram = Callable[[Program], None]
-TOO_LONG = "a call was longer than the executor's context"
-FILTERED = "a content filter held a call or its reply back"
-"""Not the error's own words: where the executor runs is no client's business."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +100,6 @@ class Answer:
     text: str
     written: Written
     spent: Spent
-    status: str
-    """Of the program's run: an ExecutionStatus, or ``limit``."""
-    error: str
-    fallback: bool
     seconds: float
 
     @property
@@ -137,9 +120,6 @@ class Answer:
             "program": program.source,
             "operators": list(program.operators),
             "findings": [f"{d.code} line {d.line}: {d.message}" for d in program.diagnostics],
-            "status": self.status,
-            "error": self.error,
-            "fallback": self.fallback,
             "calls": self.spent.calls,
             "policy_tokens": writing.prompt_tokens + writing.completion_tokens,
             "executor_tokens": self.spent.tokens,
@@ -151,16 +131,9 @@ class Answer:
 class Answerer:
     """Answers requests; one for a server, shared by all of them, with nothing of any of them in it."""
 
-    def __init__(
-        self, bench: Workbench, writer: ProgramWriter, *, fallback_s: float = 60.0
-    ) -> None:
-        """
-        Args:
-            fallback_s: how long the direct call may take, beyond the limits of the program.
-        """
+    def __init__(self, bench: Workbench, writer: ProgramWriter) -> None:
         self._bench = bench
         self._writer = writer
-        self._fallback_s = fallback_s
 
     @property
     def budget(self) -> Budget | None:
@@ -172,61 +145,34 @@ class Answerer:
         Args:
             on_program: called when the program is written, for a client that streams.
         Raises:
-            RequestError: 422 no answer and the request wants no fallback, 504 the direct call ran
-                out of time.
-            EndpointError, SandboxError: ours; no fallback hides them.
+            RequestError: 422 the program gave no answer, or wanted more than the request's limits.
+            EndpointError, SandboxError: ours.
         """
         started = time.monotonic()
         written = await self._writer.write(ask.problem, ask.temperature, ask.seed, ask.budget)
         if on_program is not None:
             on_program(written.program)
         spent = Spent()
-        execution, limit = await self._run(written.program, ask, spent)
-        text, fallback = execution.answer, False
-        status, error = ("limit", limit) if limit else (execution.status, execution.error)
-        if status != "ok":
-            if not ask.fallback:
-                raise RequestError(
-                    422, f"the program gave no answer: {status}: {error}", "no_answer"
-                )
-            text, fallback = await self._directly(ask, spent), True
+        execution = await self._run(written.program, ask, spent)
+        if execution.status != "ok":
+            raise _no_answer(execution.status, execution.error)
         took = time.monotonic() - started
-        return Answer(cut(text, ask.stop), written, spent, status, error, fallback, took)
+        return Answer(cut(execution.answer, ask.stop), written, spent, took)
 
-    async def _run(self, program: Program, ask: Ask, spent: Spent) -> tuple[Execution, str]:
-        """The run, and the limit of the request that ended it (empty: none)."""
+    async def _run(self, program: Program, ask: Ask, spent: Spent) -> Execution:
         chat = MeteredChat(self._bench.executor, ask.limits, spent, ask.reply_tokens)
         running = self._bench.run(program, ask.problem, chat)
         try:
-            return await asyncio.wait_for(running, ask.limits.seconds), ""
+            return await asyncio.wait_for(running, ask.limits.seconds)
         except asyncio.TimeoutError:
-            return Execution("timeout"), f"{ask.limits.seconds:g} s are over"
+            raise _no_answer("timeout", f"{ask.limits.seconds:g} s are over") from None
         except LimitReachedError as error:
-            return Execution("crashed"), str(error)
-        except RefusedRequestError as error:  # the program built a text that gets no reply
-            return Execution("crashed", error=_of_request(error).message), ""
-
-    async def _directly(self, ask: Ask, spent: Spent) -> str:
-        asking = operator_settings(self._bench.config)
-        most = min(asking.max_tokens, ask.reply_tokens or asking.max_tokens)
-        request = ChatRequest(ask.messages, most, asking.temperature)
-        # one call more than the program's, with its own tokens and seconds
-        once = RequestLimits(spent.calls + 1, spent.tokens + most + 1, self._fallback_s)
-        chat = MeteredChat(self._bench.executor, once, spent)
-        try:
-            return (await asyncio.wait_for(chat.chat(request), self._fallback_s)).text
-        except asyncio.TimeoutError:
-            raise RequestError(
-                504, f"no answer within {ask.limits.seconds + self._fallback_s:g} s", "timeout"
-            ) from None
-        except RefusedRequestError as error:
-            raise _of_request(error) from None
+            raise _no_answer("limit", str(error)) from None
 
 
-def _of_request(error: RefusedRequestError) -> RequestError:
-    if isinstance(error, ContextError):
-        return RequestError(400, TOO_LONG, "context_length_exceeded", "messages")
-    return RequestError(400, FILTERED, "content_filter", "messages")
+def _no_answer(status: str, reason: str) -> RequestError:
+    what = ": ".join(filter(None, (status, reason)))
+    return RequestError(422, f"the program gave no answer: {what}", "no_answer")
 
 
 def cut(text: str, stop: tuple[str, ...]) -> str:

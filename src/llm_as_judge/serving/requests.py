@@ -68,7 +68,6 @@ class Ask:
     """Of the policy that writes the program; None = as configured."""
     seed: int | None = None
     stop: tuple[str, ...] = ()
-    fallback: bool = True
     budget: Budget | None = None
     """That the policy is told; None: none."""
 
@@ -98,7 +97,6 @@ class _Workflow(BaseModel):
     domain: Domain | None = None
     budget: Budget | None = None
     entry_point: str = Field("", max_length=200)
-    fallback: bool = True
     max_calls: int | None = Field(None, ge=1)
     max_tokens: int | None = Field(None, ge=1)
     timeout_s: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -186,7 +184,6 @@ def read_ask(
         temperature=data.temperature,
         seed=data.seed,
         stop=tuple(text for text in stop if text),
-        fallback=wanted.fallback,
         budget=wanted.budget or budget,
     )
 

@@ -6,18 +6,19 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import uvicorn
 
-from llm_as_judge.config import Config, checked_key
+from llm_as_judge.assembly import Workbench
+from llm_as_judge.config import checked_key
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.serving.answering import Answerer
 from llm_as_judge.serving.app import ServerOptions, make_app
 from llm_as_judge.serving.front import Front, FrontLimits, places
-from llm_as_judge.solving.writers import open_writer
+from llm_as_judge.solving.writers import ProgramWriter
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 KEY_CHARS = 16
@@ -34,20 +35,22 @@ class Binding:
     grace_s: int = 30
     connections: int = 1024
     """That are open at once."""
+    head_s: float = 10.0
+    body_s: float = 30.0
+    """See :class:`FrontLimits`."""
 
 
 async def serve(
-    config: Config,
-    policy: str,
+    opening: AbstractAsyncContextManager[tuple[Workbench, ProgramWriter]],
     options: ServerOptions,
     binding: Binding,
     *,
-    fallback_s: float = 60.0,
     announce: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; requests that run then are finished first.
 
     Args:
+        opening: opens where programs run, and what writes them; entered once the port is ours.
         announce: told the address, once requests are accepted.
     Raises:
         ConfigError: open to the network without a key, or the port is taken.
@@ -56,9 +59,10 @@ async def serve(
     options = safe_options(options, binding)
     listener = _listen(binding)
     try:
-        async with open_writer(config, policy) as (bench, writer):
-            app = make_app(Answerer(bench, writer, fallback_s=fallback_s), options)
-            front = Front(FrontLimits(connections=places(binding.connections)))
+        async with opening as (bench, writer):
+            app = make_app(Answerer(bench, writer), options)
+            limits = FrontLimits(places(binding.connections), binding.head_s, binding.body_s)
+            front = Front(limits)
             server = Server(app, front, binding.grace_s)
             port = listener.getsockname()[1]
             host = f"[{binding.host}]" if ":" in binding.host else binding.host

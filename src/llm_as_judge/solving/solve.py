@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from llm_as_judge.config import Config
-from llm_as_judge.solving.writers import open_writer
+from llm_as_judge.assembly import Workbench
+from llm_as_judge.solving.writers import ProgramWriter
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Execution, Problem
 
 Show = Callable[[str, Any], None]
@@ -14,29 +14,25 @@ Show = Callable[[str, Any], None]
 
 
 async def solve(
-    config: Config, problem: Problem, policy: str, show: Show, *, graded: bool
+    bench: Workbench, writer: ProgramWriter, problem: Problem, show: Show, *, graded: bool
 ) -> Execution:
-    """Solve ``problem``.
+    """Solve ``problem`` with a program of ``writer``.
 
     Args:
-        policy: ``untrained``, a checkpoint folder, or a program file (``.py``, in either form).
         graded: the problem has a gold answer: also show a verdict.
     Raises:
-        ConfigError: ``policy`` is none of these.
         EndpointError: the executor gave no reply.
     """
-    async with open_writer(config, policy) as (bench, writer):
-        written = await writer.write(problem)
-        if written.prompt:
-            show("prompt", written.prompt)
-            show("reply", written.reply)
-        show("program", written.program)
-        executor = ShownChat(bench.executor, show)
-        execution = await bench.run(written.program, problem, executor)
-        show("execution", execution)
-        if graded and execution.status == "ok":
-            show("verdict", await bench.judge.grade(problem, execution.answer))
-        return execution
+    written = await writer.write(problem)
+    if written.prompt:
+        show("prompt", written.prompt)
+        show("reply", written.reply)
+    show("program", written.program)
+    execution = await bench.run(written.program, problem, ShownChat(bench.executor, show))
+    show("execution", execution)
+    if graded and execution.status == "ok":
+        show("verdict", await bench.judge.grade(problem, execution.answer))
+    return execution
 
 
 class ShownChat:

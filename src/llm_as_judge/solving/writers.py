@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Callable, Collection
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from llm_as_judge.assembly import Workbench, open_system, open_workbench
-from llm_as_judge.config import Config
-from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.errors import DataError
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.types import (
     Budget,
@@ -61,8 +59,11 @@ class FileWriter:
 
     budget: Budget | None = None
 
-    def __init__(self, path: Path, bench: Workbench) -> None:
+    def __init__(self, path: Path, max_calls: int, executors: Collection[str] = ()) -> None:
         """
+        Args:
+            max_calls: executor calls of a run in the worst case.
+            executors: names of those beside the default one.
         Raises:
             DataError: the file cannot be read.
         """
@@ -70,8 +71,8 @@ class FileWriter:
             self._text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{path}: cannot be read: {error}") from None
-        self._max_calls = bench.config.workflow.max_worst_case_calls
-        self._executors = bench.config.executors
+        self._max_calls = max_calls
+        self._executors = executors
 
     async def write(
         self,
@@ -93,6 +94,15 @@ class FileWriter:
         pass
 
 
+@dataclass(frozen=True, slots=True)
+class WritingOptions:
+    """How the policy writes for a request that says nothing of it."""
+
+    temperature: float
+    seed: int
+    max_new_tokens: int
+
+
 @dataclass(slots=True)
 class _Waiting:
     prompt: Prompt
@@ -104,12 +114,22 @@ class PolicyWriter:
     """The policy; one batch at a time, made of all requests that wait when it starts.
 
     A draw depends on seed and prompt alone, not on who else is in the batch.
+
+    Args:
+        parse: the checked program of a reply.
     """
 
-    def __init__(self, sampler: PolicySampler, prompt: PolicyPrompt, bench: Workbench) -> None:
+    def __init__(
+        self,
+        sampler: PolicySampler,
+        prompt: PolicyPrompt,
+        parse: Callable[[str, Problem], Program],
+        options: WritingOptions,
+    ) -> None:
         self._sampler = sampler
         self._prompt = prompt
-        self._bench = bench
+        self._parse = parse
+        self._options = options
         self._queue: list[_Waiting] = []
         self._work: asyncio.Task[None] | None = None
 
@@ -124,10 +144,10 @@ class PolicyWriter:
         seed: int | None = None,
         budget: Budget | None = None,
     ) -> Written:
-        config = self._bench.config
+        options = self._options
         key = (
-            config.evaluation.temperature if temperature is None else temperature,
-            config.training.seed if seed is None else seed,
+            options.temperature if temperature is None else temperature,
+            options.seed if seed is None else seed,
         )
         # may search the experience buffer
         (prompt,) = await asyncio.to_thread(self._prompt.write, [problem], [budget or self.budget])
@@ -140,7 +160,7 @@ class PolicyWriter:
         finally:
             if waiting in self._queue:  # its client has gone before its turn
                 self._queue.remove(waiting)
-        program = await asyncio.to_thread(self._bench.parse, completion.text, problem)
+        program = await asyncio.to_thread(self._parse, completion.text, problem)
         usage = Usage(len(completion.prompt_ids), len(completion.token_ids))
         return Written(program, usage, tuple(prompt.messages), completion.text)
 
@@ -155,7 +175,7 @@ class PolicyWriter:
             batch = [waiting for waiting in self._queue if waiting.key == key][:BATCH]
             for waiting in batch:
                 self._queue.remove(waiting)
-            sampling = Sampling(1, key[0], self._bench.config.sampling.max_new_tokens, key[1])
+            sampling = Sampling(1, key[0], self._options.max_new_tokens, key[1])
             try:
                 stream = await self._sampler.sample([one.prompt for one in batch], sampling)
                 async with aclosing(stream):
@@ -166,37 +186,3 @@ class PolicyWriter:
                 for waiting in batch:
                     if not waiting.done.done():
                         waiting.done.set_exception(error)
-
-
-UNTRAINED = "untrained"
-
-
-@asynccontextmanager
-async def open_writer(
-    config: Config, policy: str
-) -> AsyncIterator[tuple[Workbench, ProgramWriter]]:
-    """Executor, judge and sandbox, and who writes the programs.
-
-    Args:
-        policy: ``untrained``, a checkpoint folder, or a program file (``.py``, in either form); only
-            the first two load a policy.
-    Raises:
-        ConfigError: ``policy`` is none of these.
-        UserError: a model or file is missing.
-    """
-    path = Path(policy)
-    if path.suffix == ".py" and path.is_file():
-        async with open_workbench(config) as bench:
-            yield bench, FileWriter(path, bench)
-        return
-    if policy != UNTRAINED and not path.is_dir():
-        found = "no such file or folder" if not path.exists() else "no Python file"
-        raise ConfigError(
-            f"--policy {policy}: {found}; wanted untrained, a checkpoint folder or a program file (.py)"
-        )
-    async with open_system(config, adapter=None if policy == UNTRAINED else path) as system:
-        writer = PolicyWriter(system.sampler, system.prompt, system.bench)
-        try:
-            yield system.bench, writer
-        finally:
-            await writer.aclose()

@@ -120,8 +120,7 @@ def test_workflow_without_async_call_says_what_to_write() -> None:
 
 def call(number: int, name: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
     target = {"#": "object", "name": name}
-    asked = {"op": "call", "target": target, "args": list(args), "kwargs": kwargs}
-    return {"id": number, "in_place": False, **asked}
+    return {"id": number, "op": "call", "target": target, "args": list(args), "kwargs": kwargs}
 
 
 def test_solution_answers_calls_by_value_object_and_exception() -> None:
@@ -153,7 +152,7 @@ def test_a_solution_calls_the_functions_that_it_is_given_and_says_what_it_change
     task = {"kind": "solution", "source": source, "setup": "", "entry_point": "f"}
     with performing(task) as host:
         host.receive()
-        host.send({**call(1, "f", {"#": "callback", "id": 4}, [7]), "in_place": True})
+        host.send({**call(1, "f", {"#": "callback", "id": 4}, [7]), "op": "change"})
         asked = host.receive()
         assert (asked["t"], asked["target"], asked["args"]) == ("invoke", 4, [1])
         host.send({"value": 8})

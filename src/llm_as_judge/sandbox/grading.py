@@ -19,7 +19,7 @@ from llm_as_judge.sandbox.channel import (
     cancelled,
 )
 from llm_as_judge.sandbox.clock import Deadline, OwnTime
-from llm_as_judge.sandbox.inside.frames import FrameError
+from llm_as_judge.sandbox.inside.frames import MAX_CALL, FrameError
 from llm_as_judge.sandbox.launch import Child
 from llm_as_judge.types import StubReport, TestReport
 
@@ -38,7 +38,7 @@ class _SolutionError(Exception):
     """The solution did not load, died, or ended its process."""
 
 
-_ASKED = ("op", "target", "args", "kwargs", "in_place")
+_ASKED = ("op", "target", "args", "kwargs")
 _ANSWERED = ("value", "raised", "message", "after", "stop", "missing")
 
 
@@ -117,7 +117,7 @@ class SplitGrading:
     async def _grade(self, solution: Child, tests: Child) -> tuple[tuple[int, ...], str]:
         try:
             with (
-                HostChannel(solution.sock, MAX_BYTES, MAX_FRAMES) as answering,
+                HostChannel(solution.sock, MAX_BYTES, MAX_FRAMES, MAX_CALL) as answering,
                 HostChannel(tests.sock, MAX_BYTES, MAX_FRAMES) as asking,
             ):
                 await asking.send(self._tests_task())  # prepared while the solution loads

@@ -133,18 +133,9 @@ class SubprocessLauncher:
         packages = package_folders() if kind.packages else {}
         try:
             process = await asyncio.create_subprocess_exec(
-                *(
-                    self._python,
-                    "-B",
-                    "-s",
-                    "-S",
-                    "-c",
-                    BOOT.format(module="child"),
-                    inside,
-                    str(child.fileno()),
-                    json.dumps(kind.limits),
-                    json.dumps({name: str(path) for name, path in packages.items()}),
-                ),
+                *(self._python, "-B", "-s", "-S", "-c", BOOT.format(module="child")),
+                *(inside, str(child.fileno()), json.dumps(kind.limits)),
+                json.dumps({name: str(path) for name, path in packages.items()}),
                 pass_fds=[child.fileno()],
                 env={"PYTHONHASHSEED": "0"},
                 cwd=folder.name,

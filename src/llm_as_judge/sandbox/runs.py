@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.channel import (
@@ -33,6 +33,7 @@ from llm_as_judge.types import (
 
 MAX_BYTES_FROM_CHILD = 16 * 2**20
 ERROR_CHARACTERS = 2000
+AnyReport = TypeVar("AnyReport", TestReport, StubReport)
 
 
 class _OverLimitError(Exception):
@@ -116,19 +117,7 @@ class ProcessSandbox:
     ) -> TestReport:
         """See :meth:`llm_as_judge.types.Sandbox.run_tests`. No test at all is not a pass."""
         grading = SplitGrading(solution, entry_point, tests, setup_code)
-        async with self._turn(self._code_turns):
-            children: list[Child] = []
-            report = None
-            try:
-                for _ in range(2):
-                    children.append(await self._launcher.start(child_kind(limits, loops=False)))
-                report = await grading.run(limits.wall_s, *children)
-            finally:
-                for child in children:
-                    await _ended(child, clean=report is not None and report.passed)
-            if not report.passed and any(child.lost for child in children):
-                raise SandboxError("the sandbox server died during this run")
-            return report
+        return await self._graded(grading.run, 2, limits)
 
     async def try_stubs(
         self,
@@ -138,15 +127,23 @@ class ProcessSandbox:
         setup_code: str = "",
     ) -> StubReport:
         """See :meth:`llm_as_judge.types.Sandbox.try_stubs`."""
-        trial = StubTrial(entry_point, tests, setup_code)
+        return await self._graded(StubTrial(entry_point, tests, setup_code).run, 1, limits)
+
+    async def _graded(
+        self, run: Callable[..., Awaitable[AnyReport]], count: int, limits: RunLimits
+    ) -> AnyReport:
+        """``run(limits.wall_s, *children)`` on so many fresh children."""
         async with self._turn(self._code_turns):
-            child = await self._launcher.start(child_kind(limits, loops=False))
+            children: list[Child] = []
             report = None
             try:
-                report = await trial.run(limits.wall_s, child)
+                for _ in range(count):
+                    children.append(await self._launcher.start(child_kind(limits, loops=False)))
+                report = await run(limits.wall_s, *children)
             finally:
-                await _ended(child, clean=report is not None and not report.error)
-            if report.error and child.lost:
+                for child in children:
+                    await _ended(child, clean=report is not None and not report.error)
+            if report.error and any(child.lost for child in children):
                 raise SandboxError("the sandbox server died during this run")
             return report
 

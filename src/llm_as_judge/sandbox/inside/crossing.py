@@ -26,29 +26,9 @@ def shared_classes(namespace: dict[str, Any]) -> dict[str, type]:
     }
 
 
-_CONTAINER_METHODS = frozenset(
-    [
-        "append",
-        "appendleft",
-        "add",
-        "insert",
-        "remove",
-        "discard",
-        "pop",
-        "popleft",
-        "popitem",
-        "clear",
-        "extend",
-        "update",
-        "sort",
-        "reverse",
-        "keys",
-        "values",
-        "items",
-        "get",
-        "setdefault",
-        "copy",
-    ]
+_CONTAINER_METHODS = (
+    "append appendleft add insert remove discard pop popleft popitem clear extend update sort "
+    "reverse keys values items get setdefault copy"
 )
 VALUE_METHODS = (
     frozenset(
@@ -56,7 +36,7 @@ VALUE_METHODS = (
         for kind in (str, bytes, int, float, complex, list, tuple, dict, set, collections.deque)
         for name in dir(kind)
     )
-    - _CONTAINER_METHODS
+    - {*_CONTAINER_METHODS.split()}
 )
 
 
@@ -169,6 +149,7 @@ BINARY = {
 COMPARING = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "call": lambda target, *args, **kwargs: target(*args, **kwargs),
+    "change": lambda target, *args, **kwargs: target(*args, **kwargs),
     "get": getattr,
     "set": setattr,
     "del": delattr,

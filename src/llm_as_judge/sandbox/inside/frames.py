@@ -15,7 +15,8 @@ from typing import Any
 MAX_FRAME = 4 * 2**20
 """Bytes of one message; a longer one is refused by both sides."""
 MAX_CALL = 2**20
-"""Bytes of one operator call or result: the host reads each in one go, and all else waits for it."""
+"""Bytes of one message that a program or solution chose: the host reads each in one go, and all else
+waits for it."""
 
 _HEADER = struct.Struct(">I")
 _ENCODER = json.JSONEncoder(separators=(",", ":"))

@@ -94,14 +94,7 @@ class _StubEnd(TestsEnd):
         """Any name may be one of the solution's."""
         return True
 
-    def ask(
-        self,
-        operation: str,
-        target: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        in_place: bool = False,
-    ) -> Any:
+    def ask(self, operation: str, target: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Sees whether the arguments could be sent, then does what the stub does."""
         self.used = True
         try:

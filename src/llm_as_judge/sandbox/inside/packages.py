@@ -42,7 +42,7 @@ def show(folders: dict[str, str]) -> None:
         sys.meta_path.append(_Finder(folders))
 
 
-def load() -> None:  # pragma: no cover - runs in the jail, where no tracer can follow
+def load() -> None:  # pragma: no cover - in the jail
     """Imports what programs may want."""
     for name in LOADED:
         importlib.import_module(name)

@@ -26,7 +26,7 @@ from .crossing import (
     raised_form,
     shared_classes,
 )
-from .frames import Channel, FrameError
+from .frames import MAX_CALL, Channel, FrameError
 from .literals import LiteralError, decode, encode
 from .stand_ins import Function, Held, Live, LiveClass, Named, mark_used
 from .testing import UncrossableError, Watch
@@ -51,7 +51,7 @@ class SolutionEnd:
             self._answer(self._channel.receive())
 
     def _answer(self, request: Form) -> None:
-        self._channel.send({"t": "reply", "id": request["id"], **self._outcome(request)})
+        self._channel.send({"t": "reply", "id": request["id"], **self._outcome(request)}, MAX_CALL)
 
     def _outcome(self, request: Form) -> Form:
         operation = request["op"]
@@ -62,7 +62,7 @@ class SolutionEnd:
             target = self._decode(request["target"])
             value = OPERATIONS[operation](target, *args, **kwargs)
             reply = {"value": self._encode(value)}
-            if request["in_place"]:
+            if operation == "change":
                 reply["after"] = self._encode([args, kwargs])
         except StopIteration as error:
             return {"stop": True} if operation == "next" else raised_form(error)
@@ -120,7 +120,8 @@ class SolutionEnd:
                 "target": number,
                 "args": [self._encode(value) for value in args],
                 "kwargs": {name: self._encode(value) for name, value in kwargs.items()},
-            }
+            },
+            MAX_CALL,
         )
         while "op" in (reply := self._channel.receive()):
             self._answer(reply)
@@ -175,25 +176,20 @@ class TestsEnd:
         )
         return type(name, (base,), {})
 
-    def ask(
-        self,
-        operation: str,
-        target: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        in_place: bool = False,
-    ) -> Any:
-        """Has ``operation`` done in the solution's process.
+    def ask(self, operation: str, target: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Has ``operation`` done in the solution's process: ``call``, or ``change`` where what it leaves
+        of its arguments is wanted, too, or one of :data:`OPERATIONS`.
 
         Raises:
             Exception: what the solution raised, or that it cannot be asked; the watch knows of it.
         """
+        self._compares = operation in COMPARING
         try:
-            self._send(operation, target, args, kwargs, in_place)
+            self._send(operation, self.encoded(target, args, kwargs))
             while (reply := self._channel.receive()).get("t") == "invoke":
                 self._channel.send({"t": "reply", **self._called_back(reply)})
             value = self._result(reply, operation)
-            if in_place:
+            if operation == "change":
                 _change(args, kwargs, decode(reply["after"], self._known))
         except _EndingError as ending:
             raise ending.error from None
@@ -201,19 +197,9 @@ class TestsEnd:
             raise self.watch.raised(error) from None
         return value
 
-    def _send(
-        self,
-        operation: str,
-        target: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        in_place: bool,
-    ) -> None:
-        self._compares = operation in COMPARING
-        parts = self.encoded(target, args, kwargs)
-        request = {"t": "invoke", "op": operation, "in_place": in_place, **parts}
+    def _send(self, operation: str, parts: Form) -> None:
         try:
-            self._channel.send(request)
+            self._channel.send({"t": "invoke", "op": operation, **parts})
         except FrameError as error:
             raise UncrossableError(f"the solution is given what cannot be sent: {error}") from None
 

@@ -26,37 +26,16 @@ from typing import Any
 
 from . import child, confine, frames, functions, grading, kernel, packages, workflow
 
-PRELOADED = (
-    *("__future__", "_strptime", "abc", "array", "ast", "asyncio", "base64", "binascii", "bisect"),
-    *("builtins", "calendar", "cmath", "collections", "collections.abc", "colorsys", "contextlib"),
-    *("copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "errno", "fractions"),
-    *("functools", "gc", "graphlib", "hashlib", "heapq", "html", "inspect", "io", "itertools"),
-    *("json", "keyword", "linecache", "locale", "logging", "math", "numbers", "operator", "os"),
-    *(
-        "pickle",
-        "pprint",
-        "queue",
-        "random",
-        "re",
-        "secrets",
-        "shlex",
-        "signal",
-        "stat",
-        "statistics",
-    ),
-    *("string", "struct", "sys", "tempfile", "textwrap", "threading", "time", "timeit", "token"),
-    *("tokenize", "traceback", "types", "typing", "unicodedata", "unittest", "uuid"),
-    *(
-        "warnings",
-        "weakref",
-        "zlib",
-        "zoneinfo",
-        "encodings.idna",
-        "encodings.latin_1",
-        "encodings.ascii",
-    ),
-    *("encodings.utf_16", "encodings.unicode_escape", "stringprep", "concurrent.futures.thread"),
-)
+PRELOADED = """
+    __future__ _strptime abc array ast asyncio base64 binascii bisect builtins calendar cmath
+    collections collections.abc colorsys contextlib copy csv dataclasses datetime decimal
+    difflib enum errno fractions functools gc graphlib hashlib heapq html inspect io itertools
+    json keyword linecache locale logging math numbers operator os pickle pprint queue random re
+    secrets shlex signal stat statistics string struct sys tempfile textwrap threading time
+    timeit token tokenize traceback types typing unicodedata unittest uuid warnings weakref zlib
+    zoneinfo encodings.idna encodings.latin_1 encodings.ascii encodings.utf_16
+    encodings.unicode_escape stringprep concurrent.futures.thread
+"""
 """Loaded once for all children; behind the filter no compiled module can be loaded any more."""
 
 MESSAGE = 65536
@@ -69,9 +48,7 @@ class Seals:
     syscalls: bytes
     landlock: int | None
 
-    def apply(
-        self, limits: dict[str, Any]
-    ) -> None:  # pragma: no cover - runs in the jail, where no tracer can follow
+    def apply(self, limits: dict[str, Any]) -> None:  # pragma: no cover - in the jail
         confine.limit_resources(limits)
         kernel.forbid_new_privileges()
         if self.landlock is not None:
@@ -80,9 +57,7 @@ class Seals:
         kernel.filter_syscalls(self.syscalls)
 
 
-def main(
-    descriptor: int,
-) -> None:  # pragma: no cover - runs in the jail, where no tracer can follow
+def main(descriptor: int) -> None:  # pragma: no cover - in the jail
     """Serves the host at ``descriptor`` until it hangs up."""
     control = socket.socket(fileno=descriptor)
     settings = json.loads(control.recv(MESSAGE))
@@ -102,10 +77,8 @@ def main(
     server.serve()
 
 
-def _preload(
-    folders: dict[str, str],
-) -> int:  # pragma: no cover - runs in the jail, where no tracer can follow
-    for name in PRELOADED:
+def _preload(folders: dict[str, str]) -> int:  # pragma: no cover - in the jail
+    for name in PRELOADED.split():
         importlib.import_module(name)
     if folders:
         packages.show(folders)
@@ -113,9 +86,7 @@ def _preload(
     return len(sys.modules)
 
 
-def _drop_identity(
-    uid: int | None,
-) -> None:  # pragma: no cover - runs in the jail, where no tracer can follow
+def _drop_identity(uid: int | None) -> None:  # pragma: no cover - in the jail
     """Becomes ``uid`` for good: without root's identity go its capabilities."""
     if uid is not None:
         os.setgroups([])
@@ -123,7 +94,7 @@ def _drop_identity(
         os.setresuid(uid, uid, uid)
 
 
-class _Server:  # pragma: no cover - runs in the jail, where no tracer can follow
+class _Server:  # pragma: no cover - in the jail
     def __init__(self, control: socket.socket, seals: Seals) -> None:
         self._control = control
         self._seals = seals

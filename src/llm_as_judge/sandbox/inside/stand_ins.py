@@ -26,14 +26,7 @@ class Asking(Protocol):
 
     watch: Watch
 
-    def ask(
-        self,
-        operation: str,
-        target: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        in_place: bool = False,
-    ) -> Any: ...
+    def ask(self, operation: str, target: Any, /, *args: Any, **kwargs: Any) -> Any: ...
 
     def truth(self, value: Any) -> bool: ...
 
@@ -72,37 +65,35 @@ class Held:
     __hash__ = object.__hash__
 
 
-class Function(Held, Changing):
+class _Called(Changing):
+    __slots__ = ()
+    _remote_end: Asking
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._remote_end.ask("call", self, *args, **kwargs)
+
+    def in_place(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls it; what it changed in its arguments is changed here, too."""
+        return self._remote_end.ask("change", self, *args, **kwargs)
+
+
+class Function(Held, _Called):
     """A callable of the solution's process."""
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._remote_end.ask("call", self, args, kwargs)
 
-    def in_place(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls it; what it changed in its arguments is changed here, too."""
-        return self._remote_end.ask("call", self, args, kwargs, in_place=True)
-
-
-class Named(Changing):
+class Named(_Called):
     """A function that the solution defines by name."""
 
     def __init__(self, end: Asking, name: str) -> None:
-        self._end = end
+        self._remote_end = end
         self.__name__ = self.__qualname__ = name
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._end.ask("get", self, (name,), {})
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._end.ask("call", self, args, kwargs)
-
-    def in_place(self, *args: Any, **kwargs: Any) -> Any:
-        """See :meth:`Function.in_place`."""
-        return self._end.ask("call", self, args, kwargs, in_place=True)
+        return self._remote_end.ask("get", self, name)
 
 
 class Live(Held):
@@ -129,7 +120,7 @@ class Live(Held):
         return self if same else result
 
     def _remote_ask(self, operation: str, *args: Any) -> Any:
-        return self._remote_end.ask(operation, self, args, {})
+        return self._remote_end.ask(operation, self, *args)
 
     def _remote_own(self) -> None:
         if not self._remote_made:
@@ -149,7 +140,7 @@ class Live(Held):
         self._remote_ask("del", name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._remote_end.ask("call", self, args, kwargs)
+        return self._remote_end.ask("call", self, *args, **kwargs)
 
     def __iter__(self) -> Any:
         items = self._remote_ask("listed")
@@ -184,7 +175,7 @@ def _binary(operation: str, reflected: bool) -> Callable[[Live, Any], Any]:
         if not isinstance(other, Live):
             self._remote_own()
         left, right = (other, self) if reflected else (self, other)
-        result = self._remote_end.ask(operation, left, (right,), {})
+        result = self._remote_end.ask(operation, left, right)
         return self._remote_itself(result) if operation.startswith("i") else result
 
     return ask
@@ -223,7 +214,7 @@ class LiveClass(type):
     _home: Asking
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = cls._home.ask("call", cls, args, kwargs)
+        made = cls._home.ask("call", cls, *args, **kwargs)
         if not isinstance(made, Live):
             return made
         # Another stand-in than the one that results of the solution get for the same object.
@@ -233,4 +224,4 @@ class LiveClass(type):
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return cls._home.ask("get", cls, (name,), {})
+        return cls._home.ask("get", cls, name)

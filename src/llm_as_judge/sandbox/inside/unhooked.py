@@ -9,9 +9,7 @@ from __future__ import annotations
 import os
 
 
-def main(
-    descriptor: int,
-) -> None:  # pragma: no cover - runs in the jail, where no tracer can follow
+def main(descriptor: int) -> None:  # pragma: no cover - in the jail
     """See :func:`server.main`; no module that asks for a hook may be loaded before this."""
     os.register_at_fork = lambda **_hooks: None
     from . import server

@@ -35,10 +35,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "UntilAgree": {"ways": ["1", "2", "1"], "agree": 2, "most": 3},
     "UntilPassed": {"problem": "p", "entry_point": "add", "most": 3},
     "Vote": {"solutions": ["1", "2", "3"]},
-    "Choose": {"problem": "p", "solutions": ["1", "1"]},
 }
 OPERATORS = sorted(ARGUMENTS)
-ASKING = sorted(ARGUMENTS.keys() - {"UntilAgree", "Vote", "Choose"})
+ASKING = sorted(ARGUMENTS.keys() - {"UntilAgree", "Vote"})
 """Those that ask the executor themselves."""
 
 TABLE = {
@@ -57,7 +56,6 @@ OF_THE_HOST = {
     "UntilAgree": (["ways", "agree", "most"], ["answer", "share", "agreed"], 0),
     "UntilPassed": (["problem", "entry_point", "most"], ["solution", "passed"], 3),
     "Vote": (["solutions"], ["answer", "share"], 0),
-    "Choose": (["problem", "solutions"], ["answer", "share"], 0),
 }
 
 
@@ -69,7 +67,11 @@ def broken_sandbox() -> FakeSandbox:
 
 def test_names_arguments_keys_and_bounds_are_those_of_aflow() -> None:
     found = {
-        name: ([a.name for a in entry.arguments], list(entry.empty), entry.worst_case_calls)
+        name: (
+            [a.name for a in entry.arguments],
+            list(entry.empty),
+            entry.operator.worst_case_calls,
+        )
         for name, entry in registry().items()
     }
     assert found == {**TABLE, **OF_THE_HOST}
@@ -103,7 +105,7 @@ async def test_every_key_is_there_whatever_the_executor_writes(operator: str, re
     assert list(result) == list(entry.empty)
     for key, empty in entry.empty.items():
         assert type(result[key]) is type(empty)
-    assert call.llm_calls <= entry.worst_case_calls
+    assert call.llm_calls <= entry.operator.worst_case_calls
 
 
 @given(st.text(max_size=200))

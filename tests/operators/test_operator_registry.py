@@ -140,7 +140,6 @@ def test_shipped_enhancements_load_and_a_broken_file_is_one_line(tmp_path: Path)
 
 
 HINTS_OF_GPT_OSS = {
-    "Choose": set(),
     "AnswerGenerate": {"gpt_oss_thought_once", "gpt_oss_plain_text"},
     "Custom": set(),
     "CustomCodeGenerate": {"gpt_oss_no_tools"},

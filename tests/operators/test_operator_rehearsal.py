@@ -21,7 +21,6 @@ CALLS: dict[str, list[Json]] = {
     "UntilAgree": [["1", "2", "1"], 2, 3],
     "UntilPassed": ["Add.", "add"],
     "Vote": [["1", "2", "1"]],
-    "Choose": ["What?", ["1", "1"]],
 }
 
 

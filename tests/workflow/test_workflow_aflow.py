@@ -120,21 +120,6 @@ VOTES_IN_AFLOW = {
         ),
         "$18 0.5 0.0",
     ),
-    "choose": (
-        (
-            "best = await choose(problem, [(await answer_generate(input=problem))['answer'] "
-            "for _ in range(4)])\nreturn best['answer'] + ' ' + str(best['share'])"
-        ),
-        "5 0.25 0.0",
-    ),
-    "choose_alike": (
-        (
-            "draft = await answer_generate(input=problem)\n"
-            "best = await choose(problem, [draft['answer'], draft['answer'] + '.0'])\n"
-            "return best['answer'] + ' ' + str(best['share'])"
-        ),
-        "17 1.0 0.0",
-    ),
     "until_passed": (
         (
             "code = await until_passed(problem, entry_point)\n"

@@ -68,6 +68,4 @@ def shown_operators(config: Config) -> Registry:
             f"sampling.operators: there is no operator {unknown[0]!r}; wanted some of "
             f"{', '.join(known)}"
         )
-    if wanted is not None:
-        return {name: entry for name, entry in known.items() if name in wanted}
-    return {name: entry for name, entry in known.items() if not entry.reads}  # asked for by name
+    return {name: entry for name, entry in known.items() if wanted is None or name in wanted}

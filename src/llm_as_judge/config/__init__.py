@@ -26,7 +26,6 @@ from llm_as_judge.config.reading import (
 )
 from llm_as_judge.config.running import (
     DEFAULT_EXECUTOR,
-    READER,
     CallsConfig,
     NamedExecutorConfig,
 )
@@ -41,7 +40,6 @@ __all__ = [
     "FLAT_KEYS",
     "OWN_FILE",
     "PRESETS",
-    "READER",
     "RULES_ALONE",
     "Baseline",
     "CallsConfig",

@@ -14,8 +14,6 @@ from llm_as_judge.config.reading import Number, Section
 from llm_as_judge.quoting import quoted
 
 DEFAULT_EXECUTOR = "default"
-READER = "policy"
-"""Who answers operators that the policy reads for; no executor may be called so."""
 """What a program calls the executor that is asked where it names none."""
 _EXECUTOR_NAME = re.compile(r"[A-Za-z][\w-]{0,31}", re.ASCII)
 
@@ -129,8 +127,6 @@ def checked_executor_names(named: Mapping[str, NamedExecutorConfig]) -> None:
             raise ValueError(
                 f"executors.{name}: this is what programs call executor.model; take another name"
             )
-        if name == READER:
-            raise ValueError(f"executors.{name}: this is who answers `choose`; take another name")
         if not _EXECUTOR_NAME.fullmatch(name):
             raise ValueError(
                 f"executors.{quoted(name, 40)}: wanted a name of letters, digits, _ and -, a letter first, "

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from llm_as_judge.config import DEFAULT_EXECUTOR, READER
+from llm_as_judge.config import DEFAULT_EXECUTOR
 from llm_as_judge.errors import ModelError
 from llm_as_judge.quoting import quoted
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest
-
-READER_ROLE = f"executor {READER}"
-"""What the policy's readings are booked as."""
 
 
 def among_known(name: str, others: Collection[str]) -> str:
@@ -52,29 +49,3 @@ class Executors:
             why = among_known(request.executor, self._others)
             raise ModelError(f"there is no executor {why}; name it under executors")
         return await model.chat(replace(request, executor=""))
-
-
-class WithReader:
-    """ChatModel of the executors, and of the policy for what it is to read; its name is theirs.
-
-    Args:
-        reader: the policy.
-    """
-
-    def __init__(self, executor: ChatModel, reader: ChatModel) -> None:
-        self._executor = executor
-        self._reader = reader
-
-    @property
-    def name(self) -> str:
-        return self._executor.name
-
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        """One reply of the model that the request names.
-
-        Raises:
-            EndpointError: from the model.
-        """
-        if request.executor == READER:
-            return await self._reader.chat(replace(request, executor=""))
-        return await self._executor.chat(request)

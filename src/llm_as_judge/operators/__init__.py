@@ -13,7 +13,6 @@ from llm_as_judge.operators.base import (
     ReplyError,
 )
 from llm_as_judge.operators.docs import executors_told, operator_docs
-from llm_as_judge.operators.ensemble import LETTERS, reading_prompt
 from llm_as_judge.operators.prompts import load_enhancements
 from llm_as_judge.operators.registry import (
     OperatorEntry,
@@ -26,7 +25,6 @@ from llm_as_judge.operators.registry import (
 from llm_as_judge.operators.service import OperatorService
 
 __all__ = [
-    "LETTERS",
     "CallLimitError",
     "ExecutionContext",
     "ExecutorSettings",
@@ -42,6 +40,5 @@ __all__ = [
     "operator",
     "operator_docs",
     "operator_facts",
-    "reading_prompt",
     "registry",
 ]

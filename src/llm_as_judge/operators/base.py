@@ -8,7 +8,6 @@ trace and a result whose keys are all there, with empty values.
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -16,11 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NewType
 
-from llm_as_judge.config import READER
-from llm_as_judge.errors import ModelError, RefusedRequestError
+from llm_as_judge.errors import RefusedRequestError
 from llm_as_judge.llm.billing import Dollars
 from llm_as_judge.operators.prompts import Enhancement, OperatorPrompts
-from llm_as_judge.quoting import quoted
 from llm_as_judge.thoughts import REPLY_FIELDS, without_thoughts
 from llm_as_judge.types import (
     PROMPT_PRICE,
@@ -106,8 +103,6 @@ class OperatorSettings:
     """Of a prompt token, in written tokens."""
     executors: Mapping[str, ExecutorSettings] = field(default_factory=dict)
     """Those beside the default one, by the names that programs call them."""
-    reader: ExecutorSettings | None = None
-    """The policy, where it answers operators that it reads for; None = it is not open."""
     code_limits: RunLimits = field(default_factory=lambda: RunLimits(wall_s=10.0, cpu_s=5.0))
     """Of one run of code that the executor wrote (Programmer, Test)."""
 
@@ -288,33 +283,6 @@ class CallContext:
             raise ReplyError("the reply is empty")
         return replace(reply, text=text)
 
-    async def read(self, prompt: str, choices: Sequence[str]) -> str:
-        """What the policy chooses, by one token of its own; no executor call.
-
-        Raises:
-            ModelError: the policy is not open here; it ends the command.
-            EndpointError: as :meth:`ask`, where replies are recorded.
-        """
-        execution, asking = self.execution, self.execution.settings.reader
-        if asking is None:
-            raise ModelError(
-                f"{snake_case(self.operator)} is answered by the policy, which is not open here; "
-                "evaluate, run, train, solve and serve open it"
-            )
-        self.executor = READER
-        request = ChatRequest(
-            messages=(Message("user", prompt),),
-            max_tokens=1,
-            json_schema={"enum": list(choices)},
-            executor=READER,
-        )
-        reply = await execution.executor.chat(request)
-        self._count(request, reply, asking)
-        chosen = json.loads(reply.text)
-        if chosen not in choices:
-            raise ReplyError(f"{quoted(reply.text, 40)!r} is none of {', '.join(choices)}")
-        return str(chosen)
-
     def _count(self, request: ChatRequest, reply: ChatReply, asking: ExecutorSettings) -> None:
         self.replies.append(reply)
         self.costs_usd.append(self.execution.dollars.of(request, reply))
@@ -348,8 +316,6 @@ class Operator(ABC):
     at ``executor.temperature``, the others at 0."""
     results_wanted: ClassVar[tuple[str, ...]] = ()
     """Arguments that must hold what an operator produced: an ensemble over constants is none."""
-    reads: ClassVar[bool] = False
-    """Whether the policy answers it, by its own weights: see :meth:`CallContext.read`."""
     prompt_names: ClassVar[tuple[str, ...]] = ()
     prompt_values: ClassVar[tuple[str, ...]] = ()
     """Placeholders of the prompts besides the arguments."""

@@ -73,22 +73,9 @@ class OperatorEntry:
         return self.operator.empty
 
     @property
-    def worst_case_calls(self) -> int:
-        return self.operator.worst_case_calls
-
-    @property
-    def results_wanted(self) -> tuple[str, ...]:
-        return self.operator.results_wanted
-
-    @property
     def asks(self) -> bool:
         """Whether it asks an executor, and so takes the argument ``executor``."""
         return bool(self.operator.prompt_names)
-
-    @property
-    def reads(self) -> bool:
-        """Whether the policy answers it."""
-        return self.operator.reads
 
     @property
     def prompts(self) -> OperatorPrompts:

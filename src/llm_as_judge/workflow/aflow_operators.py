@@ -52,22 +52,6 @@ class Vote:
         return {"answer": winner, "share": votes / max(1, every)}
 
 
-class Choose:
-    ensemble: Any = None
-    """AFlow's ScEnsemble, which stands for the policy that AFlow does not have."""
-
-    def __init__(self, llm: Any, name: str = "Choose") -> None:
-        self.ask = type(self).ensemble(llm)
-
-    async def __call__(self, problem: str, solutions: list[Any]) -> dict[str, Any]:
-        winner, votes, every = _tally(solutions)
-        if votes == every:
-            return {"answer": winner, "share": 1.0 if every else 0.0}
-        chosen = _said(await self.ask(list(map(_said, solutions)), problem))
-        agree = sum(_key(chosen) == _key(text) for text in map(_said, solutions) if text)
-        return {"answer": chosen, "share": agree / every}
-
-
 class UntilAgree:
     def __init__(self, llm: Any, name: str = "UntilAgree") -> None:
         self.llm = llm

@@ -55,7 +55,7 @@ def _check_argument(
         report_unawaited(value, at.check, f" in {where}")
     if wrong:
         at.check.report("W207", node, f"{where} {wrong}")
-    elif argument.name in entry.results_wanted:
+    elif argument.name in entry.operator.results_wanted:
         _check_origin(value, where, node, at)
 
 

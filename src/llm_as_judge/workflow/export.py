@@ -60,14 +60,13 @@ def export_program(
     return "\n\n\n".join([*parts, source]) + "\n"
 
 
-_HOST = re.compile(r"\boperator\.(Vote|Choose|UntilAgree|UntilPassed)\b")
+_HOST = re.compile(r"\boperator\.(Vote|UntilAgree|UntilPassed)\b")
 
 
 def _plain_python() -> str:
     source = inspect.getsource(aflow_operators)
     body = source[source.index("import inspect") :].rstrip("\n")
     wired = (
-        "Choose.ensemble = getattr(operator, 'ScEnsemble', None)",
         "UntilPassed.writer = getattr(operator, 'CustomCodeGenerate', None)",
         "UntilPassed.tester = getattr(operator, 'Test', None)",
     )

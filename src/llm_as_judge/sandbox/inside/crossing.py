@@ -30,14 +30,11 @@ _CONTAINER_METHODS = (
     "append appendleft add insert remove discard pop popleft popitem clear extend update sort "
     "reverse keys values items get setdefault copy"
 )
-VALUE_METHODS = (
-    frozenset(
-        name
-        for kind in (str, bytes, int, float, complex, list, tuple, dict, set, collections.deque)
-        for name in dir(kind)
-    )
-    - {*_CONTAINER_METHODS.split()}
-)
+VALUE_METHODS = frozenset(
+    name
+    for kind in (str, bytes, int, float, complex, list, tuple, dict, set, collections.deque)
+    for name in dir(kind)
+) - {*_CONTAINER_METHODS.split()}
 
 
 _MODULES = (

@@ -190,7 +190,7 @@ def test_docs_name_each_operator_of_the_domain_with_its_keys() -> None:
     assert "until_agree(ways, agree=2, most=5)" in math
     assert "until_passed(problem, entry_point, most=3)" in code
     assert len(math) < 1600
-    assert len(math.splitlines()) == 10
+    assert len(math.splitlines()) == 9
 
 
 def test_docs_of_style_calls_are_statements_that_can_be_copied() -> None:

@@ -177,6 +177,22 @@ async def test_a_base_named_by_the_question_may_be_left_out(rules: Judge) -> Non
     assert (await rules.grade(problem, "506")).correct is True
 
 
+@pytest.mark.parametrize(
+    ("gold", "answer", "correct"),
+    [
+        ("131.28", "The total is **$131.28**.", True),
+        ("131.28", "The total is **$131.82**.", False),
+        ("42", "exactly 42", True),
+        (r"\{-2, 3\}", r"\{-2, 3, 3\}", True),
+        (r"\{-2, 3\}", r"\{-2, -2\}", False),
+    ],
+)
+async def test_emphasis_and_repeats_leave_a_value_as_it_is(
+    rules: Judge, gold: str, answer: str, correct: bool
+) -> None:
+    assert (await rules.grade(math_problem(gold, "What is it?"), answer)).correct is correct
+
+
 @pytest.mark.slow
 async def test_a_hanging_expression_is_killed_and_spares_its_neighbors(rules: Judge) -> None:
     hostile = r"x + \left(9^{9^{9^9}}\right)!"

@@ -43,6 +43,11 @@ PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
             ("2/3", "two thirds", RIGHT),
             ("2/3", "⅔", RIGHT),
             ("-5", "－5", RIGHT),
+            ("1234567", "1.234.567", RIGHT),
+            ("1234567", "1_234_567", RIGHT),
+            ("1234", "1.234", WRONG),
+            ("1234", "one thousand, two hundred and thirty-four", RIGHT),
+            ("630 kg", "six hundred and thirty kilos", RIGHT),
             ("56.28", "56,28", RIGHT),
             ("1/3", "0.3333333333333333", RIGHT),
             ("0.3", "0.30000000000000004", RIGHT),
@@ -73,6 +78,9 @@ PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
             ("-5 °C", "minus 5 degrees Celsius", RIGHT),
             ("3 kg/m^3", "3 g/m^3", WRONG),
             ("4 in", "4 cm", WRONG),
+            ("25 °C", "298.15 K", RIGHT),
+            ("5'10\"", "5 feet 10 inches", RIGHT),
+            ("5'10\"", "5'11\"", WRONG),
             ("12 kWh", "12 kW", WRONG),
         ]
     ),
@@ -87,6 +95,10 @@ PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
             ("$3.5 million", "3.5 million dollars", RIGHT),
             ("$3.5 million", "$3,500,000", RIGHT),
             ("$3.5 million", "$35 million", WRONG),
+            ("₹5,00,000", "500000 rupees", RIGHT),
+            ("₹5,00,000", "₹50,000", WRONG),
+            ("15 francs", "CHF 15", RIGHT),
+            ("15 francs", "15 euros", WRONG),
             ("£20", "20 pounds", RIGHT),
             ("£20", "20 pence", WRONG),
             ("131.28 euros", "131,28 EUR", RIGHT),
@@ -120,6 +132,11 @@ PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
             ("15 March 1985", "3/15/1985", RIGHT),
             ("15 March 1985", "16 March 1985", WRONG),
             ("15 March 1985", "March 1985", WRONG),
+            ("15 March 1985", "15 Mar 85", RIGHT),
+            ("15 March 1985", "1985-03-15T00:00:00Z", RIGHT),
+            ("March", "in Mar.", RIGHT),
+            ("March", "May", WRONG),
+            ("March", "March 1985", OPEN),
             ("4 March 2020", "03/04/2020", RIGHT),
             ("3 April 2020", "03/04/2020", OPEN),
             ("19th century", "nineteenth century", RIGHT),
@@ -344,6 +361,54 @@ def test_a_sentence_is_no_list(answer: str) -> None:
 def test_every_unit_in_the_list_can_be_read(name: str) -> None:
     for text in (name, *([f"kilo{name}"] if name in PREFIXED else [])):
         read_unit(text)
+
+
+def test_what_a_price_is_per_may_stand_in_the_question() -> None:
+    question = "What does it cost a month?"
+    for answer in ("$45 a month", "$45/month", "$45 per month", "$45"):
+        assert verdict("$45", answer, question) is RIGHT
+        assert verdict("$45 per month", answer, question) is RIGHT
+    assert verdict("$45", "$45 a year", question) is WRONG
+    assert verdict("50 miles per hour", "50 miles", "How many miles per hour?") is WRONG
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "correct"),
+    [
+        ("3-5 days", "3 to 5 days", RIGHT),
+        ("3-5 days", "between three and five days", RIGHT),
+        ("3-5 days", "72-120 hours", RIGHT),
+        ("3-5 days", "3-5 weeks", WRONG),
+        ("3-5 days", "3-6 days", WRONG),
+        ("3-5 days", "4 days", WRONG),
+        ("3-5 days", "up to 5 days", WRONG),
+        ("9:00 to 17:00", "9 am to 5 pm", RIGHT),
+        ("9:00 to 17:00", "9:00-16:00", WRONG),
+        ("$5 to $10", "€5 to €10", WRONG),
+        ("-5 to 40 °C", "5 to 40 °C", WRONG),
+        ("1939 to 1945", "1939-1945", RIGHT),
+    ],
+)
+def test_of_a_range_both_ends_are_compared(gold: str, answer: str, correct: bool) -> None:
+    assert verdict(gold, answer) is correct
+    assert gold_kind(gold, "What is it?", "qa") == "bound"
+
+
+def test_a_difference_and_a_score_are_no_range() -> None:
+    assert gold_kind("7-9", "What is it?", "math") != "bound"
+    assert compare_values("2-3", "2-4", Asked("What was the score?", "qa")) is None
+
+
+def test_a_label_that_looks_like_a_number_keeps_its_zeros() -> None:
+    assert compare_values("3.10", "3.1", Asked("Which version is it?", "qa")) is None
+    assert verdict("3.10", "3.1", "What is the room temperature?") is RIGHT
+
+
+@pytest.mark.parametrize("answer", ["8 pears and 12 apples", "12 apples, 8 pears"])
+def test_things_counted_are_compared_by_name(answer: str) -> None:
+    gold = "12 apples and 8 pears"
+    assert verdict(gold, answer, "How many of each?", "math") is RIGHT
+    assert verdict(gold, "8 apples and 12 pears", "How many of each?", "math") is WRONG
 
 
 def test_decibels_are_compared_as_they_are() -> None:

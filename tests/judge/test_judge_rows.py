@@ -239,3 +239,11 @@ def test_a_judge_fails_where_it_graded_nothing_for_one_reason(
     found = judge_failure([by_rules, *asked])
     assert found.startswith(reason)
     assert bool(found) == bool(reason)
+
+
+def test_a_decimal_comma_in_a_reference_is_refused_with_what_to_write() -> None:
+    with pytest.raises(DataError) as refused:
+        read_answer(MATH | {"reference": "131,28 EUR"})
+    assert str(refused.value) == (
+        "'reference' '131,28 EUR' has a decimal comma; write '131.28 EUR', or '131, 28 EUR' if it is a list"
+    )

@@ -18,7 +18,7 @@ from llm_as_judge.data.answer_fields import (
     require_fitting,
 )
 from llm_as_judge.data.fields import field, fields, text, texts
-from llm_as_judge.data.golds import as_text, read_golds
+from llm_as_judge.data.golds import as_text, read_golds, require_no_decimal_comma
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.data.tests import read_tests, tested_function
 from llm_as_judge.types import Domain, Problem, known_domain
@@ -98,24 +98,8 @@ def _with_answers(problem: Problem, record: Mapping[str, Any]) -> Problem:
             raise RowError(f"'kind' is {spec.kind!r}, but a row with 'options' is a choice")
         return replace(problem, answers=letters_of(answers, options), options=options, spec=spec)
     if domain == "math":
-        _require_no_decimal_comma(answers)
+        require_no_decimal_comma(answers)
     return replace(problem, answers=answers, spec=spec)
-
-
-_DECIMAL_COMMA = re.compile(
-    r"\D{0,5}(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}(?:\s?[^\W\d]{1,12}|\s?[%$€£])?"
-)
-
-
-def _require_no_decimal_comma(answers: Sequence[str]) -> None:
-    """No rule would find such a number again in "56.28"."""
-    for answer in answers:
-        if _DECIMAL_COMMA.fullmatch(answer.strip()):
-            point = answer.strip().replace(".", "").replace(",", ".")
-            listed = answer.strip().replace(",", ", ")
-            raise RowError(
-                f"'answer' {answer!r} has a decimal comma; write {point!r}, or {listed!r} if it is a list"
-            )
 
 
 _FIELDS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from llm_as_judge.data.mathematics import boxed_answer
@@ -94,3 +95,23 @@ def markers_of(answer: Any) -> set[Marker]:
     given = answer if isinstance(answer, list) else [answer]
     found = {solution_answer(one)[1] for one in given if isinstance(one, str)}
     return {marker for marker in found if marker is not None}
+
+
+_DECIMAL_COMMA = re.compile(
+    r"\D{0,5}(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}(?:\s?[^\W\d]{1,12}|\s?[%$€£])?"
+)
+
+
+def require_no_decimal_comma(answers: Sequence[str], name: str = "answer") -> None:
+    """Refuses "56,28" in mathematics, since no rule would find it again in "56.28".
+
+    Raises:
+        RowError: one of ``answers`` is such a number.
+    """
+    for answer in answers:
+        if _DECIMAL_COMMA.fullmatch(answer.strip()):
+            point = answer.strip().replace(".", "").replace(",", ".")
+            listed = answer.strip().replace(",", ", ")
+            raise RowError(
+                f"{name!r} {answer!r} has a decimal comma; write {point!r}, or {listed!r} if it is a list"
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 from llm_as_judge.grading.number import Quantity, is_written_as, singular
@@ -27,6 +28,7 @@ _QUALIFYING = frozenset(
     ["before", "excluding", "excl", "without", "net", "gross", "plus", "minus", "less", "short"]
 )
 _PER = re.compile(r"\s*/\s*|\sper\s", re.IGNORECASE)
+_PER_WHAT = re.compile(r"\s*/\s*|\s(?:per|an?|each|every)\s", re.IGNORECASE)
 _NOISE_DIGITS = 14
 """Digits of a decimal that a computer printed: of a float, and its last ones may be noise."""
 _FLOAT_DIGITS = 18
@@ -261,6 +263,9 @@ def _compare_known(
     doubt: Comparison | None = None
     shared = [(mine, its) for mine in wanted for its in found if same_dimensions(mine, its)]
     if not shared:
+        rate = _rate_of_the_question(gold, candidate, question)
+        if rate is not None:
+            return _compare_units(*rate, question, spec)
         if any(name == ANY_UNIT for unit in (*wanted, *found) for name, _ in unit.dimensions):
             return None, "number.unknown_unit", "a unit is not told"
         if candidate.unit.casefold() == "in":  # "4 in" may be a word cut off
@@ -287,6 +292,38 @@ def _compare_known(
         "number.different",
         f"wanted {gold.unit or spec.unit}, found {candidate.unit}",
     )
+
+
+_PERIODS = {
+    "daily": "day",
+    "weekly": "week",
+    "monthly": "month",
+    "hourly": "hour",
+    "yearly": "year",
+    "annual": "year",
+}
+
+
+def _rate_of_the_question(
+    gold: Quantity, candidate: Quantity, question: str
+) -> tuple[Quantity, Quantity] | None:
+    """Both without what one of them is per, where the question says it: "$45 a month" for what a month costs.
+
+    Of the gold only a price loses it: "50 miles" is no speed.
+    """
+    pairs = []
+    told = {singular(word) for word in re.findall(r"[a-z]+", question.lower())}
+    told |= {_PERIODS[word] for word in told & _PERIODS.keys()}
+    for number, other in ((candidate, gold), (gold, candidate)):
+        base, *per = _PER_WHAT.split(number.unit)
+        alone = len(per) == 1 and not _PER_WHAT.search(other.unit)
+        priced = number is candidate or any(unit.is_money for unit in number.units)
+        if alone and priced and singular(per[0].casefold()) in told:
+            pairs.append((number, replace(number, unit=base)))
+    if len(pairs) != 1:
+        return None
+    [(rated, bare)] = pairs
+    return (gold, bare) if rated is candidate else (bare, candidate)
 
 
 def _compare_asked(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from llm_as_judge.grading.wordlists import NUMERALS, ORDINALS
@@ -22,7 +22,7 @@ _DAYS = "|".join(
     name for pair in zip(calendar.day_name, calendar.day_abbr, strict=True) for name in pair
 )
 _ERA = r"(?:\s*(?P<era>b\.?\s?c\.?(?:\s?e\.?)?|a\.?\s?d\.?|c\.?\s?e\.?)(?!\w))?"
-_YEAR = rf"(?:(?:a\.?d\.?\s+)?(?P<year>\d{{1,4}}){_ERA})"
+_YEAR = rf"(?:(?:a\.?d\.?\s+)?['’]?(?P<year>\d{{1,4}}){_ERA})"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _PLAIN_LEAD = rf"(?:(?:in|on|the|year|{_DAYS})\b[\s,.]*)*"
 _FORMS = tuple(
@@ -31,8 +31,9 @@ _FORMS = tuple(
         rf"{_DAY}\s*(?:of\s+)?(?P<month>{_MONTH})\b\.?(?:\s*,?\s*(?:of\s+)?{_YEAR})?",
         rf"(?P<month>{_MONTH})\b\.?\s*(?:the\s+)?{_DAY}(?!\d)(?:\s*,?\s*{_YEAR})?",
         rf"(?P<month>{_MONTH})\b\.?\s*,?\s*(?:of\s+)?(?P<year>\d{{4}}){_ERA}",
-        r"(?P<year>\d{4})[-./](?P<month>[01]?\d)[-./](?P<day>[0-3]?\d)(?:[T\s]+00:00(?::00)?)?",
+        r"(?P<year>\d{4})[-./](?P<month>[01]?\d)[-./](?P<day>[0-3]?\d)(?:[T\s]+00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?",
         r"(?P<year>\d{4})-(?P<month>[01]\d)",
+        rf"(?P<month>{_MONTH})\.?",
         rf"(?:a\.?d\.?\s+)?(?P<year>\d{{3,4}}){_ERA}",
         r"(?:a\.?d\.?\s+)(?P<year>\d{1,2})",
         r"(?P<year>\d{1,2})\s*(?P<era>b\.?\s?c\.?(?:\s?e\.?)?|a\.?d\.?)",
@@ -47,6 +48,7 @@ _CENTURY = re.compile(
     rf"{_PLAIN_LEAD}(?P<number>\d{{1,2}}(?:st|nd|rd|th)|[a-z]+(?:[\s-][a-z]+)?)[\s-]+century{_ERA}",
     re.IGNORECASE,
 )
+_HAS_DATE = re.compile(rf"\d|century|\b(?:{_MONTH})\b", re.IGNORECASE)
 _BC = re.compile(r"b", re.IGNORECASE)
 
 
@@ -69,7 +71,7 @@ def read_dates(text: str) -> tuple[Date, ...]:
     """The date that ``text`` is; a second one where day and month may also stand in the other order; none if
     it is no date and nothing else."""
     text = " ".join(text.split()).strip(" .,")
-    if not 3 <= len(text) <= 60 or not re.search(r"\d|century", text, re.IGNORECASE):
+    if not 3 <= len(text) <= 60 or not _HAS_DATE.search(text):
         return ()
     if decade := _DECADE.fullmatch(text):
         return (Date(int(decade["year"]), span=10),)
@@ -80,8 +82,18 @@ def read_dates(text: str) -> tuple[Date, ...]:
     for form in _FORMS:
         if match := form.fullmatch(text):
             date = _date(match.groupdict())
-            return (date,) if date else ()
+            return _of_either_century(date, match.groupdict()) if date else ()
     return ()
+
+
+def _of_either_century(date: Date, said: dict[str, str | None]) -> tuple[Date, ...]:
+    """Behind a day two digits are a year of these times, or of the first century."""
+    short = date.day is not None and len(said.get("year") or "") == 2 and not said.get("era")
+    return (replace(date, year=_of_two_digits(date.year or 0)), date) if short else (date,)
+
+
+def _of_two_digits(year: int) -> int:
+    return year + (1900 if year >= 50 else 2000)
 
 
 def _date(said: dict[str, str | None]) -> Date | None:
@@ -107,7 +119,7 @@ def _exists(date: Date) -> bool:
 def _numeric(match: re.Match[str]) -> tuple[Date, ...]:
     one, two, year = int(match["one"]), int(match["two"]), int(match["year"])
     if len(match["year"]) == 2:
-        year += 1900 if year >= 50 else 2000
+        year = _of_two_digits(year)
     month_first = match["by"] == "/"
     by_rule = Date(year, one, two) if month_first else Date(year, two, one)
     other = Date(year, two, one) if month_first else Date(year, one, two)

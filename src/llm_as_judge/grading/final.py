@@ -44,6 +44,7 @@ def words(latex: str) -> str:
 
 # --------------------------------------------------------------------------- the final expression
 _INLINE = re.compile(r"(?<!\\)\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_EMPHASIZED = re.compile(r"(?<![\w)])\*\*(\S(?:[^*\n]*\S)?)\*\*(?![\w(])")
 _PROSE_WORD = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{3,}(?![a-zA-Z}])")
 _LAST_RESULT = re.compile(r"(?<![<>!~≈])=\s*([^=]+?)\s*$")
 
@@ -52,7 +53,8 @@ def final_expression(
     declared: Declared, gold: str, gold_number: Quantity | None, listed: bool
 ) -> tuple[str, Verdict | None]:
     """The expression to compare, or the verdict on a text that has none."""
-    text = declared.text.replace("**", "") if "**" in declared.text[:2] else declared.text
+    text = _EMPHASIZED.sub(r"\1", declared.text)
+    text = text.replace("**", "") if "**" in text[:2] else text
     if not re.search(r"(?<!\\)\$", text):
         text = text.replace(r"\$", "$")  # a sum of money in prose, no formula
     if not declared.marked and not is_object(text):
@@ -88,10 +90,10 @@ _LEAD_IN = re.compile(
     r"^(?:(?:so|thus|hence|therefore|then)\b,?\s+)?(?:(?:(?:it|that|this|which)(?:\s+is|['’]s)"
     r"|(?:it|that|this|which)\s+(?:equals|gives|makes)|we\s+(?:get|have|find|obtain)|equals"
     r"|(?:the\s+)?(?:total|sum|result|value|solution)\s*(?:is|:|=)|[a-z]\s*:)\s+"
-    r"|in(?:\s+the\s+year)?\s+(?=\d))?",
+    r"|in(?:\s+the\s+year)?\s+(?=\d)|(?:exactly|precisely)\s+(?=[-+$€£\d]))?",
     re.IGNORECASE,
 )
-"""What announces an answer and says nothing of it: "so", "it is", "we get", "in" before a number."""
+"""What announces an answer and says nothing of it: "so", "it is", "we get", "exactly" or "in" before a number."""
 
 
 def _several_lines(lines: list[str], gold: str, listed: bool) -> tuple[str, Verdict | None] | None:

@@ -46,16 +46,18 @@ _PLAIN = re.compile(
     rf"|(?P<int>{_DIGITS})?(?P<frac>\.\d+)|(?P<int2>{_DIGITS})\.?(?![\d,]))"
     r"(?:\s*(?:x|\*|×|e)\s*10\s*\^\s*\{?(?P<pow>[-+]?\d{1,4})\}?|[eE](?P<exp>[-+]?\d{1,4}))?"
 )
-_CURRENCIES = (
-    r"US\$|C\$|A\$|R\$|[$€£¥₹₩₽]|(?:USD|EUR|GBP|CHF|JPY|INR|CNY|CAD|AUD|SEK|NOK|DKK|PLN)(?=[\s\d-])"
-)
+_CURRENCIES = r"US\$|C\$|A\$|R\$|[$€£¥₹₩₽]|Rs\.?(?=\s*\d)|(?:USD|EUR|GBP|CHF|JPY|INR|CNY|CAD|AUD|SEK|NOK|DKK|PLN)(?=[\s\d-])"
 _PREFIX = re.compile(rf"^(?P<sign>[-+])?\s*(?P<cur>{_CURRENCIES})\s*")
 _UNIT_TAIL = re.compile(
     r"^[\s-]*(?:(?:/\s*)?[^\W\d_][\w²³^.'%/·⋅$-]*(?:[ /'-]+[^\W\d_][\w²³^.'%/·⋅-]*){0,6}|[°¢$€£¥₹₩′″℃℉][\w/²³ ]*)?$"
 )
 _GROUPS = re.compile(
-    r"(?<![\w.,])\d{1,3}(?:(?P<by>[ '’]|\\,|,\\!|\{,\})\d{3})(?:(?P=by)\d{3})*(?![\d/]|\s*/)"
+    r"(?<![\w.,])(?:\d{1,3}(?:(?P<by>[ '’_]|\\,|,\\!|\{,\})\d{3})(?:(?P=by)\d{3})*"
+    r"|\d{1,3}(?:\.\d{3}){2,})(?![\d/,]|\.\d{3}|\s*/)"
 )
+"""Thousands with separators that no list has: neither "1,234" nor, which may be a decimal, "1.234"."""
+_RUPEES = re.compile(r"(?:₹|Rs\.?|INR)\Z")
+_LAKHS = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])")
 _ANY_NUMBER = re.compile(
     rf"(?<![\w.])(?:(?<!/){_DIGITS}/[1-9]\d*(?![\d/]|\.\d)|{_DIGITS}(?:\.\d+)?|\.\d+)"
 )
@@ -185,14 +187,16 @@ def _single(text: str) -> Quantity | None:
         currency = prefix.group("cur")
         negative = prefix.group("sign") == "-"
         text = text[prefix.end() :]
+        if _RUPEES.match(currency):  # without them "5,00,000" is a list
+            text = _LAKHS.sub(lambda m: m.group().replace(",", ""), text)
     match = _PLAIN.match(text)
     if match is None:
         return _spelled(text, currency)
     number = _value(match)
     if number is None:
         return None
-    tail = text[match.end() :].strip()
-    if half := re.match(r"and\s+(?:a|one)\s+half\b", tail, re.IGNORECASE):
+    tail = text[match.end() :].rstrip()
+    if half := re.match(r"\s*and\s+(?:a|one)\s+half\b", tail, re.IGNORECASE):
         number = replace(number, value=number.value + Fraction(1, 2), form="words", step=None)
         tail = tail[half.end() :].strip()
     if negative:
@@ -206,8 +210,8 @@ def _with_tail(number: Quantity, tail: str, currency: str) -> Quantity | None:
     factor = 1
     while scale := re.match(r"[\s-]*([^\W\d_]+)\b\.?", tail):
         word = scale[1].casefold()
-        if word not in scales or (word in {"m", "b", "k"} and scale.start(1) and not currency):
-            break
+        if word not in scales or (scale[1] == "K" and scale.start(1) and not currency):
+            break  # "300 K" are kelvins
         factor *= scales[word]
         tail = tail[scale.end() :]
     percent = re.match(r"\s*(?:%|per\s?cent\b|pct\b)", tail, re.IGNORECASE)
@@ -269,7 +273,7 @@ def _is_unit(tail: str) -> bool:
     words = re.findall(r"[^\W\d_]+|[°¢]", tail.lower())
     if not words:
         return True
-    if any(word in NUMERALS or word in TENS for word in words):
+    if any(map(_counts, words)):
         return False
     first = words[0]
     if len(first) == 1 and first not in "°¢$€£" and tail[:1] != "/":
@@ -339,6 +343,10 @@ _DENOMINATORS = {
 }
 
 
+def _counts(word: str) -> bool:
+    return word in NUMERALS or word in TENS
+
+
 def _cardinal(words: list[str]) -> tuple[int, int] | None:
     """(value, how many words were read) of number words at the start; None if there are none."""
     total = current = 0
@@ -346,14 +354,14 @@ def _cardinal(words: list[str]) -> tuple[int, int] | None:
     for index, word in enumerate(words):
         if word in NUMERALS and current % 10:
             break  # "one two" is no number
-        if word in NUMERALS or word in TENS:
+        if _counts(word):
             current += NUMERALS.get(word, 0) + TENS.get(word, 0)
         elif word == "hundred" and used:
             current = max(current, 1) * 100
         elif word in _SCALES and used:
             total += max(current, 1) * _SCALES[word]
             current = 0
-        elif word == "and" and used and index + 1 < len(words) and words[index + 1] in NUMERALS:
+        elif word == "and" and used and words[index + 1 : index + 2] and _counts(words[index + 1]):
             if index + 2 < len(words) and words[index + 2] in _DENOMINATORS:
                 break  # "two and one half"
             continue
@@ -376,6 +384,7 @@ def _fraction(words: list[str]) -> tuple[Fraction, int] | None:
 
 
 def _spelled(text: str, currency: str) -> Quantity | None:
+    text = re.sub(r"\b(thousand|million|billion),\s", r"\1 ", text, flags=re.IGNORECASE)
     if re.search(r"[,;&+=]", text):
         return None
     words = re.findall(r"[^\W_]+|[%°¢.]\S*", text.lower().replace("-", " "))
@@ -404,10 +413,10 @@ def _spelled(text: str, currency: str) -> Quantity | None:
         value, used = Fraction(1), 1
     else:
         return None
-    tail = " ".join(words[used:])
+    tail = "".join(f" {word}" for word in words[used:])
     if len(words) - used > 7 or re.search(r"\d", tail):
         return None
-    if any(word in NUMERALS or word in TENS for word in words[used:]):
+    if any(map(_counts, words[used:])):
         return None
     return _with_tail(Quantity(sign * value, "words"), tail, currency)
 

@@ -16,7 +16,14 @@ from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.restated import restates
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
 from llm_as_judge.grading.text import contains_words, is_short, normal_text
-from llm_as_judge.grading.values import Asked, Comparison, bare, compare_values, contains_value
+from llm_as_judge.grading.values import (
+    FEET_AND_INCHES,
+    Asked,
+    Comparison,
+    bare,
+    compare_values,
+    contains_value,
+)
 from llm_as_judge.grading.yes_no import restated_yes_or_no
 from llm_as_judge.types import AnswerKind, Problem, Verdict
 
@@ -40,7 +47,7 @@ _NOTATION = re.compile(r"roman|numeral|spell|written|digit", re.IGNORECASE)
 async def grade_qa(problem: Problem, answer: str) -> Verdict:
     """Verdict on a clean, guarded ``answer``; score is the official F1."""
     declared = declared_answer(answer, one_sentence=False)
-    text = _DECORATION.sub("", declared.text) or declared.text
+    text = _bare(declared.text)
     score = official_score(problem, text)
     if declared.fault is not None:
         return _verdict(False, "extract.several", f"several answers: {declared.shown}", 0.0)
@@ -74,8 +81,26 @@ def _verdict(
 
 def _is_equal(problem: Problem, text: str) -> bool:
     numerals = not _NOTATION.search(problem.question)
-    said = normal_text(text, numerals=numerals)
-    return any(said == normal_text(gold, numerals=numerals) for gold in problem.answers)
+    spoken = (text, _without_asked_preposition(text, problem.question))
+    said = {normal_text(_bare(one), numerals=numerals) for one in spoken}
+    return any(normal_text(_bare(gold), numerals=numerals) in said for gold in problem.answers)
+
+
+def _bare(text: str) -> str:
+    return text if FEET_AND_INCHES.fullmatch(text) else _DECORATION.sub("", text) or text
+
+
+_PREPOSITION = r"in|on|at|by|to|from|for|with|of|under|through|during|into"
+_ASKS_WITH = re.compile(rf"(?P<preposition>{_PREPOSITION})\s+(?:which|what|whom|whose)\b", re.I)
+_ASKS_WHERE_OR_WHEN = re.compile(r"(?:where|when)\b", re.I)
+
+
+def _without_asked_preposition(text: str, question: str) -> str:
+    """ "on Tuesday" without the preposition of "On which day?"; "in Paris" for "Where?"."""
+    asks = _ASKS_WITH.match(question.strip())
+    places = "in|on|at" if _ASKS_WHERE_OR_WHEN.match(question.strip()) else None
+    wanted = re.escape(asks["preposition"]) if asks else places
+    return re.sub(rf"^(?:{wanted})\s+(?=\S)", "", text, flags=re.I) if wanted else text
 
 
 def _typed(problem: Problem, text: str) -> Comparison | None:

@@ -316,7 +316,8 @@ def _set(inner: str, depth: int) -> Shape | Scalar:
     if builder:
         condition = parse_shape(builder[1], depth + 1)
         return condition if isinstance(condition, Shape) else Scalar(rf"\{{{inner}\}}")
-    items = tuple(parse_shape(part, depth + 1) for part in split_top(inner) if part)
+    parts = dict.fromkeys(part.strip() for part in split_top(inner) if part)  # each member once
+    items = tuple(parse_shape(part, depth + 1) for part in parts)
     return Shape("sequence" if DOTS in items else "set", items)
 
 

@@ -47,9 +47,14 @@ _WORDS_READ = 40
 _DECORATION = re.compile(r"^[\s\"'“”‘’*_`]+|[\s\"'“”‘’*_`]+$|(?<=[^\W\d])!+$|(?<!\b[a-zA-Z])[.]$")
 
 
+FEET_AND_INCHES = re.compile(r"\s*\d+\s*['’′]\s*\d+(?:\.\d+)?\s*(?:[\"”″]|'')\s*")
+
+
 def bare(text: str) -> str:
     """``text`` without quotes, emphasis and a last period."""
     before = None
+    if FEET_AND_INCHES.fullmatch(text):
+        return text
     while before != text:
         before, text = text, _DECORATION.sub("", text)
     return text
@@ -77,7 +82,7 @@ Comparer = Callable[[str, str, Asked], "Comparison | None"]
 def _comparers(kind: AnswerKind | None) -> Sequence[Comparer]:
     """Those that may read a gold of ``kind``, of any kind where it is None."""
     if kind is None:
-        return (_yes_no, _bound, _clock, _ratio, _number, _date, _items)
+        return (_yes_no, _range, _bound, _clock, _ratio, _number, _date, _items)
     by_kind: dict[AnswerKind, tuple[Comparer, ...]] = {
         "number": (_bound, _ratio, _number),
         "quantity": (_bound, _number),
@@ -86,7 +91,7 @@ def _comparers(kind: AnswerKind | None) -> Sequence[Comparer]:
         "duration": (_bound, _number),
         "date": (_bound, _date, _number),
         "time": (_bound, _clock),
-        "bound": (_bound,),
+        "bound": (_range, _bound),
         "set": (_items,),
         "sequence": (_items,),
         "yes_no": (_yes_no,),
@@ -135,8 +140,9 @@ _BOUND = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _BOUND_BEHIND = re.compile(
-    r"(?P<rest>.+?)\s+(?:(?P<least>or (?:more|longer|later|above|over)|at (?:the )?least|minimum)"
-    r"|(?P<most>or (?:less|fewer|earlier|below|under)|at (?:the )?most|maximum))",
+    r"(?P<rest>.+?)\s+(?:(?P<least>(?:or|and) (?:more|longer|later|above|over|older|up|upwards?|higher|greater|larger)"
+    r"|at (?:the )?least|minimum)|(?P<most>(?:or|and) (?:less|fewer|earlier|below|under|younger|lower|shorter|smaller)"
+    r"|at (?:the )?most|maximum))",
     re.IGNORECASE,
 )
 _PLUS = re.compile(r"(?P<rest>\d[\d,. ]*)\+")
@@ -194,6 +200,49 @@ def _bound(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     if any({wanted, found} == side for side in _SAME_SIDE) or "about" in {wanted, found}:
         return Comparison(None, "bound", "bound.other", f"wanted {wanted!r}, found {found!r}")
     return Comparison(False, "bound", "bound.other", f"wanted {wanted!r}, found {found!r}")
+
+
+_LONGEST_RANGE = 60
+_RANGE = re.compile(
+    r"(?:from\s+)?(?P<low>.+?)\s*(?:\bto\b|\buntil\b|\btill\b|\bthrough\b|-|\u2013|\u2014)\s*(?P<high>.+)"
+    r"|between\s+(?P<over>.+?)\s+and\s+(?P<under>.+)",
+    re.IGNORECASE,
+)
+
+
+def _range_ends(text: str) -> tuple[str, str] | None:
+    """Both ends of "20-25 people", "from 9:00 to 17:00", "between 3 and 5 days"; the first takes the second's unit."""
+    said = _RANGE.fullmatch(text)
+    if said is None or len(text) > _LONGEST_RANGE or read_dates(text):
+        return None
+    low, high = (said["low"] or said["over"]).strip(), (said["high"] or said["under"]).strip()
+    first, last = parse_number(low), parse_number(high)
+    if first and last:
+        unit = "%" if last.percent else last.unit
+        low = f"{low} {unit}" if unit and not (first.unit or first.percent) else low
+        return (low, high) if first.value < last.value or first.unit != last.unit else None
+    clocks = read_clock(low) or (first and read_clock(f"{low}:00")), read_clock(high)
+    if all(clocks) or (read_dates(low) and read_dates(high)):
+        return low, high
+    return None
+
+
+def _range(gold: str, candidate: str, asked: Asked) -> Comparison | None:
+    """A range of texts: both ends, in order. Formulas have intervals, and "5-3" is a difference there."""
+    if asked.domain == "math" or _NO_TIME.search(asked.question):
+        return None
+    wanted, said = _range_ends(gold), _range_ends(candidate)
+    if wanted is None:
+        return None
+    if said is None:
+        other = _reads(candidate) or any(map(_reads, _split_items(candidate)))
+        return Comparison(False, "bound", "bound.no_range", "a range was wanted") if other else None
+    ends = [_of_values(*pair, asked) for pair in zip(wanted, said, strict=True)]
+    verdicts = {end.correct for end in ends if end is not None}
+    if None in ends or None in verdicts:
+        return Comparison(None, "bound", "bound.range", "an end of the range is in doubt")
+    same = verdicts == {True}
+    return Comparison(same, "bound", "bound.range", "both ends are compared")
 
 
 def _of_values(gold: str, candidate: str, asked: Asked) -> Comparison | None:
@@ -274,6 +323,8 @@ def _read_number(text: str) -> Quantity | None:
 
 
 def _number(gold: str, candidate: str, asked: Asked) -> Comparison | None:
+    if asked.spec.kind is None and not asked.spec.unit and _ASKS_LABEL.search(asked.question):
+        return None  # version 3.10 is not 3.1
     wanted = parse_number(gold)
     if wanted is None and (comma := parse_number(gold, decimal_comma=True)) and comma.unit:
         wanted = comma  # "19,99 €" is no list
@@ -291,6 +342,14 @@ def _number(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     if asked.domain == "qa" and correct and (thing := _uncounted(wanted, said, asked.question)):
         return Comparison(None, kind, "number.thing", f"{thing!r} is no word of the question")
     return Comparison(correct, kind, rule, why)
+
+
+_ASKS_LABEL = re.compile(
+    r"\b(?:which|what)(?:\s+is\s+the)?(?:\s+\w+)?\s+(?:version|release|section|chapter|clause|paragraph|article|room|edition)"
+    r"(?:\s+(?:is|was|are|do|does|did|must|should|can|may|will|of|in|has|have|contains?|covers|numbers?)\b|\s*(?:[?.,]|$))",
+    re.IGNORECASE,
+)
+"""Asks for a name that looks like a number."""
 
 
 def _is_era(number: Quantity) -> bool:
@@ -338,6 +397,7 @@ def _date(gold: str, candidate: str, asked: Asked) -> Comparison | None:
 
 # ------------------------------------------------------------------------------------------- lists
 _SEPARATOR = re.compile(r"\s*(?:;|\n|,(?!\d{3}(?!\d))\s*(?:and\b|or\b|&)?|\s(?:and|&)\s|\s\+\s)\s*")
+_NUMBERED = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 _ORDERED = re.compile(
     r"\b(?:order|rank\w*|sequence|steps?|chronological\w*|first to last|ascending|descending|sorted|respectively)\b",
     re.IGNORECASE,
@@ -345,14 +405,17 @@ _ORDERED = re.compile(
 
 
 def _split_items(text: str) -> list[str]:
-    return [item.strip(" .") for item in _SEPARATOR.split(text) if item and item.strip(" .")]
+    items = (_NUMBERED.sub("", item).strip(" .") for item in _SEPARATOR.split(text) if item)
+    return [item for item in items if item]
 
 
 def _items(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     """Lists of short items; formulas have their own parser."""
-    if asked.domain == "math" or _reads(gold):
+    if _reads(gold):
         return None  # "August 5, 1937" is one value
     wanted, said = _split_items(gold), _split_items(candidate)
+    if asked.domain == "math" and not all(map(_is_counted, [*wanted, *said])):
+        return None
     if len(wanted) < 2 or len(said) < 2 or not all(map(is_short, wanted)):
         return None
     kind: AnswerKind = asked.spec.kind if asked.spec.kind in ("set", "sequence") else "set"
@@ -370,6 +433,11 @@ def _items(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     if asked.spec.kind is not None or all(map(_reads, [*wanted, *said])):
         return Comparison(False, kind, f"{kind}.different", "other items")
     return None
+
+
+def _is_counted(item: str) -> bool:
+    number = parse_number(item)
+    return number is not None and bool(number.unit) and not number.units
 
 
 def _matched(wanted: list[str], said: list[str], asked: Asked, *, ordered: bool) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from llm_as_judge.data.answer_fields import read_aliases, read_spec, require_fitting
-from llm_as_judge.data.golds import as_text, markers_of, read_golds
+from llm_as_judge.data.golds import as_text, markers_of, read_golds, require_no_decimal_comma
 from llm_as_judge.data.rows import TABLES, RowError
 from llm_as_judge.data.tests import read_tests, tested_function
 from llm_as_judge.errors import DataError, OutputError
@@ -148,7 +148,10 @@ def _answers(row: AnswerRow, domain: Domain, kind: AnswerKind | None) -> tuple[s
         return kept
     if not kept and domain == "math":
         raise DataError("a math row needs a reference")
-    return read_golds(list(kept), domain, kind, "reference")
+    read_answers = read_golds(list(kept), domain, kind, "reference")
+    if domain == "math":
+        require_no_decimal_comma(read_answers, "reference")
+    return read_answers
 
 
 def _may_have_aliases(dataset: str) -> bool:

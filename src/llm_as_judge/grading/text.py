@@ -16,7 +16,7 @@ from llm_as_judge.grading.wordlists import NUMERALS, ORDINALS, ROMAN, TENS
 SHORT = 6
 """Words up to which a text is short: one that two people would word alike."""
 _ARTICLES = frozenset(["a", "an", "the"])
-_IDENTIFIER = r"(?=\S*[^\W_](?:@|[_+](?=[^\W\d_]))[^\W_])[^\W_]+(?:[-./@+_]+[^\W_]+)+"
+_IDENTIFIER = r"(?=\S{0,60}[^\W_](?:@|[_+](?=[^\W\d_]))[^\W_])[^\W_]+(?:[-./@+_]+[^\W_]+)+"
 """A name with signs inside, which tell it from others: "a-b_c.yaml", "ann@firm.example", "Ctrl+S"; no "H_2O"."""
 _TOKEN = re.compile(
     rf"{_IDENTIFIER}"

@@ -235,7 +235,8 @@ def _range(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     if wanted is None:
         return None
     if said is None:
-        other = _reads(candidate) or any(map(_reads, _split_items(candidate)))
+        values = (candidate, _read_bound(candidate)[1], *_split_items(candidate))
+        other = any(map(_reads, values))
         return Comparison(False, "bound", "bound.no_range", "a range was wanted") if other else None
     ends = [_of_values(*pair, asked) for pair in zip(wanted, said, strict=True)]
     verdicts = {end.correct for end in ends if end is not None}

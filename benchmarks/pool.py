@@ -1,8 +1,8 @@
-"""The pool against files of lines, which kept replies before: opening, memory, size, growth; writers and kills.
+"""The pool against the JSON lines that it exports: opening, memory, size, growth; writers and kills.
 
     python benchmarks/pool.py [--replies 100000]
 
-Anchor: the same replies as a recording (JSON lines), in the same run. Each is measured at a tenth and at the whole, in a
+Anchor: the same replies as JSON lines, in the same run. Each is measured at a tenth and at the whole, in a
 process of its own: processor seconds to put, open and read 1,000 replies, memory above an empty process, bytes on disk.
 Then two processes write into one pool while a third is killed, and what each had put is looked for.
 """
@@ -19,16 +19,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.pool import Pool
-from llm_as_judge.llm.recording import Outcome, Outcomes, Recording
+from llm_as_judge.llm.recording import Outcome
 from llm_as_judge.llm.shared import request_digest
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 
-KINDS: dict[str, Any] = {"pool": Pool, "lines": Recording}
+KINDS: dict[str, Any] = {"pool": Pool, "lines": partial(Pool, lines=True)}
 READ = 1000
 DRAWS = 4
 WORDS = [f"{a}{b}" for a in ("ka", "lo", "mi", "ne", "ru", "sto") for b in ("r", "lan", "ten", "s")]
@@ -42,7 +43,7 @@ def request_of(number: int, writer: str = "") -> ChatRequest:
     return first.later(number % DRAWS)
 
 
-def put(kept: Outcomes, number: int, writer: str = "") -> str:
+def put(kept: Pool, number: int, writer: str = "") -> str:
     request = request_of(number, writer)
     chance = random.Random(f"reply {writer}{number}")
     usage = Usage(150, chance.randrange(40, 160))
@@ -56,9 +57,14 @@ def put(kept: Outcomes, number: int, writer: str = "") -> str:
 
 # ------------------------------------------------------------------------------- in a process of its own
 def fill(kind: str, folder: Path, count: int) -> dict[str, float]:
-    kept, began = KINDS[kind](folder), time.process_time()
+    kept, began = Pool(folder), time.process_time()
     for number in range(count):
         put(kept, number)
+    if kind == "lines":
+        kept.export(folder / "calls.jsonl")
+        kept.close()
+        for file in folder.glob("pool.*"):
+            file.unlink()
     return {"put_s": time.process_time() - began}
 
 

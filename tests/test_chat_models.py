@@ -28,7 +28,7 @@ from llm_as_judge.llm.estimate import Means
 from llm_as_judge.llm.gathered import GatheredDraws
 from llm_as_judge.llm.ledger import Budget, Price, Totals
 from llm_as_judge.llm.pool import Pool
-from llm_as_judge.llm.recording import Outcome, Outcomes, Recording
+from llm_as_judge.llm.recording import Outcome
 from llm_as_judge.llm.shared import request_digest
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem, Usage
 from small_weights import small_weights
@@ -386,13 +386,22 @@ async def test_a_pool_is_cut_to_its_size_when_it_is_opened(folder: Path) -> None
 async def test_a_replay_reads_a_pool_or_else_a_recording(folder: Path) -> None:
     request = ChatRequest((Message("user", "2+2?"),), 16)
     asked, key = {"model": "scripted", "request": request}, request_digest("scripted", request)
-    for name, kind in (("pool", Pool), ("recording", Recording)):
-        kept: Outcomes = kind(folder / name)
-        kept.put(key, asked, Outcome(ChatReply("4", "stop", Usage())))
+    kept = Pool(folder / "pool")
+    kept.put(key, asked, Outcome(ChatReply("4", "stop", Usage())))
+    (folder / "recording").mkdir()
+    kept.export(folder / "recording" / "calls.jsonl")
+    for name in ("pool", "recording", "recording/calls.jsonl"):
         async with AsyncExitStack() as stack:
             calls = {"mode": "replay", "folder": folder / name}
             chat = await ChatModels(config(calls=calls), stack).open("scripted", "executor")
             assert (await chat.chat(request)).text == "4"
+
+
+async def test_a_run_is_not_recorded_into_a_pool_that_runs_share(folder: Path) -> None:
+    Pool(folder / "calls")
+    async with AsyncExitStack() as stack:
+        with pytest.raises(ConfigError, match="holds a pool that runs share; name another folder"):
+            ChatModels(config(calls={"mode": "record", "folder": folder / "calls"}), stack)
 
 
 async def test_a_pool_of_other_weights_is_not_opened(folder: Path) -> None:

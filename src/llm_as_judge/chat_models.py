@@ -48,7 +48,6 @@ from llm_as_judge.llm.gathered import MOST_DRAWS, GatheredDraws
 from llm_as_judge.llm.kept import kept_calls, origin
 from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
-from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.weights import fetch
@@ -108,7 +107,7 @@ class ChatModels:
             opened = _StartedWhenAsked(label, partial(self._live, name, role, written_price))
         elif calls.mode != "replay":
             opened = await self._live(name, role, written_price)
-        if isinstance(self.recording, Pool):
+        if self.recording is not None and not self.recording.one_run:
             notice = self.recording.of(label, origin(name, role, first_seed(self._config)))
             if notice:
                 log.warning("%s", notice)

@@ -18,7 +18,8 @@ from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import results_of
 from llm_as_judge.evaluation.systems import PolicySystem
-from llm_as_judge.llm.recording import Outcome, Recording
+from llm_as_judge.llm.pool import Pool
+from llm_as_judge.llm.recording import Outcome
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.model import load_policy
 from llm_as_judge.types import Problem, Rollout
@@ -142,7 +143,7 @@ def untimed(rollout: Rollout) -> Rollout:
 
 
 async def test_a_replay_of_other_rows_says_so(place: Path) -> None:
-    recording = Recording(place / "calls")
+    recording = Pool(place / "calls")
     recording.put("0" * 64, {}, Outcome(error="anything"))
     recording.close()
     config = settings(place)

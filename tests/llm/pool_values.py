@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llm_as_judge.llm.pool import Pool
-from llm_as_judge.llm.recording import Outcome, Recording
+from llm_as_judge.llm.recording import Outcome
 from llm_as_judge.llm.shared import request_digest
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 
@@ -15,7 +15,7 @@ def ask(text: str = "2+2?", draw: int = 0, seed: int | None = None) -> ChatReque
     return first.later(draw)
 
 
-def put(kept: Pool | Recording, text: str, draw: int = 0, said: str | None = None) -> str:
+def put(kept: Pool, text: str, draw: int = 0, said: str | None = None) -> str:
     request = ask(text, draw, seed=5)
     key = request_digest("m", request)
     said = f"reply {draw} to {text}" if said is None else said

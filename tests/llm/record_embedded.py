@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from llm_as_judge.config import Config
-from llm_as_judge.llm.recording import Recording
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.types import Problem
 from written_programs import written_run
 
@@ -76,8 +76,8 @@ def config(calls: Path, mode: Literal["record", "replay"]) -> Config:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(written_run(config(Path(folder), "record"), STEPS))
-        recording = Recording(Path(folder))
-        recording.pack(CALLS)
+        recording = Pool(Path(folder))
+        recording.export(CALLS)
         print(f"{CALLS}: {len(recording)} calls, {CALLS.stat().st_size} bytes")  # noqa: T201
 
 

@@ -12,7 +12,6 @@ from llm_as_judge.assembly import open_workbench
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.pool import Pool
-from llm_as_judge.llm.recording import Recording
 from llm_as_judge.llm.rounds import fill_to
 from llm_as_judge.types import Problem
 from llm_as_judge.workflow.program import parse_program
@@ -60,7 +59,7 @@ async def test_a_run_with_draws_and_an_offset_is_replayed_byte_for_byte(
         await written_run(settings, STEPS, tmp_path / mode)
         runs[mode] = [(tmp_path / mode / file).read_bytes() for file in FILES]
     assert runs["record"] == runs["replay"]
-    assert len(Recording(calls)) > 0
+    assert len(Pool(calls)) > 0
 
 
 TWO_EXECUTORS = """\

@@ -10,8 +10,8 @@ import pytest
 from llm_as_judge.errors import BudgetError, ModelError
 from llm_as_judge.llm.executors import Executors
 from llm_as_judge.llm.ledger import Budget, Ledger
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
-from llm_as_judge.llm.recording import Recording
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import OffsetDraws, SharedDraws, request_digest
 from llm_as_judge.types import ChatRequest, Message, from_json, to_json
@@ -87,7 +87,7 @@ async def test_a_budget_of_cost_lets_through_what_the_cheaper_one_may_use_at_mos
 async def test_both_are_kept_apart_and_a_replay_gives_and_books_the_same(tmp_path: Path) -> None:
     bills = []
     for mode in ("record", "replay"):
-        recording, ledger = Recording(tmp_path), Ledger()
+        recording, ledger = Pool(tmp_path), Ledger()
         _, default, small = executors(ledger)
         live = mode == "record"
         chats = {
@@ -102,4 +102,4 @@ async def test_both_are_kept_apart_and_a_replay_gives_and_books_the_same(tmp_pat
         assert (await every.chat(TO_SMALL)).text == "from small"
         bills.append(ledger.snapshot())
     assert bills[0] == bills[1]
-    assert len(Recording(tmp_path)) == 2
+    assert len(Pool(tmp_path)) == 2

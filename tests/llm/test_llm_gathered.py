@@ -19,8 +19,8 @@ from llm_as_judge.llm.billing import Dollars, billed_to
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.gathered import GatheredDraws, neighbors
 from llm_as_judge.llm.ledger import Budget, Ledger, Price
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
-from llm_as_judge.llm.recording import Recording
 from llm_as_judge.operators import ExecutionContext, OperatorService, OperatorSettings, registry
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem
 
@@ -98,7 +98,7 @@ async def test_a_later_run_that_is_given_a_kept_draw_counts_its_whole_prompt(
     tmp_path: Path,
 ) -> None:
     async with client(DrawsEndpoint(), price=Price(2.0, 8.0)).opened() as chat:
-        kept = RecordedChat(GatheredDraws(chat), Recording(tmp_path), "cache")
+        kept = RecordedChat(GatheredDraws(chat), Pool(tmp_path), "cache")
         await chat.known_draws()
         before = replace(chat.ledger.total)
         replies = list(await asyncio.gather(*(kept.chat(PROMPT.later(d)) for d in range(3))))
@@ -226,13 +226,13 @@ async def test_what_is_asked_at_the_start_is_booked_and_held_to_the_budget(kind:
 
 async def test_a_replay_of_gathered_draws_gives_and_books_the_same(tmp_path: Path) -> None:
     async with client(DrawsEndpoint()).opened() as live:
-        recording = Recording(tmp_path)
+        recording = Pool(tmp_path)
         recorded = RecordedChat(GatheredDraws(live), recording, "record", ledger=live.ledger)
         replies = await asyncio.gather(*(recorded.chat(PROMPT.later(d)) for d in range(5)))
         recording.close()
         paid = live.ledger.snapshot()
     ledger = Ledger()
-    replay = RecordedChat(None, Recording(tmp_path), "replay", name="m", ledger=ledger)
+    replay = RecordedChat(None, Pool(tmp_path), "replay", name="m", ledger=ledger)
     again = await asyncio.gather(*(replay.chat(PROMPT.later(d)) for d in reversed(range(5))))
     assert again == replies[::-1]
     assert ledger.snapshot() == paid

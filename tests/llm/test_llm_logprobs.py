@@ -15,7 +15,6 @@ from llm_as_judge.llm.client import EndpointLimits
 from llm_as_judge.llm.logprobs import of_tokens
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
-from llm_as_judge.llm.recording import Outcomes, Recording
 from llm_as_judge.types import ChatReply, ReplyLogProbs, Usage, from_json, to_json
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
@@ -109,17 +108,17 @@ async def test_an_endpoint_that_refuses_them_is_asked_without() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", [Recording, Pool])
 async def test_a_kept_reply_has_them_and_one_of_before_they_were_kept_replays(
-    tmp_path: Path, kind: type[Recording] | type[Pool]
+    tmp_path: Path,
 ) -> None:
-    kept: Outcomes = kind(tmp_path)
+    kept = Pool(tmp_path)
     script = Script(says_with(*[token(-0.5)] * 3))
     model = chat_over(script, limits=EndpointLimits(logprobs=0))
     await RecordedChat(model, kept, "record").chat(ask())
-    kept.close()
-    replayed = await RecordedChat(None, kind(tmp_path), "replay", name=model.name).chat(ask())
-    assert replayed.logprobs == KEPT
+    kept.export(tmp_path / "lines.jsonl")
+    for again in (Pool(tmp_path), Pool(tmp_path / "lines.jsonl", lines=True)):
+        replayed = await RecordedChat(None, again, "replay", name=model.name).chat(ask())
+        assert replayed.logprobs == KEPT
     older = to_json(ChatReply("42", "stop", Usage(7, 3)))
     assert "logprobs" not in older
     assert from_json(ChatReply, json.loads(json.dumps(older))).logprobs is None

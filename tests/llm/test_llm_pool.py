@@ -18,11 +18,11 @@ from llm_as_judge.errors import ConfigError, EndpointError, ModelError, OutputEr
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import POOL, Pool
 from llm_as_judge.llm.recorded import RecordedChat
-from llm_as_judge.llm.recording import Outcome, Recording
+from llm_as_judge.llm.recording import Outcome
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import request_digest
 from llm_as_judge.renamed import hint
-from llm_as_judge.types import ChatReply, Execution, Usage, to_json
+from llm_as_judge.types import ChatReply, Usage, to_json
 
 
 @pytest.fixture(autouse=True)
@@ -93,43 +93,6 @@ def test_what_is_asked_is_kept_once_for_all_its_draws_and_compressed(tmp_path: P
     for draw in range(1, 10):
         put(pool, passage, draw, said="4")
     assert pool.bytes_used - empty < once + len(passage) / 10
-
-
-# ------------------------------------------------------------------------------ folders of before
-def test_a_folder_of_lines_is_taken_in_once_with_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    old = Recording(tmp_path)
-    keys = [put(old, text, draw) for text in "ab" for draw in (0, 1)]
-    old.put("c" * 64, {"program": "p"}, Outcome(execution=Execution("timeout")))
-    pool = Pool(tmp_path)
-    assert [text_of(pool.get(key)) for key in keys] == [
-        f"reply {draw} to {text}" for text in "ab" for draw in (0, 1)
-    ]
-    assert pool.get("c" * 64) == old.get("c" * 64)
-    assert pool.draws("m", ask("a", seed=5)) == [0, 1]
-    said = capsys.readouterr().err
-    assert (
-        said
-        == f"{tmp_path}: 5 replies of 1 *.jsonl are in {POOL} now; those files are read no more\n"
-    )
-    hint.cache_clear()
-    assert len(Pool(tmp_path)) == 5
-    assert capsys.readouterr().err == ""
-    later = put(old, "d")  # a run of before that still goes on
-    assert text_of(Pool(tmp_path).get(later)) == "reply 0 to d"
-
-
-def test_a_damaged_line_of_before_costs_only_itself(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    old = Recording(tmp_path)
-    bad, good = put(old, "one"), put(old, "two")
-    (segment,) = tmp_path.glob("*.jsonl")
-    segment.write_bytes(segment.read_bytes().replace(b"reply 0 to one", b"reply 0 to ONE"))
-    pool = Pool(tmp_path)
-    assert (pool.get(bad), text_of(pool.get(good)), pool.damaged) == (None, "reply 0 to two", 1)
-    assert "damaged at byte 0" in caplog.text
 
 
 # ------------------------------------------------------------------------------------- integrity

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import recorded_run
-from llm_as_judge.llm.recording import Recording
 from llm_as_judge.types import Execution, OperatorCall, Problem, Program, RunLimits
 
 PROGRAM = Program("slow", "slow program", hash="h")
@@ -30,8 +30,8 @@ class Run:
 
 async def test_a_run_that_was_cut_off_is_given_again_as_it_was(tmp_path: Path) -> None:
     limits, quick = RunLimits(wall_s=9.0), Execution("ok", "4")
-    first = await recorded_run(Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(LATE))
-    again = await recorded_run(Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(quick))
+    first = await recorded_run(Pool(tmp_path), PROGRAM, PROBLEM, limits, Run(LATE))
+    again = await recorded_run(Pool(tmp_path), PROGRAM, PROBLEM, limits, Run(quick))
     assert first == again == LATE
 
 
@@ -47,29 +47,27 @@ async def test_a_run_that_was_cut_off_is_given_again_as_it_was(tmp_path: Path) -
 async def test_another_run_is_not_taken_for_it(
     tmp_path: Path, program: Program, problem: Problem, limits: RunLimits
 ) -> None:
-    recording, quick = Recording(tmp_path), Execution("ok", "4")
+    recording, quick = Pool(tmp_path), Execution("ok", "4")
     await recorded_run(recording, PROGRAM, PROBLEM, RunLimits(wall_s=9.0), Run(LATE))
     assert await recorded_run(recording, program, problem, limits, Run(quick)) == quick
 
 
 async def test_a_run_that_wanted_a_call_too_many_is_given_again_as_it_was(tmp_path: Path) -> None:
     over, limits = dataclasses.replace(LATE, status="call_limit"), RunLimits()
-    first = await recorded_run(Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(over))
-    again = await recorded_run(
-        Recording(tmp_path), PROGRAM, PROBLEM, limits, Run(Execution("ok", "4"))
-    )
+    first = await recorded_run(Pool(tmp_path), PROGRAM, PROBLEM, limits, Run(over))
+    again = await recorded_run(Pool(tmp_path), PROGRAM, PROBLEM, limits, Run(Execution("ok", "4")))
     assert first == again == over
 
 
 async def test_another_offset_is_another_run(tmp_path: Path) -> None:
-    recording, quick = Recording(tmp_path), Execution("ok", "4")
+    recording, quick = Pool(tmp_path), Execution("ok", "4")
     await recorded_run(recording, PROGRAM, PROBLEM, RunLimits(), Run(LATE), 1)
     assert await recorded_run(recording, PROGRAM, PROBLEM, RunLimits(), Run(quick)) == quick
     assert await recorded_run(recording, PROGRAM, PROBLEM, RunLimits(), Run(quick), 1) == LATE
 
 
 async def test_what_ended_by_itself_is_run_again(tmp_path: Path) -> None:
-    recording, limits = Recording(tmp_path), RunLimits()
+    recording, limits = Pool(tmp_path), RunLimits()
     run = Run(Execution("ok", "4"), Execution("crashed", error="E"))
     for wanted in ("ok", "crashed"):
         assert (await recorded_run(recording, PROGRAM, PROBLEM, limits, run)).status == wanted

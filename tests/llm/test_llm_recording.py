@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -14,11 +11,13 @@ from hypothesis import strategies as st
 from llm_as_judge.errors import ContextError, EndpointError, ModelError, OutputError
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.llm.ledger import Ledger, Price
+from llm_as_judge.llm.pool import POOL, Pool
+from llm_as_judge.llm.pool_sharing import copy_without_prompts
 from llm_as_judge.llm.recorded import RecordedChat
-from llm_as_judge.llm.recording import Outcome, Recording
+from llm_as_judge.llm.recording import Outcome
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import OffsetDraws, request_digest
-from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
+from llm_as_judge.types import ChatReply, ChatRequest, Execution, Message, Usage
 
 
 def ask(text: str = "2+2?", draw: int = 0) -> ChatRequest:
@@ -27,11 +26,9 @@ def ask(text: str = "2+2?", draw: int = 0) -> ChatRequest:
 
 async def test_a_known_reply_is_given_without_asking_and_says_so(tmp_path: Path) -> None:
     ledger = Ledger()
-    first = RecordedChat(ScriptedChat(["4"], ledger=ledger), Recording(tmp_path), "cache")
+    first = RecordedChat(ScriptedChat(["4"], ledger=ledger), Pool(tmp_path), "cache")
     assert (await first.chat(ask())).cached is False
-    again = RecordedChat(
-        ScriptedChat([]), Recording(tmp_path), "cache", name="scripted", ledger=ledger
-    )
+    again = RecordedChat(ScriptedChat([]), Pool(tmp_path), "cache", name="scripted", ledger=ledger)
     reply = await again.chat(ask())
     assert (reply.text, reply.cached) == ("4", True)
     assert (ledger.total.calls, ledger.total.cached_calls) == (1, 1)
@@ -55,9 +52,9 @@ async def test_a_replay_gives_replies_failures_and_bill_of_the_recorded_run(tmp_
 
     paid, replayed = Ledger(), Ledger()
     model = ScriptedChat(answer, name="m", price=Price(1.0, 2.0), ledger=paid, delay_s=0.001)
-    seen = await run(RecordedChat(model, Recording(tmp_path / "r"), "record", ledger=paid))
+    seen = await run(RecordedChat(model, Pool(tmp_path / "r"), "record", ledger=paid))
     for ledger in (replayed, Ledger()):
-        replay = RecordedChat(None, Recording(tmp_path / "r"), "replay", name="m", ledger=ledger)
+        replay = RecordedChat(None, Pool(tmp_path / "r"), "replay", name="m", ledger=ledger)
         assert await run(replay) == seen
     assert seen[3:5] == [
         ("EndpointError", "executor: timeout (4 tries)"),
@@ -71,21 +68,21 @@ async def test_a_replay_gives_replies_failures_and_bill_of_the_recorded_run(tmp_
 async def test_an_unknown_call_in_a_replay_is_a_clear_error_not_a_lost_rollout(
     tmp_path: Path,
 ) -> None:
-    await RecordedChat(ScriptedChat(["4"]), Recording(tmp_path), "record").chat(ask())
-    replay = RecordedChat(None, Recording(tmp_path), "replay", name="scripted")
+    await RecordedChat(ScriptedChat(["4"]), Pool(tmp_path), "record").chat(ask())
+    replay = RecordedChat(None, Pool(tmp_path), "replay", name="scripted")
     with pytest.raises(ModelError, match=r"was not asked this .* \(draw 3, '2\+2\?'\)"):
         await replay.chat(ask(draw=3))
 
 
 def test_a_replay_of_nothing_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no recorded calls"):
-        RecordedChat(None, Recording(tmp_path / "none"), "replay")
+        RecordedChat(None, Pool(tmp_path / "none"), "replay")
     with pytest.raises(ValueError, match="needs a model"):
-        RecordedChat(None, Recording(tmp_path), "cache")
+        RecordedChat(None, Pool(tmp_path), "cache")
 
 
 async def test_failures_are_not_cached(tmp_path: Path) -> None:
-    recording = Recording(tmp_path)
+    recording = Pool(tmp_path)
     with pytest.raises(EndpointError):
         await RecordedChat(ScriptedChat([], name="m"), recording, "cache").chat(ask())
     chat = RecordedChat(ScriptedChat(["4"], name="m"), recording, "cache")
@@ -94,7 +91,7 @@ async def test_failures_are_not_cached(tmp_path: Path) -> None:
 
 async def test_a_draw_is_the_same_reply_whoever_asks_for_it(tmp_path: Path) -> None:
     model = ScriptedChat(["one", "two", "three"])
-    chat = RecordedChat(model, Recording(tmp_path), "record")
+    chat = RecordedChat(model, Pool(tmp_path), "record")
     sampled = ChatRequest((Message("user", "2+2?"),), 16, temperature=0.7, seed=3)
     texts = []
     for rollout, offset in (("r1", 0), ("r2", 0), ("r1", 1), ("r3", 1)):
@@ -105,7 +102,7 @@ async def test_a_draw_is_the_same_reply_whoever_asks_for_it(tmp_path: Path) -> N
     assert texts == ["one", "one", "two", "two", "two", "three"]
 
 
-def put(recording: Recording, text: str) -> str:
+def put(recording: Pool, text: str) -> str:
     key = request_digest("m", ask(text))
     reply = ChatReply(f"reply to {text}", "stop", Usage(1, 2), 0.5, 1.25)
     recording.put(key, {"model": "m", "request": ask(text)}, Outcome(reply))
@@ -121,89 +118,64 @@ def text_of(outcome: Outcome | None) -> str:
 @given(st.text(max_size=60))
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     folder = tmp_path_factory.mktemp("recording")
-    with closing(Recording(folder)) as recording:
+    with closing(Pool(folder)) as recording:
         key = put(recording, text)
-    with closing(Recording(folder)) as reopened:
+        recording.export(folder / "lines.jsonl")
+    with closing(Pool(folder / "lines.jsonl", lines=True)) as reopened:
         assert text_of(reopened.get(key)) == f"reply to {text}"
 
 
-def test_a_half_written_line_costs_only_itself(tmp_path: Path) -> None:
-    recording = Recording(tmp_path)
-    first, second = put(recording, "one"), put(recording, "two")
-    recording.close()
-    (segment,) = tmp_path.glob("*.jsonl")
-    segment.write_bytes(segment.read_bytes()[:-20])
-    reopened = Recording(tmp_path)
-    assert text_of(reopened.get(first)) == "reply to one"
-    assert reopened.get(second) is None
-    put(reopened, "two")
-    assert text_of(Recording(tmp_path).get(second)) == "reply to two"
-
-
-def test_damaged_lines_are_set_aside_and_reported(
+def test_a_half_written_and_a_damaged_line_cost_only_themselves(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    recording = Recording(tmp_path)
-    good, bad = put(recording, "one"), put(recording, "two")
-    (segment,) = tmp_path.glob("*.jsonl")
-    lines = segment.read_bytes().splitlines(keepends=True)
-    changed = lines[1].replace(b"reply to two", b"reply to TWO")
-    segment.write_bytes(b"\x00\xffgarbage\n" + lines[0] + changed)
-    reopened = Recording(tmp_path)
-    assert text_of(reopened.get(good)) == "reply to one"
-    assert reopened.get(bad) is None
+    recording = Pool(tmp_path / "recorded")
+    texts = {put(recording, text): text for text in ("one", "two", "three")}
+    lines = tmp_path / "lines.jsonl"
+    recording.export(lines)
+    first, second, third = lines.read_bytes().splitlines(keepends=True)
+    lines.write_bytes(
+        b"\x00\xffgarbage\n" + first.replace(b"reply", b"REPLY") + second + third[:-20]
+    )
+    reopened = Pool(lines, lines=True)
+    found = [reopened.get(key) for key in sorted(texts)]
+    assert [outcome is not None for outcome in found] == [False, True, False]
+    assert text_of(found[1]) == f"reply to {texts[sorted(texts)[1]]}"
     assert reopened.damaged == 2
-    assert segment.with_suffix(".damaged").read_bytes() == b"\x00\xffgarbage\n"
     assert "its digest does not fit" in caplog.text
 
 
-WRITER = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[3])
-from test_llm_recording import put
-from llm_as_judge.llm.recording import Recording
-recording = Recording(Path(sys.argv[1]))
-for number in range(200):
-    put(recording, f"{sys.argv[2]} {number}" if number % 2 else f"shared {number}")
-"""
-
-
-def test_processes_write_at_once_without_loss(tmp_path: Path) -> None:
-    here = str(Path(__file__).parent)
-    command = [sys.executable, "-c", WRITER, str(tmp_path)]
-    writers = [subprocess.Popen([*command, name, here]) for name in ("a", "b")]
-    assert [writer.wait(60) for writer in writers] == [0, 0]
-    recording = Recording(tmp_path)
-    assert len(recording) == 300
-    assert recording.damaged == 0
-    assert text_of(recording.get(request_digest("m", ask("b 199")))) == "reply to b 199"
-
-
-def test_replies_of_another_process_are_seen_while_running(tmp_path: Path) -> None:
-    mine, theirs = Recording(tmp_path), Recording(tmp_path)
-    key = put(theirs, "new")
-    assert text_of(mine.get(key)) == "reply to new"
-
-
-def test_a_packed_recording_is_one_file_equal_for_equal_content(tmp_path: Path) -> None:
+def test_exported_lines_are_equal_for_equal_content_and_a_new_pool_takes_them_in(
+    tmp_path: Path,
+) -> None:
     for name, order in (("x", "abc"), ("y", "cab")):
-        recording = Recording(tmp_path / name)
+        recording = Pool(tmp_path / name, one_run=True)
         for text in order:
             put(recording, text)
-        recording.pack(tmp_path / f"{name}.jsonl")
+        recording.put("f" * 64, {"program": "p"}, Outcome(execution=Execution("timeout")))
+        recording.export(tmp_path / f"{name}.jsonl")
     packed = (tmp_path / "x.jsonl").read_bytes()
     assert packed == (tmp_path / "y.jsonl").read_bytes()
-    assert all(json.loads(line)["content"]["asked"]["model"] == "m" for line in packed.splitlines())
     key = request_digest("m", ask("b"))
-    assert text_of(Recording(tmp_path / "x.jsonl").get(key)) == "reply to b"
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "calls.jsonl").write_bytes(packed)
+    replayed = Pool(tmp_path / "new", lines=True)
+    assert not (tmp_path / "new" / POOL).exists()
+    for pool in (replayed, Pool(tmp_path / "new")):
+        assert text_of(pool.get(key)) == "reply to b"
+        assert pool.get("f" * 64) == Outcome(execution=Execution("timeout"))
+    assert (replayed.one_run, Pool(tmp_path / "x").one_run, pool.one_run) == (True, True, False)
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+def test_a_pool_without_its_prompts_is_not_exported(tmp_path: Path) -> None:
+    put(Pool(tmp_path / "whole"), "a")
+    copy_without_prompts(tmp_path / "whole", tmp_path / "bare")
+    with pytest.raises(ModelError, match="without its prompts cannot be exported"):
+        Pool(tmp_path / "bare").export(tmp_path / "lines.jsonl")
+
+
+def test_lines_that_cannot_be_written_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be written"):
-        put(Recording(tmp_path / "file" / "folder"), "x")
-    recording = Recording(tmp_path / "ok")
+    recording = Pool(tmp_path / "ok")
     put(recording, "x")
     with pytest.raises(OutputError, match="cannot be written"):
-        recording.pack(tmp_path / "file" / "packed.jsonl")
+        recording.export(tmp_path / "file" / "packed.jsonl")

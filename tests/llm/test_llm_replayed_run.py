@@ -9,7 +9,7 @@ import pytest
 from record_embedded import CALLS, STEPS, config
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.recording import Recording
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.types import Problem
 from written_programs import PROGRAMS, written_run
 
@@ -34,7 +34,7 @@ async def test_a_recorded_run_of_an_embedded_model_is_the_same_twice(
     for name in ("one", "two"):
         groups, ledger = await written_run(config(calls, "replay"), STEPS, tmp_path / name)
         runs.append([(tmp_path / name / file).read_bytes() for file in FILES])
-        assert ledger["total"]["attempts"] == len(Recording(calls))
+        assert ledger["total"]["attempts"] == len(Pool(calls, lines=True))
     assert runs[0] == runs[1]
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     assert len(rollouts) == 4 * len(PROGRAMS)
@@ -51,10 +51,12 @@ async def test_a_call_that_was_not_recorded_ends_the_replay_with_one_line(calls:
         await written_run(config(calls, "replay"), [[other]])
 
 
-async def test_a_damaged_line_is_set_aside_and_the_others_are_used(calls: Path) -> None:
+async def test_a_damaged_line_is_told_and_the_others_are_used(
+    calls: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = calls / "embedded.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"{broken\n" + b"".join(lines))
     groups, _ = await written_run(config(calls, "replay"), STEPS[:1])
     assert len(groups) == 2
-    assert path.with_suffix(".damaged").read_bytes() == b"{broken\n"
+    assert f"{path}: damaged at byte 0, not taken in" in caplog.text

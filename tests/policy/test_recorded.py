@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.recording import Recording
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.policy.recorded import RecordedSampler
 from llm_as_judge.policy.stream import Stream
 from llm_as_judge.types import Completion, Message, Prompt, Sample, Sampling
@@ -44,7 +44,7 @@ def texts(groups: list[list[Completion]]) -> list[list[str]]:
 async def test_what_was_written_is_given_again_and_only_what_is_missing_is_asked(
     tmp_path: Path,
 ) -> None:
-    recording, writer = Recording(tmp_path), Writer()
+    recording, writer = Pool(tmp_path, one_run=True), Writer()
     recorded = RecordedSampler(writer, recording, {"base": "tiny"})
     assert texts(await sampled(recorded, ASKED[:1], TWO)) == [["a0", "a1"]]
     assert texts(await sampled(recorded, ASKED, TWO)) == [["a0", "a1"], ["b0", "b1"]]
@@ -54,7 +54,7 @@ async def test_what_was_written_is_given_again_and_only_what_is_missing_is_asked
 
 
 async def test_a_half_written_prompt_is_not_kept(tmp_path: Path) -> None:
-    recording = Recording(tmp_path)
+    recording = Pool(tmp_path, one_run=True)
     stream = await RecordedSampler(Writer(), recording, {}).sample([Prompt(ASKED[0])], TWO)
     async for _ in stream:
         break
@@ -64,7 +64,7 @@ async def test_a_half_written_prompt_is_not_kept(tmp_path: Path) -> None:
 
 
 async def test_another_policy_is_another_question(tmp_path: Path) -> None:
-    recording = Recording(tmp_path)
+    recording = Pool(tmp_path, one_run=True)
     await sampled(RecordedSampler(Writer(), recording, {"base": "one"}), ASKED[:1], TWO)
     with pytest.raises(ModelError, match="record again"):
         await sampled(RecordedSampler(None, recording, {"base": "two"}), ASKED[:1], TWO)

@@ -27,7 +27,6 @@ from llm_as_judge.judge.scoring import Computing
 from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool
-from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.llm.rounds import Rounds
 from llm_as_judge.llm.weights import fetch, weights_identity
 from llm_as_judge.operators import OperatorSettings
@@ -60,7 +59,7 @@ class Workbench:
     ledger: Ledger
     operators: OperatorSettings | None = None
     """How operators ask the executor; None = as the configuration and the endpoint say."""
-    recording: Outcomes | None = None
+    recording: Pool | None = None
     second_judge: Grader | None = None
     """Looks at a share of what ``judge`` accepted."""
 
@@ -96,7 +95,7 @@ class Workbench:
 
     def _rotated(self) -> Callable[[str, ChatRequest, int], ChatRequest] | None:
         pool, mode = self.recording, self.config.calls.mode
-        if not isinstance(pool, Pool) or mode == "record":
+        if pool is None or pool.one_run:
             return None
         return Rounds(pool, closed=mode == "replay")
 

@@ -28,7 +28,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.config.names import file_label
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.interruptible import in_thread
-from llm_as_judge.llm.recording import Outcomes
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.policy.backends import sampler_backend
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.recorded import RecordedSampler
@@ -189,7 +189,7 @@ class PolicySystem:
             yield Opened(attempt, isolation)
 
 
-def _recording(bench: Workbench) -> Outcomes:
+def _recording(bench: Workbench) -> Pool:
     assert bench.recording is not None, "calls.mode is record or replay"
     return bench.recording
 

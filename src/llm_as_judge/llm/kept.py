@@ -8,11 +8,10 @@ from llm_as_judge.config import CallsConfig, config_files, find_model, load_endp
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.pool import Pool, is_pool
-from llm_as_judge.llm.recording import Outcomes, Recording
 from llm_as_judge.llm.weights import weights_identity
 
 
-def kept_calls(calls: CallsConfig) -> Outcomes | None:
+def kept_calls(calls: CallsConfig) -> Pool | None:
     """What the calls of a run are answered from and kept in: the pool of the folder, or the
     recording of this one run; None = nothing is kept.
 
@@ -23,9 +22,14 @@ def kept_calls(calls: CallsConfig) -> Outcomes | None:
         return None
     if calls.mode != "replay" and calls.folder.is_file():
         raise ConfigError(f"calls.folder: {calls.folder} is a file; name a folder")
-    if calls.mode == "record" or (calls.mode == "replay" and not is_pool(calls.folder)):
-        return Recording(calls.folder)
-    pool = Pool(calls.folder)
+    if calls.mode == "replay" and not is_pool(calls.folder):
+        return Pool(calls.folder, lines=True)
+    pool = Pool(calls.folder, one_run=calls.mode == "record")
+    if calls.mode == "record" and not pool.one_run:
+        pool.close()
+        raise ConfigError(
+            f"calls.folder: {calls.folder} holds a pool that runs share; name another folder for a recording"
+        )
     if calls.max_mb is not None and calls.mode == "cache":
         pool.prune(calls.max_mb * 2**20)
     return pool

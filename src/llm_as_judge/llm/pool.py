@@ -1,11 +1,14 @@
-"""The pool: replies by request and draw in one SQLite file, which any number of runs share.
+"""Replies by request and draw in one SQLite file: a pool that any number of runs share, or the recording
+of one run.
 
 A reply is found by the SHA-256 of model, request and draw (:func:`request_digest`); what was asked
 is kept once for all its draws, and all texts are compressed against one dictionary. SQLite's
 write-ahead log is what makes it safe: a reply is in the file or not, whenever a process is killed,
 and two that write wait for each other for the moment of one insert. Nothing is read but what is
-asked for, so opening and memory do not grow with the pool. Folders of JSON lines, which caches were
-before, are read into it once and stay as they are.
+asked for, so opening and memory do not grow with the pool.
+
+JSON lines are its export (:meth:`Pool.export`): they can be compared and committed. A replay reads them into
+memory, and a new pool takes in those of its folder.
 """
 
 from __future__ import annotations
@@ -22,11 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.errors import ConfigError, ModelError, OutputError
-from llm_as_judge.files import output_errors
+from llm_as_judge.files import output_errors, write_atomically
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.llm.pool_texts import COMMON, Texts, canonical, first_draw, row_digest, sha256
-from llm_as_judge.llm.recording import Outcome, read_line
-from llm_as_judge.renamed import hint
+from llm_as_judge.llm.recording import Outcome, line_of, read_line
 from llm_as_judge.types import ChatRequest, from_json, to_json
 
 log = logging.getLogger(__name__)
@@ -38,7 +40,6 @@ _PATIENCE_S = 60.0
 """For another process that is writing."""
 _TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-CREATE TABLE segments (name TEXT PRIMARY KEY, read_to INTEGER NOT NULL);
 CREATE TABLE origins (id INTEGER PRIMARY KEY, model TEXT NOT NULL, facts TEXT NOT NULL, UNIQUE (model, facts));
 CREATE TABLE prompts (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, asked BLOB NOT NULL);
 CREATE TABLE replies (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, prompt INTEGER NOT NULL,
@@ -59,27 +60,30 @@ class Pool:
 
     A pool in a folder that cannot be written is read alone.
 
+    Args:
+        one_run: a new one is the recording of one run: it belongs to no weights, and its draws are those
+            of that run.
+        lines: ``folder`` holds JSON lines, or is a file of them, and no pool: they are read into memory, and
+            nothing is written.
     Raises:
         ModelError: the file is no pool, or damaged.
         OutputError: the folder cannot be written.
     """
 
-    remedy = (
-        "fill the pool for it (llm-as-judge pool fill), or ask what is missing: calls.mode=cache"
-    )
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / POOL
+    def __init__(self, folder: Path, *, one_run: bool = False, lines: bool = False) -> None:
+        self.path = folder if lines else folder / POOL
         self.damaged = 0
         """Replies that could not be used."""
         self._origins: dict[str, str] = {}
-        self._writable = not is_pool(folder) or os.access(folder, os.W_OK)
-        with output_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        self._database = self._opened()
+        self._writable = lines or not is_pool(folder) or os.access(folder, os.W_OK)
+        if not lines:
+            with output_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+        self._texts = Texts(COMMON)
+        self._database = self._opened(":memory:" if lines else "")
         with self._errors():
             if self._writable:
-                self._make_tables()
+                self._make_tables(folder, one_run or lines)
             facts = dict(self._database.execute("SELECT name, value FROM facts"))
         if facts.get("format") != FORMAT:
             raise ModelError(
@@ -87,8 +91,7 @@ class Pool:
                 "another version: name another calls.folder"
             )
         self._texts = Texts(bytes(facts["common"]))
-        if self._writable:
-            self._read_segments(folder)
+        self.one_run = bool(facts.get("one_run"))
 
     def __len__(self) -> int:
         with self._errors():
@@ -97,6 +100,13 @@ class Pool:
     def close(self) -> None:
         """Nothing is asked of it after this."""
         self._database.close()
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a call that is not there."""
+        if self.one_run:
+            return "the run differs from the recorded one: record again"
+        return "fill the pool for it (llm-as-judge pool fill), or ask what is missing: calls.mode=cache"
 
     # ------------------------------------------------------------------------------------ replies
     def get(self, key: str, asked: Any = None) -> Outcome | None:
@@ -169,6 +179,25 @@ class Pool:
                 seed = request["seed"]
                 later = {"draw": draw, "seed": None if seed is None else seed + draw}
                 yield {**first, "request": {**request, **later}}
+
+    def export(self, target: Path) -> None:
+        """All outcomes as JSON lines, sorted by key: equal pools give equal bytes.
+
+        Raises:
+            ModelError: a reply is damaged, or cannot be read without its prompt, which is not here.
+            OutputError: the file cannot be written.
+        """
+        with self._errors():
+            keys = [key for (key,) in self._database.execute("SELECT key FROM replies ORDER BY id")]
+        asked = list(self.asked())
+        if len(asked) < len(keys):
+            raise ModelError(f"{self.path}: a pool without its prompts cannot be exported")
+        with write_atomically(target) as file:
+            for key, one in sorted(zip((key.hex() for key in keys), asked, strict=True)):
+                outcome = self.get(key)
+                if outcome is None:
+                    raise ModelError(f"{self.path}: a reply is damaged; export again without it")
+                file.write(line_of(key, one, outcome))
 
     # ------------------------------------------------------------------------------------ origins
     def of(self, model: str, facts: Mapping[str, str]) -> str:
@@ -292,7 +321,9 @@ class Pool:
         return bad
 
     # -------------------------------------------------------------------------------------- parts
-    def _opened(self) -> sqlite3.Connection:
+    def _opened(self, instead: str) -> sqlite3.Connection:
+        if instead:
+            return sqlite3.connect(instead, isolation_level=None)
         mode = "rwc" if self._writable else "ro"
         if not self._writable and not self.path.with_name(f"{POOL}-wal").exists():
             mode = "ro&immutable=1"  # nobody writes, and the log's index cannot be made here
@@ -304,7 +335,7 @@ class Pool:
                 isolation_level=None,
             )
 
-    def _make_tables(self) -> None:
+    def _make_tables(self, folder: Path, one_run: bool) -> None:
         database = self._database
         known = "SELECT 1 FROM sqlite_master WHERE name = 'facts'"
         if database.execute(known).fetchone() is None:
@@ -314,12 +345,14 @@ class Pool:
                 if database.execute(known).fetchone() is None:  # another process was first
                     for statement in filter(str.strip, _TABLES.split(";")):
                         database.execute(statement)
-                    facts = [("format", FORMAT), ("common", COMMON)]
+                    facts = [("format", FORMAT), ("common", COMMON), ("one_run", int(one_run))]
                     database.executemany("INSERT INTO facts VALUES (?, ?)", facts)
+                    for lines in sorted(folder.glob("*.jsonl")) if folder.is_dir() else [folder]:
+                        self._take_in(lines)
         # A killed process loses nothing; a power cut at most what came last, and never the file.
         database.execute("PRAGMA synchronous = NORMAL")
 
-    def _insert(self, key: str, asked: Any, outcome: Outcome) -> bool:
+    def _insert(self, key: str, asked: Any, outcome: Outcome) -> None:
         database, reply = self._database, outcome.reply
         shown, draw = first_draw(asked)
         text = canonical(shown)
@@ -338,7 +371,7 @@ class Pool:
         database.execute(
             "INSERT OR IGNORE INTO origins (model, facts) VALUES (?, ?)", (model, origin)
         )
-        added = database.execute(
+        database.execute(
             "INSERT OR IGNORE INTO replies (key, prompt, draw, origin, kept_at, read, written, digest, "
             "outcome) VALUES (?, (SELECT id FROM prompts WHERE digest = ?), ?, (SELECT id FROM origins "
             "WHERE model = ? AND facts = ?), ?, ?, ?, ?, ?)",
@@ -355,7 +388,6 @@ class Pool:
                 packed,
             ),
         )
-        return added.rowcount > 0
 
     def _report(self, key: str, what: str) -> None:
         self.damaged += 1
@@ -364,38 +396,18 @@ class Pool:
             with self._writing() as database:
                 database.execute("DELETE FROM replies WHERE key = ?", (bytes.fromhex(key),))
 
-    def _read_segments(self, folder: Path) -> None:
-        """Take in what files of JSON lines hold beyond what was taken in before."""
-        taken = files = 0
-        for segment in sorted(folder.glob("*.jsonl")):
-            with self._errors():
-                known = self._database.execute(
-                    "SELECT read_to FROM segments WHERE name = ?", (segment.name,)
-                ).fetchone()
-            if known is not None and segment.stat().st_size <= known[0]:
-                continue
-            with self._writing() as database:
-                taken += self._read_segment(segment, known[0] if known else 0, database)
-            files += 1
-        if taken:
-            hint(
-                f"{taken} replies of {files} *.jsonl are in {POOL} now; those files are read no more",
-                str(folder),
-            )
-
-    def _read_segment(self, segment: Path, start: int, database: sqlite3.Connection) -> int:
-        taken, end = 0, start
-        for begin, behind, line in JsonLines(segment).lines(start):
-            end = behind
+    def _take_in(self, lines: Path) -> None:
+        """What a file of JSON lines holds; none where there is no such file."""
+        if not lines.is_file():
+            return
+        for begin, _, line in JsonLines(lines).lines():
             try:
                 key, asked, outcome = read_line(line)
             except (ValueError, TypeError, KeyError) as error:
                 self.damaged += 1
-                log.warning("%s: damaged at byte %d, not taken in: %s", segment, begin, error)
+                log.warning("%s: damaged at byte %d, not taken in: %s", lines, begin, error)
                 continue
-            taken += self._insert(key, asked, outcome)
-        database.execute("INSERT OR REPLACE INTO segments VALUES (?, ?)", (segment.name, end))
-        return taken
+            self._insert(key, asked, outcome)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -52,7 +52,7 @@ def copy_without_prompts(source: Path, folder: Path) -> int:
 def _take_prompts_out(copy: sqlite3.Connection) -> None:
     (common,) = copy.execute("SELECT value FROM facts WHERE name = 'common'").fetchone()
     whole = Texts(bytes(common))
-    copy.execute("DELETE FROM segments")
+    copy.execute("DROP TABLE IF EXISTS segments")  # of pools that took lines in bit by bit
     copy.execute(f"DELETE FROM notes WHERE topic NOT IN ({', '.join('?' * len(NOTES))})", NOTES)
     held = "SELECT id, asked FROM prompts WHERE length(asked) > 0"
     for number, asked in copy.execute(held).fetchall():

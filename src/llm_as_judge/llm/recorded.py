@@ -16,7 +16,8 @@ from typing import Any, Literal
 from llm_as_judge.errors import ContentFilterError, ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Role, metered
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.llm.recording import Outcome, Outcomes
+from llm_as_judge.llm.pool import Pool
+from llm_as_judge.llm.recording import Outcome
 from llm_as_judge.llm.shared import DRAWS_APART, InFlight, request_digest
 from llm_as_judge.quoting import quoted
 from llm_as_judge.types import (
@@ -49,7 +50,7 @@ class RecordedChat:
     def __init__(
         self,
         model: ChatModel | None,
-        recording: Outcomes,
+        recording: Pool,
         mode: Mode,
         *,
         name: str = "",
@@ -153,7 +154,7 @@ class RecordedChat:
 
 
 async def recorded_run(
-    recording: Outcomes,
+    recording: Pool,
     program: Program,
     problem: Problem,
     limits: RunLimits,

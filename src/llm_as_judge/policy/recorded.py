@@ -13,7 +13,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.recording import Outcome, Outcomes
+from llm_as_judge.llm.pool import Pool
+from llm_as_judge.llm.recording import Outcome
 from llm_as_judge.quoting import without_keys
 from llm_as_judge.types import (
     Completion,
@@ -35,7 +36,7 @@ class RecordedSampler:
     """
 
     def __init__(
-        self, sampler: PolicySampler | None, recording: Outcomes, policy: Mapping[str, str]
+        self, sampler: PolicySampler | None, recording: Pool, policy: Mapping[str, str]
     ) -> None:
         self._sampler = sampler
         self._recording = recording

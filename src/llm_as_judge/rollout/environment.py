@@ -10,8 +10,8 @@ from typing import Literal, Protocol
 
 from llm_as_judge.errors import RefusedRequestError
 from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import recorded_run
-from llm_as_judge.llm.recording import Outcomes
 from llm_as_judge.llm.shared import DRAWS_APART, OffsetDraws, SharedDraws
 from llm_as_judge.types import ChatModel, ChatRequest, Execution, Problem, Program, Verdict
 from llm_as_judge.workers import RunSettings, Work
@@ -80,7 +80,7 @@ class WorkflowEnvironment:
     """Counts the calls that shared draws save."""
     mark_shared: bool = True
     """False while recording or replaying, see :class:`SharedDraws`."""
-    recording: Outcomes | None = None
+    recording: Pool | None = None
     """Keeps runs that the clock cut off; None = every run is live."""
     rotated: Callable[[str, ChatRequest, int], ChatRequest] | None = None
     """The draw of a model that comes so many after that of a request, where a pool's go round;

@@ -29,9 +29,10 @@ from shapes import QWEN_7B
 
 from llm_as_judge.policy.adapter import AdapterSpec, new_adapter
 from llm_as_judge.policy.attention import AttentionPlan, packed_attention, shared_prefix_attention
-from llm_as_judge.policy.decode import FIRST_SLOTS, SharedPrompts, SlottedPrompts
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.recompute import recompute_activations
+from llm_as_judge.policy.shared_prompts import SharedPrompts
+from llm_as_judge.policy.slotted_prompts import FIRST_SLOTS, SlottedPrompts
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.training.reference import naive_logprobs
 

@@ -94,9 +94,9 @@ MUTANTS = (
     Mutant("no optimizer step", "training/learner.py", "self._optimizer.step()", "pass"),
     Mutant(
         "rows forget what they have written",
-        "policy/decode.py",
-        "own.add(key, value)\n",
-        "own.add(torch.zeros_like(key), value)\n",
+        "policy/shared_prompts.py",
+        "own.keys.index_copy_(2, self._at, key)\n",
+        "own.keys.index_copy_(2, self._at, torch.zeros_like(key))\n",
     ),
     Mutant(
         "draws that ignore the policy",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from llm_as_judge.assembly import policy_prompt, run_limits
+from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.operators import registry
 from llm_as_judge.types import BUDGETS, DOMAINS, Domain, Problem, Prompt
 

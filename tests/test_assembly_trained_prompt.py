@@ -105,7 +105,7 @@ def test_the_word_of_a_budget_is_one_that_training_told(
 ) -> None:
     step = trained_under(tmp_path / "step_1", *trained)
     as_in_a_file = load_config("embedded", overrides=asked).as_commanded(())
-    assert under_trained_prompt(as_in_a_file, step).reward.told_budget == told
+    assert under_trained_prompt(as_in_a_file, step).reward.prompt_budget == told
 
 
 def test_a_word_that_training_never_told_is_refused(tmp_path: Path) -> None:

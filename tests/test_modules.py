@@ -1,8 +1,9 @@
-"""Every module's first line names a thing."""
+"""Every module's first line names a thing; few functions take the whole configuration."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,28 @@ def test_a_question_word_at_the_start_is_seen(first: str) -> None:
 def test_no_modules_first_line_begins_with_a_question_word() -> None:
     assert len(MODULES) > 300
     assert [str(one.relative_to(ROOT)) for one in MODULES if asks(one.read_text("utf-8"))] == []
+
+
+MOST_WITH_CONFIG = 63
+"""Functions outside of assembly, cli and config that may name ``Config``: fewer, never more. The aim is 25."""
+
+
+def functions_with_config() -> list[str]:
+    """``file.py:name`` of each whose signature names the class."""
+    package, found = ROOT / "src" / "llm_as_judge", []
+    for file in sorted(package.rglob("*.py")):
+        if file.relative_to(package).parts[0] in ("assembly", "cli", "config"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                returned = ast.unparse(node.returns) if node.returns else ""
+                if re.search(r"\bConfig\b", ast.unparse(node.args) + " " + returned):
+                    found.append(f"{file.relative_to(package)}:{node.name}")
+    return found
+
+
+def test_few_functions_take_the_whole_configuration() -> None:
+    found = functions_with_config()
+    assert len(found) <= MOST_WITH_CONFIG, "\n".join(found)
+    own = ("training/", "policy/", "workers/", "rollout/")
+    assert not [one for one in found if one.startswith(own)]

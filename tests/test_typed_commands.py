@@ -25,7 +25,7 @@ import typer
 from documented import DOCUMENTS, ROOT, TYPED, Command, commands
 from fault_endpoint import FaultEndpoint, in_a_thread
 from llm_as_judge import plugins
-from llm_as_judge.chat_models import require_known_models
+from llm_as_judge.assembly.chat_models import require_known_models
 from llm_as_judge.cli import app
 from llm_as_judge.config import known_model, load_config
 from llm_as_judge.serving.requests import RequestLimits, read_ask

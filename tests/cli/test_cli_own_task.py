@@ -18,11 +18,11 @@ from called_verbs import Verbs, written
 from own_task import ADDRESS, began, rows
 
 from documented import ROOT
+from llm_as_judge.assembly.preflight import PROGRAM
 from llm_as_judge.cli.own_file import HOSTED_TOKENS, OwnTask, own_file_text, unedited_task
 from llm_as_judge.config import Endpoint, load_config, load_endpoints
 from llm_as_judge.data.files import read_problems
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
-from llm_as_judge.training.preflight import PROGRAM
 from llm_as_judge.types import Problem
 from llm_as_judge.workflow.program import parse_program
 

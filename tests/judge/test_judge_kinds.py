@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from llm_as_judge.assembly import judge_fingerprint, open_judge
+from llm_as_judge.assembly.judge_gate import audit_command
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import ConfigError, GraderError
 from llm_as_judge.judge.kinds import (
@@ -21,7 +22,6 @@ from llm_as_judge.judge.kinds import (
     judging_mode,
     rules_alone,
 )
-from llm_as_judge.training.judge_gate import audit_command
 from llm_as_judge.types import Problem, Verdict
 from restored import restored
 

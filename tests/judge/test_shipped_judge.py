@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.assembly import judge_fingerprint, open_judge, workbench
+from llm_as_judge.assembly.judge_gate import require_audit, require_measured_model
 from llm_as_judge.audit.labeled import cases_sha256, shipped_labeled
 from llm_as_judge.audit.status import find_audit_status, report_path
 from llm_as_judge.config import Config, load_config, shipped_dir
 from llm_as_judge.errors import AuditError, ModelError
 from llm_as_judge.judge.kinds import scoring_folder
 from llm_as_judge.judge.scoring import RIGHT, ScoringOptions
-from llm_as_judge.training.judge_gate import require_audit, require_measured_model
 from llm_as_judge.types import Problem
 
 OPEN = Problem("c/1", "colors", "qa", "Which color is the sky?", ("sky blue",))

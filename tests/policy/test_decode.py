@@ -7,16 +7,13 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from llm_as_judge.policy import decode
-from llm_as_judge.policy.decode import (
-    CopiedPrompts,
-    DecodingBatch,
-    SharedPrompts,
-    SlottedPrompts,
-    decoding_batch,
-)
+from llm_as_judge.policy import decode, shared_prompts, slotted_prompts
+from llm_as_judge.policy.copied_prompts import CopiedPrompts
+from llm_as_judge.policy.decode import DecodingBatch, decoding_batch
 from llm_as_judge.policy.launched import Launched
 from llm_as_judge.policy.model import Policy
+from llm_as_judge.policy.shared_prompts import SharedPrompts
+from llm_as_judge.policy.slotted_prompts import SlottedPrompts
 from tiny_models import FAMILIES, VOCABULARY, tiny
 
 K = 3
@@ -36,7 +33,7 @@ PROMPTS = {
 def test_all_ways_give_the_same_logits_while_rows_part_and_end(
     family: str, prompts: Sequence[Sequence[int]], slots: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decode, "FIRST_SLOTS", decode.FIRST_BUFFER)
+    monkeypatch.setattr(slotted_prompts, "FIRST_SLOTS", shared_prompts.FIRST_BUFFER)
     policy = policy_on("cpu", family)
     shared: DecodingBatch = SlottedPrompts(policy, K + 1) if slots else SharedPrompts(policy)
     copied = CopiedPrompts(policy)

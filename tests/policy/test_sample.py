@@ -10,9 +10,9 @@ import torch
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import common_prefix
 from llm_as_judge.policy.chat_template import REPLY_PREFIX
-from llm_as_judge.policy.decode import SlottedPrompts
 from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
+from llm_as_judge.policy.slotted_prompts import SlottedPrompts
 from llm_as_judge.types import Completion, Message, Sampling
 from streams import prompts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -140,11 +141,16 @@ async def test_a_late_verdict_keeps_the_execution(prompt: PolicyPrompt) -> None:
     assert late.execution == Execution("ok", "5")
 
 
-async def test_a_rollout_is_kept_when_written_and_again_when_ended(prompt: PolicyPrompt) -> None:
+async def test_an_event_says_that_a_program_is_written_and_that_its_rollout_has_ended(
+    prompt: PolicyPrompt,
+) -> None:
     kept: list[tuple[int, Rollout]] = []
     batch = await runner(prompt, Sampler("4", "5"), Runs()).start(
-        [SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0), keep=lambda p, _, r: kept.append((p, r))
+        [SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0)
     )
+    async for event in batch:
+        assert event.is_new
+        kept.append((event.group, event.rollout))
     groups = await batch.groups()
     for p, group in enumerate(groups):
         for k, rollout in enumerate(group.rollouts):
@@ -154,15 +160,36 @@ async def test_a_rollout_is_kept_when_written_and_again_when_ended(prompt: Polic
     assert len(kept) == 8
 
 
-async def test_what_cannot_be_kept_ends_the_run(prompt: PolicyPrompt) -> None:
-    def full(p: int, prompt: PromptFacts, rollout: Rollout) -> None:
-        raise OutputError("the disk is full")
-
-    batch = await runner(prompt, Sampler("4", "5"), Runs()).start(
-        [SUM], Sampling(2, 1.0, 8, seed=0), keep=full
+async def test_a_program_runs_once_its_event_has_been_handled(prompt: PolicyPrompt) -> None:
+    runs, written = Runs(), list[str]()
+    batch = await runner(prompt, Sampler("4", "5", "4"), runs).start(
+        [SUM, CAPITAL], Sampling(3, 1.0, 8, seed=0), confirmed=True
     )
+    async for event in batch:
+        text = event.rollout.completion.text
+        if not event.ended:
+            assert runs.ran.count(text) <= written.count(text)
+            await asyncio.sleep(0.01)  # a slow disk
+            assert runs.ran.count(text) <= written.count(text)
+            written.append(text)
+    assert sorted(written) == ["4", "4", "4", "4", "5", "5"]
+    assert sorted(runs.ran) == ["4", "4", "5", "5"]
+
+
+async def test_what_cannot_be_handled_ends_the_batch(prompt: PolicyPrompt) -> None:
+    runs = Runs()
+    batch = await runner(prompt, Sampler("4", "5"), runs).start(
+        [SUM], Sampling(2, 1.0, 8, seed=0), confirmed=True
+    )
+
+    async def handled() -> None:
+        async with aclosing(batch):
+            async for _ in batch:
+                raise OutputError("the disk is full")
+
     with pytest.raises(OutputError, match="the disk is full"):
-        await batch.groups()
+        await handled()
+    assert runs.ran == []
 
 
 def left(text: str, index: int, **parts: Any) -> Rollout:
@@ -190,8 +217,10 @@ async def test_what_an_earlier_run_left_is_gone_on_with_and_not_done_again(
         Sampling(4, 1.0, 8),
         known=known,
         known_prompts={0: PromptFacts(examples=7)},
-        keep=lambda p, _, r: kept.append(r.index),
     )
+    async for event in batch:
+        if event.is_new:
+            kept.append(event.rollout.index)
     (group,) = await batch.groups()
     assert group.prompt == PromptFacts(examples=7)
     assert sampler.calls == 0

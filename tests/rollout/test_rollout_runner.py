@@ -271,9 +271,12 @@ async def test_one_run_that_fails_by_our_fault_fails_the_rollout_and_ends_the_ot
 async def test_every_rollout_is_reported_as_it_ends(prompt: PolicyPrompt) -> None:
     seen: list[Rollout] = []
     run = CountingRun({"down": EndpointError("x")})
-    await runner(prompt, WrittenSampler("4", "4", "down"), run).groups(
-        [SUM], Sampling(3, 1.0, 8, seed=0), on_rollout=seen.append
+    batch = await runner(prompt, WrittenSampler("4", "4", "down"), run).start(
+        [SUM], Sampling(3, 1.0, 8, seed=0)
     )
+    async for event in batch:
+        if event.ended:
+            seen.append(event.rollout)
     assert sorted(r.index for r in seen) == [0, 1, 2]
     assert all(r.reward is None for r in seen)
 

@@ -43,7 +43,7 @@ def log_text(place: Path, name: str) -> str:
 
 def main() -> None:
     place, name, tries = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    FORK.set_forkserver_preload(["llm_as_judge.training.trainer", "torch"])
+    FORK.set_forkserver_preload(["llm_as_judge.assembly.trainer", "torch"])
     moments = random.Random(5)
     for _ in range(tries):
         left = int(moments.uniform(0, 150_000))

@@ -11,12 +11,12 @@ import pytest
 import yaml
 from tiny_runs import tiny_settings
 
+from llm_as_judge.assembly.trainer import GRPOTrainer
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.grading.graders import GRADERS
 from llm_as_judge.reward import REWARD_PARTS, reward_part
 from llm_as_judge.runs.runlog import read_rollouts, read_steps
-from llm_as_judge.training.trainer import GRPOTrainer
 from llm_as_judge.types import Problem, Rollout
 from own_config import with_only_model
 from restored import restored

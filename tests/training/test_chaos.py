@@ -66,7 +66,7 @@ def endpoint() -> Iterator[Knowing]:
 @pytest.fixture
 def place(place: Path) -> Path:
     """With an unbroken run called ``reference``."""
-    FORK.set_forkserver_preload(["llm_as_judge.training.trainer", "torch"])
+    FORK.set_forkserver_preload(["llm_as_judge.assembly.trainer", "torch"])
     assert require_right_rewards(unbroken(place, "reference", STALENESS)) == 40
     return place
 

@@ -13,16 +13,16 @@ import yaml
 
 from llm_as_judge import plugins
 from llm_as_judge.assembly import judge_fingerprint, open_judge
-from llm_as_judge.audit.status import report_path
-from llm_as_judge.config import Config, load_config, shipped_dir
-from llm_as_judge.errors import AuditError, ConfigError
-from llm_as_judge.training.judge_gate import (
+from llm_as_judge.assembly.judge_gate import (
     audit_command,
     judge_entry,
     judge_history,
     require_audit,
     require_measured_model,
 )
+from llm_as_judge.audit.status import report_path
+from llm_as_judge.config import Config, load_config, shipped_dir
+from llm_as_judge.errors import AuditError, ConfigError
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from llm_as_judge.assembly.learning import watch_options
 from llm_as_judge.audit.drift import canaries, case_key
 from llm_as_judge.audit.status import AuditStatus
 from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.judge.scoring import UNSURE
-from llm_as_judge.training.judge_watch import JudgeWatch
+from llm_as_judge.training.judge_watch import JudgeWatch, WatchOptions
 from llm_as_judge.types import Completion, Execution, Group, Problem, Program, Rollout, Verdict
 
 PROBLEM = Problem("nq/train/1", "open", "qa", "Who?", ("Ada",))
@@ -30,8 +31,9 @@ class Fixed:
         return Verdict(self.correct, "llm", "llm.fixed")
 
 
-def config(**judge: Any) -> Config:
-    return Config.model_validate({"judge": {"model": "big", "canaries_every": 2} | judge})
+def options(**judge: Any) -> WatchOptions:
+    config = Config.model_validate({"judge": {"model": "big", "canaries_every": 2} | judge})
+    return watch_options(config)
 
 
 def group(*verdicts: Verdict) -> Group:
@@ -56,7 +58,7 @@ NOT_SURE = Verdict(None, "llm", UNSURE, "right with probability 0.60")
 
 
 async def test_a_trained_judge_that_is_not_sure_is_counted_and_stops_nothing() -> None:
-    watch = JudgeWatch(config(kind="scoring", canaries_every=0), Fixed(True), None, UNKNOWN)
+    watch = JudgeWatch(options(kind="scoring", canaries_every=0), Fixed(True), None, UNKNOWN)
     metrics = await watch.after_rollouts(1, [group(RIGHT, NOT_SURE, NOT_SURE, NOT_SURE)])
     assert metrics["judge/abstained"] == 0.75
     assert metrics["judge/decided"] == 0.25
@@ -66,7 +68,7 @@ async def test_a_trained_judge_that_is_not_sure_is_counted_and_stops_nothing() -
 
 async def test_canaries_are_graded_at_the_first_step_and_then_every_n() -> None:
     judge = Fixed(True)
-    watch = JudgeWatch(config(), judge, None, UNKNOWN)
+    watch = JudgeWatch(options(), judge, None, UNKNOWN)
     seen = []
     for step in (1, 2, 3, 4):
         metrics = await watch.after_rollouts(step, [group(RIGHT)])
@@ -79,7 +81,7 @@ async def test_canaries_are_graded_at_the_first_step_and_then_every_n() -> None:
 
 async def test_a_judge_that_changes_stops_the_run() -> None:
     judge = Fixed(True)
-    watch = JudgeWatch(config(), judge, None, UNKNOWN)
+    watch = JudgeWatch(options(), judge, None, UNKNOWN)
     await watch.after_rollouts(1, [group(RIGHT)])
     judge.correct = False
     with pytest.raises(TrainingError, match=r"step 2: judge big: the judge has changed: 100 of"):
@@ -91,31 +93,31 @@ async def test_a_judge_unlike_the_audited_one_stops_the_run_at_once(tmp_path: Pa
     path.write_text(json.dumps({"canaries": {case_key(c): c.correct for c in canaries()}}))
     audited = AuditStatus("f", "passed", "", str(path))
     with pytest.raises(TrainingError, match="50 of 100 canary verdicts"):
-        await JudgeWatch(config(), Fixed(True), None, audited).after_rollouts(1, [group(RIGHT)])
+        await JudgeWatch(options(), Fixed(True), None, audited).after_rollouts(1, [group(RIGHT)])
 
 
 async def test_a_resumed_run_compares_with_its_beginning() -> None:
-    first = JudgeWatch(config(), Fixed(True), None, UNKNOWN)
+    first = JudgeWatch(options(), Fixed(True), None, UNKNOWN)
     await first.after_rollouts(1, [group(RIGHT)])
     state = json.loads(json.dumps(first.state_dict()))
-    resumed = JudgeWatch(config(), Fixed(False), None, UNKNOWN, state)
+    resumed = JudgeWatch(options(), Fixed(False), None, UNKNOWN, state)
     with pytest.raises(TrainingError, match="100 of 100"):
         await resumed.after_rollouts(3, [group(RIGHT)])
     other = AuditStatus("another judge", "missing", "", "none.json")
-    await JudgeWatch(config(), Fixed(False), None, other, state).after_rollouts(3, [group(RIGHT)])
+    await JudgeWatch(options(), Fixed(False), None, other, state).after_rollouts(3, [group(RIGHT)])
 
 
 async def test_rules_alone_are_not_watched() -> None:
     judge = Fixed(True)
-    watch = JudgeWatch(config(model="none"), judge, None, UNKNOWN)
+    watch = JudgeWatch(options(model="none"), judge, None, UNKNOWN)
     assert await watch.after_rollouts(1, [group(SILENT, OPEN)]) == {}
     assert judge.calls == 0
-    off = JudgeWatch(config(canaries_every=0), judge, None, UNKNOWN)
+    off = JudgeWatch(options(canaries_every=0), judge, None, UNKNOWN)
     assert list(await off.after_rollouts(1, [group(RIGHT)])) == ["judge/abstained", "judge/decided"]
 
 
 async def test_how_often_and_how_surely_the_judge_decided_is_counted() -> None:
-    watch = JudgeWatch(config(canaries_every=0), Fixed(True), None, UNKNOWN)
+    watch = JudgeWatch(options(canaries_every=0), Fixed(True), None, UNKNOWN)
     ruled = Verdict(True, "exact", "exact.same")
     sure = Verdict(True, "llm", "score.right", confidence=0.9)
     refused = Verdict(False, "llm", "score.wrong", confidence=0.3)
@@ -125,7 +127,7 @@ async def test_how_often_and_how_surely_the_judge_decided_is_counted() -> None:
 
 
 async def test_more_than_a_twentieth_without_a_verdict_pauses_the_run() -> None:
-    watch = JudgeWatch(config(canaries_every=0), Fixed(True), None, UNKNOWN)
+    watch = JudgeWatch(options(canaries_every=0), Fixed(True), None, UNKNOWN)
     one = await watch.after_rollouts(1, [group(SILENT, RIGHT, RIGHT)])
     assert one["judge/abstained"] == pytest.approx(1 / 3)  # a single one is no trend
     two = await watch.after_rollouts(2, [group(*[SILENT] * 2, *[RIGHT] * 38)])
@@ -137,7 +139,7 @@ async def test_more_than_a_twentieth_without_a_verdict_pauses_the_run() -> None:
 
 
 async def test_a_second_judge_that_disagrees_stops_the_run_also_after_a_resume() -> None:
-    settings = config(canaries_every=0, second_model="other", second_fraction=1.0)
+    settings = options(canaries_every=0, second_model="other", second_fraction=1.0)
     watch = JudgeWatch(settings, Fixed(True), Fixed(False), UNKNOWN)
     metrics = await watch.after_rollouts(1, [group(*[RIGHT] * 19)])
     assert metrics["judge/second_asked"] == 19

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.skipif(not KILLS, reason="kills whole runs: `make kills
 def test_a_run_killed_at_random_moments_ends_as_the_unbroken_one(
     place: Path, endpoint: Endpoint, staleness: int
 ) -> None:
-    FORK.set_forkserver_preload(["llm_as_judge.training.trainer", "torch"])
+    FORK.set_forkserver_preload(["llm_as_judge.assembly.trainer", "torch"])
     warm = FORK.Process(target=int)  # the fork server loads torch once, before the clock runs
     warm.start()
     warm.join()

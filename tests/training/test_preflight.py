@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from llm_as_judge.assembly.preflight import check_before_training
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError, OutputError
-from llm_as_judge.training.preflight import check_before_training
 
 
 def config(place: Path, **sections: Any) -> Config:

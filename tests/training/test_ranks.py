@@ -22,6 +22,7 @@ from started_ranks import started
 from test_learner import group_of, sampled
 from torch.nn import Parameter
 
+from llm_as_judge.assembly import load_policy_of
 from llm_as_judge.config import Config
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.launched import launched
@@ -91,7 +92,7 @@ def lead(lesson: Lesson, folder: Path) -> None:
 
 def follow(config: Config) -> None:
     """Any other rank, as the command line runs it."""
-    serve_gradients(config, launched())
+    serve_gradients(partial(load_policy_of, config), launched(), config.training.rank_timeout_s)
 
 
 def killed_in_update(job: Callable[[], None], update: int) -> None:

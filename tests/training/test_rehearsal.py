@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from llm_as_judge.assembly.preflight import rehearsed_reward
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.reward import REWARD_PARTS, PartFunction
-from llm_as_judge.training.preflight import rehearsed_reward
 from llm_as_judge.types import DOMAINS, Problem, Rollout
 
 PROBLEMS = [

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from fault_endpoint import FaultEndpoint
+from llm_as_judge.assembly.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import BudgetError
-from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.types import Problem
 from own_config import with_only_model
 

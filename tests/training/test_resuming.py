@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from llm_as_judge.assembly.learning import changed_setting
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ModelError
 from llm_as_judge.policy.adapter import AdapterSpec
@@ -140,6 +142,8 @@ def test_what_older_rules_graded_is_graded_again_and_not_run_again(tmp_path: Pat
     PendingRollouts(tmp_path).add(Place(1, 0, 0), Kept(done, PromptFacts()))
     row = Problem("m/1", "m", "math", "2 + 2?", ("4",))
     for again, wanted in ((False, verdict), (True, None)):
-        recovered, _ = Recovered.after(0, PendingRollouts(tmp_path), log, config, grade_again=again)
+        recovered, _ = Recovered.after(
+            0, PendingRollouts(tmp_path), log, partial(changed_setting, config), grade_again=again
+        )
         (kept,) = recovered.take(1, [row]).values()
         assert (kept.rollout.execution, kept.rollout.verdict) == (execution, wanted)

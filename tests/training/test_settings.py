@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from llm_as_judge.assembly.learning import MAY_CHANGE, rollout_settings
 from llm_as_judge.config import Config, iterate_fields
-from llm_as_judge.training.settings import MAY_CHANGE, rollout_settings
 
 
 def test_settings_that_may_change_exist() -> None:

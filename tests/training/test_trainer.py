@@ -14,6 +14,7 @@ import yaml
 from safetensors.torch import load_file
 from tiny_runs import tiny_settings
 
+from llm_as_judge.assembly.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.config import Config, shipped_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import AuditError, ConfigError, DataError, ModelError, TrainingError
@@ -21,7 +22,6 @@ from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.model import load_policy
 from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.runlog import read_rollouts, read_steps
-from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.training.view import SilentView
 from llm_as_judge.types import Problem
 from metric_names import meaning_of

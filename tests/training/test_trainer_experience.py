@@ -11,11 +11,11 @@ import test_trainer
 import yaml
 
 from llm_as_judge.assembly import open_memory
+from llm_as_judge.assembly.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.config import Config, load_models
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ModelError
 from llm_as_judge.runs.runlog import read_steps
-from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.types import Problem
 
 place = test_trainer.place

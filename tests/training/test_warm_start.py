@@ -14,6 +14,8 @@ from safetensors.torch import load_file
 from tiny_runs import tiny_settings
 
 from llm_as_judge.assembly import load_policy_of, policy_prompt, problem_file
+from llm_as_judge.assembly.learning import warm_start_options
+from llm_as_judge.assembly.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.cli.learning import _estimate
 from llm_as_judge.config import Config
 from llm_as_judge.config.grading import RewardConfig
@@ -25,11 +27,10 @@ from llm_as_judge.policy.launched import Launched
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.runs.runlog import read_steps
 from llm_as_judge.training.imitation import batches_of
-from llm_as_judge.training.lessons import Lesson
+from llm_as_judge.training.imitation_targets import ImitationTarget
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
-from llm_as_judge.training.teacher import Teacher, foretold
-from llm_as_judge.training.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.training.view import SilentView
+from llm_as_judge.training.warm_start import WarmStartPlan, foretold
 from llm_as_judge.types import BUDGETS, Problem
 from llm_as_judge.workflow.program import parse_program
 from own_config import with_only_model
@@ -189,10 +190,11 @@ async def test_what_is_taught_is_said_once_before_the_first_update_and_as_the_dr
     bank, view = fill(place / "bank", by_kind), Listing()
     config = settings(place, "said", bank, warm_start_epochs=2)
     await train(config, place, view=view)
-    teacher = Teacher.of(config, problem_file(config.data.train_file), None)
-    assert isinstance(teacher, Teacher)
+    options = warm_start_options(config)
+    plan = WarmStartPlan.of(options, problem_file(config.data.train_file), None)
+    assert isinstance(plan, WarmStartPlan)
     first, *updates = [line for line in view.stages if line.startswith("warm start: ")]
-    assert first == foretold(config, teacher)
+    assert first == foretold(options, plan)
     assert first == (
         "warm start: 16 of the bank's 16 training problems teach 2 programs (math 16 of 16): 8 updates"
     )
@@ -249,10 +251,11 @@ async def test_a_problem_on_which_all_are_wrong_teaches_nothing(place: Path) -> 
 
 def test_each_epoch_teaches_a_problem_at_a_budget_of_its_own(place: Path) -> None:
     lessons = {
-        word: [Lesson(one, ((n,),), (1.0,)) for one in PROBLEMS] for n, word in enumerate(BUDGETS)
+        word: [ImitationTarget(one, ((n,),), (1.0,)) for one in PROBLEMS]
+        for n, word in enumerate(BUDGETS)
     }
     config = settings(place, "any", None, warm_start_epochs=4)
-    priced = config.model_copy(update={"reward": RewardConfig(scheme="priced")})
+    priced = warm_start_options(config.model_copy(update={"reward": RewardConfig(scheme="priced")}))
     batches = batches_of(lessons, priced)
     assert batches_of(lessons, priced) == batches
     assert [len(batch) for batch in batches] == [4] * 16
@@ -266,7 +269,7 @@ def test_each_epoch_teaches_a_problem_at_a_budget_of_its_own(place: Path) -> Non
     assert {word for _, word in told} == set(BUDGETS)
     words = [{lesson.problem.id: word for lesson, word in epoch} for epoch in epochs]
     assert len({tuple(sorted(epoch.items())) for epoch in words}) == 4
-    silent = batches_of({"middle": lessons["middle"]}, config)
+    silent = batches_of({"middle": lessons["middle"]}, warm_start_options(config))
     assert {word for batch in silent for _, word in batch} == {None}
 
 

@@ -1,6 +1,7 @@
 """Facts of data sets, known in one place."""
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -30,30 +31,15 @@ ALSO_WORDS = frozenset({"math", "open"})
 """Names of sets that are something else, too: a domain, a word, a package of Python."""
 
 
+def parsed(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
+    for folder in folders:
+        yield from parsed_folder(folder)
+
+
 @cache
-def read_folder(folder: str) -> list[tuple[Path, str]]:
+def parsed_folder(folder: str) -> list[tuple[Path, ast.Module]]:
     paths = sorted((ROOT / folder).rglob("*.py"))
-    return [(path, path.read_text(encoding="utf-8")) for path in paths]
-
-
-@cache
-def nodes() -> list[tuple[Path, ast.Module, list[ast.AST]]]:
-    """Each file of the package with its tree and the nodes of it, walked once for all tests."""
-    trees = [(path, ast.parse(text)) for path, text in read_folder("src")]
-    return [(path, tree, list(ast.walk(tree))) for path, tree in trees]
-
-
-@cache
-def annotated_fields() -> dict[str, list[str]]:
-    """Of each annotated name in a class body the files that have it."""
-    found: dict[str, list[str]] = {}
-    for path, _, every in nodes():
-        for node in every:
-            for line in node.body if isinstance(node, ast.ClassDef) else ():
-                if isinstance(line, ast.AnnAssign):
-                    place = str(path.relative_to(PACKAGE))
-                    found.setdefault(ast.unparse(line.target), []).append(place)
-    return found
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
 
 
 def texts(node: ast.AST | None) -> list[object]:
@@ -72,7 +58,8 @@ def places(wanted: frozenset[str], *folders: str) -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for folder in folders
-        for path, text in read_folder(folder)
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for text in [path.read_text(encoding="utf-8")]
         if all(f'"{word}"' in text or f"'{word}'" in text for word in wanted)
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.expr) and len(texts(node)) > 1 and wanted == frozenset(texts(node))
@@ -98,14 +85,13 @@ def test_the_domains_are_listed_once() -> None:
 def test_code_names_a_set_only_where_its_fields_stand() -> None:
     """Its folder upstream may be called alike: the catalog of files may hold that."""
     names = {n for info in DATASET_INFO.values() for n in (info.name, *info.also_called)}
-    names -= ALSO_WORDS
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.value!r}"
-        for path, tree, every in nodes()
+        for path, tree in parsed("src")
         if path not in (HOME, PACKAGE / "data" / "catalog.py")
         for apart in [exported(tree)]
-        for node in every
-        if isinstance(node, ast.Constant) and node not in apart and node.value in names
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node not in apart and node.value in names - ALSO_WORDS
     ]
     assert not found
 
@@ -114,8 +100,8 @@ def test_nothing_asks_what_set_a_problem_is_of() -> None:
     """A name in a comparison is a behavior that no other set can have."""
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
-        for path, _, every in nodes()
-        for node in every
+        for path, tree in parsed("src")
+        for node in ast.walk(tree)
         if isinstance(node, ast.Compare)
         and any(
             isinstance(side, ast.Attribute) and side.attr == "dataset"
@@ -130,7 +116,15 @@ def test_nothing_asks_what_set_a_problem_is_of() -> None:
 
 @pytest.mark.parametrize("key", LossKeys.model_fields)
 def test_a_key_of_the_loss_is_a_field_of_one_class(key: str) -> None:
-    assert annotated_fields()[key] == ["config/training.py"]
+    found = [
+        str(path.relative_to(PACKAGE))
+        for path, tree in parsed("src")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for line in node.body
+        if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == key
+    ]
+    assert found == ["config/training.py"]
 
 
 @pytest.mark.parametrize("key", ["baseline", "advantage_norm", "loss_aggregation", "loss_type"])

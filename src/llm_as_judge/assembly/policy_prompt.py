@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from llm_as_judge.assembly.executor_settings import written_price
 from llm_as_judge.config import Config, config_file
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.executor_settings import written_price
 from llm_as_judge.operators import Registry, executors_told, operator_docs, registry
 from llm_as_judge.policy.prompt import CountTokens, PolicyPrompt
 from llm_as_judge.types import DOMAINS
@@ -39,7 +39,7 @@ def policy_prompt(
         config_file(f"prompts/policy/{sampling.form}.yaml").parent,
         sampling.form,
         {domain: operator_docs(domain, sampling.prompt_style, shown) + told for domain in DOMAINS},
-        budget=config.reward.told_budget,
+        budget=config.reward.prompt_budget,
         problem_chars=sampling.problem_chars,
         brief=sampling.prompt_style == "signatures",
         examples=sampling.examples,

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.assembly.models import load_policy_of, model_weights
 from llm_as_judge.assembly.policy_prompt import policy_prompt
 from llm_as_judge.assembly.trained_prompt import under_trained_prompt
 from llm_as_judge.assembly.workbench import Workbench, open_workbench
 from llm_as_judge.config import Config, find_model
 from llm_as_judge.errors import ConfigError, ModelError
-from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.files import file_sha256
 from llm_as_judge.interruptible import in_thread
 from llm_as_judge.operators import operator_facts

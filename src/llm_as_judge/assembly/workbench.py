@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llm_as_judge.assembly.chat_models import ChatModels, embedded_weights, no_such_model
+from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.audit.drift import ModelOnly
-from llm_as_judge.chat_models import ChatModels, embedded_weights, no_such_model
 from llm_as_judge.config import Config, find_model, known_model, load_endpoints
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.grading.rules import RuleGrader
 from llm_as_judge.interruptible import in_thread
 from llm_as_judge.judge.cascade import Judge

@@ -102,8 +102,8 @@ def vectors_of(settings: Config, problems: Iterable[Problem]) -> Vectors | None:
 def say_estimate(
     settings: Config, problems: Rows, programs: Programs, options: SearchOptions, folder: Path
 ) -> None:
+    from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
     from llm_as_judge.evaluation.search.run import expected_runs
-    from llm_as_judge.executor_settings import estimate_of, limits_of
     from llm_as_judge.llm.ledger import Ledger
     from llm_as_judge.runs.bank import Bank
     from llm_as_judge.workflow.program import form_of, parse_program

@@ -147,7 +147,7 @@ def evaluate(
         },
     )
     from llm_as_judge.assembly import under_trained_prompt
-    from llm_as_judge.chat_models import require_known_models
+    from llm_as_judge.assembly.chat_models import require_known_models
     from llm_as_judge.evaluation.baselines import find_system
     from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
     from llm_as_judge.evaluation.results import write_results
@@ -333,8 +333,8 @@ def _announce(record: EvaluationRecord) -> None:
 def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> list[str]:
     """What the missing rollouts will ask of the executor, as those on disk did; without any on disk,
     what fixed programs are expected to ask."""
+    from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
     from llm_as_judge.evaluation.systems import ProgramSystem
-    from llm_as_judge.executor_settings import estimate_of, limits_of
     from llm_as_judge.llm.estimate import ASSUMED_CALLS, means_of_executions
 
     groups = record.groups()

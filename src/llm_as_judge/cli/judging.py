@@ -206,7 +206,7 @@ class _AuditPace:
         self._pace: Pace | None = None
 
     def __call__(self, done: int, total: int) -> None:
-        from llm_as_judge.executor_settings import CALLS_A_VERDICT
+        from llm_as_judge.assembly.executor_settings import CALLS_A_VERDICT
 
         if self._pace is None:
             self._pace = Pace("answers graded", total)

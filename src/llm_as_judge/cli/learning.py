@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,13 +75,14 @@ def train(
     )
     place = launched()
     if place.rank:  # rank 0 does all of what follows; this process only computes gradients for it
+        from llm_as_judge.assembly import load_policy_of
         from llm_as_judge.training.worker import serve_gradients
 
-        serve_gradients(settings, place)
+        serve_gradients(partial(load_policy_of, settings), place, settings.training.rank_timeout_s)
         return
-    from llm_as_judge.chat_models import require_endpoints
-    from llm_as_judge.training.judge_gate import require_measured_model
-    from llm_as_judge.training.preflight import check_before_training
+    from llm_as_judge.assembly.chat_models import require_endpoints
+    from llm_as_judge.assembly.judge_gate import require_measured_model
+    from llm_as_judge.assembly.preflight import check_before_training
 
     if dry_run:  # before rows and audit, which may be missing
         for line in policy_lines(settings):
@@ -95,7 +97,7 @@ def train(
         require_policy(settings)
         return
     asyncio.run(require_endpoints(settings))
-    from llm_as_judge.training.trainer import GRPOTrainer
+    from llm_as_judge.assembly.trainer import GRPOTrainer
 
     per_step = settings.training.problems_per_step * settings.training.samples_per_problem
     with ProgressView(console, per_step, settings.training.steps) as view:
@@ -123,9 +125,10 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
         DataError: a file of rows or a bank is not as wanted. ConfigError, ModelError: the run cannot go on.
     """
     from llm_as_judge.assembly import problem_file, problem_sampler, under_trained_prompt
-    from llm_as_judge.executor_settings import limits_of, training_estimate
-    from llm_as_judge.training.preflight import rehearsed_reward
-    from llm_as_judge.training.teacher import Teacher, foretold
+    from llm_as_judge.assembly.executor_settings import limits_of, training_estimate
+    from llm_as_judge.assembly.learning import warm_start_options
+    from llm_as_judge.assembly.preflight import rehearsed_reward
+    from llm_as_judge.training.warm_start import WarmStartPlan, foretold
 
     problems = problem_file(settings.data.train_file)
     saved = _going_on(settings) if latest else None
@@ -133,7 +136,8 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
     sampler = problem_sampler(problems, settings)
     if saved is not None:
         sampler.load_state_dict(saved.state["sampler"])
-    teacher = Teacher.of(settings, problems, saved)
+    warm_start = warm_start_options(settings)
+    plan = WarmStartPlan.of(warm_start, problems, saved)
     done = saved.state["step"] if saved else 0
     left = max(0, settings.training.steps - done)
     found = training_estimate(settings, left, problems, None)
@@ -141,7 +145,7 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
     return [
         *found.lines,
         *([too_much] if too_much else []),
-        *([foretold(settings, teacher)] if isinstance(teacher, Teacher) else []),
+        *([foretold(warm_start, plan)] if isinstance(plan, WarmStartPlan) else []),
         *rehearsed_reward(settings, problems[0]),
     ]
 
@@ -152,7 +156,7 @@ def _going_on(settings: Config) -> SavedState:
     Raises:
         ModelError: no checkpoint is whole.
     """
-    from llm_as_judge.training.preflight import checkpoint_root
+    from llm_as_judge.assembly.preflight import checkpoint_root
     from llm_as_judge.training.resuming import resumable
 
     return resumable(checkpoint_root(settings), lambda text: note(f"warning: {text}", "yellow"))

@@ -134,7 +134,7 @@ def require_told(budget: str | None, settings: Config, written: str | None) -> N
             f"--budget {budget}: only a policy is told it, and {written} is a program that is written; "
             "leave --budget out"
         )
-    if settings.reward.told_budget is None:
+    if settings.reward.prompt_budget is None:
         raise ConfigError(
             f"--budget {budget}: under reward.scheme {settings.reward.scheme} a policy is told none; add "
             "--set reward.scheme=priced if it was trained so, or leave --budget out"

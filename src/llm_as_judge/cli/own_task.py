@@ -71,8 +71,8 @@ def init(
     The same command again replaces the file as long as nobody has edited it.
     """
     from llm_as_judge.assembly.answer_kinds import kinds_of_sets
+    from llm_as_judge.assembly.chat_models import require_known_models
     from llm_as_judge.assembly.code_tests import CodeTestCheck
-    from llm_as_judge.chat_models import require_known_models
     from llm_as_judge.data.hub import DatasetsHub, own_rows
 
     before = _unedited()
@@ -198,7 +198,7 @@ def _require_free(data_dir: Path, names: set[str]) -> None:
 def _trouble(settings: Config, task: OwnTask) -> str:
     """Why the endpoint cannot be asked for the model, with the entry to mend; empty: it can, or there is
     none. The file stays either way: the server may be started later."""
-    from llm_as_judge.chat_models import require_endpoints
+    from llm_as_judge.assembly.chat_models import require_endpoints
 
     if task.endpoint is None:
         return ""

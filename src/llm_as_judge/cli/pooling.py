@@ -101,11 +101,11 @@ def fill(
         },
     )
     from llm_as_judge.assembly import open_workbench
+    from llm_as_judge.assembly.executor_settings import operator_settings
     from llm_as_judge.cli.evaluating import sums
     from llm_as_judge.evaluation.filling import Filling, filled_estimate, problems_to_fill
     from llm_as_judge.evaluation.search.cells import conditions
     from llm_as_judge.evaluation.ways import WAYS, ways_of
-    from llm_as_judge.executor_settings import operator_settings
     from llm_as_judge.llm.pool import Pool
     from llm_as_judge.llm.rounds import fill_to
     from llm_as_judge.runs.bank import Bank

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from llm_as_judge.chat_models import require_known_models
+from llm_as_judge.assembly.chat_models import require_known_models
 from llm_as_judge.cli.open_answers import counted
 from llm_as_judge.cli.options import SeedOption, SetOption, say, settings_of
 from llm_as_judge.cli.pace import clock
@@ -50,7 +50,7 @@ def quickstart(
     known_model(settings.policy.name, "policy.name")
     require_known_models(settings)
     require_writable(out)
-    from llm_as_judge.chat_models import embedded_servers_kept
+    from llm_as_judge.assembly.chat_models import embedded_servers_kept
     from llm_as_judge.evaluation.before_after import verdict as verdict_of
     from llm_as_judge.evaluation.layout import read_results
     from llm_as_judge.evaluation.quickstart import quickstart as run

@@ -136,7 +136,7 @@ class RewardConfig(Section):
         return self.budget or USUAL_BUDGET
 
     @property
-    def told_budget(self) -> Budget | None:
+    def prompt_budget(self) -> Budget | None:
         """What a policy is told that is asked for one budget; None: this scheme has none."""
         return self.one_budget if self.scheme == "priced" else None
 

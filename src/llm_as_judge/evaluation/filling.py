@@ -16,12 +16,12 @@ from itertools import islice
 from pathlib import Path
 
 from llm_as_judge.assembly import Workbench, problem_file
+from llm_as_judge.assembly.executor_settings import estimate_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng, schedule
 from llm_as_judge.evaluation.bank_figures import is_disputed
 from llm_as_judge.evaluation.search.cells import cell_of
 from llm_as_judge.evaluation.selection import evaluated_problems
-from llm_as_judge.executor_settings import estimate_of
 from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.grading.graders import FAILED
 from llm_as_judge.llm.estimate import BYTES_PER_TOKEN, Estimate, Means

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from llm_as_judge.assembly import open_workbench, problem_file
-from llm_as_judge.chat_models import embedded_weights
+from llm_as_judge.assembly.chat_models import embedded_weights
+from llm_as_judge.assembly.preflight import checkpoint_root
+from llm_as_judge.assembly.trainer import GRPOTrainer
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.quickstart import write_quickstart
 from llm_as_judge.errors import ConfigError
@@ -38,10 +40,8 @@ from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell, Place
 from llm_as_judge.runs.rundir import read_run
-from llm_as_judge.training.preflight import checkpoint_root
-from llm_as_judge.training.teacher import KEY
-from llm_as_judge.training.trainer import GRPOTrainer
 from llm_as_judge.training.view import TrainingView
+from llm_as_judge.training.warm_start import KEY
 from llm_as_judge.types import Domain, Problem
 
 BEST_FIXED, SAMPLED, WARM, TRAINED = "best_fixed", "untrained_sampled", "warm_started", "trained"

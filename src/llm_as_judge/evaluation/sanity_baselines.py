@@ -20,7 +20,7 @@ from llm_as_judge.assembly import answers_of_sets, open_grading, policy_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.selection import evaluated_files, evaluated_problems
-from llm_as_judge.evaluation.systems import FixedProgram, Keep, Opened
+from llm_as_judge.evaluation.systems import FixedProgram, Keep, Opened, each_ended
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
@@ -120,7 +120,7 @@ class SanityBaseline:
 
             async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
                 problems = [problem for problem, _ in wanted]
-                await runner.groups(problems, Sampling(1, 0.0, 1, seed=0), on_rollout=keep)
+                await each_ended(await runner.start(problems, Sampling(1, 0.0, 1, seed=0)), keep)
 
             yield Opened(attempt, work.isolation)
 

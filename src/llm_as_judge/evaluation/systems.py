@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -34,7 +34,7 @@ from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.recorded import RecordedSampler
 from llm_as_judge.policy.stream import ready
 from llm_as_judge.renamed import hint
-from llm_as_judge.rollout import RolloutRunner
+from llm_as_judge.rollout import Batch, RolloutRunner
 from llm_as_judge.types import (
     DOMAINS,
     Completion,
@@ -175,7 +175,7 @@ class PolicySystem:
                 samples = config.evaluation.samples
                 at_once = max(1, config.sampling.generation_batch_size // samples)
                 for start in range(0, len(problems), at_once):
-                    await runner.groups(
+                    batch = await runner.start(
                         problems[start : start + at_once],
                         Sampling(
                             samples,
@@ -183,7 +183,9 @@ class PolicySystem:
                             config.sampling.max_new_tokens,
                             seed=config.training.seed * 1_000_003 + start,
                         ),
-                        on_rollout=lambda r: keep(r) if (r.problem_id, r.index) in pairs else None,
+                    )
+                    await each_ended(
+                        batch, lambda r: keep(r) if (r.problem_id, r.index) in pairs else None
                     )
 
             yield Opened(attempt, isolation)
@@ -288,7 +290,7 @@ class ProgramSystem:
                     parts[number, problem.domain].append(problem)
                 for (number, domain), problems in parts.items():
                     runner = program_runner(bench, self.samplers[domain])
-                    await runner.groups(
+                    batch = await runner.start(
                         problems,
                         Sampling(
                             1,
@@ -296,10 +298,18 @@ class ProgramSystem:
                             config.sampling.max_new_tokens,
                             seed=config.training.seed + number,
                         ),
-                        on_rollout=_numbered(keep, number),
                     )
+                    await each_ended(batch, _numbered(keep, number))
 
             yield Opened(attempt, bench.work.isolation)
+
+
+async def each_ended(batch: Batch, keep: Keep) -> None:
+    """Gives each rollout to ``keep`` as it ends."""
+    async with aclosing(batch):
+        async for event in batch:
+            if event.ended:
+                keep(event.rollout)
 
 
 def _numbered(keep: Keep, number: int) -> Keep:

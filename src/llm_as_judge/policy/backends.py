@@ -5,19 +5,38 @@ What else depends on the sampler is a field of it, so that no other place asks f
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from llm_as_judge.config.policy import SamplingConfig
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.plugins import Defined, Plugin, Registry
 from llm_as_judge.types import PolicySampler, PolicyTurn
 
 if TYPE_CHECKING:  # naming a sampler must not wait for torch
     from llm_as_judge.policy.model import Policy
+
+
+class SamplerOptions(Protocol):
+    """Keys of the section ``sampling`` that decide how programs are written."""
+
+    @property
+    def backend(self) -> str: ...
+    @property
+    def options(self) -> Mapping[str, Any]: ...
+    @property
+    def replicas(self) -> Sequence[str]: ...
+    @property
+    def generation_batch_size(self) -> int: ...
+    @property
+    def temperature(self) -> float: ...
+    @property
+    def timeout_s(self) -> float: ...
+    @property
+    def outage_s(self) -> float: ...
+
 
 Made = PolicySampler | AbstractAsyncContextManager[PolicySampler]
 
@@ -30,7 +49,7 @@ class SamplerPlace:
     """The weights that learn, with their tokenizer."""
     turn: PolicyTurn
     """Runs work on these weights when no update computes on them."""
-    sampling: SamplingConfig
+    sampling: SamplerOptions
     adapters: Path
     """Folder for the adapters of updates, which servers can read."""
 
@@ -88,7 +107,7 @@ def sampler(
     return SAMPLERS.adding(lambda make: SamplerBackend(name, make, options, own_weights, replicas))
 
 
-def sampler_backend(sampling: SamplingConfig) -> SamplerBackend:
+def sampler_backend(sampling: SamplerOptions) -> SamplerBackend:
     """The sampler that a configuration names; starts nothing.
 
     Raises:

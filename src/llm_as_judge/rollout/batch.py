@@ -1,19 +1,20 @@
-"""Rollouts that run from the moment their programs are written, and the groups they make."""
+"""Rollouts that run from the moment their programs are written, as a stream of events, and the groups they make."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from llm_as_judge.reward import RewardOptions, reward_group
 from llm_as_judge.rollout.environment import Environment
 from llm_as_judge.rollout.line import rollout
 from llm_as_judge.rollout.wrappers import (
+    Announced,
     Billed,
     Deadline,
-    Journaled,
     OncePerProgram,
     Results,
     Resumed,
@@ -21,9 +22,21 @@ from llm_as_judge.rollout.wrappers import (
 )
 from llm_as_judge.types import Completion, Group, Problem, PromptFacts, Rollout, SampleStream
 
-Keep = Callable[[int, PromptFacts, Rollout], None]
-"""Called with the position of a problem in its batch, what its prompt showed, and a rollout: when
-its program is written, and when it has ended. What it raises ends the batch."""
+
+@dataclass(frozen=True, slots=True)
+class RolloutEvent:
+    """A program is written, or its rollout has ended; its reward is not yet set."""
+
+    group: int
+    """Position of the problem in the batch."""
+    prompt: PromptFacts
+    rollout: Rollout
+    is_new: bool = True
+    """False: an earlier run left it exactly so."""
+
+    @property
+    def ended(self) -> bool:
+        return self.rollout.verdict is not None or self.rollout.failure is not None
 
 
 class RunningGroup:
@@ -31,8 +44,7 @@ class RunningGroup:
 
     Args:
         timeout_s: of a rollout, from then on; None = no deadline.
-        keep: as :data:`Keep`, for this problem.
-        on_rollout: called as each rollout ends (its reward is not yet set).
+        tell: makes an event of a rollout of this problem, and of whether it is new.
     """
 
     def __init__(
@@ -40,10 +52,8 @@ class RunningGroup:
         problem: Problem,
         env: Environment,
         reward: RewardOptions,
-        *,
-        timeout_s: float | None = None,
-        keep: Callable[[PromptFacts, Rollout], None] | None = None,
-        on_rollout: Callable[[Rollout], None] | None = None,
+        timeout_s: float | None,
+        tell: Callable[[Rollout, bool], Awaitable[None]],
     ) -> None:
         self.problem = problem
         self.prompt = PromptFacts()
@@ -51,16 +61,18 @@ class RunningGroup:
         self.ended_at = time.perf_counter()
         """When the last rollout so far ended."""
         self._env, self._reward, self._timeout_s = env.of_group(), reward, timeout_s
-        self._keep, self._on_rollout = keep, on_rollout
+        self._tell = tell
         self._results = Results()
 
     def begin(self, k: int, completion: Completion) -> None:
         """Start a rollout, unless that place has one."""
         if k in self.tasks:
             return
-        env = self._environment(k)
-        if self._keep is not None:
-            env = Journaled(env, self._kept, k, completion)
+
+        async def written(program: Rollout) -> None:
+            await self._tell(program, True)
+
+        env = Announced(self._environment(k), written, k, completion)
         self.tasks[k] = asyncio.ensure_future(self._run(env, k, completion))
 
     def take(self, known: Rollout) -> None:
@@ -82,15 +94,8 @@ class RunningGroup:
     ) -> Rollout:
         ended = await rollout(env, self.problem, k, completion)
         self.ended_at = time.perf_counter()
-        if ended != known:
-            self._kept(ended)
-        if self._on_rollout:
-            self._on_rollout(ended)
+        await self._tell(ended, ended != known)
         return ended
-
-    def _kept(self, one: Rollout) -> None:
-        if self._keep is not None:
-            self._keep(self.prompt, one)
 
     def all_tasks(self) -> list[asyncio.Future[Rollout]]:
         return [*self.tasks.values(), *self._results.pending()]
@@ -102,14 +107,46 @@ class RunningGroup:
 
 
 class Batch:
-    """Groups that are sampled together; each rollout goes on by itself."""
+    """Groups that are sampled together; each rollout goes on by itself.
 
-    def __init__(self, running_P: Sequence[RunningGroup], samples_per_problem: int) -> None:
-        self._running_P = running_P
-        self._k = samples_per_problem
+        async for event in batch: ...      # as programs are written and rollouts end, until the last
+        groups = await batch.groups()      # rewarded
+
+    Args:
+        confirmed: a program runs once its event has been handled, by whoever iterates: it was paid for.
+    """
+
+    def __init__(
+        self,
+        problems_P: Sequence[Problem],
+        env: Environment,
+        reward: RewardOptions,
+        samples_per_problem: int,
+        *,
+        timeout_s: float | None = None,
+        confirmed: bool = False,
+    ) -> None:
+        self._running_P = [
+            RunningGroup(problem, env, reward, timeout_s, self._teller(p))
+            for p, problem in enumerate(problems_P)
+        ]
+        self._k, self._confirmed = samples_per_problem, confirmed
+        self._events: asyncio.Queue[tuple[RolloutEvent, asyncio.Future[None]] | None]
+        self._events = asyncio.Queue()
         self._stream: SampleStream | None = None
         self._writing: asyncio.Future[None] | None = None
+        self._running: asyncio.Future[list[Rollout]] | None = None
         self._first_at = math.inf
+
+    def _teller(self, p: int) -> Callable[[Rollout, bool], Awaitable[None]]:
+        async def tell(one: Rollout, is_new: bool) -> None:
+            handled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            event = RolloutEvent(p, self._running_P[p].prompt, one, is_new)
+            self._events.put_nowait((event, handled))
+            if self._confirmed:
+                await handled
+
+        return tell
 
     @property
     def run_s(self) -> float:
@@ -144,26 +181,48 @@ class Batch:
         for (p, _), left in sorted(known.items(), key=lambda item: item[1].verdict is None):
             self._running_P[p].take(left)
 
-    async def groups(self) -> list[Group]:
-        """All groups, rewarded, when the last rollout has ended. What ends the run (a spent budget)
-        ends the others first, so that none goes on asking servers that are being closed.
+    async def __aiter__(self) -> AsyncIterator[RolloutEvent]:
+        """Events until the last rollout has ended. What ends the run (a spent budget) ends the others
+        first, so that none goes on asking servers that are being closed.
 
         Raises:
             EndpointError: a program could not be written.
         """
+        self._running = asyncio.ensure_future(self._all())
+        self._running.add_done_callback(lambda _: self._events.put_nowait(None))
         try:
-            if self._writing is not None:
-                await self._writing
-            ended = await asyncio.gather(
-                *(group.tasks[k] for group in self._running_P for k in range(self._k))
-            )
-            return [
-                group.group(ended[p * self._k : (p + 1) * self._k])
-                for p, group in enumerate(self._running_P)
-            ]
+            while (told := await self._events.get()) is not None:
+                event, handled = told
+                yield event
+                if not handled.done():
+                    handled.set_result(None)
+            await self._running
         except BaseException:
             await self.aclose()
             raise
+
+    async def _all(self) -> list[Rollout]:
+        if self._writing is not None:
+            await self._writing
+        return await asyncio.gather(
+            *(group.tasks[k] for group in self._running_P for k in range(self._k))
+        )
+
+    async def groups(self) -> list[Group]:
+        """All groups, rewarded, when the last rollout has ended; nobody has to have iterated.
+
+        Raises:
+            EndpointError: a program could not be written.
+        """
+        if self._running is None:
+            async for _ in self:
+                pass
+        assert self._running is not None
+        ended = await self._running
+        return [
+            group.group(ended[p * self._k : (p + 1) * self._k])
+            for p, group in enumerate(self._running_P)
+        ]
 
     async def aclose(self) -> None:
         """End what still runs."""
@@ -171,4 +230,6 @@ class Batch:
             await cancelled([self._writing])
         if self._stream is not None:
             await self._stream.aclose()
+        if self._running is not None:
+            await cancelled([self._running])
         await cancelled([task for group in self._running_P for task in group.all_tasks()])

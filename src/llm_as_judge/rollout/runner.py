@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout.batch import Batch, Keep, RunningGroup
+from llm_as_judge.rollout.batch import Batch
 from llm_as_judge.rollout.environment import Environment
 from llm_as_judge.types import Budget, Group, PolicySampler, Problem, PromptFacts, Rollout, Sampling
 
@@ -34,20 +34,9 @@ class RolloutRunner:
         self._env, self._sampler, self._prompt = env, sampler, prompt
         self._reward, self._timeout_s = reward, timeout_s
 
-    async def groups(
-        self,
-        problems_P: Sequence[Problem],
-        sampling: Sampling,
-        *,
-        on_rollout: Callable[[Rollout], None] | None = None,
-    ) -> list[Group]:
-        """One group for each problem, in the order of the problems.
-
-        Args:
-            on_rollout: called as each rollout ends, for progress (its reward is not yet set).
-        """
-        batch = await self.start(problems_P, sampling, on_rollout=on_rollout)
-        return await batch.groups()
+    async def groups(self, problems_P: Sequence[Problem], sampling: Sampling) -> list[Group]:
+        """One group for each problem, in the order of the problems."""
+        return await (await self.start(problems_P, sampling)).groups()
 
     async def start(
         self,
@@ -57,21 +46,27 @@ class RolloutRunner:
         known: Mapping[tuple[int, int], Rollout] | None = None,
         known_prompts: Mapping[int, PromptFacts] | None = None,
         budgets_P: Sequence[Budget | None] | None = None,
-        keep: Keep | None = None,
-        on_rollout: Callable[[Rollout], None] | None = None,
+        confirmed: bool = False,
     ) -> Batch:
         """Begin to sample; every program runs from the moment it is written. Returns once the
         weights that write are settled (``types.PolicySampler``): what is written and runs goes on
-        until :meth:`Batch.groups` or :meth:`Batch.aclose`.
+        until the batch has been iterated over, or :meth:`Batch.aclose`.
 
         Args:
             known: by position of problem and sample, what an earlier run left: the program, and
                 the execution and verdict if it got so far. They are not paid for again.
             known_prompts: what the prompts of these programs showed.
             budgets_P: see :meth:`PolicyPrompt.write`; a group is rewarded by the word of its prompt.
+            confirmed: see :class:`Batch`.
         """
-        running_P = [self._running(p, one, keep, on_rollout) for p, one in enumerate(problems_P)]
-        batch = Batch(running_P, sampling.samples)
+        batch = Batch(
+            problems_P,
+            self._env,
+            self._reward,
+            sampling.samples,
+            timeout_s=self._timeout_s,
+            confirmed=confirmed,
+        )
         try:
             batch.prompted(known_prompts or {})
             batch.take(known or {})
@@ -83,19 +78,3 @@ class RolloutRunner:
             await batch.aclose()
             raise
         return batch
-
-    def _running(
-        self,
-        p: int,
-        problem: Problem,
-        keep: Keep | None,
-        on_rollout: Callable[[Rollout], None] | None,
-    ) -> RunningGroup:
-        return RunningGroup(
-            problem,
-            self._env,
-            self._reward,
-            timeout_s=self._timeout_s,
-            keep=(lambda facts, rollout: keep(p, facts, rollout)) if keep else None,
-            on_rollout=on_rollout,
-        )

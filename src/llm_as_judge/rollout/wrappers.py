@@ -146,19 +146,22 @@ class Billed(Wrapper):
             return await self.inner.grade(problem, execution)
 
 
-class Journaled(Wrapper):
-    """A program is kept before anything happens to it: it was paid for."""
+class Announced(Wrapper):
+    """A program is told of before anything happens to it: it was paid for."""
 
     def __init__(
-        self, inner: Environment, keep: Callable[[Rollout], None], k: int, completion: Completion
+        self,
+        inner: Environment,
+        tell: Callable[[Rollout], Awaitable[None]],
+        k: int,
+        completion: Completion,
     ) -> None:
         super().__init__(inner)
-        self._keep, self._k, self._completion = keep, k, completion
+        self._tell, self._k, self._completion = tell, k, completion
 
-    def parse(self, text: str, problem: Problem) -> Program:
-        program = self.inner.parse(text, problem)
-        self._keep(Rollout(problem.id, self._k, self._completion, program))
-        return program
+    async def run(self, program: Program, problem: Problem) -> Execution:
+        await self._tell(Rollout(problem.id, self._k, self._completion, program))
+        return await self.inner.run(program, problem)
 
 
 class Resumed(Wrapper):

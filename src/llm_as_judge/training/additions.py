@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.grading.graders import GRADERS, GraderFunction
 from llm_as_judge.operators import Operator
@@ -77,12 +76,14 @@ class Additions:
             stack.enter_context(OWN_OPERATORS.with_also(self.operators))
             yield
 
-    def require_here(self, config: Config) -> None:
+    def require_here(self, backend: str) -> None:
         """
+        Args:
+            backend: of ``workers``.
         Raises:
             ConfigError: programs run and are graded where this process' objects are not.
         """
-        if config.workers.backend == "ray" and (self.graders or self.operators):
+        if backend == "ray" and (self.graders or self.operators):
             raise ConfigError(
                 "graders=, operators=: workers of a cluster have what plugins add and no more; put "
                 "them into a module and name it in `plugins`"

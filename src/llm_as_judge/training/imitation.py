@@ -16,22 +16,21 @@ from typing import Any
 
 from torch import Tensor
 
-from llm_as_judge.assembly import System
-from llm_as_judge.assembly.budgets import budgets_told
-from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.errors import DataError
 from llm_as_judge.policy.chat_template import FENCE, prompt_ids
 from llm_as_judge.runs.bank import BankProgram
-from llm_as_judge.training.lessons import Lesson, Write
+from llm_as_judge.training.grpo import LossOptions
+from llm_as_judge.training.imitation_targets import ImitationTarget, Write
+from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.micro_batches import Tree
+from llm_as_judge.training.options import TrainingContext, WarmStartOptions
 from llm_as_judge.training.ranks import Peers
 from llm_as_judge.training.reference import UpdatePath
-from llm_as_judge.training.settings import imitator_of
-from llm_as_judge.training.teacher import KEY, Teacher, in_the_policys_form
+from llm_as_judge.training.warm_start import KEY, WarmStartPlan, in_the_policys_form
 from llm_as_judge.types import Budget, Completion
 
-Told = tuple[Lesson, Budget | None]
+Told = tuple[ImitationTarget, Budget | None]
 """What is learned for a problem, and the budget that its prompt names."""
 
 
@@ -46,28 +45,41 @@ class Imitation:
 
     def __init__(
         self,
-        config: Config,
-        system: System,
-        teacher: Teacher,
+        options: WarmStartOptions,
+        context: TrainingContext,
+        plan: WarmStartPlan,
         path: UpdatePath,
         peers: Peers | None = None,
     ) -> None:
-        self._config, self._system, self.taught = config, system, teacher.taught
-        write = cache(_writer(config, system.policy.tokenizer))
-        by_budget = teacher.lessons(config, write)
-        self._batches = batches_of(by_budget, config)
-        if self.taught.batches not in (None, len(self._batches)):
+        self._options, self._context, self.progress = options, context, plan.state
+        write = cache(_writer(options, context.policy.tokenizer))
+        by_budget = plan.targets(options, write)
+        self._batches = batches_of(by_budget, options)
+        if self.progress.batches not in (None, len(self._batches)):
             raise DataError(
-                f"{KEY}: the stage had {self.taught.batches} updates and has {len(self._batches)} "
+                f"{KEY}: the stage had {self.progress.batches} updates and has {len(self._batches)} "
                 "now; set training and sampling back, or start a new run"
             )
-        self.taught.batches = len(self._batches)
-        lessons = [lesson for one in by_budget.values() for lesson in one]
-        self.taught.problems = len({lesson.problem.id for lesson in lessons})
-        self.taught.programs = len({ids for lesson in lessons for ids in lesson.programs_K})
-        self.said = teacher.says(lessons, len(self._batches))
+        self.progress.batches = len(self._batches)
+        targets = [target for one in by_budget.values() for target in one]
+        self.progress.problems = len({target.problem.id for target in targets})
+        self.progress.programs = len({ids for target in targets for ids in target.programs_K})
+        self.summary = plan.says(targets, len(self._batches))
         """What is taught, in a line."""
-        self._learner = imitator_of(config, system.policy, len(self._batches), path, peers)
+        self._learner = Learner(
+            context.policy,
+            LossOptions(),
+            OptimizerOptions(
+                learning_rate=options.learning_rate,
+                schedule="linear",
+                total_steps=len(self._batches),
+                weight_decay=options.weight_decay,
+                max_grad_norm=options.max_grad_norm,
+                tokens_per_micro_batch=options.tokens_per_micro_batch,
+            ),
+            path=path,
+            peers=peers,
+        )
 
     def load_state(self, plain: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         """The inverse of :meth:`state`.
@@ -93,69 +105,69 @@ class Imitation:
         Raises:
             TrainingError: the run must not go on; the last checkpoint is intact.
         """
-        taught, total = self.taught, len(self._batches)
-        began, first = time.perf_counter(), len(taught.losses)
-        while not taught.done:
-            doing(f"warm start: update {len(taught.losses) + 1} of {total}")
-            trees = await asyncio.to_thread(self._trees, self._batches[len(taught.losses)])
-            taught.losses += (await self._system.on_policy(partial(self._one, trees)),)
-            number = len(taught.losses)
+        state, total = self.progress, len(self._batches)
+        began, first = time.perf_counter(), len(state.losses)
+        while not state.done:
+            doing(f"warm start: update {len(state.losses) + 1} of {total}")
+            trees = await asyncio.to_thread(self._trees, self._batches[len(state.losses)])
+            state.losses += (await self._context.on_policy(partial(self._one, trees)),)
+            number = len(state.losses)
             left = (time.perf_counter() - began) / (number - first) * (total - number)
             say(
-                f"warm start: update {number} of {total}, loss {taught.losses[-1]:.3f} "
+                f"warm start: update {number} of {total}, loss {state.losses[-1]:.3f} "
                 f"nats a token, {left:.0f} s left"
             )
-            yield taught.done or number % self._config.training.save_every == 0
+            yield state.done or number % self._options.save_every == 0
 
     def _one(self, trees: Sequence[Tree]) -> float:
-        temperature = self._config.sampling.temperature
+        temperature = self._options.temperature
         return self._learner.imitate(trees, temperature=temperature)["update/loss"]
 
     def _trees(self, batch: Sequence[Told]) -> list[Tree]:
         """The prompts of these problems, as they are sampled with, and what is to be written."""
-        lessons, budgets = [lesson for lesson, _ in batch], [budget for _, budget in batch]
-        prompts = self._system.prompt.write([lesson.problem for lesson in lessons], budgets)
-        tokenizer = self._system.policy.tokenizer
+        targets, budgets = [target for target, _ in batch], [budget for _, budget in batch]
+        prompts = self._context.prompt.write([target.problem for target in targets], budgets)
+        tokenizer = self._context.policy.tokenizer
         return [
             (
                 [
                     Completion(ids, program, (), "", "stop")
                     for ids in [tuple(prompt_ids(tokenizer, prompt.messages))]
-                    for program in lesson.programs_K
+                    for program in target.programs_K
                 ],
-                list(lesson.weights_K),
+                list(target.weights_K),
             )
-            for prompt, lesson in zip(prompts, lessons, strict=True)
+            for prompt, target in zip(prompts, targets, strict=True)
         ]
 
 
-def batches_of(lessons: Mapping[Budget, Sequence[Lesson]], config: Config) -> list[list[Told]]:
-    """The updates of the whole stage, the same for the same lessons and seed.
+def batches_of(
+    targets: Mapping[Budget, Sequence[ImitationTarget]], options: WarmStartOptions
+) -> list[list[Told]]:
+    """The updates of the whole stage, the same for the same targets and seed.
 
     Args:
-        lessons: at each budget that may be told, or at one that is not; of the same problems.
+        targets: at each budget that may be told, or at one that is not; of the same problems.
     """
-    training = config.training
-    by_problem = {word: {one.problem.id: one for one in of} for word, of in lessons.items()}
+    budgets = options.budgets
+    by_problem = {word: {one.problem.id: one for one in of} for word, of in targets.items()}
     found = []
-    for epoch in range(training.warm_start_epochs):
-        order = [lesson.problem for lesson in next(iter(lessons.values()))]
-        named_rng(training.seed, "warm start", str(epoch)).shuffle(order)
+    for epoch in range(options.epochs):
+        order = [target.problem for target in next(iter(targets.values()))]
+        named_rng(budgets.seed, "warm start", str(epoch)).shuffle(order)
         told = [
-            (by_problem[budget or config.reward.one_budget][problem.id], budget)
-            for problem, budget in zip(
-                order, budgets_told(config, order, "warm start", epoch), strict=True
-            )
+            (by_problem[budget or budgets.usual][problem.id], budget)
+            for problem, budget in zip(order, budgets.of(order, "warm start", epoch), strict=True)
         ]
-        size = training.problems_per_step
+        size = options.problems_per_update
         found += [told[at : at + size] for at in range(0, len(told), size)]
     return found
 
 
-def _writer(config: Config, tokenizer: Any) -> Write:
+def _writer(options: WarmStartOptions, tokenizer: Any) -> Write:
     """A program of the bank -> token ids as the sampler would give them, up to the closing fence."""
-    most, special = config.sampling.max_new_tokens, frozenset(tokenizer.all_special_ids)
-    text_of = in_the_policys_form(config)
+    most, special = options.max_new_tokens, frozenset(tokenizer.all_special_ids)
+    text_of = in_the_policys_form(options)
 
     def write(program: BankProgram) -> tuple[int, ...] | None:
         text = text_of(program)

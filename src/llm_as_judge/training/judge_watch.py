@@ -7,18 +7,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from llm_as_judge.audit.drift import CanaryWatch, SecondWatch
 from llm_as_judge.audit.status import AuditStatus
-from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
-from llm_as_judge.judge.kinds import rules_alone
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.types import Group, Problem, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """How a judge is watched; keys of the section ``judge``."""
+
+    label: str
+    """Its name in messages."""
+    rules_alone: bool
+    canaries_every: int
+    """Steps; 0 = never."""
+    max_abstained_fraction: float
+    second_fraction: float
+    seed: int
 
 
 class JudgeWatch:
@@ -26,7 +39,7 @@ class JudgeWatch:
 
     def __init__(
         self,
-        config: Config,
+        options: WatchOptions,
         judge: Grader,
         second: Grader | None,
         audit_status: AuditStatus,
@@ -39,10 +52,10 @@ class JudgeWatch:
             audit_status: where the audit report stands, with the verdicts on the canaries then.
             saved: ``state_dict()`` of the run that is resumed.
         """
-        self._config = config
+        self._options = options
         saved = saved or {}
         self._canaries: CanaryWatch | None = None
-        if not rules_alone(config.judge) and self._config.judge.canaries_every:
+        if not options.rules_alone and options.canaries_every:
             same = saved.get("fingerprint") == audit_status.fingerprint
             before = saved.get("canaries") if same else _audited_canaries(audit_status)
             self._canaries = CanaryWatch(judge, before)
@@ -50,7 +63,7 @@ class JudgeWatch:
         if second is not None:
             self._second = SecondWatch(
                 second,
-                share=self._config.judge.second_fraction,
+                share=options.second_fraction,
                 before=saved.get("second_opinions", ()),
             )
         self._fingerprint = audit_status.fingerprint
@@ -77,17 +90,17 @@ class JudgeWatch:
         return metrics
 
     def _count_verdicts(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
-        if rules_alone(self._config.judge):
+        if self._options.rules_alone:
             return {}
         graded = [verdict for _, _, verdict in _graded(groups)]
         open_ = [v for v in graded if v.correct is None and v.stage == "llm"]
         silent = [
             v for v in open_ if v.rule != UNSURE
         ]  # not to be sure is what such a judge is for
-        allowed = self._config.judge.max_abstained_fraction
+        allowed = self._options.max_abstained_fraction
         if len(silent) > max(1.0, allowed * len(graded)):
             raise TrainingError(
-                f"step {step}: judge {self._config.judge.label}: no verdict on "
+                f"step {step}: judge {self._options.label}: no verdict on "
                 f"{len(silent)} of {len(graded)} answers, more than judge.max_abstained_fraction = "
                 f"{allowed:g}; the first: {silent[0].rule}: {silent[0].explanation}. Mend that "
                 "and go on with --resume"
@@ -105,7 +118,7 @@ class JudgeWatch:
         return metrics
 
     async def _look_at_canaries(self, step: int) -> dict[str, float]:
-        every = self._config.judge.canaries_every
+        every = self._options.canaries_every
         if self._canaries is None or (self._checked and step % every):
             return {}
         report = await self._canaries.check()
@@ -121,7 +134,7 @@ class JudgeWatch:
     async def _ask_second(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
         if self._second is None:
             return {}
-        seed = f"{self._config.training.seed}/{step}"
+        seed = f"{self._options.seed}/{step}"
         opinions = await self._second.look(_graded(groups), seed)
         if opinions.alarm:
             raise self._stop(step, opinions.alarm, "rewards of the last steps")
@@ -134,7 +147,7 @@ class JudgeWatch:
 
     def _stop(self, step: int, alarm: str, suspect: str) -> TrainingError:
         return TrainingError(
-            f"step {step}: judge {self._config.judge.label}: {alarm}. {suspect} are in doubt: "
+            f"step {step}: judge {self._options.label}: {alarm}. {suspect} are in doubt: "
             "audit the judge again (llm-as-judge judge audit) before --resume"
         )
 

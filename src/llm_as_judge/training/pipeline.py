@@ -17,12 +17,13 @@ that line when it is started (``types.PolicySampler``), so nobody waits for it t
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from llm_as_judge.rollout import Batch
-from llm_as_judge.types import Json
+from llm_as_judge.types import Group, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,21 @@ class StartedStep:
     batch: Batch
     cursor: dict[str, Json]
     """State of the problem sampler after this step's problems were drawn."""
+    followed: asyncio.Future[None] | None = None
+    """Done when all events of the batch have been handled; None: nobody handles them."""
+
+    async def groups(self) -> list[Group]:
+        """See :meth:`Batch.groups`; what a handler of events raised is raised here."""
+        if self.followed is not None:
+            await self.followed
+        return await self.batch.groups()
+
+    async def aclose(self) -> None:
+        """End what still runs."""
+        await self.batch.aclose()
+        if self.followed is not None:
+            self.followed.cancel()
+            await asyncio.gather(self.followed, return_exceptions=True)
 
 
 class Pipeline:
@@ -69,4 +85,4 @@ class Pipeline:
     async def aclose(self) -> None:
         """End the rollouts of the steps that were started and not asked for."""
         for started in self._ahead:
-            await started.batch.aclose()
+            await started.aclose()

@@ -7,11 +7,11 @@ steps are learned once more from the same rollouts.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.policy.checkpoint import (
     STATE,
@@ -22,7 +22,6 @@ from llm_as_judge.policy.checkpoint import (
 )
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
 from llm_as_judge.runs.runlog import RunLog
-from llm_as_judge.training.settings import rollout_settings
 from llm_as_judge.types import Problem
 
 _COUNTS = ("scheduler_step", "updates", "policy_version")
@@ -120,13 +119,14 @@ class Recovered:
         step: int,
         pending: PendingRollouts,
         log: RunLog,
-        config: Config,
+        changed_setting: Callable[[Mapping[str, Any]], tuple[str, Any, Any] | None],
         *,
         grade_again: bool = False,
     ) -> tuple[Recovered, str]:
         """What there is of later steps, and a line that says how much; empty = nothing.
 
         Args:
+            changed_setting: see :class:`RunOptions`.
             grade_again: the verdicts are of older grading rules, and are given anew.
         Raises:
             ConfigError: they were made under other settings.
@@ -136,13 +136,11 @@ class Recovered:
         if not kept:
             return cls(pending), ""
         ended = sum(one.rollout.verdict is not None for one in kept.values())
-        then, now = (rollout_settings(c) for c in (log.config(), config.model_dump(mode="json")))
-        changed = [key for key in now if key in then and then[key] != now[key]]
-        if changed:
-            key = changed[0]
+        if changed := changed_setting(log.config()):
+            key, then, now = changed
             raise ConfigError(
                 f"{pending.path}: {ended} finished rollouts of later steps were made with "
-                f"{key} = {then[key]!r}, now it is {now[key]!r}. Set it back, or remove that file "
+                f"{key} = {then!r}, now it is {now!r}. Set it back, or remove that file "
                 "to pay for these steps again"
             )
         said = (

@@ -15,27 +15,23 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.assembly import PromptRecord, System
-from llm_as_judge.assembly.budgets import budgets_told
-from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile
-from llm_as_judge.data.manifest import origins_of
 from llm_as_judge.data.sampler import StratifiedSampler
 from llm_as_judge.errors import BudgetError, DataError
-from llm_as_judge.executor_settings import training_estimate
 from llm_as_judge.grading.version import GRADING_VERSION, older_verdicts
 from llm_as_judge.llm.estimate import measured_means
 from llm_as_judge.policy.checkpoint import PROMPT, SavedState, save_checkpoint
+from llm_as_judge.rollout import Batch
 from llm_as_judge.runs.judges import grading_version_of
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
 from llm_as_judge.runs.runlog import LEDGER, RunLog, read_steps
 from llm_as_judge.training.early_warning import early_warnings, news
 from llm_as_judge.training.imitation import Imitation
 from llm_as_judge.training.judge_watch import JudgeWatch
+from llm_as_judge.training.learner import Learner
+from llm_as_judge.training.options import RunOptions, TrainingContext
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
-from llm_as_judge.training.ranks import Peers
 from llm_as_judge.training.resuming import Recovered
-from llm_as_judge.training.settings import learner_of
 from llm_as_judge.training.step_metrics import (
     group_metrics,
     refuse_too_many_lost,
@@ -43,27 +39,28 @@ from llm_as_judge.training.step_metrics import (
     staleness,
 )
 from llm_as_judge.training.stopping import StopNotice
-from llm_as_judge.training.teacher import Taught, Teacher
 from llm_as_judge.training.view import StepProgress, TrainingView
-from llm_as_judge.types import PromptFacts, Rollout, Sampling, to_json
+from llm_as_judge.training.warm_start import WarmStartState
+from llm_as_judge.types import MeasuredSampler, Sampling, to_json
 
 
 class Run:
     """The live state of one run.
 
     Args:
+        learner: with its other processes, where it has some.
         sampler: draws the problems of each step.
         steps: at which it ends.
         root: folder of its checkpoints.
         judges: who graded from which step on, for run.json and the checkpoints.
-        peers: other processes that compute a part of each update; default: none.
-        teacher: what it imitates before its first step, or has imitated; default: nothing.
+        warm_start: what it imitates before its first step, or has imitated; default: nothing.
     """
 
     def __init__(
         self,
-        config: Config,
-        system: System,
+        options: RunOptions,
+        context: TrainingContext,
+        learner: Learner,
         problems: ProblemFile,
         sampler: StratifiedSampler,
         log: RunLog,
@@ -72,27 +69,25 @@ class Run:
         steps: int,
         root: Path,
         judges: list[dict[str, Any]],
-        peers: Peers | None = None,
-        teacher: Teacher | Taught | None = None,
+        warm_start: Imitation | WarmStartState | None = None,
     ) -> None:
-        self._config, self._system, self._problems = config, system, problems
-        self._origins = origins_of(
-            zip(problems.datasets, problems.ids, strict=True), config.data.data_dir / "raw"
-        )
+        self._options, self._context, self._problems = options, context, problems
         self._log, self._view = log, view
         self._steps, self._root, self._judges = steps, root, judges
-        self._ledger = system.bench.ledger
+        self._ledger = context.ledger
         self._sampler = sampler
-        self._learner = learner_of(config, system.policy, steps, peers)
+        self._learner = learner
         self._imitation: Imitation | None = None
         """Until that stage is over."""
-        self._lesson = ""
+        self._summary = ""
         """What it teaches, in a line; empty: no such stage."""
-        self._taught = teacher.taught if isinstance(teacher, Teacher) else teacher
-        if isinstance(teacher, Teacher):
-            imitation = Imitation(config, system, teacher, self._learner.path, peers)
-            self._lesson = imitation.said
-            self._imitation = None if imitation.taught.done else imitation
+        self._warm_start: WarmStartState | None = None
+        if isinstance(warm_start, Imitation):
+            self._warm_start = warm_start.progress
+            self._summary = warm_start.summary
+            self._imitation = None if warm_start.progress.done else warm_start
+        else:
+            self._warm_start = warm_start
         self._pending = PendingRollouts(log.folder)
         self._recovered = Recovered(self._pending)
         self._cursor = self._sampler.state_dict()
@@ -108,7 +103,7 @@ class Run:
         """Whether the run has been asked to end."""
 
     def _pipeline_from(self, step: int) -> Pipeline:
-        staleness = self._config.training.max_staleness
+        staleness = self._options.max_staleness
         return Pipeline(self._start_step, done=step, last=self._steps, staleness=staleness)
 
     # ------------------------------------------------------------------------------ start, resume
@@ -126,7 +121,11 @@ class Run:
             self._pipeline = self._pipeline_from(self.step)
             older = older_verdicts(saved.folder, grading_version_of(saved.folder))
             self._recovered, said = Recovered.after(
-                self.step, self._pending, self._log, self._config, grade_again=bool(older)
+                self.step,
+                self._pending,
+                self._log,
+                self._options.changed_setting,
+                grade_again=bool(older),
             )
             if older:
                 self._view.warning(f"{older}; steps from {self.step + 1} on are rewarded by them")
@@ -137,9 +136,9 @@ class Run:
                 self._history.append(row)
             if paid := self._log.ledger() or saved.state.get("ledger"):
                 self._restore_bill(paid)
-        self._log.write_config(self._config.model_dump(mode="json"))
+        self._log.write_config(self._options.resolved)
         path = self._learner.path
-        facts = {**self._system.facts(), "judges": self._judges, "update_path": asdict(path)}
+        facts = {**self._context.facts, "judges": self._judges, "update_path": asdict(path)}
         facts["grading_version"] = GRADING_VERSION
         self._facts = {**facts, "learner_processes": self._learner.processes}
         self._write_facts()
@@ -147,14 +146,14 @@ class Run:
             self._view.stage(
                 f"updates take the {path.name} path (right, but slower): {path.reason}"
             )
-        await self._system.on_policy(self._learner.prepare)
-        self._system.bench.judge.log_calls(self._log.folder / "judge_calls.jsonl")
+        await self._context.on_policy(self._learner.prepare)
+        self._context.judge.log_calls(self._log.folder / "judge_calls.jsonl")
         for line in self._estimate():
             self._view.stage(line)
         return saved.folder if saved else await self.save()
 
     def _write_facts(self) -> None:
-        taught = {} if self._taught is None else {"warm_start": self._taught.facts()}
+        taught = {} if self._warm_start is None else {"warm_start": self._warm_start.facts()}
         self._log.write_facts({**self._facts, **taught})
 
     def _restore_bill(self, paid: Mapping[str, Any]) -> None:
@@ -172,74 +171,81 @@ class Run:
         left = self._steps - self.step
         if left <= 0:  # a warm start alone asks nobody
             return []
-        found = training_estimate(self._config, left, self._problems, measured)
+        found = self._options.estimate(left, measured)
         too_much = found.exceeds(self._ledger.budget, self._ledger.total)
         return [*found.lines, *([too_much] if too_much else [])]
 
     # ------------------------------------------------------------------------------------ one step
     async def _start_step(self, step: int) -> StartedStep:
         """Draw the step's problems, begin to sample their programs, leave all that running."""
-        training = self._config.training
+        options = self._options
         self._view.doing(f"step {step}: writing and running programs")
         problems = [self._problems[i] for i in self._sampler.next_batch()]
         cursor = self._sampler.state_dict()
 
         known = self._recovered.take(step, problems)
-
-        def keep(group: int, prompt: PromptFacts, rollout: Rollout) -> None:
-            self._pending.add(Place(step, group, rollout.index), Kept(rollout, prompt))
-
-        batch = await self._system.runner.start(
+        batch = await self._context.runner.start(
             problems,
             Sampling(
-                training.samples_per_problem,
-                self._config.sampling.temperature,
-                self._config.sampling.max_new_tokens,
-                seed=training.seed * 1_000_003 + step,
+                options.samples_per_problem,
+                options.temperature,
+                options.max_new_tokens,
+                seed=options.seed * 1_000_003 + step,
             ),
             known={place: kept.rollout for place, kept in known.items()},
             known_prompts={group: kept.prompt for (group, _), kept in known.items()},
-            budgets_P=budgets_told(self._config, problems, "step", step),
-            keep=keep,
-            on_rollout=self._progress.of_step(step),
+            budgets_P=options.budgets.of(problems, "step", step),
+            confirmed=True,
         )
-        return StartedStep(step, batch, cursor)
+        return StartedStep(step, batch, cursor, asyncio.ensure_future(self._follow(step, batch)))
+
+    async def _follow(self, step: int, batch: Batch) -> None:
+        """Keep what is written and what has ended before anything else happens to it; show it."""
+        async for event in batch:
+            if event.is_new:
+                place = Place(step, event.group, event.rollout.index)
+                self._pending.add(place, Kept(event.rollout, event.prompt))
+            if event.ended:
+                self._progress.ended(step, event.rollout)
 
     async def one_step(self) -> dict[str, float]:
         """Wait for the next step's rollouts and learn from them; returns its metrics."""
-        clock, busy_before = [time.perf_counter()], self._system.on_policy.busy_s
+        clock, busy_before = [time.perf_counter()], self._context.on_policy.busy_s
         step, paid_before = self.step + 1, replace(self._ledger.total)
         self._progress.show(step)
         started = await self._pipeline.next(self.step)
         try:
-            groups = await started.batch.groups()
+            groups = await started.groups()
         finally:
-            await started.batch.aclose()
+            await started.aclose()
         clock.append(time.perf_counter())
-        sampling_s = self._system.on_policy.busy_s - busy_before
+        sampling_s = self._context.on_policy.busy_s - busy_before
         self._log.groups(step, groups)
         self._pending.drop(step)
-        refuse_too_many_lost(step, groups, self._config)
+        refuse_too_many_lost(
+            step, groups, self._options.max_failed_fraction, self._options.max_ungraded_fraction
+        )
         judged = await self.watch.after_rollouts(step, groups) if self.watch else {}
         metrics = {**group_metrics(groups), **judged}
-        metrics["rollout/staleness"] = staleness(groups, self._system.policy.version)
-        metrics.update(getattr(self._system.sampler, "metrics", dict)())
-        metrics.update(self._system.bench.work.metrics())
+        metrics["rollout/staleness"] = staleness(groups, self._context.policy.version)
+        if isinstance(self._context.sampler, MeasuredSampler):
+            metrics.update(self._context.sampler.metrics())
+        metrics.update(self._context.work.metrics())
         self._view.doing(f"step {step}: update")
-        temperature = self._config.sampling.temperature
+        temperature = self._options.temperature
         metrics.update(
-            await self._system.on_policy(
+            await self._context.on_policy(
                 lambda: self._learner.update(groups, temperature=temperature)
             )
         )
-        if self._system.memory is not None:
-            remember = self._system.memory.remember
+        if self._context.memory is not None:
+            remember = self._context.memory.remember
             metrics.update(await asyncio.to_thread(remember, step, groups))
         clock.append(time.perf_counter())
         metrics.update(stage_times(clock, sampling_s, started.batch.run_s))
         metrics.update(self._ledger.total.since(paid_before).metrics())
-        if step == 1 and self._taught is not None:
-            metrics.update(self._taught.metrics())
+        if step == 1 and self._warm_start is not None:
+            metrics.update(self._warm_start.metrics())
         self.step, self._cursor = step, started.cursor
         self._log.step(step, metrics, self._warn(metrics))
         return metrics
@@ -261,8 +267,8 @@ class Run:
         Raises:
             BudgetError: the budget is used up; a checkpoint of the last step is written first.
         """
-        if self._lesson:
-            self._view.stage(self._lesson)
+        if self._summary:
+            self._view.stage(self._summary)
         if self._imitation is not None:
             await self._imitate(self._imitation)
         checkpoint, metrics = self._root / f"step_{self.step}", {}
@@ -275,7 +281,7 @@ class Run:
             finally:
                 self._write_bills()
             self._view.step(self.step, self._steps, metrics)
-            due = self.step % self._config.training.save_every == 0 or self.step == self._steps
+            due = self.step % self._options.save_every == 0 or self.step == self._steps
             if due or self._asked_to_end:
                 checkpoint = await self.save()
         return checkpoint, metrics
@@ -283,7 +289,7 @@ class Run:
     async def _imitate(self, imitation: Imitation) -> None:
         async with aclosing(imitation.updates(self._view.stage, self._view.doing)) as updates:
             async for due in updates:
-                if imitation.taught.done:
+                if imitation.progress.done:
                     self._imitation = None
                     self._write_facts()
                 if due or self._asked_to_end:
@@ -302,7 +308,7 @@ class Run:
     async def save(self) -> Path:
         """Write a checkpoint of the state after the last step."""
         self._view.doing(f"writing the checkpoint step_{self.step}")
-        return await self._system.on_policy(self._save)
+        return await self._context.on_policy(self._save)
 
     def _save(self) -> Path:
         plain, tensors = (self._imitation or self._learner).state()
@@ -312,23 +318,23 @@ class Run:
             "sampler": self._cursor,
             "ledger": self._ledger.snapshot(),
             "run_dir": str(self._log.folder),
-            "base_model": self._config.policy.name,
-            PROMPT: PromptRecord.of(self._config).model_dump(mode="json"),
+            "base_model": self._options.base_model,
+            PROMPT: self._options.prompt,
             "judges": self._judges,
             "grading_version": GRADING_VERSION,
-            "data": self._origins,
+            "data": self._options.origins,
             "judge_watch": self.watch.state_dict() if self.watch else {},
-            "warm_start": to_json(self._taught) if self._taught else {},
+            "warm_start": to_json(self._warm_start) if self._warm_start else {},
         }
         return save_checkpoint(
             self._root,
             self.step,
-            self._system.policy,
+            self._context.policy,
             state=state,
             tensors=tensors,
-            config=self._config.model_dump(mode="json"),
-            keep=self._config.training.keep_checkpoints,
-            experience=self._system.memory.files() if self._system.memory else None,
+            config=self._options.resolved,
+            keep=self._options.keep_checkpoints,
+            experience=self._context.memory.files() if self._context.memory else None,
         )
 
     async def aclose(self) -> None:

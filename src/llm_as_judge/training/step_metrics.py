@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import get_args
 
 from llm_as_judge.accuracy import right_of, runs_of
-from llm_as_judge.config import Config
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.types import Execution, ExecutionStatus, Group, Rollout
 
@@ -122,11 +121,13 @@ def stage_times(clock: Sequence[float], sampling_s: float, run_s: float) -> dict
     }
 
 
-def refuse_too_many_lost(step: int, groups: Sequence[Group], config: Config) -> None:
+def refuse_too_many_lost(
+    step: int, groups: Sequence[Group], max_failed_fraction: float, max_ungraded_fraction: float
+) -> None:
     """A step that lost too much teaches nothing; what broke must be mended first.
 
     Raises:
-        TrainingError: more rollouts failed, or could not be graded, than the configuration allows.
+        TrainingError: more rollouts failed, or could not be graded, than is allowed.
     """
     rollouts = [r for g in groups for r in g.rollouts]
     failed = [r.failure.message for r in rollouts if r.failure]
@@ -136,11 +137,11 @@ def refuse_too_many_lost(step: int, groups: Sequence[Group], config: Config) -> 
         if r.failure is None and r.verdict is not None and r.verdict.correct is None
     ]
     for lost, key, allowed, what in (
-        (failed, "training.max_failed_fraction", config.training.max_failed_fraction, "failed"),
+        (failed, "training.max_failed_fraction", max_failed_fraction, "failed"),
         (
             undecided,
             "judge.max_ungraded_fraction",
-            config.judge.max_ungraded_fraction,
+            max_ungraded_fraction,
             "could not be graded",
         ),
     ):

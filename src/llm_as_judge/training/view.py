@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from llm_as_judge.types import Rollout
@@ -52,16 +52,12 @@ class StepProgress:
         self._shown = 0
         self._early: dict[int, list[Rollout]] = {}
 
-    def of_step(self, step: int) -> Callable[[Rollout], None]:
-        """What to call as rollouts of ``step`` end."""
-
-        def ended(rollout: Rollout) -> None:
-            if step <= self._shown:
-                self._view.rollout(rollout)
-            else:
-                self._early.setdefault(step, []).append(rollout)
-
-        return ended
+    def ended(self, step: int, rollout: Rollout) -> None:
+        """A rollout of ``step`` has ended."""
+        if step <= self._shown:
+            self._view.rollout(rollout)
+        else:
+            self._early.setdefault(step, []).append(rollout)
 
     def show(self, step: int) -> None:
         """From now on ``step`` is waited for."""

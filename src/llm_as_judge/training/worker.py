@@ -7,12 +7,11 @@ is the base model.
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from llm_as_judge.assembly import load_policy_of
-from llm_as_judge.config import Config
 from llm_as_judge.errors import LlmAsJudgeError, TrainingError
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.launched import Launched
@@ -25,8 +24,14 @@ from llm_as_judge.training.reference import UpdatePath, choose_path
 from llm_as_judge.types import from_json, to_json
 
 
-def serve_gradients(config: Config, place: Launched) -> None:
+def serve_gradients(
+    load: Callable[[AdapterSpec, Launched], Policy], place: Launched, timeout_s: float
+) -> None:
     """Compute what rank 0 asks for until it says that the run is over.
+
+    Args:
+        load: the base model with a fresh adapter.
+        timeout_s: after which a silent machine is given up.
 
     Raises:
         LlmAsJudgeError: the policy cannot be loaded, a pass fails, or rank 0 is gone.
@@ -34,9 +39,9 @@ def serve_gradients(config: Config, place: Launched) -> None:
     # A handler would wait for the end of the call that waits. Once met, rank 0 alone decides what a
     # signal to all means (it may finish the step): when it ends, so does this process.
     _signals(signal.SIG_DFL)
-    link = Link(place, config.training.rank_timeout_s)
+    link = Link(place, timeout_s)
     _signals(signal.SIG_IGN)
-    policy, gradients = _load(link, config)
+    policy, gradients = _load(link, load)
     parameters = [p for _, p in policy.adapter_parameters()]
     while (said := link.recv(0))["do"] != "end":
         if said["do"] == "update":
@@ -49,13 +54,15 @@ def _signals(what: signal.Handlers) -> None:
         signal.signal(number, what)
 
 
-def _load(link: Link, config: Config) -> tuple[Policy, MicroBatchGradients]:
+def _load(
+    link: Link, load: Callable[[AdapterSpec, Launched], Policy]
+) -> tuple[Policy, MicroBatchGradients]:
     said = link.recv(0)
     if said["do"] == "end":
         raise SystemExit(0)
     wanted = from_json(UpdatePath, said["path"])
     try:
-        policy = load_policy_of(config, from_json(AdapterSpec, said["adapter"]), link.place)
+        policy = load(from_json(AdapterSpec, said["adapter"]), link.place)
         if wanted.name == "packed" and (found := choose_path(policy)).name != "packed":
             raise TrainingError(f"its updates would take the naive path ({found.reason})")
     except (LlmAsJudgeError, RuntimeError) as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from llm_as_judge.types.plain import said_if_set
 from llm_as_judge.types.values import Completion, Json, Problem, PromptFacts, ReplyLogProbs
@@ -303,6 +303,15 @@ class PolicySampler(Protocol):
         """P x K programs. Returns once the weights that write them are settled: an update that is
         asked for later cannot change them. The writing goes on beside whatever the caller does.
         """
+        ...
+
+
+@runtime_checkable
+class MeasuredSampler(PolicySampler, Protocol):
+    """A sampler with figures of its own."""
+
+    def metrics(self) -> dict[str, float]:
+        """Since the last call; logged with each step."""
         ...
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from llm_as_judge.assembly import Workbench
+from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
 from llm_as_judge.evaluation.search.choices import Found, search_choices
 from llm_as_judge.evaluation.search.halving import Rung, halve, rungs
 from llm_as_judge.evaluation.search.programs import Programs, widened
-from llm_as_judge.executor_settings import operator_settings
 from llm_as_judge.runs.bank import BankProgram
 from llm_as_judge.types import Domain, Problem
 

@@ -1,0 +1,409 @@
+"""Names in the configuration -> chat models: executors and judge of one run.
+
+    name in aflow_llm.yaml         a client of that endpoint, probed
+    GGUF weights                   an embedded server, started here, and its client; with a pool, by the first
+                                   request that the pool has no reply to
+    scripted                       replies from a hash of the request: dry runs; each executor has its own
+    any name, calls.mode replay    replies of a recorded run; nothing is started
+
+With ``calls.mode`` cache what the model says is kept in the pool of ``calls.folder``, with record in a
+recording of the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from contextvars import ContextVar
+from functools import partial
+
+from llm_as_judge.assembly.executor_settings import (
+    FREE,
+    first_seed,
+    label_of,
+    limits_of,
+    price_of,
+    written_price,
+)
+from llm_as_judge.config import (
+    ADDRESS_FORM,
+    CallsConfig,
+    Config,
+    Endpoint,
+    ModelEntry,
+    entry_to_write,
+    find_model,
+    known_model,
+    load_endpoints,
+    load_models,
+)
+from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.interruptible import in_thread
+from llm_as_judge.llm.billing import Role
+from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
+from llm_as_judge.llm.executors import Executors
+from llm_as_judge.llm.gathered import MOST_DRAWS, GatheredDraws
+from llm_as_judge.llm.kept import kept_calls, origin
+from llm_as_judge.llm.ledger import Ledger, Price
+from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
+from llm_as_judge.llm.recorded import RecordedChat
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.llm.weights import fetch
+from llm_as_judge.operators.rehearsal import rehearsed_reply
+from llm_as_judge.types import ChatModel, ChatReply, ChatRequest
+
+log = logging.getLogger(__name__)
+
+
+class ChatModels:
+    """Opens the chat models of one run; they share its ledger and its recording.
+
+    Args:
+        stack: closes servers, connections and the recording.
+    """
+
+    def __init__(self, config: Config, stack: AsyncExitStack) -> None:
+        self._config = config
+        self._stack = stack
+        self.ledger = Ledger(limits_of(config))
+        self.executors: dict[str, ChatModel] = {}
+        """Those that are open, by their model's name."""
+        self.recording = kept_calls(config.calls)
+        if self.recording is not None:
+            stack.callback(self.recording.close)
+
+    async def open_executors(self) -> ChatModel:
+        """The default executor and those beside it, behind one.
+
+        Raises:
+            ConfigError: as :meth:`open`; two are one model, or the price of one is not known.
+            ModelError: as :meth:`open`.
+        """
+        config = self._config
+        _require_different(config)
+        prices = {name: written_price(config, name) for name in config.executors}
+        default = await self.open(config.executor.model, "executor")
+        others = {
+            name: await self.open(one.model, f"executor {name}", prices[name])
+            for name, one in config.executors.items()
+        }
+        return Executors(default, others) if others else default
+
+    async def open(self, name: str, role: Role, written_price: float = 1.0) -> ChatModel:
+        """The model called ``name``, ready to be asked.
+
+        Args:
+            written_price: of a written token, in those of the default executor.
+        Raises:
+            ConfigError: no such model, or a budget in dollars without its price.
+            ModelError: not reachable, not served, weights missing, nothing recorded.
+        """
+        calls = self._config.calls
+        label = label_of(name, role)
+        opened: ChatModel | None = None
+        if calls.mode == "cache" and embedded_weights(name) and name not in load_endpoints():
+            opened = _StartedWhenAsked(label, partial(self._live, name, role, written_price))
+        elif calls.mode != "replay":
+            opened = await self._live(name, role, written_price)
+        if self.recording is not None and not self.recording.one_run:
+            notice = self.recording.of(label, origin(name, role, first_seed(self._config)))
+            if notice:
+                log.warning("%s", notice)
+        if self.recording is not None:
+            assert calls.mode != "off"
+            opened = RecordedChat(
+                opened,
+                self.recording,
+                calls.mode,
+                name=label,
+                ledger=self.ledger,
+                role=role,
+            )
+        assert opened is not None
+        if role != "judge":
+            self.executors[label] = opened
+        return opened
+
+    async def _live(self, name: str, role: Role, written_price: float) -> ChatModel:
+        if name == "scripted":
+            self._require_price(None, name, role)
+            label = label_of(name, role)
+            one_of_several = label.removeprefix(name)
+            return ScriptedChat(
+                None if role == "judge" else partial(rehearsed_reply, name=one_of_several),
+                name=label,
+                written_price=written_price,
+                ledger=self.ledger,
+                role=role,
+            )
+        endpoints = load_endpoints()
+        if name in endpoints:
+            price = price_of(endpoints[name])
+            self._require_price(price, name, role)
+            chat = self._endpoint(name, endpoints[name], price, role, written_price)
+        elif embedded_weights(name):
+            chat = await self._embedded(name, role, written_price)
+        else:
+            raise no_such_model(role, name)
+        self._stack.push_async_callback(chat.aclose)
+        with _naming(endpoints.written.get(name)):
+            await chat.probe()
+        return chat if role == "judge" else await self._gathering(chat, f"{role} {name}")
+
+    async def _gathering(self, chat: OpenAIChat, which: str) -> ChatModel:
+        """``chat``, asked for neighboring draws together.
+
+        Raises:
+            ModelError: the configuration wants that, and the endpoint cannot.
+        """
+        wanted = self._config.executor.draws_at_once
+        most = min(wanted or MOST_DRAWS, chat.limits.concurrency)
+        if most < 2:
+            return chat
+        if wanted is not None and (await chat.known_draws()).most < 2:
+            raise ModelError(
+                f"executor.draws_at_once: {wanted}, but {which} gives one draw a request "
+                "(it takes no `n`, or does not tell what its draws used); set it to 1, or leave it out"
+            )
+        return GatheredDraws(chat, most)
+
+    def _endpoint(
+        self,
+        name: str,
+        endpoint: Endpoint,
+        price: Price | None,
+        role: Role,
+        written_price: float,
+    ) -> OpenAIChat:
+        executor = self._config.executor
+        return OpenAIChat(
+            name,
+            endpoint.urls(),
+            api_key=endpoint.api_key.get_secret_value(),
+            model_name=endpoint.model_name,
+            price=price,
+            written_price=written_price,
+            limits=EndpointLimits(
+                concurrency=executor.concurrency,
+                timeout_s=executor.timeout_s,
+                retries=executor.retries,
+                requests_per_minute=endpoint.requests_per_minute,
+                tokens_per_minute=endpoint.tokens_per_minute,
+                thinking_tokens=endpoint.thinking_tokens,
+                reasoning_effort=endpoint.reasoning_effort,
+                logprobs=endpoint.logprobs,
+            ),
+            no_proxy=endpoint.no_proxy,
+            ledger=self.ledger,
+            role=role,
+        )
+
+    async def _embedded(self, name: str, role: Role, written_price: float) -> OpenAIChat:
+        server = await start_embedded(self._stack, self._config, name)
+        return OpenAIChat(
+            name,
+            server.base_url,
+            api_key=server.api_key,
+            model_name=server.model_name,
+            price=FREE,
+            written_price=written_price,
+            limits=embedded_limits(self._config),
+            ledger=self.ledger,
+            role=role,
+            revive=lambda began: asyncio.to_thread(server.revive, began),
+        )
+
+    def _require_price(self, price: Price | None, name: str, role: Role) -> None:
+        if price is None and self._config.budget.usd is not None:
+            raise ConfigError(
+                f"budget.usd: the price of {role} {name!r} is not known; set "
+                "usd_per_million_prompt_tokens and usd_per_million_completion_tokens in "
+                "aflow_llm.yaml, or limit budget.tokens instead"
+            )
+
+
+class _StartedWhenAsked:
+    """A model that is started by its first request: where a pool has every reply, it never is.
+
+    Args:
+        start: see :meth:`ChatModels.open`; what it raises, each request raises that waits for it.
+    """
+
+    def __init__(self, name: str, start: Callable[[], Awaitable[ChatModel]]) -> None:
+        self._name = name
+        self._start = start
+        self._starting = asyncio.Lock()
+        self._model: ChatModel | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """See ``types.ChatModel``.
+
+        Raises:
+            ModelError: the model cannot be started.
+        """
+        async with self._starting:
+            if self._model is None:
+                self._model = await self._start()
+        return await self._model.chat(request)
+
+
+def _asked(config: Config) -> Sequence[tuple[Role, str | None]]:
+    """Names of executors and judges."""
+    judge = config.judge
+    return (
+        ("executor", config.executor.model),
+        *((f"executor {name}", one.model) for name, one in config.executors.items()),
+        ("judge", judge.model),
+        ("judge", judge.second_model),
+    )
+
+
+async def require_endpoints(config: Config) -> None:
+    """Every endpoint that the run will ask is up and serves its model; asks for no reply.
+
+    Raises:
+        ModelError: one is not reachable, refuses the key or does not serve the model.
+    """
+    if config.calls.mode == "replay":
+        return
+    unrecorded = config.model_copy(update={"calls": CallsConfig()})
+    endpoints = load_endpoints()
+    async with AsyncExitStack() as stack:
+        chats = ChatModels(unrecorded, stack)
+        for role, name in dict.fromkeys(_asked(config)):
+            if name is not None and name in endpoints:
+                await chats.open(name, role)
+
+
+def require_known_models(config: Config) -> None:
+    """Executors and judges are names that can be opened; starts nothing.
+
+    Raises:
+        ConfigError: one is not, with the names that are; or an executor has no price, or is another
+            one under a second name.
+    """
+    _require_different(config)
+    for executor in config.executors:
+        written_price(config, executor)
+    endpoints = load_endpoints()
+    for role, name in _asked(config):
+        unserved = name in (None, "scripted") or (role == "judge" and name == "none")
+        if name is not None and not (unserved or name in endpoints or embedded_weights(name)):
+            raise no_such_model(role, name)
+
+
+def _require_different(config: Config) -> None:
+    names = {config.executor.model: "executor.model"}
+    for name, one in config.executors.items():
+        if one.model in names and one.model != "scripted":
+            raise ConfigError(
+                f"executors.{name}.model: {one.model!r} is {names[one.model]} already; name another "
+                "model"
+            )
+        names[one.model] = f"executors.{name}.model"
+
+
+def embedded_limits(config: Config) -> EndpointLimits:
+    """Never more requests than slots: one in the server's queue would wait within its deadline."""
+    executor = config.executor
+    return EndpointLimits(
+        concurrency=min(executor.concurrency, executor.slots),
+        timeout_s=executor.timeout_s,
+        retries=executor.retries,
+        logprobs=0,
+    )
+
+
+def embedded_weights(name: str) -> ModelEntry | None:
+    """The weights of this name that the embedded server can serve, if there are any."""
+    entry = find_model(name)
+    return entry if entry and entry.format == "gguf" else None
+
+
+def no_such_model(role: Role, name: str) -> ConfigError:
+    """
+    Args:
+        role: whose model it was to be.
+    """
+    _, _, executor = role.partition(" ")
+    key = f"executors.{executor}.model" if executor else f"{role}.model"
+    entry = find_model(name)
+    if entry is not None:
+        return ConfigError(
+            f"{key}: {name!r} is safetensors weights, and the embedded server reads GGUF; "
+            "serve them (vllm serve), and name the server in config/aflow_llm.yaml"
+        )
+    local = (n for n, entry in load_models().items() if entry.format == "gguf")
+    known = [*load_endpoints(), *local, "scripted"]
+    return ConfigError(
+        f"{key}: no {name!r} (known: {', '.join(known)}); write {entry_to_write(name)}, or name "
+        f"{ADDRESS_FORM}"
+    )
+
+
+@contextmanager
+def _naming(written: str | None) -> Iterator[None]:
+    """
+    Args:
+        written: where the endpoint's entry stands; None: no file has one.
+    Raises:
+        ModelError: that of the block, with the entry to mend.
+    """
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{error} (its entry: {written})") if written else error from None
+
+
+_KEPT: ContextVar[dict[tuple[str, ServerSettings], EmbeddedServer] | None] = ContextVar(
+    "kept", default=None
+)
+
+
+@contextmanager
+def embedded_servers_kept() -> Iterator[None]:
+    """Embedded servers that are started inside stay up until the end: who wants the same weights with
+    the same settings next finds them loaded."""
+    servers: dict[tuple[str, ServerSettings], EmbeddedServer] = {}
+    token = _KEPT.set(servers)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+        for server in servers.values():
+            server.close()
+
+
+async def start_embedded(stack: AsyncExitStack, config: Config, name: str) -> EmbeddedServer:
+    """A server of the GGUF weights ``name``, fetched if need be; ``stack`` stops it, or the end of
+    :func:`embedded_servers_kept`.
+
+    Raises:
+        ConfigError: no such weights.
+        ModelError: weights cannot be had, or the server does not start.
+    """
+    executor = config.executor
+    settings = ServerSettings(slots=executor.slots, context_tokens=executor.context_tokens)
+    kept = _KEPT.get()
+    if kept is not None and (name, settings) in kept:
+        return kept[name, settings]
+    weights = await in_thread(fetch, known_model(name, "model"), config.output.cache_dir())
+    server = EmbeddedServer(weights, name, settings, start_timeout_s=executor.start_timeout_s)
+    if kept is None:
+        stack.callback(server.close)
+    else:
+        kept[name, settings] = server
+    try:
+        await in_thread(server.start)
+    except BaseException:  # cancelled, too: the thread ends when its child does
+        server.close()
+        if kept is not None:
+            del kept[name, settings]
+        raise
+    return server

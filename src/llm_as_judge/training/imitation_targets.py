@@ -1,0 +1,336 @@
+"""Lessons of a bank before the first step: for each problem the programs that a policy is to write.
+
+A problem's programs are weighed by the softmax of their reward: the policy that has the highest mean
+reward of those equally far from the uniform one (reward-weighted regression, Peters and Schaal 2007).
+
+Of fifty programs with four draws each the best on one problem is mostly the luckiest, and a search runs most
+of them on its first, few problems, which may be easier or harder than the others. So a program is judged by what it does
+beside the other programs on the same problems of the data set. A figure of few
+runs is drawn towards the mean program's, one of a data set towards that of the domain, since a hundred
+problems of a set seldom tell its programs apart (empirical Bayes with fixed strengths, as in Efron and Morris 1975).
+
+Where choosing by problem does not pay on other draws, all problems of a set teach the same, also those that
+nothing solves: what a program costs there counts as well. Elsewhere, and where too little is known, a problem's
+own draws move its figures a little, and a program that was wrong there at every draw is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from llm_as_judge.errors import DataError
+from llm_as_judge.reward import priced
+from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.types import Problem, to_json
+
+TEMPERATURE = 0.02
+"""Of the softmax: a program whose reward is so much higher weighs e times as much. At 0.1 programs two points apart
+were taught nearly alike, and the seed decided which of them the policy wrote (docs/results/learning.md)."""
+MOST_PROGRAMS = 4
+"""Of one problem; the others would teach it to write anything that is right somewhere."""
+PRIOR_DRAWS = 100
+"""Draws on a problem that weigh as much as what the program does on the data set. Many, since little of what
+suits one problem can be read in its text, which is all that the policy sees (docs/results/learning.md)."""
+PAYS_BY_PROBLEM = 0.05
+"""Share of right runs that choosing by problem must gain on other draws. A bank of the six sets shows 0.00 to 0.04, part of it
+luck: draws of programs that ask several times share replies."""
+LEAST_PROBLEMS = 20
+"""Of a set, with two programs of two draws each, to tell that it does not pay."""
+FITTING_ROUNDS = 50
+"""Of problems and programs in turn."""
+PRIOR_RUNS = 100
+"""Runs of a program in a domain that weigh as much as what the mean program does on the same problems: of seventy programs the
+luckiest on twenty problems looks best."""
+PRIOR_DOMAIN_RUNS = 1000
+"""Runs on a data set that weigh as much as what the program does in the domain: 250 problems of four draws. On a hundred
+problems the difference of two programs has a standard error of 6 points, twice what sets truly differ by."""
+PRIOR_DOMAIN_COSTS = 20
+"""As PRIOR_DOMAIN_RUNS for the cost, which a few runs tell."""
+LEAST_WEIGHT = 0.05
+"""Programs that weigh less are left out."""
+
+Write = Callable[[BankProgram], tuple[int, ...] | None]
+"""Token ids of a program as the policy would write it; None where it could not."""
+Cells = Mapping[str, Sequence[Cell]]
+"""Graded cells of each problem, by its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImitationTarget:
+    """One problem, and programs to write for it."""
+
+    problem: Problem
+    programs_K: tuple[tuple[int, ...], ...]
+    """Token ids of each, its end included."""
+    weights_K: tuple[float, ...]
+    """They add up to 1."""
+
+
+def taught_cells(bank: Bank, problems: Sequence[Problem], where: str) -> Cells:
+    """The graded cells of training problems.
+
+    Args:
+        where: key and folder of the bank, for the error.
+    Raises:
+        DataError: no training problem is in the bank.
+    """
+    known = {
+        problem.id
+        for problem in problems
+        if problem.id in bank.problems and to_json(bank.problems[problem.id]) == to_json(problem)
+    }
+    found: dict[str, list[Cell]] = defaultdict(list)
+    for cell in bank.cells.values():
+        if cell.problem in known and cell.right is not None:
+            found[cell.problem].append(cell)
+    if not found:
+        raise DataError(
+            f"{where}: none of its {len(bank.problems)} problems is one of the {len(problems)} "
+            "training problems; fill one on these: llm-as-judge headroom FILE, or search --split train"
+        )
+    return found
+
+
+def imitation_targets(
+    bank: Bank, problems: Sequence[Problem], cells: Cells, price: float, write: Write
+) -> list[ImitationTarget]:
+    """A lesson for each problem from which a program that the policy can write is to be learned, in the order
+    of the problems.
+
+    Args:
+        price: what 1,000 written tokens take away.
+    """
+    written = {key: write(program) for key, program in bank.programs.items()}
+    program_effects, problem_effects = _fitted(problems, cells)
+    alike = _alike_sets(problems, cells, program_effects)
+    of_sets = {
+        name: _values_of_set(
+            [problem_effects[problem.id] for problem in members], price, program_effects[name]
+        )
+        for name, members in alike.items()
+    }
+    found = []
+    for problem in problems:
+        here = cells.get(problem.id, ())
+        if not here:
+            continue
+        if problem.dataset in of_sets:
+            values = of_sets[problem.dataset]
+        elif any(cell.right for cell in here):
+            values = _values(
+                here, problem_effects[problem.id], price, program_effects[problem.dataset]
+            )
+        else:
+            continue
+        kept = {key: value for key, value in values.items() if written.get(key)}
+        if weights := _weights(kept):
+            programs = tuple(ids for key in weights if (ids := written[key]))
+            found.append(ImitationTarget(problem, programs, tuple(weights.values())))
+    return found
+
+
+def _alike_sets(
+    problems: Sequence[Problem],
+    cells: Cells,
+    program_effects: Mapping[str, Mapping[str, ProgramEffect]],
+) -> dict[str, list[Problem]]:
+    """The data sets in which choosing by problem does not pay, with their problems in the bank."""
+    of_sets: dict[str, list[Problem]] = defaultdict(list)
+    for problem in problems:
+        if cells.get(problem.id):
+            of_sets[problem.dataset].append(problem)
+    found = {}
+    for name, members in of_sets.items():
+        gains = [
+            gain
+            for problem in members
+            if (gain := _gain_by_problem(cells[problem.id], program_effects[name])) is not None
+        ]
+        some_right = any(cell.right for problem in members for cell in cells[problem.id])
+        enough = len(gains) >= LEAST_PROBLEMS
+        if some_right and enough and sum(gains) / len(gains) < PAYS_BY_PROBLEM:
+            found[name] = members
+    return found
+
+
+def _gain_by_problem(
+    cells: Sequence[Cell], program_effects: Mapping[str, ProgramEffect]
+) -> float | None:
+    """What the best program of half of the draws gains on the other half, to the set's best of those that ran
+    there; the mean of both ways. None: not two programs have draws in both halves."""
+    halves: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for cell in cells:
+        halves[cell.program][cell.draw % 2].append(cell.right or 0.0)
+    means = {
+        key: (sum(even) / len(even), sum(odd) / len(odd))
+        for key, (even, odd) in halves.items()
+        if even and odd
+    }
+    if len(means) < 2:
+        return None
+    usual = max(means, key=lambda key: (program_effects[key].right, key))
+    gain = 0.0
+    for known, other in ((0, 1), (1, 0)):
+        best = max(means, key=lambda key: (means[key][known], program_effects[key].right, key))
+        gain += means[best][other] - means[usual][other]
+    return gain / 2
+
+
+def _values_of_set(
+    members: Sequence[ProblemEffect], price: float, program_effects: Mapping[str, ProgramEffect]
+) -> dict[str, float]:
+    """Reward that each program is thought to earn on the mean problem of its set."""
+    right = sum(effect.right for effect in members) / len(members)
+    cost = sum(effect.cost for effect in members) / len(members)
+    return {
+        key: priced(right + effect.right, cost * effect.cost, price)
+        for key, effect in program_effects.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEffect:
+    """What a program does on a data set, beside what its problems ask for."""
+
+    right: float
+    """Share of right runs beyond the mean of the programs on the same problems, drawn towards that in the domain."""
+    cost: float
+    """Cost of its runs over that of the mean program on the same problems, drawn likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemEffect:
+    """What the programs make of one problem."""
+
+    right: float
+    """Share of right runs of a program that is no better than the mean."""
+    cost: float
+    """Of a run of a program that is no dearer than the mean, written tokens."""
+
+
+def _fitted(
+    problems: Sequence[Problem], cells: Cells
+) -> tuple[dict[str, dict[str, ProgramEffect]], dict[str, ProblemEffect]]:
+    """Data set -> program -> what it does there; problem -> what it asks for.
+
+    A search drops most programs on its first problems, so their shares are of other problems than those of the
+    programs that stayed. Two effects are therefore fitted in each domain: right = problem + program (least squares),
+    cost = problem x program (Poisson); each problem's and each program's in turn.
+    """
+    of_domains: dict[str, list[Cell]] = defaultdict(list)
+    dataset_of = {problem.id: problem.dataset for problem in problems}
+    for problem in problems:
+        of_domains[problem.domain] += cells.get(problem.id, ())
+    program_effects: dict[str, dict[str, ProgramEffect]] = {
+        problem.dataset: {} for problem in problems
+    }
+    problem_effects: dict[str, ProblemEffect] = {}
+    for found in of_domains.values():
+        in_domain, of_problems = _effects(found)
+        problem_effects |= of_problems
+        of_sets: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+        for cell in found:
+            of_sets[dataset_of[cell.problem], cell.program].append(cell)
+        for (dataset, key), each in of_sets.items():
+            program_effects[dataset][key] = _drawn(
+                each, of_problems, in_domain[key], PRIOR_DOMAIN_RUNS, PRIOR_DOMAIN_COSTS
+            )
+    return program_effects, problem_effects
+
+
+def _effects(cells: Sequence[Cell]) -> tuple[dict[str, ProgramEffect], dict[str, ProblemEffect]]:
+    """Of the programs and the problems of a domain."""
+    of_programs, of_problems = _grouped(cells)
+    nothing = ProgramEffect(0.0, 1.0)
+    program_effects = dict.fromkeys(of_programs, nothing)
+    problem_effects: dict[str, ProblemEffect] = {}
+    for _ in range(FITTING_ROUNDS):
+        problem_effects = {
+            id_: ProblemEffect(
+                sum((cell.right or 0.0) - program_effects[cell.program].right for cell in each)
+                / len(each),
+                _ratio(
+                    sum(cell.cost for cell in each),
+                    sum(program_effects[cell.program].cost for cell in each),
+                ),
+            )
+            for id_, each in of_problems.items()
+        }
+        program_effects = {
+            key: _drawn(each, problem_effects, nothing, PRIOR_RUNS, 0.0)
+            for key, each in of_programs.items()
+        }
+    return program_effects, problem_effects
+
+
+def _grouped(cells: Sequence[Cell]) -> tuple[dict[str, list[Cell]], dict[str, list[Cell]]]:
+    """By program and by problem."""
+    of_programs: dict[str, list[Cell]] = defaultdict(list)
+    of_problems: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        of_programs[cell.program].append(cell)
+        of_problems[cell.problem].append(cell)
+    return of_programs, of_problems
+
+
+def _drawn(
+    cells: Sequence[Cell],
+    problem_effects: Mapping[str, ProblemEffect],
+    towards: ProgramEffect,
+    runs: float,
+    cost_runs: float,
+) -> ProgramEffect:
+    """What a program does beside its problems, drawn towards another figure.
+
+    Args:
+        runs, cost_runs: of the program that weigh as much as the other figure, for its share and its cost.
+    """
+    right = sum((cell.right or 0.0) - problem_effects[cell.problem].right for cell in cells)
+    expected = sum(problem_effects[cell.problem].cost for cell in cells)
+    more = cost_runs * expected / len(cells)
+    cost = sum(cell.cost for cell in cells) + more * towards.cost
+    return ProgramEffect(
+        (right + runs * towards.right) / (len(cells) + runs),
+        _ratio(cost, expected + more),
+    )
+
+
+def _ratio(cost: float, expected: float) -> float:
+    """1 where nothing is expected: all of it is free."""
+    return cost / expected if expected else 1.0
+
+
+def _values(
+    cells: Sequence[Cell],
+    of_problem: ProblemEffect,
+    price: float,
+    program_effects: Mapping[str, ProgramEffect],
+) -> dict[str, float]:
+    """Reward that each program of the data set is thought to earn on a problem, but those that were wrong there
+    at every draw."""
+    draws = _grouped(cells)[0]
+    found = {}
+    for key, of_set in program_effects.items():
+        each = draws.get(key, [])
+        if each and not any(cell.right for cell in each):
+            continue
+        right, cost = of_problem.right + of_set.right, of_problem.cost * of_set.cost
+        trust = len(each) / (len(each) + PRIOR_DRAWS)
+        if each:
+            right += trust * (sum(cell.right or 0.0 for cell in each) / len(each) - right)
+            cost += trust * (sum(cell.cost for cell in each) / len(each) - cost)
+        found[key] = priced(right, cost, price)
+    return found
+
+
+def _weights(values: Mapping[str, float]) -> dict[str, float]:
+    """Program -> weight, the best first; of equal ones the one with the lesser key."""
+    best = sorted(values, key=lambda key: (-values[key], key))[:MOST_PROGRAMS]
+    shares = {key: math.exp((values[key] - values[best[0]]) / TEMPERATURE) for key in best}
+    least = LEAST_WEIGHT * sum(shares.values())
+    kept = {key: share for key, share in shares.items() if share >= least}
+    total = sum(kept.values())
+    return {key: share / total for key, share in kept.items()}
